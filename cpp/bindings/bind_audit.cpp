@@ -1,0 +1,7 @@
+#include "bindings/arrays.hpp"
+
+namespace leakscore {
+
+void bind_audit(py::module_&) {}
+
+}  // namespace leakscore

@@ -1,0 +1,29 @@
+// The tables of the ISA level in use: chosen once, by the CPU or by the variable LEAKSCORE_ISA.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/normal.hpp"
+#include "kernels/random.hpp"
+#include "kernels/scores.hpp"
+
+namespace leakscore {
+
+struct Kernels {
+  const char* isa;
+  const NormalKernels* normal;
+  const ScoreKernels* scores;
+  const RandomKernels* random;
+};
+
+const Kernels& kernels();
+
+// Levels that this build holds and this CPU runs, slowest first.
+std::vector<std::string> supported_isas();
+
+// Chooses a level by name ("" means the best). Throws std::invalid_argument for a name that is not
+// in supported_isas(): never a silent fallback.
+void select_isa(const std::string& name);
+
+}  // namespace leakscore

@@ -1,0 +1,18 @@
+// The function tables of every ISA level. Only dispatch.cpp chooses between them.
+#pragma once
+
+#include "kernels/normal.hpp"
+#include "kernels/random.hpp"
+#include "kernels/scores.hpp"
+
+#define LEAKSCORE_DECLARE_LEVEL(level)          \
+  namespace leakscore::level {                  \
+  extern const NormalKernels normal_kernels;    \
+  extern const ScoreKernels score_kernels;      \
+  extern const RandomKernels random_kernels;    \
+  }
+
+LEAKSCORE_DECLARE_LEVEL(v2)
+LEAKSCORE_DECLARE_LEVEL(v3)
+LEAKSCORE_DECLARE_LEVEL(v4)
+LEAKSCORE_DECLARE_LEVEL(native)

@@ -1,0 +1,53 @@
+"""How surely can an attacker tell that a record was in the data?
+
+The rooms (`audit`, `distributions`, `games`, `leakage`, `scores`, `tradeoff`) and `Reference` are
+loaded on first use, so that ``import leakscore`` costs little more than ``import numpy``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leakscore._runtime import active_isa, get_num_threads, set_num_threads, supported_isas
+
+if TYPE_CHECKING:
+    from leakscore import audit, distributions, games, leakage, scores, tradeoff
+    from leakscore.reference import Reference, SingularCovarianceError
+
+    __version__: str
+
+__all__ = [
+    "Reference",
+    "SingularCovarianceError",
+    "active_isa",
+    "audit",
+    "distributions",
+    "games",
+    "get_num_threads",
+    "leakage",
+    "scores",
+    "set_num_threads",
+    "supported_isas",
+    "tradeoff",
+]
+
+_ROOMS = frozenset({"audit", "distributions", "games", "leakage", "scores", "tradeoff"})
+_HOMES = {"Reference": "reference", "SingularCovarianceError": "reference"}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("leakscore")
+    from importlib import import_module
+
+    if name in _ROOMS:
+        return import_module(f"leakscore.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"leakscore.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'leakscore' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

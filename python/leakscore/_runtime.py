@@ -1,0 +1,102 @@
+"""Threads and the ISA level: what the compiled core runs on."""
+
+from __future__ import annotations
+
+import os
+
+from leakscore import _core, _validate
+
+__all__ = ["active_isa", "get_num_threads", "set_num_threads", "supported_isas"]
+
+
+def _threads_from_environment() -> int:
+    text = os.environ.get("LEAKSCORE_NUM_THREADS")
+    if text is None:
+        return _available_cores()
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise ValueError(f"Expected LEAKSCORE_NUM_THREADS={text!r} to be an integer >= 1")
+    return count
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def set_num_threads(count: int) -> None:
+    """Set how many threads a call may use, the calling one included.
+
+    Results do not depend on it. BLAS threads are not governed here (see threadpoolctl).
+
+    Parameters
+    ----------
+    count : int
+        At least 1. The default is every core the process may run on, or the environment
+        variable ``LEAKSCORE_NUM_THREADS``.
+
+    Raises
+    ------
+    TypeError
+        If `count` is not an integer.
+    ValueError
+        If `count` is less than 1.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.set_num_threads(2)
+    >>> leakscore.get_num_threads()
+    2
+    """
+    _core.set_num_threads(_validate.count("count", count, low=1, high=1024))
+
+
+def get_num_threads() -> int:
+    """Return how many threads a call may use.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.get_num_threads() >= 1
+    True
+    """
+    return _core.get_num_threads()
+
+
+def active_isa() -> str:
+    """Return the instruction-set level whose kernels are in use.
+
+    One of `supported_isas`: the best this CPU runs, unless the environment variable
+    ``LEAKSCORE_ISA`` names another at import.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.active_isa() in leakscore.supported_isas()
+    True
+    """
+    return _core.active_isa()
+
+
+def supported_isas() -> list[str]:
+    """Return the instruction-set levels that this build holds and this CPU runs, slowest first.
+
+    ``v2``, ``v3`` and ``v4`` are the x86-64 microarchitecture levels; ``native`` is the only level
+    on other processors.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> len(leakscore.supported_isas()) >= 1
+    True
+    """
+    return _core.supported_isas()
+
+
+_core.select_isa(os.environ.get("LEAKSCORE_ISA", ""))
+_core.set_num_threads(_threads_from_environment())

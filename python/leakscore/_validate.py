@@ -1,0 +1,186 @@
+"""The only place where what a user passed is refused or converted.
+
+Every function takes the argument's name first and says it, its value and the allowed range in the
+error. Arrays come back as numpy arrays without a copy where their dtype can be read as it is.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+Doubles: TypeAlias = npt.NDArray[np.float64]
+
+_REAL_KINDS = frozenset("fiub")
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def scalar(
+    name: str,
+    value: object,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    closed: Literal["both", "left", "right", "neither"] = "both",
+) -> float:
+    """One finite real number in a range; refuses bool, str, complex and arrays of any size."""
+    if isinstance(value, (bool, np.bool_, str, bytes, complex, np.complexfloating)) or (
+        isinstance(value, np.ndarray) and value.ndim > 0
+    ):
+        raise TypeError(f"Expected {name}={_brief(value)} to be a real number")
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise TypeError(f"Expected {name}={_brief(value)} to be a real number") from None
+    left = closed in ("both", "left")
+    right = closed in ("both", "right")
+    inside = (number >= low if left else number > low) and (
+        number <= high if right else number < high
+    )
+    if not inside or not np.isfinite(number):
+        bounds = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+        finite_note = "" if np.isfinite(low) and np.isfinite(high) else " and finite"
+        raise ValueError(f"Expected {name}={number!r} in {bounds}{finite_note}")
+    return number
+
+
+def count(name: str, value: object, low: int = 0, high: int | None = None) -> int:
+    """One integer in [low, high]; refuses bool and floats."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"Expected {name}={value!r} to be an integer")
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"Expected {name}={_brief(value)} to be an integer") from None
+    if number < low or (high is not None and number > high):
+        bounds = f">= {low}" if high is None else f"in [{low}, {high}]"
+        raise ValueError(f"Expected {name}={number} {bounds}")
+    return number
+
+
+def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str):
+        raise TypeError(f"Expected {name}={_brief(value)} to be one of {', '.join(allowed)}")
+    if value not in allowed:
+        raise ValueError(f"Expected {name}={value!r} to be one of {', '.join(allowed)}")
+    return value
+
+
+def _from_tensor(name: str, value: Any) -> Any:
+    """Explain the tensors that cannot be read from the CPU; hand on everything else."""
+    if getattr(value, "requires_grad", False) is True:
+        raise TypeError(f"Expected {name} without a gradient: pass {name}.detach()")
+    device = getattr(value, "device", None)
+    kind = getattr(device, "type", device)
+    if isinstance(kind, str) and kind not in ("cpu", "meta") and hasattr(value, "__dlpack__"):
+        raise TypeError(f"Expected {name} on the CPU, not on {kind!r}: pass {name}.cpu()")
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+        raise TypeError(f"Expected {name} as float32, not bfloat16: pass {name}.float()")
+    return value
+
+
+def real_array(name: str, value: object) -> Array:
+    """Any array of real numbers as numpy holds it: no copy, any strides, any real dtype."""
+    if not isinstance(value, np.ndarray):
+        value = _from_tensor(name, value)
+        try:
+            value = np.asarray(value)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"Expected {name} to be an array of real numbers: {error}") from None
+    if np.ma.isMaskedArray(value) and np.ma.is_masked(value):
+        raise ValueError(f"Expected {name} without masked entries")
+    kind = value.dtype.kind
+    if value.dtype.name != "bfloat16" and (kind not in _REAL_KINDS or value.dtype.itemsize > 8):
+        raise TypeError(f"Expected {name} to be an array of real numbers, not dtype {value.dtype}")
+    return np.asarray(value)
+
+
+def matrix(name: str, value: object, *, cols: int | None = None, min_rows: int = 1) -> Array:
+    """Rows of records or observations, read where they are; at least one row and one column."""
+    array = real_array(name, value)
+    if array.ndim != 2:
+        hint = " (d=1 data is (T, 1))" if array.ndim == 1 else ""
+        raise ValueError(f"Expected {name} of shape {array.shape} to be 2-D{hint}")
+    if array.shape[0] < min_rows or array.shape[1] < 1:
+        raise ValueError(
+            f"Expected {name} of shape {array.shape} to have at least {min_rows} row(s) "
+            "and one column"
+        )
+    return _with_cols(name, array, cols)
+
+
+def rows(name: str, value: object, *, cols: int | None = None) -> Array:
+    """One row (d,) or rows (k, d), read where they are; the caller keeps ndim apart."""
+    array = real_array(name, value)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"Expected {name} of shape {array.shape} to be (d,) or (k, d)")
+    if array.size == 0:
+        raise ValueError(f"Expected {name} of shape {array.shape} not to be empty")
+    return _with_cols(name, array, cols)
+
+
+def _with_cols(name: str, array: Array, cols: int | None) -> Array:
+    if cols is not None and array.shape[-1] != cols:
+        raise ValueError(
+            f"Expected {name} of shape {array.shape} to have {cols} coordinates in its last axis"
+        )
+    return array
+
+
+def finite(name: str, array: Array) -> Array:
+    """The same array, once it is known to hold neither NaN nor inf."""
+    if array.dtype.kind not in "iub" and not bool(np.isfinite(array).all()):
+        raise ValueError(f"Expected {name} to be finite, but it holds NaN or inf")
+    return array
+
+
+def doubles(name: str, value: object, *, ndim: int | None = None) -> Doubles:
+    """A finite float64 C-contiguous array (a copy only where needed): for small arguments."""
+    array = real_array(name, value)
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(f"Expected {name} of shape {array.shape} to be {ndim}-D")
+    return finite(name, np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape))
+
+
+def vector(
+    name: str,
+    value: object,
+    *,
+    size: int | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
+    open_low: bool = False,
+) -> Doubles:
+    """A finite float64 vector with entries in a range."""
+    array = doubles(name, value, ndim=1)
+    if array.size == 0:
+        raise ValueError(f"Expected {name} not to be empty")
+    if size is not None and array.size != size:
+        raise ValueError(f"Expected {name} of shape {array.shape} to have {size} coordinates")
+    outside = (array <= low if open_low else array < low) | (array > high)
+    if outside.any():
+        index = int(np.argmax(outside))
+        bounds = f"{'(' if open_low else '['}{low:g}, {high:g}]"
+        raise ValueError(f"Expected {name}[{index}]={array[index]!r} in {bounds}")
+    return array
+
+
+def generator(name: str, value: object) -> np.random.Generator:
+    """A numpy Generator, or one made from an int seed; nothing else, so that runs reproduce."""
+    if isinstance(value, np.random.Generator):
+        return value
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise TypeError(f"Expected {name}={_brief(value)} to be a numpy.random.Generator or an int")
+    seed = operator.index(value)
+    if seed < 0:
+        raise ValueError(f"Expected {name}={seed} >= 0")
+    return np.random.default_rng(seed)
