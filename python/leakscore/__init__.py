@@ -1,4 +1,4 @@
-"""How surely can an attacker tell that a record was in the data?
+"""Membership leakage: how surely an attacker can tell that a record was in the data.
 
 The rooms (`audit`, `distributions`, `games`, `leakage`, `scores`, `tradeoff`) and `Reference` are
 loaded on first use, so that ``import leakscore`` costs little more than ``import numpy``.
