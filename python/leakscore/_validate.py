@@ -174,6 +174,16 @@ def vector(
     return array
 
 
+def per_coordinate(name: str, value: object, size: int, *, low: float = 0.0) -> Doubles:
+    """One number for all coordinates or one for each: a finite float64 array of shape () or (d,)."""
+    array = doubles(name, value)
+    if array.shape not in ((), (size,)):
+        raise ValueError(f"Expected {name} of shape {array.shape} to be a number or ({size},)")
+    if (array < low).any():
+        raise ValueError(f"Expected {name}={_brief(value)} >= {low:g}")
+    return array
+
+
 def generator(name: str, value: object) -> np.random.Generator:
     """A numpy Generator, or one made from an int seed; nothing else, so that runs reproduce."""
     if isinstance(value, np.random.Generator):
