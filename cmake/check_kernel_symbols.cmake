@@ -3,7 +3,7 @@
 # CPU would be an illegal instruction on an older one.)
 # Usage: cmake -DNM=nm -DISA=v3 "-DOBJECTS=a.o|b.o" -P check_kernel_symbols.cmake
 string(LENGTH "${ISA}" length)
-set(namespace "N9leakscore${length}${ISA}")
+set(namespace "^_+ZNK?9leakscore${length}${ISA}")  # mangled: a name inside leakscore::<ISA>
 string(REPLACE "|" ";" objects "${OBJECTS}")
 foreach(object IN LISTS objects)
   execute_process(COMMAND ${NM} --defined-only --extern-only ${object}

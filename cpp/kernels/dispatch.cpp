@@ -1,6 +1,7 @@
 // The only file that knows CPUs.
 #include "kernels/dispatch.hpp"
 
+#include <atomic>
 #include <stdexcept>
 
 #include "kernels/table.hpp"
@@ -16,29 +17,45 @@ struct Level {
 #define LEAKSCORE_LEVEL(level) \
   Kernels { #level, &level::normal_kernels, &level::score_kernels, &level::random_kernels }
 
+// __builtin_cpu_supports also asks whether the operating system saves the wide registers. Older
+// clangs know no level names and only some features; every CPU with these has the rest of the level.
+#if defined(__clang__) && __clang_major__ < 18
+#define LEAKSCORE_CPU_HAS(level, features) (features)
+#else
+#define LEAKSCORE_CPU_HAS(level, features) (__builtin_cpu_supports(level) != 0)
+#endif
+
+#ifdef LEAKSCORE_HAVE_v2
+bool has_v2() {
+  return LEAKSCORE_CPU_HAS("x86-64-v2",
+                           __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"));
+}
+#endif
 #ifdef LEAKSCORE_HAVE_v3
 bool has_v3() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  return LEAKSCORE_CPU_HAS("x86-64-v3",
+                           __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                               __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"));
 }
 #endif
 #ifdef LEAKSCORE_HAVE_v4
 bool has_v4() {
-  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl");
+  return LEAKSCORE_CPU_HAS("x86-64-v4",
+                           has_v3() && __builtin_cpu_supports("avx512f") &&
+                               __builtin_cpu_supports("avx512bw") &&
+                               __builtin_cpu_supports("avx512cd") &&
+                               __builtin_cpu_supports("avx512dq") &&
+                               __builtin_cpu_supports("avx512vl"));
 }
 #endif
 
-bool always() { return true; }
-
-// Slowest first. x86-64-v2 is numpy's own baseline, so it needs no check.
+// Slowest first.
 const Level levels[] = {
 #ifdef LEAKSCORE_HAVE_native
-    {LEAKSCORE_LEVEL(native), always},
+    {LEAKSCORE_LEVEL(native), [] { return true; }},
 #endif
 #ifdef LEAKSCORE_HAVE_v2
-    {LEAKSCORE_LEVEL(v2), always},
+    {LEAKSCORE_LEVEL(v2), has_v2},
 #endif
 #ifdef LEAKSCORE_HAVE_v3
     {LEAKSCORE_LEVEL(v3), has_v3},
@@ -48,21 +65,23 @@ const Level levels[] = {
 #endif
 };
 
-const Level* best() {
-  const Level* found = &levels[0];
+const Level& best() {
+  const Level* found = nullptr;
   for (const Level& level : levels)
     if (level.runs_here()) found = &level;
-  return found;
+  if (found == nullptr)
+    throw std::runtime_error("leakscore needs a CPU of level x86-64-v2 (SSE4.2) or later");
+  return *found;
 }
 
-const Level*& selected() {
-  static const Level* level = best();
+std::atomic<const Level*>& selected() {
+  static std::atomic<const Level*> level{&best()};
   return level;
 }
 
 }  // namespace
 
-const Kernels& kernels() { return selected()->kernels; }
+const Kernels& kernels() { return selected().load(std::memory_order_relaxed)->kernels; }
 
 std::vector<std::string> supported_isas() {
   std::vector<std::string> names;
@@ -73,7 +92,7 @@ std::vector<std::string> supported_isas() {
 
 void select_isa(const std::string& name) {
   if (name.empty()) {
-    selected() = best();
+    selected() = &best();
     return;
   }
   for (const Level& level : levels)
@@ -81,9 +100,9 @@ void select_isa(const std::string& name) {
       selected() = &level;
       return;
     }
-  std::string message = "LEAKSCORE_ISA='" + name + "' is not one of:";
-  for (const std::string& supported : supported_isas()) message += " " + supported;
-  throw std::invalid_argument(message);
+  std::string message = "Expected LEAKSCORE_ISA='" + name + "' to be one of";
+  for (const std::string& supported : supported_isas()) message += " '" + supported + "'";
+  throw std::invalid_argument(message + " (the levels that this build holds and this CPU runs)");
 }
 
 }  // namespace leakscore

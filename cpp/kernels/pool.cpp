@@ -1,11 +1,12 @@
 #include "leakscore/parallel/pool.hpp"
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -45,13 +46,14 @@ class Pool {
  public:
   // Runs the job on the calling thread and on up to `helpers` workers.
   void run(Job& job, int helpers) {
+    int called = 0;
     {
       const std::lock_guard lock(mutex_);
       grow(helpers);
       job_ = &job;
-      wanted_ = std::min(helpers, static_cast<int>(workers_));
+      wanted_ = called = std::min(helpers, workers_);
     }
-    wake_.notify_all();
+    for (; called > 0; --called) wake_.notify_one();
     job.work();
     std::unique_lock lock(mutex_);
     wanted_ = 0;  // workers that have not woken yet are no longer needed
@@ -61,7 +63,7 @@ class Pool {
 
  private:
   void grow(int helpers) {
-    for (; static_cast<int>(workers_) < helpers; ++workers_) {
+    for (; workers_ < helpers; ++workers_) {
       try {
         std::thread([this] { loop(); }).detach();
       } catch (const std::system_error&) {
@@ -87,30 +89,29 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   Job* job_ = nullptr;
-  int wanted_ = 0, active_ = 0;
-  std::size_t workers_ = 0;
+  int wanted_ = 0, active_ = 0, workers_ = 0;
 };
 
 std::atomic<int> thread_limit{1};
 
-// Only one call uses the pool at a time. After a fork the child has none of the parent's workers,
-// and the parent's lock may have been held: the child starts with a fresh lock and pool. The old ones
-// are leaked on purpose, as workers (or the parent's state) may still refer to them.
+// Only one call uses the pool at a time.
 struct Shared {
   std::mutex busy;
   Pool pool;
-  pid_t owner = getpid();
 };
+
+// A forked child has none of its parent's workers, and any lock may have been held when it was made:
+// it starts with a fresh pool. The old one is leaked on purpose, as it is in an unknown state. Workers
+// of a process that ends may still wait on their pool, so it is never destroyed either.
 std::atomic<Shared*> shared{nullptr};
+[[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, [] { shared.store(nullptr); });
 
 Shared& shared_for_this_process() {
   Shared* current = shared.load();
-  while (current == nullptr || current->owner != getpid()) {
-    auto* fresh = new Shared;
-    if (shared.compare_exchange_strong(current, fresh)) return *fresh;
-    delete fresh;
-  }
-  return *current;
+  if (current != nullptr) return *current;
+  auto fresh = std::make_unique<Shared>();
+  if (shared.compare_exchange_strong(current, fresh.get())) return *fresh.release();
+  return *current;  // another thread was first
 }
 
 }  // namespace

@@ -9,16 +9,21 @@ from leakscore import _core, _validate
 __all__ = ["active_isa", "get_num_threads", "set_num_threads", "supported_isas"]
 
 
+_MAX_THREADS = 1024
+
+
 def _threads_from_environment() -> int:
-    text = os.environ.get("LEAKSCORE_NUM_THREADS")
-    if text is None:
-        return _available_cores()
+    text = os.environ.get("LEAKSCORE_NUM_THREADS", "")
+    if not text:
+        return min(_available_cores(), _MAX_THREADS)
     try:
         count = int(text)
     except ValueError:
         count = 0
-    if count < 1:
-        raise ValueError(f"Expected LEAKSCORE_NUM_THREADS={text!r} to be an integer >= 1")
+    if not 1 <= count <= _MAX_THREADS:
+        raise ValueError(
+            f"Expected LEAKSCORE_NUM_THREADS={text!r} to be an integer in [1, {_MAX_THREADS}]"
+        )
     return count
 
 
@@ -36,7 +41,7 @@ def set_num_threads(count: int) -> None:
     Parameters
     ----------
     count : int
-        At least 1. The default is every core the process may run on, or the environment
+        From 1 to 1024. The default is every core the process may run on, or the environment
         variable ``LEAKSCORE_NUM_THREADS``.
 
     Raises
@@ -44,7 +49,7 @@ def set_num_threads(count: int) -> None:
     TypeError
         If `count` is not an integer.
     ValueError
-        If `count` is less than 1.
+        If `count` is not from 1 to 1024.
 
     Examples
     --------
@@ -53,7 +58,7 @@ def set_num_threads(count: int) -> None:
     >>> leakscore.get_num_threads()
     2
     """
-    _core.set_num_threads(_validate.count("count", count, low=1, high=1024))
+    _core.set_num_threads(_validate.count("count", count, low=1, high=_MAX_THREADS))
 
 
 def get_num_threads() -> int:

@@ -1,0 +1,21 @@
+# Fails when a kernel object does not work in the widest registers of its ISA level: a loop that the
+# compiler no longer vectorises costs a factor of two to eight and is otherwise silent.
+# Usage: cmake -DOBJDUMP=objdump -DREGISTER=zmm "-DOBJECTS=a.o|b.o" -P check_vectorised.cmake
+string(REPLACE "|" ";" objects "${OBJECTS}")
+foreach(object IN LISTS objects)
+  execute_process(COMMAND ${OBJDUMP} -d --no-show-raw-insn ${object}
+                  OUTPUT_VARIABLE listing RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "objdump failed on ${object}")
+  endif()
+  # Arithmetic on whole registers of doubles or floats: moves and integer work alone do not count.
+  string(REGEX MATCHALL "v(f[a-z]*|add|sub|mul|div|min|max)[0-9]*p[sd] [^\n]*%${REGISTER}" found
+         "${listing}")
+  list(LENGTH found count)
+  get_filename_component(name ${object} NAME)
+  message(STATUS "${name}: ${count} arithmetic instructions on ${REGISTER}")
+  if(count LESS 10)
+    message(FATAL_ERROR "${object} is not vectorised: ${count} arithmetic instructions on "
+                        "${REGISTER} registers")
+  endif()
+endforeach()

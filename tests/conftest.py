@@ -1,0 +1,33 @@
+"""Settings of the whole suite: the same examples in every run, and one thread count per test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import leakscore
+
+# Hypothesis draws the same examples every time; HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+settings.register_profile("explore", max_examples=2000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def pytest_report_header() -> str:
+    return (
+        f"leakscore from {leakscore.__path__[0]}, "
+        f"ISA {leakscore.active_isa()} of {leakscore.supported_isas()}, "
+        f"{leakscore.get_num_threads()} threads, numpy {np.__version__}"
+    )
+
+
+@pytest.fixture(autouse=True)
+def _restore_threads() -> Iterator[None]:
+    """Give every test the number of threads it would have alone."""
+    count = leakscore.get_num_threads()
+    yield
+    leakscore.set_num_threads(count)

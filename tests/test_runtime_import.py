@@ -1,0 +1,87 @@
+"""What ``import leakscore`` loads, and what it does not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import metadata, version
+
+import pytest
+
+import leakscore
+from tests.test_runtime_isa import run_python
+
+HEAVY = ["scipy", "argparse", "concurrent.futures", "importlib.metadata", "multiprocessing"]
+ROOMS = ["audit", "distributions", "games", "leakage", "scores", "tradeoff"]
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the modules that the code loads on top of numpy."""
+    lines = (
+        "import json, sys, numpy",
+        "before = set(sys.modules)",
+        code,
+        "print(json.dumps(sorted(set(sys.modules) - before)))",
+    )
+    done = run_python("\n".join(lines))
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+def test_import_loads_nothing_heavy() -> None:
+    loaded = loaded_by("import leakscore")
+    assert "leakscore._core" in loaded
+    assert not {name for name in loaded if name.startswith(tuple(HEAVY))}
+
+
+def test_import_loads_no_room() -> None:
+    ours = {name for name in loaded_by("import leakscore") if name.startswith("leakscore")}
+    assert ours == {"leakscore", "leakscore._core", "leakscore._runtime", "leakscore._validate"}
+
+
+def test_distributions_load_no_other_room() -> None:
+    loaded = loaded_by("import leakscore.distributions")
+    assert not {f"leakscore.{room}" for room in ROOMS if room != "distributions"} & loaded
+    assert not {name for name in loaded if name.startswith(("scipy", "argparse"))}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_are_attributes_of_the_package(room: str) -> None:
+    done = run_python(f"import leakscore; assert leakscore.{room}.__name__ == 'leakscore.{room}'")
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_public_name_is_there() -> None:
+    for name in leakscore.__all__:
+        assert getattr(leakscore, name) is not None
+    assert set(leakscore.__all__) <= set(dir(leakscore))
+    assert sorted(leakscore.__all__) == leakscore.__all__
+
+
+def test_unknown_attribute() -> None:
+    with pytest.raises(AttributeError, match="'leakscore' has no attribute 'nothing'"):
+        leakscore.nothing  # noqa: B018  # type: ignore[attr-defined]
+
+
+def test_version_comes_from_the_metadata() -> None:
+    assert leakscore.__version__ == version("leakscore")
+
+
+def test_metadata() -> None:
+    fields = metadata("leakscore")
+    assert fields["License-Expression"] == "BSD-3-Clause"
+    assert "LICENSE" in fields.get_all("License-File", [])
+    assert fields["Requires-Python"] == ">=3.10"
+    required = [line for line in fields.get_all("Requires-Dist", []) if "extra ==" not in line]
+    assert sorted(required) == ["numpy>=1.26", "scipy>=1.11"]
+
+
+def test_package_is_not_shadowed_by_the_checkout(pytestconfig: pytest.Config) -> None:
+    code = "import leakscore; print(leakscore.__file__)"
+    root = pytestconfig.rootpath
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == leakscore.__file__
+    assert not (root / "leakscore").exists()
