@@ -19,7 +19,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 def pytest_report_header() -> str:
     return (
-        f"leakscore from {leakscore.__path__[0]}, "
+        f"leakscore from {leakscore.__file__}, "
         f"ISA {leakscore.active_isa()} of {leakscore.supported_isas()}, "
         f"{leakscore.get_num_threads()} threads, numpy {np.__version__}"
     )

@@ -11,7 +11,7 @@ import numpy as np
 import leakscore
 from leakscore import _core
 
-PACKAGE = Path(leakscore.__path__[0])
+PACKAGE = Path(leakscore.__file__).parent
 STUB = ast.parse((PACKAGE / "_core.pyi").read_text())
 
 Signature = list[tuple[str, bool]]  # the arguments' names, and whether each has a default

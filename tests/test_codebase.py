@@ -1,0 +1,156 @@
+"""Rules of the codebase that a machine can check (CONTRIBUTING.md gives the reasons)."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import leakscore
+from tests.public import ROOMS, documented, modules, named, public_functions
+
+ROOT = Path(__file__).parents[1]
+
+
+def files(*patterns: str) -> list[Path]:
+    """Return the source files that match, build products left out."""
+    skipped = {"build", "dist", ".git", "__pycache__"}
+    found = {
+        path
+        for pattern in patterns
+        for path in ROOT.glob(pattern)
+        if not {part for part in path.relative_to(ROOT).parts if part.startswith(".venv")}
+        and not skipped & set(path.relative_to(ROOT).parts)
+    }
+    assert found, patterns
+    return sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "limit"),
+    [
+        ("cpp/include/**/*.hpp", 300),
+        ("cpp/kernels/*.*pp", 300),
+        ("cpp/bindings/*.*pp", 120),
+        ("python/leakscore/**/*.py", 400),
+        ("tests/**/*.py", 250),
+        ("tests/cpp/*.*pp", 250),
+    ],
+)
+def test_files_have_one_subject(pattern: str, limit: int) -> None:
+    sizes = {path: len(path.read_text().splitlines()) for path in files(pattern)}
+    assert {str(path.relative_to(ROOT)): n for path, n in sizes.items() if n > limit} == {}
+
+
+def test_lines_fit() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in files("cpp/**/*.*pp", "tests/cpp/*", "cmake/*", "CMakeLists.txt")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > 100
+    ]
+    assert long == []
+
+
+def test_no_loose_ends() -> None:
+    pattern = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|breakpoint\(\)|import pdb")
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in files("cpp/**/*.*pp", "python/**/*.py*", "tests/**/*.*p*", "bench/*.py")
+        if path.name != Path(__file__).name and (match := pattern.search(path.read_text()))
+    ]
+    assert found == []
+
+
+def test_the_version_is_written_once() -> None:
+    version = leakscore.__version__
+    assert f'\nversion = "{version}"\n' in (ROOT / "pyproject.toml").read_text()
+    sources = files("cpp/**/*.*pp", "python/**/*.py*", "CMakeLists.txt", "cmake/*")
+    holders = [path.name for path in sources if version in path.read_text()]
+    assert holders == []
+
+
+def test_the_core_knows_no_python() -> None:
+    for path in files("cpp/include/**/*.hpp", "cpp/kernels/*.*pp"):
+        includes = re.findall(r'#include [<"]([^>"]+)', path.read_text())
+        assert not [name for name in includes if re.match("pybind11|Python|numpy|bindings", name)]
+
+
+def test_the_kernels_are_plain_cpp() -> None:
+    for path in files("cpp/**/*.*pp"):
+        text = path.read_text()
+        assert not re.search(r"immintrin|arm_neon|_mm\d*_|target_clones|ffast-math", text), path
+        assert not re.search(r"\babort\(|\bassert\(|std::cout|std::cerr|\bprintf\(", text), path
+
+
+def test_user_input_is_refused_in_one_place() -> None:
+    """Bindings take their arrays strictly, and only one header names pybind11."""
+    for path in files("cpp/bindings/*"):
+        if path.name != "arrays.hpp":
+            assert "#include <pybind11" not in path.read_text(), path
+    for path in files("python/leakscore/*.py"):
+        asserts = [
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)
+        ]
+        assert not asserts, f"{path.name} checks with assert, which python -O removes"
+
+
+def test_every_module_lists_its_public_names() -> None:
+    for room in ROOMS:
+        module = getattr(leakscore, room)
+        assert sorted(module.__all__) == module.__all__, room
+        for name in module.__all__:
+            assert hasattr(module, name), f"{room}.{name}"
+
+
+@pytest.mark.parametrize("name", sorted(documented()))
+def test_docstring_is_complete(name: str) -> None:
+    value = documented()[name]
+    doc = inspect.getdoc(value)
+    assert doc, f"{name} has no docstring"
+    sections = re.findall(r"^([A-Z][A-Za-z ]+)\n-{3,}$", doc, flags=re.M)
+    if name in named():  # the methods of a class may share its example
+        assert "Examples" in sections
+        assert doctest.DocTestParser().get_examples(doc), f"{name} has no doctest"
+    if inspect.isclass(value):
+        return
+    signature = inspect.signature(value)
+    arguments = {argument for argument in signature.parameters if argument != "self"}
+    if name in named() or arguments:
+        assert arguments == _described(doc, "Parameters"), "Parameters are not the signature's"
+    if arguments and signature.return_annotation not in (None, "None"):
+        assert "Returns" in sections
+
+
+def _described(doc: str, section: str) -> set[str]:
+    """Return the arguments that a numpydoc section describes."""
+    match = re.search(
+        rf"^{section}\n-+\n(.*?)(?=\n\n[A-Z][A-Za-z ]+\n-+\n|\Z)", doc, flags=re.M | re.S
+    )
+    heads = re.findall(r"^(\*{0,2}\w[\w, *]*?)(?: : .*)?$", match[1], flags=re.M) if match else []
+    return {name.strip(" *") for head in heads for name in head.split(",")}
+
+
+@pytest.mark.parametrize("name", sorted(public_functions()))
+def test_every_argument_has_a_type(name: str) -> None:
+    signature = inspect.signature(public_functions()[name])
+    missing = [
+        argument.name
+        for argument in signature.parameters.values()
+        if argument.annotation is argument.empty and argument.name not in ("self", "cls")
+    ]
+    assert missing == []
+    assert signature.return_annotation is not signature.empty
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
+def test_doctests(module: ModuleType) -> None:
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    result = doctest.testmod(module, optionflags=flags)
+    assert result.failed == 0
