@@ -1,4 +1,4 @@
-"""What is public: found in `__all__`, so that nothing new escapes the tests that ask for all of it."""
+"""What is public, found in `__all__`: nothing new escapes the tests that ask for all of it."""
 
 from __future__ import annotations
 
