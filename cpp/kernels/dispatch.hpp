@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
@@ -15,6 +16,7 @@ struct Kernels {
   const NormalKernels* normal;
   const ScoreKernels* scores;
   const RandomKernels* random;
+  const MomentKernels* moments;
 };
 
 const Kernels& kernels();

@@ -1,6 +1,7 @@
 // The function tables of every ISA level. Only dispatch.cpp chooses between them.
 #pragma once
 
+#include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
@@ -10,6 +11,7 @@
   extern const NormalKernels normal_kernels;    \
   extern const ScoreKernels score_kernels;      \
   extern const RandomKernels random_kernels;    \
+  extern const MomentKernels moment_kernels;    \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

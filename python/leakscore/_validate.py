@@ -175,7 +175,7 @@ def vector(
 
 
 def per_coordinate(name: str, value: object, size: int, *, low: float = 0.0) -> Doubles:
-    """One number for all coordinates or one for each: a finite float64 array of shape () or (d,)."""
+    """One number for all coordinates or one for each: a finite float64 array, () or (d,)."""
     array = doubles(name, value)
     if array.shape not in ((), (size,)):
         raise ValueError(f"Expected {name} of shape {array.shape} to be a number or ({size},)")

@@ -7,19 +7,30 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _core, _dense, _estimate, _validate
 
 __all__ = ["Reference", "SingularCovarianceError"]
 
-_Doubles = npt.NDArray[np.float64]
+Doubles = npt.NDArray[np.float64]
 
 
 class SingularCovarianceError(ValueError):
-    """The covariance has no inverse, and the call has no noise that would give it one."""
+    """The covariance has no inverse, and the call adds no noise that would give it one.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 0.0])
+    >>> reference.squared_mahalanobis([1.0, 0.0])
+    Traceback (most recent call last):
+    leakscore.reference.SingularCovarianceError: The covariance is singular: ...
+    """
 
 
 class Reference:
-    """Mean and covariance of one record: what the attacker knows of the population.
+    """What the attacker knows of one record: its mean and covariance.
+
+    Immutable and picklable. Holds float64 copies of what it is given.
 
     Parameters
     ----------
@@ -27,111 +38,258 @@ class Reference:
         Mean of one record.
     cov : (d,) or (d, d) array_like
         Covariance of one record: the variances of uncorrelated coordinates, or the whole matrix.
+        It may be singular: calls with noise work exactly, and those that need its inverse raise
+        `SingularCovarianceError`. Singular means that a variance is 0, or that less than 1e-14 d of
+        the variance of a coordinate is left once those before it are known.
+
+    Raises
+    ------
+    ValueError
+        If a variance is negative; if the matrix is not symmetric to within 1.5e-8 of the standard
+        deviations (float32: 3.5e-4), or not positive semidefinite; if shapes do not fit or a value
+        is not finite.
+
+    See Also
+    --------
+    Reference.fit : Estimate both from a table.
 
     Examples
     --------
     >>> import leakscore
-    >>> reference = leakscore.Reference([0.0, 1.0], [1.0, 4.0])
-    >>> reference.squared_mahalanobis([1.0, 3.0])
+    >>> reference = leakscore.Reference([0.0, 1.0], [[4.0, 2.0], [2.0, 5.0]])
+    >>> reference
+    Reference(dim=2, kind='full')
+    >>> reference.squared_mahalanobis([2.0, 4.0])
     2.0
     """
 
+    __slots__ = ("_cov", "_factor", "_fit", "_mean", "_rounding")
+
+    _mean: Doubles
+    _cov: Doubles
+    _rounding: float
+    _fit: _estimate.Fit | None
+    _factor: _dense.Factor | None
+
     def __init__(self, mean: npt.ArrayLike, cov: npt.ArrayLike) -> None:
-        self._mean = _validate.vector("mean", mean).copy()
-        dim = self._mean.size
-        values = _validate.doubles("cov", cov)
-        if values.shape not in ((dim,), (dim, dim)):
+        centre = _validate.vector("mean", mean)
+        dim = centre.size
+        given = _validate.real_array("cov", cov)
+        if given.shape not in ((dim,), (dim, dim)):
             raise ValueError(
-                f"Expected cov of shape {values.shape} to be ({dim},) or ({dim}, {dim})"
+                f"Expected cov of shape {given.shape} to be ({dim},) or ({dim}, {dim})"
             )
-        self._cov = values.copy()
-        if values.ndim == 2:
-            scale = np.sqrt(np.abs(np.outer(np.diag(values), np.diag(values))))
-            if (np.abs(values - values.T) > 1e-8 * scale).any():
-                raise ValueError("Expected cov to be symmetric")
-            self._cov = 0.5 * (values + values.T)
-        variances = self._cov if self._cov.ndim == 1 else np.diag(self._cov)
+        values = _validate.doubles("cov", given)
+        variances = values if values.ndim == 1 else np.diag(values)
         if (variances < 0).any():
-            raise ValueError("Expected cov to have variances >= 0")
-        self._n_reference: int | None = None
+            j = int(np.argmax(variances < 0))
+            where = f"cov[{j}]" if values.ndim == 1 else f"cov[{j}, {j}]"
+            raise ValueError(f"Expected {where}={float(variances[j])!r}, a variance, to be >= 0")
+        rounding = _dense.rounding(given.dtype)
+        if values.ndim == 2:
+            values = _dense.symmetric(values, rounding)
+        self._set(centre.copy(), values.copy(), rounding, None)
+        if values.ndim == 2 and self._problem() is not None:
+            _dense.require_semidefinite(values, rounding)
+
+    def _set(
+        self, mean: Doubles, cov: Doubles, rounding: float, fit: _estimate.Fit | None
+    ) -> Reference:
+        mean.flags.writeable = cov.flags.writeable = False
+        self._mean, self._cov, self._rounding, self._fit = mean, cov, rounding, fit
+        self._factor = None
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._mean, self._cov, self._rounding, self._fit)
+
+    def __repr__(self) -> str:
+        rows = "" if self._fit is None else f", n_reference={self._fit.rows}"
+        return f"Reference(dim={self.dim}, kind={self.kind!r}{rows})"
 
     @property
-    def mean(self) -> _Doubles:
+    def mean(self) -> Doubles:
         """Mean of one record, (d,)."""
         return self._mean
 
     @property
-    def cov(self) -> _Doubles:
+    def cov(self) -> Doubles:
         """Variances (d,) or covariance matrix (d, d) of one record."""
         return self._cov
 
     @property
+    def variances(self) -> Doubles:
+        """Variances of one record, (d,)."""
+        return self._cov if self._cov.ndim == 1 else np.diag(self._cov)
+
+    @property
     def dim(self) -> int:
         """Number of coordinates d."""
-        return self._mean.size
+        return int(self._mean.size)
 
     @property
     def kind(self) -> Literal["diagonal", "full"]:
-        """How the covariance is held."""
+        """Whether the covariance is held as variances or as a matrix."""
         return "diagonal" if self._cov.ndim == 1 else "full"
 
     @property
     def n_reference(self) -> int | None:
-        """Number of rows the reference was fitted on, None if it was given."""
-        return self._n_reference
+        """Number of rows the reference was fitted on; None if mean and covariance were given."""
+        return None if self._fit is None else self._fit.rows
+
+    @property
+    def shrinkage(self) -> float | None:
+        """Intensity by which `fit` shrank the covariance, in [0, 1]; None if it was given."""
+        return None if self._fit is None else self._fit.intensity
 
     @property
     def logdet(self) -> float:
-        """Logarithm of the determinant of the covariance."""
+        """Natural logarithm of the determinant of the covariance; -inf if it is singular."""
+        if self._problem() is not None:
+            return -np.inf
         if self._cov.ndim == 1:
-            return float(np.log(self._variances()).sum())
-        return float(2 * np.log(np.diag(self._factor())).sum())
-
-    def _variances(self) -> _Doubles:
-        if (self._cov == 0).any():
-            raise SingularCovarianceError("the covariance is singular")
-        return self._cov
-
-    def _factor(self) -> _Doubles:
-        try:
-            return np.linalg.cholesky(self._cov)
-        except np.linalg.LinAlgError:
-            raise SingularCovarianceError("the covariance is singular") from None
+            return float(np.log(self._cov).sum())
+        return float(2 * np.log(np.diag(self._lower())).sum())
 
     def squared_mahalanobis(self, Z: npt.ArrayLike) -> Any:
-        """(z - mean)' C^-1 (z - mean) of one row (d,) or of every row of (k, d)."""
+        """Squared Mahalanobis distance M = (z - mean)' C^-1 (z - mean).
+
+        Parameters
+        ----------
+        Z : (d,) or (k, d) array_like
+            One row or several, read where they are (no copy of the whole).
+
+        Returns
+        -------
+        float or (k,) ndarray
+            M of every row, in units of no dimension. Computed in float64 from the values of `Z` as
+            they are stored, so float32 rows lose nothing to an offset of the data.
+
+        Raises
+        ------
+        SingularCovarianceError
+            If the covariance is singular.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).squared_mahalanobis([[1, 3], [0, 1]])
+        array([2., 0.])
+        """
         rows = _validate.rows("Z", Z, cols=self.dim)
-        centred = rows.astype(np.float64) - self._mean
-        result = self._quadratic(_validate.finite("Z", centred))
-        return float(result) if rows.ndim == 1 else result
+        result = self._distances("Z", rows, self._mean)
+        return float(result[0]) if rows.ndim == 1 else result
 
-    def _quadratic(self, centred: _Doubles) -> _Doubles:
+    def _distances(self, name: str, rows: _estimate.Table, centre: Doubles) -> Doubles:
+        """Return (z - centre)' C^-1 (z - centre) of every row, (k,)."""
         if self._cov.ndim == 1:
-            return np.asarray(np.sum(centred * centred / self._variances(), axis=-1))
-        white = np.linalg.solve(self._factor(), centred.T)
-        return np.asarray(np.sum(white * white, axis=0))
+            result = _core.quadratic(rows, centre, self._weights())
+        else:
+            result = _core.mahalanobis(rows, centre, self._lower())
+        if not np.isfinite(result).all():
+            _validate.finite(name, rows)
+        return result
 
-    def solve(self, V: npt.ArrayLike) -> _Doubles:
-        """C^-1 v of one row (d,) or of every row of (k, d); the same shape as `V`."""
-        rows = _validate.finite("V", _validate.rows("V", V, cols=self.dim)).astype(np.float64)
+    def solve(self, V: npt.ArrayLike) -> Doubles:
+        """C^-1 v of one row or of every row.
+
+        Parameters
+        ----------
+        V : (d,) or (k, d) array_like
+            Right-hand sides, one a row.
+
+        Returns
+        -------
+        (d,) or (k, d) ndarray
+            C^-1 v, in the shape of `V`.
+
+        Raises
+        ------
+        SingularCovarianceError
+            If the covariance is singular.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).solve([1.0, 2.0])
+        array([1. , 0.5])
+        """
+        rows = _validate.rows("V", V, cols=self.dim)
+        result = np.array(rows, dtype=np.float64, order="C")
+        _validate.finite("V", result)
         if self._cov.ndim == 1:
-            return np.asarray(rows / self._variances())
-        factor = self._factor()
-        return np.ascontiguousarray(np.linalg.solve(factor.T, np.linalg.solve(factor, rows.T)).T)
+            self._require_inverse()
+            result /= self._cov
+        else:
+            _core.solve_rows(self._lower(), result)
+        return result
 
     def inner(self, U: npt.ArrayLike, V: npt.ArrayLike) -> Any:
-        """Inner products u' C^-1 v of every pair of rows: (), (T,), (k,) or (T, k)."""
-        left = _validate.finite("U", _validate.rows("U", U, cols=self.dim)).astype(np.float64)
-        result = np.inner(left, self.solve(V))
-        return float(result) if result.ndim == 0 else result
+        """Inner products u' C^-1 v of every row of one argument with every row of the other.
+
+        Parameters
+        ----------
+        U : (d,) or (T, d) array_like
+            Left-hand rows. Not centred: pass differences from the mean where they are meant.
+        V : (d,) or (k, d) array_like
+            Right-hand rows.
+
+        Returns
+        -------
+        float, (T,), (k,) or (T, k) ndarray
+            u' C^-1 v of every pair.
+
+        Raises
+        ------
+        SingularCovarianceError
+            If the covariance is singular.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> reference = leakscore.Reference([0.0, 1.0], [1.0, 4.0])
+        >>> reference.inner([[1.0, 2.0], [0.0, 4.0]], [1.0, 1.0])
+        array([1.5, 1. ])
+        """
+        left = _validate.rows("U", U, cols=self.dim)
+        right = _validate.rows("V", V, cols=self.dim)
+        if left.size < right.size:
+            result = _dense.products("V", right, self.solve(left)).T
+        else:
+            result = _dense.products("U", left, self.solve(right))
+        shape = left.shape[:-1] + right.shape[:-1]
+        return result.reshape(shape) if shape else float(result[0, 0])
 
     def add_diagonal(self, variance: npt.ArrayLike) -> Reference:
-        """Return the reference with covariance C + diag(variance)."""
-        extra = np.broadcast_to(_validate.doubles("variance", variance), (self.dim,))
-        cov = self._cov + (extra if self._cov.ndim == 1 else np.diag(extra))
-        result = Reference(self._mean, cov)
-        result._n_reference = self._n_reference
-        return result
+        """Reference with the covariance C + diag(variance).
+
+        Parameters
+        ----------
+        variance : float or (d,) array_like
+            At least 0, **per record**: noise of standard deviation s on the released mean of n
+            records is a variance of n s^2 here.
+
+        Returns
+        -------
+        Reference
+            A new reference; this one, if `variance` is 0.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).add_diagonal(0.5).cov
+        array([1.5, 4.5])
+        """
+        extra = _validate.per_coordinate("variance", variance, self.dim)
+        if not extra.any():
+            return self
+        cov = self._cov.copy()
+        if cov.ndim == 1:
+            cov += extra
+        else:
+            cov.flat[:: self.dim + 1] += extra
+        fit = None if self._fit is None else self._fit.with_ridge(extra)
+        return _restore(self._mean, cov, self._rounding, fit)
 
     @classmethod
     def fit(
@@ -143,21 +301,89 @@ class Reference:
         ridge: float = 0.0,
         ddof: int = 0,
     ) -> Reference:
-        """Estimate mean and (centred) covariance from the rows of a table."""
-        if isinstance(shrinkage, str):
-            raise ValueError(f"Expected shrinkage={shrinkage!r} to be a number or None")
-        _validate.choice("cov", cov, ("full", "diagonal"))
-        table = _validate.finite("X", _validate.matrix("X", X, min_rows=2)).astype(np.float64)
-        count = len(table)
-        if cov == "full" and count <= table.shape[1] and not shrinkage and not ridge:
-            raise ValueError(f"Expected X of shape {table.shape} to have more rows than columns")
-        mean = table.mean(axis=0)
-        centred = table - mean
-        spread = np.sum(centred * centred, axis=0) / (count - ddof) + ridge
-        if cov == "full":
-            matrix = centred.T @ centred / (count - ddof) * (1 - (shrinkage or 0.0))
-            np.fill_diagonal(matrix, spread)
-            spread = matrix
-        result = cls(mean, spread)
-        result._n_reference = count
-        return result
+        """Estimate mean and centred covariance from the rows of a table.
+
+        Parameters
+        ----------
+        X : (n0, d) array_like
+            One record a row, n0 >= 2, read where it is. Constant columns are allowed; they make
+            the covariance singular.
+        cov : {"full", "diagonal"}
+            The whole covariance matrix, or the variances alone.
+        shrinkage : float in [0, 1], "auto", "ledoit-wolf", "oas" or None
+            Replace the sample covariance S by (1 - s) S + s T. A number s, and "auto" [1]_, shrink
+            towards T = diag(S), so that the units of the columns do not matter (and variances, or
+            cov="diagonal", stay as they are). "ledoit-wolf" [2]_ and "oas" [3]_ are
+            scikit-learn's, towards a multiple of the identity.
+        ridge : float
+            Added to every variance, in the squared units of the columns; at least 0.
+        ddof : int
+            Variances divide by n0 - ddof.
+
+        Returns
+        -------
+        Reference
+            With `n_reference` = n0 and the intensity s in `shrinkage`.
+
+        Raises
+        ------
+        ValueError
+            If cov="full" has n0 <= d and neither shrinkage nor ridge, as it would be singular.
+
+        Notes
+        -----
+        Always centred. Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024),
+        section 3, use the second moment sum x x' / n0 in place of the covariance; that lowers the
+        leakage found (of their easiest target from 8.88 to 8.02 with n = 1000) and shifts the
+        score, so that no threshold of theirs holds.
+
+        Columns are summed relative to the first row, in float64, so an offset of the data costs no
+        digits. Matrix products of large float32 tables run in float32 by blocks of at most 4096
+        rows, centred first, if the covariance is well conditioned, and in float64 if not.
+
+        References
+        ----------
+        .. [1] J. Schaefer and K. Strimmer, "A shrinkage approach to large-scale covariance matrix
+           estimation", Stat. Appl. Genet. Mol. Biol. 4 (2005), table 2, target D on correlations.
+        .. [2] O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance
+           matrices", J. Multivariate Anal. 88 (2004).
+        .. [3] Y. Chen, A. Wiesel, Y. C. Eldar and A. O. Hero, "Shrinkage algorithms for MMSE
+           covariance estimation", IEEE Trans. Signal Process. 58 (2010), with scikit-learn's terms.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> leakscore.Reference.fit([[0.0, 1.0], [2.0, 5.0]], cov="diagonal").cov
+        array([1., 4.])
+        """
+        mean, matrix, record = _estimate.estimate(X, cov, shrinkage, ridge, ddof)
+        return _restore(mean, matrix, _estimate.EPSILON, record)
+
+    def _problem(self) -> str | None:
+        """Say why the covariance is singular; None if it is not, and then its factor is kept."""
+        constant = _dense.why_singular(self.variances, None)
+        if constant is not None or self._cov.ndim == 1:
+            return constant
+        if self._factor is None:
+            self._factor = _dense.factorise(self._cov, self._rounding)
+        return _dense.why_singular(self.variances, self._factor.dependent)
+
+    def _require_inverse(self) -> None:
+        problem = self._problem()
+        if problem is not None:
+            raise SingularCovarianceError(problem)
+
+    def _lower(self) -> Doubles:
+        """Return the lower Cholesky factor, computed once."""
+        self._require_inverse()
+        return self._factor.lower  # type: ignore[union-attr]
+
+    def _weights(self) -> Doubles:
+        """Return 1 / variance of a diagonal covariance."""
+        self._require_inverse()
+        return 1 / self._cov
+
+
+def _restore(mean: Doubles, cov: Doubles, rounding: float, fit: _estimate.Fit | None) -> Reference:
+    """Make a reference of arrays that are its own and known to be valid."""
+    return Reference.__new__(Reference)._set(mean, cov, rounding, fit)

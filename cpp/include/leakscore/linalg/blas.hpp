@@ -1,0 +1,34 @@
+// The BLAS and LAPACK routines that Level-3 work goes through: function pointers in Fortran's
+// calling convention, filled once from outside (the Python binding takes scipy's). Nothing is linked.
+//
+// BLAS runs threads of its own, so the table must never be called from inside a pool task.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+
+namespace leakscore {
+
+struct Blas {
+  void (*dgemm)(char* transa, char* transb, int* m, int* n, int* k, double* alpha, double* a,
+                int* lda, double* b, int* ldb, double* beta, double* c, int* ldc);
+  void (*dsyrk)(char* uplo, char* trans, int* n, int* k, double* alpha, double* a, int* lda,
+                double* beta, double* c, int* ldc);
+  void (*ssyrk)(char* uplo, char* trans, int* n, int* k, float* alpha, float* a, int* lda,
+                float* beta, float* c, int* ldc);
+  void (*dtrsm)(char* side, char* uplo, char* transa, char* diag, int* m, int* n, double* alpha,
+                double* a, int* lda, double* b, int* ldb);
+  void (*dpotrf)(char* uplo, int* n, double* a, int* lda, int* info);
+};
+
+// Null until the binding fills it.
+inline Blas blas{};
+
+// Sizes are 32-bit in every BLAS that may stand behind the table.
+inline int blas_size(std::ptrdiff_t size) {
+  if (size > std::numeric_limits<int>::max()) throw std::length_error("too large for BLAS");
+  return static_cast<int>(size);
+}
+
+}  // namespace leakscore

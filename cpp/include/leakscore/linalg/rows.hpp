@@ -1,0 +1,69 @@
+// Sums along the rows of a tile, one number per row. Compiled once per ISA level.
+//
+// Sums run over a fixed number of lanes in double, whatever the vector width and element type, so
+// every ISA level adds in the same order. Several rows at a time share the loads of the vectors that
+// the term reads (mean, weights).
+#pragma once
+
+#include <cstddef>
+
+#include "leakscore/isa.hpp"
+#include "leakscore/linalg/tile.hpp"
+
+namespace leakscore {
+inline namespace LEAKSCORE_ISA {
+
+inline constexpr int sum_lanes = 16;
+
+LEAKSCORE_FN double total(const double* lanes) {
+  double sums[sum_lanes / 2];
+  for (int width = sum_lanes / 2, l = 0; l < width; ++l) sums[l] = lanes[l] + lanes[l + width];
+  for (int width = sum_lanes / 4; width > 0; width /= 2)
+    for (int l = 0; l < width; ++l) sums[l] += sums[l + width];
+  return sums[0];
+}
+
+// out[r] = sum over j of term(x[r][j], j) for Rows rows.
+template <int Rows, class T, class Term>
+LEAKSCORE_FN void sum_rows(const Tile<T>& x, std::ptrdiff_t first, std::ptrdiff_t cols, Term term,
+                           double* out) {
+  double lanes[Rows][sum_lanes] = {};
+  const std::ptrdiff_t whole = cols - cols % sum_lanes;
+  for (std::ptrdiff_t j = 0; j < whole; j += sum_lanes)
+    for (int r = 0; r < Rows; ++r)
+      for (int l = 0; l < sum_lanes; ++l)
+        lanes[r][l] += term(static_cast<double>(x.line(first + r)[j + l]), j + l);
+  for (std::ptrdiff_t j = whole; j < cols; ++j)
+    for (int r = 0; r < Rows; ++r)
+      lanes[r][j - whole] += term(static_cast<double>(x.line(first + r)[j]), j);
+  for (int r = 0; r < Rows; ++r) out[first + r] = total(lanes[r]);
+}
+
+template <class T, class Term>
+LEAKSCORE_FN void row_sums(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdiff_t cols, Term term,
+                           double* out) {
+  constexpr int together = 4;
+  std::ptrdiff_t r = 0;
+  for (; r + together <= rows; r += together) sum_rows<together>(x, r, cols, term, out);
+  for (; r < rows; ++r) sum_rows<1>(x, r, cols, term, out);
+}
+
+// The same for columns, which are added four at a time.
+template <class T, class Term>
+LEAKSCORE_FN void row_sums_by_columns(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdiff_t cols,
+                                      Term term, double* out) {
+  for (std::ptrdiff_t r = 0; r < rows; ++r) out[r] = 0;
+  std::ptrdiff_t c = 0;
+  for (; c + 4 <= cols; c += 4) {
+    const T *p = x.line(c), *q = x.line(c + 1), *s = x.line(c + 2), *t = x.line(c + 3);
+    for (std::ptrdiff_t r = 0; r < rows; ++r)
+      out[r] += (term(static_cast<double>(p[r]), c) + term(static_cast<double>(q[r]), c + 1)) +
+                (term(static_cast<double>(s[r]), c + 2) + term(static_cast<double>(t[r]), c + 3));
+  }
+  for (; c < cols; ++c)
+    for (std::ptrdiff_t r = 0; r < rows; ++r)
+      out[r] += term(static_cast<double>(x.line(c)[r]), c);
+}
+
+}  // namespace LEAKSCORE_ISA
+}  // namespace leakscore
