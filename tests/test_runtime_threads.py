@@ -71,6 +71,9 @@ def _scores(seed: int = 0) -> list[float]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="fork is safe with numpy on Linux only")
+@pytest.mark.skipif(
+    "TSAN_OPTIONS" in os.environ, reason="ThreadSanitizer supports no new threads after a fork"
+)
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_pool_works_in_forked_children() -> None:
     leakscore.set_num_threads(4)

@@ -114,6 +114,7 @@ void the_first_exception_reaches_the_caller() {
   }
 }
 
+#ifndef __SANITIZE_THREAD__
 // The exit code of a child that counts blocks; a hang is ended by the alarm.
 int exit_code_of_child() {
   const pid_t child = fork();
@@ -147,6 +148,8 @@ void a_fork_while_the_pool_is_busy() {
   CHECK(failed == 0);
 }
 
+#endif
+
 void waiting_workers_use_no_time() {
   set_num_threads(4);
   parallel_for(100, [](std::ptrdiff_t b) { busy(b); });
@@ -165,8 +168,12 @@ int main() {
   a_nested_call_is_serial();
   concurrent_calls_all_finish();
   the_first_exception_reaches_the_caller();
+#ifdef __SANITIZE_THREAD__
+  std::puts("fork tests left out: ThreadSanitizer supports no new threads after a fork");
+#else
   a_forked_child_has_a_pool_of_its_own();
   a_fork_while_the_pool_is_busy();
+#endif
   waiting_workers_use_no_time();
   return leakscore::check::result();
 }
