@@ -1,0 +1,125 @@
+#include "kernels/sampling.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <vector>
+
+#include "kernels/dispatch.hpp"
+#include "leakscore/parallel/pool.hpp"
+#include "leakscore/random/binomial_table.hpp"
+
+namespace leakscore {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Calls f(first, count) for blocks of `size` out of `total`.
+template <class F>
+void for_blocks(std::int64_t total, std::int64_t size, F&& f) {
+  parallel_for(ceil_div(total, size), [&](std::ptrdiff_t block) {
+    const std::int64_t first = block * size;
+    f(first, std::min(size, total - first));
+  });
+}
+
+// Rows are drawn with scratch of the table's length where they are not put back: enough rounds share
+// it that filling it costs less than the draws.
+std::int64_t rounds_per_block(std::int64_t records, std::int64_t available, std::int64_t d) {
+  return std::max<std::int64_t>(
+      1, std::max(block_elements / std::max<std::int64_t>(1, records * std::min<std::int64_t>(d, 8)),
+                  available / (4 * records)));
+}
+
+// Draws the rows of every round of a block and hands them to use(round, rows, count).
+template <class F>
+void for_drawn_rows(Key key, Rounds rounds, std::int64_t records, const Rows& table, std::int64_t d,
+                    F&& use) {
+  const std::int64_t available = table.x.rows - (table.exclude >= 0 ? 1 : 0);
+  for_blocks(rounds.count, rounds_per_block(records, available, d),
+             [&](std::int64_t first, std::int64_t count) {
+               const auto drawn = static_cast<std::size_t>(records);
+               std::vector<std::uint32_t> out(drawn), order, swapped;
+               if (!table.replace) {
+                 order.resize(static_cast<std::size_t>(available));
+                 std::iota(order.begin(), order.end(), 0u);
+                 swapped.resize(drawn);
+               }
+               for (std::int64_t r = first; r < first + count; ++r) {
+                 const std::int64_t others = records - (rounds.included[r] != 0 ? 1 : 0);
+                 kernels().random->draw_rows({key, others, available, table.replace, table.exclude,
+                                              order.data(), swapped.data()},
+                                             static_cast<std::uint64_t>(rounds.first + r), out.data());
+                 use(r, out.data(), others);
+               }
+             });
+}
+
+}  // namespace
+
+void random_words(Key key, Stream stream, std::int64_t count, std::uint64_t* out) {
+  for_blocks(count, block_elements, [&](std::int64_t first, std::int64_t n) {
+    kernels().random->words(key, stream, 0, static_cast<std::uint64_t>(first), n, out + first);
+  });
+}
+
+void bernoulli_means(Key key, Rounds rounds, double records, std::int64_t d, const double* p,
+                     const double* target, double* out) {
+  constexpr std::int64_t rounds_per_tile = block_elements / binomial_columns;
+  const std::int64_t tiles_across = ceil_div(d, binomial_columns);
+  const std::int64_t tiles_down = ceil_div(rounds.count, rounds_per_tile);
+  const auto outcomes = static_cast<std::size_t>(table_outcomes(records - 1.0));
+  const auto starts = static_cast<std::size_t>(table_starts(records - 1.0));
+  const std::size_t bytes = (binomial_columns + 1) * outcomes * sizeof(double) +
+                            binomial_columns * starts * sizeof(std::uint16_t);
+  parallel_for(tiles_across * tiles_down, [&](std::ptrdiff_t tile) {
+    const std::int64_t column = tile % tiles_across * binomial_columns;
+    const std::int64_t round = tile / tiles_across * rounds_per_tile;
+    const auto scratch = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    kernels().random->binomial_means(
+        {.key = key,
+         .records = records,
+         .p = p,
+         .target = target,
+         .included = rounds.included + round,
+         .column = column,
+         .columns = std::min<std::int64_t>(binomial_columns, d - column),
+         .round = rounds.first + round,
+         .rounds = std::min(rounds_per_tile, rounds.count - round),
+         .out = out + round * d + column,
+         .row_stride = d,
+         .scratch = scratch.get()});
+  });
+}
+
+void add_normals(Key key, Stream stream, Rounds rounds, std::int64_t d,
+                 const double* const scale[2], double* out) {
+  for_blocks(rounds.count, std::max<std::int64_t>(1, block_elements / d),
+             [&](std::int64_t first, std::int64_t count) {
+               kernels().random->add_normals(key, stream,
+                                             static_cast<std::uint64_t>(rounds.first + first), count,
+                                             d, scale, rounds.included + first, out + first * d);
+             });
+}
+
+void row_counts(Key key, Rounds rounds, std::int64_t records, const Rows& rows, double* out) {
+  const std::int64_t n = rows.x.rows;
+  for_drawn_rows(key, rounds, records, rows, 1,
+                 [&](std::int64_t r, const std::uint32_t* drawn, std::int64_t count) {
+                   double* row = out + r * n;
+                   std::fill_n(row, n, 0.0);
+                   for (std::int64_t i = 0; i < count; ++i) row[drawn[i]] += 1.0;
+                 });
+}
+
+void row_sums(Key key, Rounds rounds, std::int64_t records, const Rows& rows, double* out) {
+  const std::int64_t d = rows.x.cols;
+  for_drawn_rows(key, rounds, records, rows, d,
+                 [&](std::int64_t r, const std::uint32_t* drawn, std::int64_t count) {
+                   std::fill_n(out + r * d, d, 0.0);
+                   kernels().random->add_rows(rows.x, drawn, count, out + r * d);
+                 });
+}
+
+}  // namespace leakscore
