@@ -15,10 +15,6 @@ Rounds rounds_of(std::int64_t first, const Flags& included) {
   return {first, included.size(), reinterpret_cast<const std::uint8_t*>(included.data())};
 }
 
-Rows rows_of(const py::array& x, std::int64_t exclude, bool replace) {
-  return {matrix_of(x), exclude, replace};
-}
-
 Words threefry(const Words& counter, const Words& key) {
   const Words4 x = threefry4x64({counter.at(0), counter.at(1), counter.at(2), counter.at(3)},
                                 {key.at(0), key.at(1), key.at(2), key.at(3)});
@@ -39,62 +35,66 @@ Words words(const Words& key, std::int64_t count) {
 }
 
 void draw_bernoulli_means(const Words& key, std::int64_t first, const Flags& included,
-                          std::int64_t records, const Doubles& p, const Doubles& target,
-                          Doubles& out) {
+                          std::int64_t records, bool replaced, const Doubles& p,
+                          const Doubles& target, Doubles& out) {
   double* result = out.mutable_data();
   without_gil([&] {
-    bernoulli_means(key_of(key), rounds_of(first, included), static_cast<double>(records), p.size(),
+    bernoulli_means(key_of(key), rounds_of(first, included), {records, replaced}, p.size(),
                     p.data(), target.data(), result);
   });
 }
 
-template <Stream stream>
-void add_scaled_normals(const Words& key, std::int64_t first, const Flags& included,
-                        const Doubles& scale_without, const Doubles& scale_with, Doubles& out) {
+void draw_normals(const Words& key, std::int64_t first, const Flags& included,
+                  const Doubles& offset_without, const Doubles& offset_with,
+                  const Doubles& scale_without, const Doubles& scale_with, Doubles& out) {
+  const double* offset[2] = {offset_without.data(), offset_with.data()};
   const double* scale[2] = {scale_without.data(), scale_with.data()};
   double* result = out.mutable_data();
   without_gil([&] {
-    add_normals(key_of(key), stream, rounds_of(first, included), scale_without.size(), scale, result);
+    normals(key_of(key), Stream::normal, rounds_of(first, included), scale_without.size(), offset,
+            scale, result);
   });
 }
 
-void draw_row_counts(const Words& key, std::int64_t first, const Flags& included,
-                     std::int64_t records, const py::array& x, std::int64_t exclude, bool replace,
-                     Doubles& out) {
-  const Rows rows = rows_of(x, exclude, replace);
+void add_noise(const Words& key, std::int64_t first, const Flags& included, const Doubles& std,
+               Doubles& out) {
+  const double* scale[2] = {std.data(), std.data()};
   double* result = out.mutable_data();
-  without_gil([&] { row_counts(key_of(key), rounds_of(first, included), records, rows, result); });
+  without_gil([&] {
+    normals(key_of(key), Stream::noise, rounds_of(first, included), std.size(), nullptr, scale,
+            result);
+  });
 }
 
-void draw_row_sums(const Words& key, std::int64_t first, const Flags& included, std::int64_t records,
-                   const py::array& x, std::int64_t exclude, bool replace, Doubles& out) {
-  const Rows rows = rows_of(x, exclude, replace);
+template <void draw(Key, Rounds, Mean, const Rows&, double*)>
+void draw_rows(const Words& key, std::int64_t first, const Flags& included, std::int64_t records,
+               bool replaced, const py::array& x, std::int64_t exclude, bool with_replacement,
+               Doubles& out) {
+  const Rows rows{matrix_of(x), exclude, with_replacement};
   double* result = out.mutable_data();
-  without_gil([&] { row_sums(key_of(key), rounds_of(first, included), records, rows, result); });
+  without_gil(
+      [&] { draw(key_of(key), rounds_of(first, included), {records, replaced}, rows, result); });
 }
 
 }  // namespace
 
 void bind_random(py::module_& m) {
   using py::arg;
-  m.def("threefry4x64", &threefry, arg("counter").noconvert(), arg("key").noconvert());
-  m.def("coin_words", &words<Stream::coin>, arg("key").noconvert(), arg("count"));
-  m.def("inclusion_words", &words<Stream::inclusion>, arg("key").noconvert(), arg("count"));
-  m.def("bernoulli_means", &draw_bernoulli_means, arg("key").noconvert(), arg("first"),
-        arg("included").noconvert(), arg("records"), arg("p").noconvert(), arg("target").noconvert(),
-        arg("out").noconvert());
-  m.def("add_normals", &add_scaled_normals<Stream::normal>, arg("key").noconvert(), arg("first"),
-        arg("included").noconvert(), arg("scale_without").noconvert(),
-        arg("scale_with").noconvert(), arg("out").noconvert());
-  m.def("add_noise", &add_scaled_normals<Stream::noise>, arg("key").noconvert(), arg("first"),
-        arg("included").noconvert(), arg("scale_without").noconvert(),
-        arg("scale_with").noconvert(), arg("out").noconvert());
-  m.def("row_counts", &draw_row_counts, arg("key").noconvert(), arg("first"),
-        arg("included").noconvert(), arg("records"), arg("x"), arg("exclude"), arg("replace"),
-        arg("out").noconvert());
-  m.def("row_sums", &draw_row_sums, arg("key").noconvert(), arg("first"),
-        arg("included").noconvert(), arg("records"), arg("x"), arg("exclude"), arg("replace"),
-        arg("out").noconvert());
+  const auto key = arg("key").noconvert(), out = arg("out").noconvert();
+  const auto included = arg("included").noconvert();
+  const auto strict = [](const char* name) { return arg(name).noconvert(); };
+  m.def("threefry4x64", &threefry, strict("counter"), key);
+  m.def("coin_words", &words<Stream::coin>, key, arg("count"));
+  m.def("inclusion_words", &words<Stream::inclusion>, key, arg("count"));
+  m.def("bernoulli_means", &draw_bernoulli_means, key, arg("first"), included, arg("records"),
+        arg("replaced"), strict("p"), strict("target"), out);
+  m.def("normals", &draw_normals, key, arg("first"), included, strict("offset_without"),
+        strict("offset_with"), strict("scale_without"), strict("scale_with"), out);
+  m.def("add_noise", &add_noise, key, arg("first"), included, strict("std"), out);
+  m.def("row_counts", &draw_rows<row_counts>, key, arg("first"), included, arg("records"),
+        arg("replaced"), arg("x"), arg("exclude"), arg("with_replacement"), out);
+  m.def("row_sums", &draw_rows<row_sums>, key, arg("first"), included, arg("records"),
+        arg("replaced"), arg("x"), arg("exclude"), arg("with_replacement"), out);
 }
 
 }  // namespace leakscore

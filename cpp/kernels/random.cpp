@@ -41,7 +41,8 @@ void words(Key key, Stream stream, std::uint64_t column, std::uint64_t first, st
 }
 
 // 128 normals: words 0 and 1, and words 2 and 3, of each lane make a pair.
-LEAKSCORE_FN void normal_group(Key key, Stream stream, std::uint64_t group, double* __restrict out) {
+LEAKSCORE_FN void normal_group(Key key, Stream stream, std::uint64_t group,
+                               double* __restrict out) {
   std::uint64_t w[word_group];
   threefry_group(key, stream, 0, group, w);
   for (int half = 0; half < word_group; half += 2 * word_lanes)
@@ -52,18 +53,21 @@ LEAKSCORE_FN void normal_group(Key key, Stream stream, std::uint64_t group, doub
     }
 }
 
-void add_normals(Key key, Stream stream, std::uint64_t round, std::ptrdiff_t rounds, std::ptrdiff_t d,
-                 const double* const scale[2], const std::uint8_t* included, double* out) {
-  double normals[word_group];
+void normals(const NormalRows& rows) {
+  const std::ptrdiff_t d = rows.d;
+  double drawn[word_group];
   std::ptrdiff_t row = 0, col = 0;
-  for_groups(round * static_cast<std::uint64_t>(d), rounds * d,
+  for_groups(rows.round * static_cast<std::uint64_t>(d), rows.rounds * d,
              [&](std::uint64_t group, std::ptrdiff_t from, std::ptrdiff_t to, std::ptrdiff_t) {
-               normal_group(key, stream, group, normals);
+               normal_group(rows.key, rows.stream, group, drawn);
                while (from < to) {
                  const std::ptrdiff_t n = std::min(to - from, d - col);
-                 const double* s = scale[included[row] != 0] + col;
-                 double* target = out + row * d + col;
-                 for (std::ptrdiff_t i = 0; i < n; ++i) target[i] += s[i] * normals[from + i];
+                 const int with = rows.included[row] != 0;
+                 const double* scale = rows.scale[with] + col;
+                 double* out = rows.out + row * d + col;
+                 const double* base = rows.offset != nullptr ? rows.offset[with] + col : out;
+                 for (std::ptrdiff_t i = 0; i < n; ++i)
+                   out[i] = base[i] + scale[i] * drawn[from + i];
                  from += n;
                  col += n;
                  if (col == d) {
@@ -75,7 +79,8 @@ void add_normals(Key key, Stream stream, std::uint64_t round, std::ptrdiff_t rou
 }
 
 // The last record of a mean, for eight columns at once: 1 if its word is below `below`, else
-// `otherwise`. Without the target: Bernoulli(p), p = 1 needing no word. With it: the target's value.
+// `otherwise`. Without the target: Bernoulli(p), p = 1 needing no word, or nothing. With it: its
+// value.
 struct LastRecord {
   std::uint64_t below[2][binomial_columns];
   double otherwise[2][binomial_columns];
@@ -85,8 +90,8 @@ LEAKSCORE_FN LastRecord last_record(const BinomialTile& tile) {
   LastRecord last{};
   for (std::ptrdiff_t c = 0; c < tile.columns; ++c) {
     const double p = tile.p[tile.column + c];
-    last.below[0][c] = p == 1.0 ? 0 : static_cast<std::uint64_t>(p * 0x1p64);
-    last.otherwise[0][c] = p == 1.0 ? 1.0 : 0.0;
+    if (tile.replaced && p < 1.0) last.below[0][c] = static_cast<std::uint64_t>(p * 0x1p64);
+    if (tile.replaced && p == 1.0) last.otherwise[0][c] = 1.0;
     last.otherwise[1][c] = tile.target[tile.column + c];
   }
   return last;
@@ -124,7 +129,8 @@ LEAKSCORE_FN void counts(const BinomialTile& tile, const Column& column, std::ui
   if (column.by_table) {
     std::uint64_t w[word_group];
     threefry_group(tile.key, Stream::records, index, group, w);
-    for (std::ptrdiff_t i = from; i < to; ++i) out[i * binomial_columns] = table_count(column.table, w[i]);
+    for (std::ptrdiff_t i = from; i < to; ++i)
+      out[i * binomial_columns] = table_count(column.table, w[i]);
   } else {
     for (std::ptrdiff_t i = from; i < to; ++i)
       out[i * binomial_columns] = rejection_count(
@@ -164,10 +170,11 @@ void binomial_means(const BinomialTile& tile) {
   double sums[word_group * binomial_columns] = {};
   double means[word_group];
   std::uint8_t included[word_group] = {};
-  const auto groups_of = [&](std::uint64_t group, std::ptrdiff_t from, std::ptrdiff_t to,
+  const auto draw_group = [&](std::uint64_t group, std::ptrdiff_t from, std::ptrdiff_t to,
                              std::ptrdiff_t done) {
     for (std::ptrdiff_t c = 0; c < tile.columns; ++c)
-      counts(tile, columns[c], static_cast<std::uint64_t>(tile.column + c), group, from, to, sums + c);
+      counts(tile, columns[c], static_cast<std::uint64_t>(tile.column + c), group, from, to,
+             sums + c);
     for (std::ptrdiff_t i = from; i < to; ++i) included[i] = tile.included[done + i - from];
     for (std::ptrdiff_t at = from - from % rounds_at_once; at < to; at += rounds_at_once) {
       add_last_records(tile, last,
@@ -183,7 +190,7 @@ void binomial_means(const BinomialTile& tile) {
       }
     }
   };
-  for_groups(static_cast<std::uint64_t>(tile.round), tile.rounds, groups_of);
+  for_groups(static_cast<std::uint64_t>(tile.round), tile.rounds, draw_group);
 }
 
 void draw_rows(const RowDraw& draw, std::uint64_t round, std::uint32_t* out) {
@@ -226,7 +233,7 @@ void add_rows(const Matrix& x, const std::uint32_t* rows, std::ptrdiff_t count, 
 }  // namespace
 
 const RandomKernels random_kernels{.words = words,
-                                   .add_normals = add_normals,
+                                   .normals = normals,
                                    .binomial_means = binomial_means,
                                    .draw_rows = draw_rows,
                                    .add_rows = add_rows};

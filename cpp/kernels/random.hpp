@@ -13,21 +13,37 @@ namespace leakscore {
 inline constexpr std::ptrdiff_t binomial_columns = 8;
 
 // Part of the means of a Bernoulli population: columns [column, column + columns) of the rounds
-// [round, round + rounds), whose flags, like the output, start at the first of them.
+// [round, round + rounds), whose flags, like the output, start at the first of them. A mean is the
+// sum of records - 1 others and of a last record, over records. The last record is the target where
+// it is included; elsewhere one more draw of the population ("replaced") or nothing.
 struct BinomialTile {
   Key key;
-  double records;              // the mean is over so many, one of which the target may replace
-  const double* p;             // of all columns
+  double records;
+  bool replaced;
+  const double* p;  // of all columns
   const double* target;
   const std::uint8_t* included;  // one flag per round
   std::ptrdiff_t column, columns, round, rounds;
-  double* out;                 // the element (round, column)
-  std::ptrdiff_t row_stride;   // in doubles
-  void* scratch;               // tile_scratch(records) bytes, aligned to 64
+  double* out;                // the element (round, column)
+  std::ptrdiff_t row_stride;  // in doubles
+  void* scratch;              // binomial_scratch(records) bytes, aligned to 8
 };
 
-// Rows drawn by one round; `order` holds 0 .. available - 1, `swapped` as many entries as are drawn,
-// and both may be null when rows are put back.
+// Rows of d scaled normals: out[r][j] = base[r][j] + scale[included[r]][j] * normal(round + r, j),
+// where base is offset[included[r]], or the output itself if `offset` is null.
+struct NormalRows {
+  Key key;
+  Stream stream;
+  std::uint64_t round;
+  std::ptrdiff_t rounds, d;
+  const std::uint8_t* included;
+  const double* const* offset;
+  const double* const* scale;
+  double* out;
+};
+
+// Rows drawn by one round; `order` holds 0 .. available - 1, `swapped` as many entries as are
+// drawn, and both may be null when rows are put back.
 struct RowDraw {
   Key key;
   std::int64_t count, available;
@@ -41,10 +57,7 @@ struct RandomKernels {
   // The words [first, first + count) of a stream.
   void (*words)(Key key, Stream stream, std::uint64_t column, std::uint64_t first,
                 std::ptrdiff_t count, std::uint64_t* out);
-  // out[r][j] += scale[included[r]][j] * normal(round + r, j), over rows of d doubles.
-  void (*add_normals)(Key key, Stream stream, std::uint64_t round, std::ptrdiff_t rounds,
-                      std::ptrdiff_t d, const double* const scale[2], const std::uint8_t* included,
-                      double* out);
+  void (*normals)(const NormalRows& rows);
   void (*binomial_means)(const BinomialTile& tile);
   void (*draw_rows)(const RowDraw& draw, std::uint64_t round, std::uint32_t* out);
   // out[j] += sum over the rows drawn of x[row][j]

@@ -24,22 +24,21 @@ void for_blocks(std::int64_t total, std::int64_t size, F&& f) {
   });
 }
 
-// Rows are drawn with scratch of the table's length where they are not put back: enough rounds share
-// it that filling it costs less than the draws.
+// Rows that are not put back are drawn with scratch of the table's length: enough rounds share it
+// that filling it costs less than the draws.
 std::int64_t rounds_per_block(std::int64_t records, std::int64_t available, std::int64_t d) {
   return std::max<std::int64_t>(
-      1, std::max(block_elements / std::max<std::int64_t>(1, records * std::min<std::int64_t>(d, 8)),
+      1, std::max(block_elements / (records * std::min<std::int64_t>(d, 8)),
                   available / (4 * records)));
 }
 
 // Draws the rows of every round of a block and hands them to use(round, rows, count).
 template <class F>
-void for_drawn_rows(Key key, Rounds rounds, std::int64_t records, const Rows& table, std::int64_t d,
-                    F&& use) {
+void for_drawn_rows(Key key, Rounds rounds, Mean mean, const Rows& table, std::int64_t d, F&& use) {
   const std::int64_t available = table.x.rows - (table.exclude >= 0 ? 1 : 0);
-  for_blocks(rounds.count, rounds_per_block(records, available, d),
+  for_blocks(rounds.count, rounds_per_block(mean.records, available, d),
              [&](std::int64_t first, std::int64_t count) {
-               const auto drawn = static_cast<std::size_t>(records);
+               const auto drawn = static_cast<std::size_t>(mean.records);
                std::vector<std::uint32_t> out(drawn), order, swapped;
                if (!table.replace) {
                  order.resize(static_cast<std::size_t>(available));
@@ -47,10 +46,12 @@ void for_drawn_rows(Key key, Rounds rounds, std::int64_t records, const Rows& ta
                  swapped.resize(drawn);
                }
                for (std::int64_t r = first; r < first + count; ++r) {
-                 const std::int64_t others = records - (rounds.included[r] != 0 ? 1 : 0);
-                 kernels().random->draw_rows({key, others, available, table.replace, table.exclude,
-                                              order.data(), swapped.data()},
-                                             static_cast<std::uint64_t>(rounds.first + r), out.data());
+                 const bool last_is_drawn = mean.replaced && rounds.included[r] == 0;
+                 const std::int64_t others = mean.records - 1 + (last_is_drawn ? 1 : 0);
+                 kernels().random->draw_rows({key, others, available, table.replace,
+                                              table.exclude, order.data(), swapped.data()},
+                                             static_cast<std::uint64_t>(rounds.first + r),
+                                             out.data());
                  use(r, out.data(), others);
                }
              });
@@ -64,11 +65,12 @@ void random_words(Key key, Stream stream, std::int64_t count, std::uint64_t* out
   });
 }
 
-void bernoulli_means(Key key, Rounds rounds, double records, std::int64_t d, const double* p,
+void bernoulli_means(Key key, Rounds rounds, Mean mean, std::int64_t d, const double* p,
                      const double* target, double* out) {
   constexpr std::int64_t rounds_per_tile = block_elements / binomial_columns;
   const std::int64_t tiles_across = ceil_div(d, binomial_columns);
   const std::int64_t tiles_down = ceil_div(rounds.count, rounds_per_tile);
+  const auto records = static_cast<double>(mean.records);
   const auto outcomes = static_cast<std::size_t>(table_outcomes(records - 1.0));
   const auto starts = static_cast<std::size_t>(table_starts(records - 1.0));
   const std::size_t bytes = (binomial_columns + 1) * outcomes * sizeof(double) +
@@ -80,6 +82,7 @@ void bernoulli_means(Key key, Rounds rounds, double records, std::int64_t d, con
     kernels().random->binomial_means(
         {.key = key,
          .records = records,
+         .replaced = mean.replaced,
          .p = p,
          .target = target,
          .included = rounds.included + round,
@@ -93,19 +96,25 @@ void bernoulli_means(Key key, Rounds rounds, double records, std::int64_t d, con
   });
 }
 
-void add_normals(Key key, Stream stream, Rounds rounds, std::int64_t d,
-                 const double* const scale[2], double* out) {
+void normals(Key key, Stream stream, Rounds rounds, std::int64_t d, const double* const* offset,
+             const double* const* scale, double* out) {
   for_blocks(rounds.count, std::max<std::int64_t>(1, block_elements / d),
              [&](std::int64_t first, std::int64_t count) {
-               kernels().random->add_normals(key, stream,
-                                             static_cast<std::uint64_t>(rounds.first + first), count,
-                                             d, scale, rounds.included + first, out + first * d);
+               kernels().random->normals({.key = key,
+                                          .stream = stream,
+                                          .round = static_cast<std::uint64_t>(rounds.first + first),
+                                          .rounds = count,
+                                          .d = d,
+                                          .included = rounds.included + first,
+                                          .offset = offset,
+                                          .scale = scale,
+                                          .out = out + first * d});
              });
 }
 
-void row_counts(Key key, Rounds rounds, std::int64_t records, const Rows& rows, double* out) {
+void row_counts(Key key, Rounds rounds, Mean mean, const Rows& rows, double* out) {
   const std::int64_t n = rows.x.rows;
-  for_drawn_rows(key, rounds, records, rows, 1,
+  for_drawn_rows(key, rounds, mean, rows, 1,
                  [&](std::int64_t r, const std::uint32_t* drawn, std::int64_t count) {
                    double* row = out + r * n;
                    std::fill_n(row, n, 0.0);
@@ -113,9 +122,9 @@ void row_counts(Key key, Rounds rounds, std::int64_t records, const Rows& rows, 
                  });
 }
 
-void row_sums(Key key, Rounds rounds, std::int64_t records, const Rows& rows, double* out) {
+void row_sums(Key key, Rounds rounds, Mean mean, const Rows& rows, double* out) {
   const std::int64_t d = rows.x.cols;
-  for_drawn_rows(key, rounds, records, rows, d,
+  for_drawn_rows(key, rounds, mean, rows, d,
                  [&](std::int64_t r, const std::uint32_t* drawn, std::int64_t count) {
                    std::fill_n(out + r * d, d, 0.0);
                    kernels().random->add_rows(rows.x, drawn, count, out + r * d);

@@ -15,6 +15,13 @@ struct Rounds {
   const std::uint8_t* included;
 };
 
+// A mean is taken over `records`: all but one are drawn from the population; the last one is the
+// target where it is included, and elsewhere another draw if `replaced`, else nothing.
+struct Mean {
+  std::int64_t records;
+  bool replaced;
+};
+
 // A population that is a table of records.
 struct Rows {
   Matrix x;
@@ -24,19 +31,19 @@ struct Rows {
 
 void random_words(Key key, Stream stream, std::int64_t count, std::uint64_t* out);
 
-// out (count, d): means of `records` Bernoulli(p) vectors, one of them `target` where included.
-void bernoulli_means(Key key, Rounds rounds, double records, std::int64_t d, const double* p,
+// out (count, d): means of Bernoulli(p) vectors.
+void bernoulli_means(Key key, Rounds rounds, Mean mean, std::int64_t d, const double* p,
                      const double* target, double* out);
 
-// out (count, d) += scale[included] * standard normals
-void add_normals(Key key, Stream stream, Rounds rounds, std::int64_t d,
-                 const double* const scale[2], double* out);
+// out (count, d) = offset[included] + scale[included] * standard normals; without `offset`, out is
+// added to.
+void normals(Key key, Stream stream, Rounds rounds, std::int64_t d, const double* const* offset,
+             const double* const* scale, double* out);
 
-// out (count, x.rows): how often each row is among the `records` drawn; where included one row fewer
-// is drawn.
-void row_counts(Key key, Rounds rounds, std::int64_t records, const Rows& rows, double* out);
+// out (count, x.rows): how often each row is drawn.
+void row_counts(Key key, Rounds rounds, Mean mean, const Rows& rows, double* out);
 
 // out (count, x.cols): the sums of the rows drawn, without the target.
-void row_sums(Key key, Rounds rounds, std::int64_t records, const Rows& rows, double* out);
+void row_sums(Key key, Rounds rounds, Mean mean, const Rows& rows, double* out);
 
 }  // namespace leakscore

@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 _Array = npt.NDArray[Any]
 _Doubles = npt.NDArray[np.float64]
+_Flags = npt.NDArray[np.bool_]
+_Words = npt.NDArray[np.uint64]
 
 # --- bind_runtime.cpp ---
 
@@ -41,6 +43,53 @@ def solve_rows(factor: _Doubles, rows: _Doubles) -> None: ...
 # --- end of bind_reference.cpp ---
 
 # --- bind_random.cpp ---
+
+def threefry4x64(counter: _Words, key: _Words) -> _Words: ...
+def coin_words(key: _Words, count: int) -> _Words: ...
+def inclusion_words(key: _Words, count: int) -> _Words: ...
+def bernoulli_means(
+    key: _Words,
+    first: int,
+    included: _Flags,
+    records: int,
+    replaced: bool,
+    p: _Doubles,
+    target: _Doubles,
+    out: _Doubles,
+) -> None: ...
+def normals(
+    key: _Words,
+    first: int,
+    included: _Flags,
+    offset_without: _Doubles,
+    offset_with: _Doubles,
+    scale_without: _Doubles,
+    scale_with: _Doubles,
+    out: _Doubles,
+) -> None: ...
+def add_noise(key: _Words, first: int, included: _Flags, std: _Doubles, out: _Doubles) -> None: ...
+def row_counts(
+    key: _Words,
+    first: int,
+    included: _Flags,
+    records: int,
+    replaced: bool,
+    x: _Array,
+    exclude: int,
+    with_replacement: bool,
+    out: _Doubles,
+) -> None: ...
+def row_sums(
+    key: _Words,
+    first: int,
+    included: _Flags,
+    records: int,
+    replaced: bool,
+    x: _Array,
+    exclude: int,
+    with_replacement: bool,
+    out: _Doubles,
+) -> None: ...
 
 # --- end of bind_random.cpp ---
 

@@ -184,6 +184,49 @@ def per_coordinate(name: str, value: object, size: int, *, low: float = 0.0) -> 
     return array
 
 
+def flag(name: str, value: object) -> bool:
+    """True or False, and nothing that merely counts as such."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"Expected {name}={_brief(value)} to be True or False")
+    return bool(value)
+
+
+def binary(name: str, array: Array) -> Array:
+    """The same array, once it is known to hold zeros and ones only."""
+    outside = (array != 0) & (array != 1)
+    if outside.any():
+        raise ValueError(f"Expected {name} in {{0, 1}}, but it holds {array[outside].flat[0]!r}")
+    return array
+
+
+def covariance(name: str, value: object, size: int) -> Doubles:
+    """Variances (d,), >= 0, or a symmetric matrix (d, d) with such a diagonal."""
+    array = doubles(name, value)
+    if array.shape not in ((size,), (size, size)):
+        raise ValueError(
+            f"Expected {name} of shape {array.shape} to be ({size},) or ({size}, {size})"
+        )
+    variances = array if array.ndim == 1 else np.diag(array)
+    if (variances < 0).any():
+        raise ValueError(f"Expected {name} to have variances >= 0, not {variances.min()!r}")
+    if array.ndim == 2:
+        deviations = np.sqrt(variances)
+        if (np.abs(array - array.T) > 1e-8 * np.outer(deviations, deviations)).any():
+            raise ValueError(f"Expected {name} to be symmetric")
+        array = 0.5 * (array + array.T)
+    return array
+
+
+def scores(name: str, value: object, size: int) -> Doubles:
+    """One score per observation, (T,); infinite ones are ordered like others, NaN is refused."""
+    array = real_array(name, value)
+    if array.shape != (size,):
+        raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
+    if np.isnan(array).any():
+        raise ValueError(f"Expected {name} to hold no NaN")
+    return array.astype(np.float64)
+
+
 def generator(name: str, value: object) -> np.random.Generator:
     """A numpy Generator, or one made from an int seed; nothing else, so that runs reproduce."""
     if isinstance(value, np.random.Generator):

@@ -1,8 +1,9 @@
 // Binomial counts of very many trials by transformed rejection with a squeeze.
 //
 // Hormann, "The generation of binomial random variates" (1993), algorithm BTRS, for variances above
-// 65536. The acceptance test needs log P(k)/P(mode) to far better than the count's 20 digits cancel
-// in log-factorials; Loader's deviance form (2000) gives it without cancellation.
+// 65536. The acceptance test needs log P(k)/P(mode), in which log-factorials would cancel to
+// nothing; Loader's deviance form ("Fast and accurate computation of binomial probabilities", 2000)
+// gives it without cancellation.
 #pragma once
 
 #include <cmath>
@@ -82,7 +83,8 @@ LEAKSCORE_FN double rejection_count(const BinomialRejection& law, Key key, std::
                                     std::uint64_t column) {
   for (std::uint64_t attempt = 0;; ++attempt) {
     const Words4 x = threefry4x64(
-        {round, column, static_cast<std::uint64_t>(Stream::rejection), attempt}, {key.a, key.b, 0, 0});
+        {round, column, static_cast<std::uint64_t>(Stream::rejection), attempt},
+        {key.a, key.b, 0, 0});
     double k = propose(law, x.a, x.b);
     if (k < 0.0) k = propose(law, x.c, x.d);
     if (k >= 0.0) return law.flipped ? law.trials - k : k;

@@ -1,9 +1,9 @@
 // Binomial counts by inversion: one comparison table per (trials, p), about one look-up per draw.
 //
-// The table holds the distribution function in units of 2^-64, built outwards from the mode by the
+// The table holds the distribution function in units of 2^-63, built outwards from the mode by the
 // ratio of neighbouring probabilities, summed in integers from both ends, so that either tail is
-// resolved down to 2^-64. Outcomes below 2^-66 of the mode's probability are left out: their mass is
-// below 2^-64, the spacing of the random word itself. The probabilities carry the rounding of at
+// resolved down to 2^-63. Outcomes below 2^-66 of the mode's probability are left out: their mass
+// is below 2^-64, the spacing of the random word itself. The probabilities carry the rounding of at
 // most |k - mode| multiplications: total variation from the exact law below 1e-15 sd(count).
 //
 // A second table, indexed by the leading bits of the word, says where the search starts.
@@ -56,8 +56,8 @@ LEAKSCORE_FN Weights binomial_weights(double trials, double p, double mode, std:
                                       double* weight) {
   const double q = 1.0 - p;
   double* centre = weight + side;
-  // The ratios of neighbours first, all at once: divisions need not wait for one another. They are 0
-  // one step outside [0, trials], and so are all products from there on.
+  // The ratios of neighbours first, all at once: divisions need not wait for one another. They are
+  // 0 one step outside [0, trials], and so are all products from there on.
   for (std::int64_t i = 1; i <= side; ++i) {
     const double k = mode + static_cast<double>(i);
     centre[i] = ((trials - k + 1.0) * p) / (k * q);

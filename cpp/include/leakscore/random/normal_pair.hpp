@@ -1,11 +1,9 @@
 // Two independent standard normals from two random words (Box & Muller, 1958), in plain arithmetic
 // without branches, so that the compiler vectorises it.
 //
-// The radius keeps all 64 bits of its word: it reaches 9.49 (the law leaves 3e-20 beyond) and is not
-// coarser in the tail than in the centre. Only +, -, *, / and square roots are used, each correctly
-// rounded and never fused: the numbers are the same at every ISA level. Errors are below 4e-16
-// relative to the exact function of the two words, but for sin and cos next to their zeros, where
-// they are below 2e-16 of the radius.
+// The radius keeps all 64 bits of its word: it reaches 9.49 (the law leaves 3e-20 beyond) and is
+// not coarser in the tail than in the centre. Only +, -, *, / and square roots are used, each
+// correctly rounded and never fused: the numbers are the same at every ISA level.
 #pragma once
 
 #include <bit>
