@@ -8,6 +8,7 @@ void bind_scores(py::module_& m);
 void bind_reference(py::module_& m);
 void bind_random(py::module_& m);
 void bind_audit(py::module_& m);
+void bind_tradeoff(py::module_& m);
 }  // namespace leakscore
 
 PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
@@ -18,4 +19,5 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   leakscore::bind_reference(m);
   leakscore::bind_random(m);
   leakscore::bind_audit(m);
+  leakscore::bind_tradeoff(m);
 }

@@ -1,6 +1,6 @@
 # Types of the compiled core, one section per binding file; tests/test_codebase.py compares it with
 # the built module.
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,7 @@ _Array = npt.NDArray[Any]
 _Doubles = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]
 _Words = npt.NDArray[np.uint64]
+_Floats = npt.NDArray[np.float32]
 
 # --- bind_runtime.cpp ---
 
@@ -95,4 +96,34 @@ def row_sums(
 
 # --- bind_audit.cpp ---
 
+@overload
+def dkw_epsilon(
+    nonmembers: _Doubles, members: _Doubles, delta: _Doubles, miss: float, two_sided: bool
+) -> tuple[_Array, ...]: ...
+@overload
+def dkw_epsilon(
+    nonmembers: _Floats, members: _Floats, delta: _Doubles, miss: float, two_sided: bool
+) -> tuple[_Array, ...]: ...
+@overload
+def score_roc(nonmembers: _Doubles, members: _Doubles) -> tuple[_Doubles, _Doubles, _Doubles]: ...
+@overload
+def score_roc(nonmembers: _Floats, members: _Floats) -> tuple[_Doubles, _Doubles, _Doubles]: ...
+@overload
+def score_auc(nonmembers: _Doubles, members: _Doubles) -> float: ...
+@overload
+def score_auc(nonmembers: _Floats, members: _Floats) -> float: ...
+@overload
+def score_advantage(nonmembers: _Doubles, members: _Doubles) -> float: ...
+@overload
+def score_advantage(nonmembers: _Floats, members: _Floats) -> float: ...
+
 # --- end of bind_audit.cpp ---
+
+# --- bind_tradeoff.cpp ---
+
+def gaussian_advantage(mu: _Doubles) -> _Doubles: ...
+def gaussian_auc(mu: _Doubles) -> _Doubles: ...
+def gaussian_delta(epsilon: _Doubles, mu: _Doubles) -> _Doubles: ...
+def gaussian_epsilon(delta: _Doubles, mu: _Doubles) -> _Doubles: ...
+
+# --- end of bind_tradeoff.cpp ---

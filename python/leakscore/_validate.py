@@ -227,6 +227,59 @@ def scores(name: str, value: object, size: int) -> Doubles:
     return array.astype(np.float64)
 
 
+def interval(
+    name: str,
+    value: object,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    closed: Literal["both", "left"] = "both",
+) -> Doubles:
+    """A float64 array of any shape with entries in a range, infinite ends included; NaN refused."""
+    array = np.asarray(real_array(name, value), dtype=np.float64)
+    inside = (array >= low) & ((array <= high) if closed == "both" else (array < high))
+    if not inside.all():
+        index = np.unravel_index(int(np.argmin(inside)), array.shape)
+        place = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
+        bounds = f"[{low:g}, {high:g}{']' if closed == 'both' else ')'}"
+        raise ValueError(f"Expected {name}{place}={float(array[index])!r} in {bounds}")
+    return array
+
+
+def broadcast(**arrays: Doubles) -> tuple[Doubles, ...]:
+    """Read-only views of the named arrays, all of one shape."""
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError:
+        shapes = " and ".join(f"{name} of shape {array.shape}" for name, array in arrays.items())
+        raise ValueError(f"Expected {shapes} to broadcast") from None
+
+
+def sample(name: str, value: object) -> Array:
+    """Scores of one class: a 1-D array, not empty, whose values float64 holds exactly."""
+    array = real_array(name, value)
+    if array.ndim != 1:
+        raise ValueError(f"Expected {name} of shape {array.shape} to be 1-D")
+    if array.size == 0:
+        raise ValueError(f"Expected {name} not to be empty")
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        largest = max(abs(int(array.min())), abs(int(array.max())))
+        if largest > 2**53:
+            raise ValueError(f"Expected {name} of dtype {array.dtype} within +-2**53: {largest}")
+    return array
+
+
+def membership(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
+    """One True/False (or 1/0) per round, with at least one of each."""
+    array = real_array(name, value)
+    if array.shape != (size,):
+        raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
+    member = binary(name, array) == 1
+    if member.all() or not member.any():
+        raise ValueError(f"Expected {name} to hold both members and non-members")
+    return np.asarray(member, dtype=np.bool_)
+
+
 def generator(name: str, value: object) -> np.random.Generator:
     """A numpy Generator, or one made from an int seed; nothing else, so that runs reproduce."""
     if isinstance(value, np.random.Generator):

@@ -1,0 +1,39 @@
+"""What every result of more than one number can do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Result"]
+
+
+class Result:
+    """Mixin of the frozen dataclasses that hold results."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain Python numbers, strings and (nested) lists."""
+        return {
+            field.name: _plain(getattr(self, field.name))
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+        }
+
+    def to_json(self) -> str:
+        """Return the fields as JSON; infinite numbers as the strings "inf" and "-inf"."""
+        return json.dumps(_without_infinities(self.to_dict()), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _without_infinities(value: Any) -> Any:
+    """JSON has no infinite numbers."""
+    if isinstance(value, dict):
+        return {key: _without_infinities(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_without_infinities(entry) for entry in value]
+    return str(value) if isinstance(value, float) and np.isinf(value) else value
