@@ -168,7 +168,7 @@ void left_out(const Matrix& x, RowRange range, const double* centre, const doubl
         const double offset = centre[j] < 0 ? -centre[j] : centre[j];
         const double left = (1 - t) * size, slack = 64 * rounding * (size + offset);
         const double ratio = t / (1 - t);
-        return (t > 0.5) & (left <= slack) ? std::numeric_limits<double>::infinity() : ratio;
+        return ((t > 0.5) & (left <= slack)) ? std::numeric_limits<double>::infinity() : ratio;
       },
       out, buffer);
 }

@@ -5,6 +5,7 @@
 #include "kernels/normal.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
+#include "leakscore/isa.hpp"
 
 #define LEAKSCORE_DECLARE_LEVEL(level)          \
   namespace leakscore::level {                  \

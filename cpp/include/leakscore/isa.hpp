@@ -10,4 +10,9 @@
 #define LEAKSCORE_ISA generic
 #endif
 
+// Inline from its first declaration on, in whatever order the headers come.
+namespace leakscore {
+inline namespace LEAKSCORE_ISA {}
+}  // namespace leakscore
+
 #define LEAKSCORE_FN [[maybe_unused, gnu::always_inline]] static inline
