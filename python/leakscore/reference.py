@@ -149,7 +149,7 @@ class Reference:
             return -np.inf
         if self._cov.ndim == 1:
             return float(np.log(self._cov).sum())
-        return float(2 * np.log(np.diag(self._lower())).sum())
+        return float(2 * np.log(np.diag(self._cholesky().lower)).sum())
 
     def squared_mahalanobis(self, Z: npt.ArrayLike) -> Any:
         """Squared Mahalanobis distance M = (z - mean)' C^-1 (z - mean).
@@ -185,7 +185,7 @@ class Reference:
         if self._cov.ndim == 1:
             result = _core.quadratic(rows, centre, self._weights())
         else:
-            result = _core.mahalanobis(rows, centre, self._lower())
+            result = _core.mahalanobis(rows, centre, self._cholesky().lower)
         if not np.isfinite(result).all():
             _validate.finite(name, rows)
         return result
@@ -221,7 +221,7 @@ class Reference:
             self._require_inverse()
             result /= self._cov
         else:
-            _core.solve_rows(self._lower(), result)
+            _core.solve_rows(self._cholesky().lower, result)
         return result
 
     def inner(self, U: npt.ArrayLike, V: npt.ArrayLike) -> Any:
@@ -281,15 +281,7 @@ class Reference:
         array([1.5, 4.5])
         """
         extra = _validate.per_coordinate("variance", variance, self.dim)
-        if not extra.any():
-            return self
-        cov = self._cov.copy()
-        if cov.ndim == 1:
-            cov += extra
-        else:
-            cov.flat[:: self.dim + 1] += extra
-        fit = None if self._fit is None else self._fit.with_ridge(extra)
-        return _restore(self._mean, cov, self._rounding, fit)
+        return self._add(extra)
 
     @classmethod
     def fit(
@@ -359,6 +351,18 @@ class Reference:
         mean, matrix, record = _estimate.estimate(X, cov, shrinkage, ridge, ddof)
         return _restore(mean, matrix, _estimate.EPSILON, record)
 
+    def _add(self, extra: Doubles) -> Reference:
+        """Add to the variances what keeps the covariance semidefinite."""
+        if not extra.any():
+            return self
+        cov = self._cov.copy()
+        if cov.ndim == 1:
+            cov += extra
+        else:
+            cov.flat[:: self.dim + 1] += extra
+        fit = None if self._fit is None else self._fit.with_ridge(extra)
+        return _restore(self._mean, cov, self._rounding, fit)
+
     def _problem(self) -> str | None:
         """Say why the covariance is singular; None if it is not, and then its factor is kept."""
         constant = _dense.why_singular(self.variances, None)
@@ -373,10 +377,10 @@ class Reference:
         if problem is not None:
             raise SingularCovarianceError(problem)
 
-    def _lower(self) -> Doubles:
-        """Return the lower Cholesky factor, computed once."""
+    def _cholesky(self) -> _dense.Factor:
+        """Return the Cholesky factor of a full covariance, computed once."""
         self._require_inverse()
-        return self._factor.lower  # type: ignore[union-attr]
+        return self._factor  # type: ignore[return-value]
 
     def _weights(self) -> Doubles:
         """Return 1 / variance of a diagonal covariance."""
