@@ -1,0 +1,346 @@
+"""The trade-off curve as an object: what its numbers mean, whatever the family."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._validate import Doubles
+
+__all__ = ["TradeOff", "aligned"]
+
+_DIRECTIONS = ("forward", "reverse", "both")
+
+
+class TradeOff(ABC):
+    """A trade-off curve, or an array of them; made by a constructor such as `gaussian`.
+
+    A family gives the quantities of its curves on arrays that are known to be in range (the methods
+    with an underscore); what they mean, and what is refused, is settled here once.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the parameters, hence of everything that needs no argument.
+    kind : {"guarantee", "attack"}
+        ``"guarantee"``: no test does better. ``"attack"``: one test attains the curve, others may
+        do better, so that its epsilon is a lower bound.
+    adversary : str
+        What the attacker knows whom the curve describes.
+
+    Examples
+    --------
+    >>> from leakscore.tradeoff import gaussian
+    >>> f = gaussian(1.0)
+    >>> f.kind, f.adversary, f.shape
+    ('guarantee', 'informed', ())
+    >>> print(round(float(f(0.05)), 4), round(float(f.power(0.05)), 4))
+    0.7405 0.2595
+    """
+
+    __slots__ = ("adversary", "kind", "shape")
+
+    def __init__(
+        self, shape: tuple[int, ...], kind: Literal["guarantee", "attack"], adversary: str
+    ) -> None:
+        self.shape = shape
+        self.kind = kind
+        self.adversary = adversary
+
+    @abstractmethod
+    def _beta(self, alpha: Doubles) -> Doubles: ...
+
+    @abstractmethod
+    def _power(self, alpha: Doubles) -> Doubles: ...
+
+    @abstractmethod
+    def _log_power(self, log_alpha: Doubles) -> Doubles: ...
+
+    @abstractmethod
+    def _advantage(self) -> Doubles: ...
+
+    @abstractmethod
+    def _auc(self) -> Doubles: ...
+
+    @abstractmethod
+    def _delta(self, epsilon: Doubles) -> Doubles:
+        """Give max over alpha of 1 - f(alpha) - e^epsilon alpha."""
+
+    @abstractmethod
+    def _epsilon(self, delta: Doubles) -> Doubles:
+        """Give the least epsilon >= 0 with `_delta` at most delta."""
+
+    @abstractmethod
+    def _alpha_per_power(self) -> Doubles:
+        """Give the limit of alpha / power(alpha) as alpha -> 0."""
+
+    @abstractmethod
+    def inverse(self) -> TradeOff:
+        """Return the curve with the hypotheses swapped: the least alpha at each beta.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> f = gaussian(1.0)
+        >>> f.inverse() is f  # a Gaussian curve is symmetric
+        True
+        """
+
+    @abstractmethod
+    def symmetrized(self) -> TradeOff:
+        """Return the lower convex hull of the curve and its inverse.
+
+        It bounds an attacker who may choose which hypothesis to accuse; its epsilon and delta are
+        those of the curve in direction ``"both"``.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> f = gaussian(1.0)
+        >>> f.symmetrized() is f
+        True
+        """
+
+    def __call__(self, alpha: npt.ArrayLike) -> Any:
+        """Return f(alpha), the least false negative rate.
+
+        Parameters
+        ----------
+        alpha : array_like
+            False positive rate, in [0, 1].
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + alpha.shape``
+
+        Raises
+        ------
+        ValueError
+            If `alpha` is outside [0, 1] or NaN.
+        """
+        return self._beta(_validate.interval("alpha", alpha, 0.0, 1.0))[()]
+
+    def power(self, alpha: npt.ArrayLike) -> Any:
+        """Return 1 - f(alpha), the largest true positive rate, without that subtraction.
+
+        Parameters
+        ----------
+        alpha : array_like
+            False positive rate, in [0, 1].
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + alpha.shape``
+
+        Raises
+        ------
+        ValueError
+            If `alpha` is outside [0, 1] or NaN.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(gaussian([1.0, 3.0]).power(0.01).round(4))
+        [0.0924 0.7497]
+        """
+        return self._power(_validate.interval("alpha", alpha, 0.0, 1.0))[()]
+
+    def log_power(self, log_alpha: npt.ArrayLike) -> Any:
+        """Return log power from log alpha, for rates that no double can hold.
+
+        Parameters
+        ----------
+        log_alpha : array_like
+            Natural logarithm of the false positive rate, in [-inf, 0].
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + log_alpha.shape``
+
+        Raises
+        ------
+        ValueError
+            If `log_alpha` is positive or NaN.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(3.0).log_power(-1e6)), 3))
+        -995761.875
+        """
+        return self._log_power(_validate.interval("log_alpha", log_alpha, -np.inf, 0.0))[()]
+
+    def advantage(self) -> Any:
+        """Return the largest power(alpha) - alpha, which is delta(0).
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape``
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).advantage()), 4))
+        0.3829
+        """
+        return self._advantage()[()]
+
+    def auc(self) -> Any:
+        """Return the area under the ROC curve, the integral of power over alpha.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape``
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).auc()), 4))
+        0.7602
+        """
+        return self._auc()[()]
+
+    def delta(self, epsilon: npt.ArrayLike, direction: str = "both") -> Any:
+        """Return the privacy profile: the delta that the curve needs at this epsilon.
+
+        Parameters
+        ----------
+        epsilon : array_like
+            Any real number or +-inf; negative values are allowed.
+        direction : {"both", "forward", "reverse"}
+            ``"forward"`` is H1 against H0, the largest 1 - f(alpha) - e^epsilon alpha;
+            ``"reverse"`` the same of the inverse curve; ``"both"`` the larger, the only reading
+            that is an (epsilon, delta)-DP statement.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + epsilon.shape``
+
+        Raises
+        ------
+        ValueError
+            If `epsilon` is NaN or `direction` is unknown.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).delta(1.0)), 4))
+        0.1269
+        """
+        argument = _validate.interval("epsilon", epsilon)
+        first, *others = (curve._delta(argument) for curve in self._directed(direction))
+        return (np.maximum(first, others[0]) if others else first)[()]
+
+    def epsilon(self, delta: npt.ArrayLike, direction: str = "both") -> Any:
+        """Return the least epsilon >= 0 that the curve allows at this delta.
+
+        Parameters
+        ----------
+        delta : array_like
+            In [0, 1].
+        direction : {"both", "forward", "reverse"}
+            As in `delta`.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + delta.shape``
+            0 where delta is at least the advantage; inf where no finite epsilon will do.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is outside [0, 1] or NaN, or `direction` is unknown.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).epsilon(1e-5)), 4))
+        4.3772
+        """
+        argument = _validate.interval("delta", delta, 0.0, 1.0)
+        first, *others = (curve._epsilon(argument) for curve in self._directed(direction))
+        return (np.maximum(first, others[0]) if others else first)[()]
+
+    def reconstruction(self, kappa: npt.ArrayLike) -> Any:
+        """Return 1 - f(kappa), which bounds the success of any reconstruction attack.
+
+        Parameters
+        ----------
+        kappa : array_like
+            Largest probability, in [0, 1], with which the attacker's prior alone reconstructs a
+            record well enough.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + kappa.shape``
+            Bound on the probability of success given the output.
+
+        Raises
+        ------
+        ValueError
+            If `kappa` is outside [0, 1] or NaN.
+
+        References
+        ----------
+        Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023).
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).reconstruction(0.1)), 4))
+        0.3891
+        """
+        return self._power(_validate.interval("kappa", kappa, 0.0, 1.0))[()]
+
+    def ppv(self, alpha: npt.ArrayLike, prior: npt.ArrayLike) -> Any:
+        """Return the positive predictive value: how likely a flagged record is a member.
+
+        Parameters
+        ----------
+        alpha : array_like
+            False positive rate of the test, in [0, 1]; at 0 the limit from the right.
+        prior : array_like
+            Share of members among those tested, in [0, 1]; broadcast against `alpha`.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape`` + the broadcast shape
+            prior power / (prior power + (1 - prior) alpha); 0 where `prior` is 0.
+
+        Raises
+        ------
+        ValueError
+            If `alpha` or `prior` is outside [0, 1] or NaN, or their shapes do not broadcast.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(3.0).ppv(0.01, prior=0.001)), 4))
+        0.0698
+        """
+        rate, base = _validate.broadcast(
+            alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
+            prior=_validate.interval("prior", prior, 0.0, 1.0),
+        )
+        power = self._power(rate)
+        ratio = np.array(np.broadcast_to(aligned(self._alpha_per_power(), rate), power.shape))
+        np.divide(rate, power, out=ratio, where=power > 0.0)
+        flagged = base + (1.0 - base) * ratio
+        return np.divide(base, flagged, out=np.zeros_like(flagged), where=flagged > 0.0)[()]
+
+    def _directed(self, direction: str) -> tuple[TradeOff, ...]:
+        """Give the curves whose forward reading counts in this direction."""
+        chosen = _validate.choice("direction", direction, _DIRECTIONS)
+        inverse = self.inverse()
+        if chosen == "forward" or inverse is self:
+            return (self,)
+        return (inverse,) if chosen == "reverse" else (self, inverse)
+
+
+def aligned(parameter: Doubles, argument: Doubles) -> Doubles:
+    """Give the parameter axes of its own in front of the argument's."""
+    return parameter.reshape(parameter.shape + (1,) * argument.ndim)
