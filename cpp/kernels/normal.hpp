@@ -5,9 +5,10 @@
 
 namespace leakscore {
 
+// out[i] = f(x[i]); out may be x itself, but must not overlap it otherwise.
 struct NormalKernels {
   using Elementwise = void (*)(const double* x, double* out, std::ptrdiff_t count);
-  Elementwise cdf;
+  Elementwise pdf, logpdf, cdf, sf, logcdf, logsf, ppf, isf, ilogcdf, ilogsf;
 };
 
 }  // namespace leakscore

@@ -21,6 +21,17 @@ def select_isa(name: str) -> None: ...
 
 # --- bind_distributions.cpp ---
 
+norm_pdf: np.ufunc
+norm_logpdf: np.ufunc
+norm_cdf: np.ufunc
+norm_sf: np.ufunc
+norm_logcdf: np.ufunc
+norm_logsf: np.ufunc
+norm_ppf: np.ufunc
+norm_isf: np.ufunc
+norm_ilogcdf: np.ufunc
+norm_ilogsf: np.ufunc
+
 # --- end of bind_distributions.cpp ---
 
 # --- bind_scores.cpp ---

@@ -104,6 +104,32 @@ def real_array(name: str, value: object) -> Array:
     return np.asarray(value)
 
 
+def elementwise(name: str, value: object) -> Any:
+    """What a ufunc reads: real numbers as they are, or an object with its own `__array_ufunc__`."""
+    if type(value) is float:
+        return value
+    if not hasattr(type(value), "__array_ufunc__"):
+        value = real_array(name, value)
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        if dtype.name == "bfloat16":
+            return np.asarray(value).astype(np.float32)
+        if dtype.kind not in "fiu" or dtype.itemsize > 8:
+            raise TypeError(f"Expected {name} to hold real numbers, not dtype {dtype}")
+    return value
+
+
+def float_dtype(name: str, value: object) -> np.dtype[Any]:
+    """Either float64 or float32, however it is spelt."""
+    try:
+        dtype = np.dtype(value).newbyteorder("=")  # type: ignore[call-overload]
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise TypeError(f"Expected {name}={_brief(value)} to be float64 or float32")
+    return dtype  # type: ignore[no-any-return]
+
+
 def matrix(name: str, value: object, *, cols: int | None = None, min_rows: int = 1) -> Array:
     """Rows of records or observations, read where they are; at least one row and one column."""
     array = real_array(name, value)

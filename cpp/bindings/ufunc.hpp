@@ -1,0 +1,119 @@
+// True numpy ufuncs over the elementwise kernels; registering one is one line.
+//
+// The kernels take contiguous doubles. Everything else (float32, strides, broadcast parameters, an
+// output that is also an input) goes through small tiles: every layout gives the same bits.
+#pragma once
+
+#include "bindings/arrays.hpp"
+
+#include <numpy/ndarraytypes.h>
+#include <numpy/ufuncobject.h>
+
+#include <algorithm>
+#include <array>
+#include <cfenv>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/dispatch.hpp"
+#include "leakscore/parallel/pool.hpp"
+
+namespace leakscore {
+namespace detail {
+
+template <class F>
+struct Inputs;
+template <class... A>
+struct Inputs<void (*)(A...)> : std::integral_constant<std::size_t, sizeof...(A) - 2> {};
+
+// The kernels evaluate branches that they then discard; numpy must not see the flags of those.
+class KeepFloatFlags {
+ public:
+  KeepFloatFlags() { std::fegetexceptflag(&flags_, FE_ALL_EXCEPT); }
+  ~KeepFloatFlags() { std::fesetexceptflag(&flags_, FE_ALL_EXCEPT); }
+  KeepFloatFlags(const KeepFloatFlags&) = delete;
+
+ private:
+  std::fexcept_t flags_{};
+};
+
+template <class T>
+void gather(const char* from, npy_intp step, std::ptrdiff_t count, double* to) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) to[i] = *reinterpret_cast<const T*>(from + i * step);
+}
+
+template <class T>
+void scatter(const double* from, std::ptrdiff_t count, char* to, npy_intp step) {
+  for (std::ptrdiff_t i = 0; i < count; ++i)
+    *reinterpret_cast<T*>(to + i * step) = static_cast<T>(from[i]);
+}
+
+// One block of one call: f over `count` elements at args[0..N] (inputs, then the output).
+template <class In, class Out, class F, std::size_t... I>
+void run_block(F f, char* const* args, const npy_intp* steps, std::ptrdiff_t count,
+               std::index_sequence<I...>) {
+  constexpr std::size_t out = sizeof...(I);
+  constexpr std::ptrdiff_t tile = 512;
+  if constexpr (std::is_same_v<In, double> && std::is_same_v<Out, double>) {
+    constexpr npy_intp packed = sizeof(double);
+    const std::ptrdiff_t bytes = count * packed;
+    const char* to = args[out];
+    const auto apart = [&](const char* in) { return in + bytes <= to || to + bytes <= in; };
+    if (steps[out] == packed && ((steps[I] == packed && apart(args[I])) && ...))
+      return f(reinterpret_cast<const double*>(args[I])..., reinterpret_cast<double*>(args[out]),
+               count);
+  }
+  double in[out][tile], result[tile];
+  for (std::ptrdiff_t first = 0; first < count; first += tile) {
+    const std::ptrdiff_t now = std::min(tile, count - first);
+    (gather<In>(args[I] + first * steps[I], steps[I], now, in[I]), ...);
+    f(in[I]..., result, now);
+    scatter<Out>(result, now, args[out] + first * steps[out], steps[out]);
+  }
+}
+
+template <auto Table, auto Kernel, class In, class Out>
+void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void*) {
+  const auto f = (kernels().*Table)->*Kernel;
+  constexpr std::size_t inputs = Inputs<std::remove_const_t<decltype(f)>>::value;
+  const std::ptrdiff_t count = dimensions[0];
+  parallel_for((count + block_elements - 1) / block_elements, [&](std::ptrdiff_t block) {
+    const KeepFloatFlags keep;
+    const std::ptrdiff_t first = block * block_elements;
+    char* here[inputs + 1];
+    for (std::size_t i = 0; i <= inputs; ++i) here[i] = args[i] + first * steps[i];
+    run_block<In, Out>(f, here, steps, std::min(block_elements, count - first),
+                       std::make_index_sequence<inputs>{});
+  });
+}
+
+}  // namespace detail
+
+inline void load_ufunc_api() {
+  if (_import_umath() < 0) throw py::error_already_set();
+}
+
+// Adds the ufunc `name` to the module: float32 in gives float64, float64 gives float64, and float32
+// gives float32 where dtype= asks for it. Table and Kernel say where dispatch holds the loop:
+// add_ufunc<&Kernels::normal, &NormalKernels::cdf>. numpy keeps `name` and `doc`: literals only.
+template <auto Table, auto Kernel>
+void add_ufunc(py::module_& m, const char* name, const char* doc) {
+  constexpr std::size_t inputs =
+      detail::Inputs<std::remove_cvref_t<decltype((kernels().*Table)->*Kernel)>>::value;
+  static PyUFuncGenericFunction loops[] = {detail::loop<Table, Kernel, float, double>,
+                                           detail::loop<Table, Kernel, double, double>,
+                                           detail::loop<Table, Kernel, float, float>};
+  static void* no_data[3] = {};
+  static const auto types = [] {
+    std::array<std::array<char, inputs + 1>, 3> rows{};
+    rows[0].fill(NPY_FLOAT), rows[1].fill(NPY_DOUBLE), rows[2].fill(NPY_FLOAT);
+    rows[0].back() = NPY_DOUBLE;
+    return rows;
+  }();
+  auto ufunc = py::reinterpret_steal<py::object>(PyUFunc_FromFuncAndData(
+      loops, no_data, types[0].data(), 3, inputs, 1, PyUFunc_None, name, doc, 0));
+  if (!ufunc) throw py::error_already_set();
+  m.attr(name) = ufunc;
+}
+
+}  // namespace leakscore
