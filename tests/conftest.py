@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 import leakscore
+from leakscore import _core
 
 # Hypothesis draws the same examples every time; HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
@@ -31,3 +32,12 @@ def _restore_threads() -> Iterator[None]:
     count = leakscore.get_num_threads()
     yield
     leakscore.set_num_threads(count)
+
+
+@pytest.fixture(params=leakscore.supported_isas())
+def each_isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run a test once on every ISA level of this machine."""
+    before = leakscore.active_isa()
+    _core.select_isa(request.param)
+    yield request.param
+    _core.select_isa(before)

@@ -137,7 +137,8 @@ class TableMeans:
         if self.counted:
             counts = np.empty((len(out), len(self.X)))
             _core.row_counts(key, first, included, *rows, counts)
-            self._multiply(counts, out)
+            with np.errstate(invalid="ignore"):  # 0 times inf: refused below
+                self._multiply(counts, out)
         else:
             _core.row_sums(key, first, included, *rows, out)
         np.add(out, self.target, out=out, where=included[:, None])

@@ -225,24 +225,6 @@ def binary(name: str, array: Array) -> Array:
     return array
 
 
-def covariance(name: str, value: object, size: int) -> Doubles:
-    """Variances (d,), >= 0, or a symmetric matrix (d, d) with such a diagonal."""
-    array = doubles(name, value)
-    if array.shape not in ((size,), (size, size)):
-        raise ValueError(
-            f"Expected {name} of shape {array.shape} to be ({size},) or ({size}, {size})"
-        )
-    variances = array if array.ndim == 1 else np.diag(array)
-    if (variances < 0).any():
-        raise ValueError(f"Expected {name} to have variances >= 0, not {variances.min()!r}")
-    if array.ndim == 2:
-        deviations = np.sqrt(variances)
-        if (np.abs(array - array.T) > 1e-8 * np.outer(deviations, deviations)).any():
-            raise ValueError(f"Expected {name} to be symmetric")
-        array = 0.5 * (array + array.T)
-    return array
-
-
 def scores(name: str, value: object, size: int) -> Doubles:
     """One score per observation, (T,); infinite ones are ordered like others, NaN is refused."""
     array = real_array(name, value)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _sampling, _validate
+from leakscore.reference import Reference
 
 __all__ = ["Bernoulli", "Empirical", "EmpiricalMean", "Gaussian", "fixed_target"]
 
@@ -95,11 +96,11 @@ class Gaussian:
     _factor: _Doubles = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        mean = _validate.vector("mean", self.mean).copy()
-        cov = _validate.covariance("cov", self.cov, mean.size).copy()
-        object.__setattr__(self, "mean", mean)
+        known = Reference(self.mean, self.cov)  # which refuses what is no mean and covariance
+        cov = known.cov
+        object.__setattr__(self, "mean", known.mean)
         object.__setattr__(self, "cov", cov)
-        object.__setattr__(self, "_factor", cov if cov.ndim == 1 else _square_root("cov", cov))
+        object.__setattr__(self, "_factor", cov if cov.ndim == 1 else _square_root(cov))
 
     @property
     def dim(self) -> int:
@@ -114,18 +115,13 @@ class Gaussian:
         return of_factor(np.asarray(self.mean), self._factor, target, mean)
 
 
-def _square_root(name: str, cov: _Doubles) -> _Doubles:
-    """Return L with L L' = cov: Cholesky's factor, or where cov is singular an eigenvector form."""
+def _square_root(cov: _Doubles) -> _Doubles:
+    """Return L with L L' = cov: Cholesky's factor, or from eigenvectors where cov is singular."""
     try:
         return np.asarray(np.linalg.cholesky(cov))
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(cov)
-    rounding = len(cov) * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
-    if values[0] < -8 * rounding:
-        raise ValueError(
-            f"Expected {name} to be positive semidefinite, but it has the eigenvalue {values[0]:g}"
-        )
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), dtype=np.float64)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +226,8 @@ class EmpiricalMean:
         if rate < 1.0 and self.neighbours == "add-remove":
             raise ValueError(f"Expected sample_rate={rate} to be 1 with neighbours='add-remove'")
         if self.num_averaged < 1 or abs(rate * self.n - self.num_averaged) > 1e-12 * self.n:
-            low = int(rate * self.n)
-            rates = " and ".join(repr(k / self.n) for k in (low, low + 1) if k > 0)
+            low = max(1, int(rate * self.n))
+            rates = f"{low / self.n!r} and {(low + 1) / self.n!r}"
             raise ValueError(
                 f"Expected sample_rate={rate} to average a whole number of the n={self.n} records; "
                 f"the nearest such rates are {rates}"
