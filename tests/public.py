@@ -40,9 +40,10 @@ def _methods(owner: object) -> dict[str, Callable[..., Any]]:
     kind = owner if isinstance(owner, type) else type(owner)
     if not kind.__module__.startswith("leakscore"):
         return {}
+    members = vars(kind) if kind is owner else vars(kind) | vars(owner)
     return {
         name: getattr(owner, name)
-        for name, value in vars(kind).items()
+        for name, value in members.items()
         if not name.startswith("_") and inspect.isfunction(getattr(value, "__func__", value))
     }
 
