@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf, sqrt
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from leakscore import _dense, _validate
 from leakscore.reference import Reference
+from leakscore.tradeoff import gaussian
 
 Doubles = npt.NDArray[np.float64]
 
@@ -27,57 +28,31 @@ def largest_leakage(
         )
     fpr = _validate.scalar("at_fpr", at_fpr, 0.0, 1.0, closed="neither")
     if max_advantage is not None:
-        mu = _mu_of_advantage(
-            _validate.scalar("max_advantage", max_advantage, 0.0, 1.0, closed="neither")
-        )
+        limit = _validate.scalar("max_advantage", max_advantage, 0.0, 1.0, closed="neither")
+        mu = _largest_mu(lambda mu: gaussian(mu).advantage() <= limit)
     elif max_power is not None:
-        mu = _mu_of_power(_validate.scalar("max_power", max_power, fpr, 1.0, closed="neither"), fpr)
+        limit = _validate.scalar("max_power", max_power, fpr, 1.0, closed="neither")
+        mu = _largest_mu(lambda mu: gaussian(mu).power(fpr) <= limit)
     else:
-        mu = _mu_of_delta(
-            _validate.scalar("epsilon", epsilon, 0.0),
-            _validate.scalar("delta", delta, 0.0, 1.0, closed="neither"),
-        )
+        point = _validate.scalar("epsilon", epsilon, 0.0)
+        limit = _validate.scalar("delta", delta, 0.0, 1.0, closed="neither")
+        mu = _largest_mu(lambda mu: gaussian(mu).delta(point) <= limit)
     return mu * mu
 
 
-def _mu_of_advantage(advantage: float) -> float:
-    """Advantage erf(mu / sqrt 8); the inverse of erf has no cancellation for small advantages."""
-    from scipy.special import erfinv
-
-    return float(sqrt(8.0) * erfinv(advantage))
-
-
-def _mu_of_power(power: float, fpr: float) -> float:
-    """Power Phi(Phi^-1(fpr) + mu), less the rounding of both quantiles."""
-    from scipy.special import ndtri
-
-    high, low = float(ndtri(power)), float(ndtri(fpr))
-    mu = high - low - 1e-15 * (abs(high) + abs(low))
-    if mu <= 0:
-        raise ValueError(f"Expected max_power={power!r} to lie farther above at_fpr={fpr!r}")
-    return mu
-
-
-def _mu_of_delta(epsilon: float, delta: float) -> float:
-    """Largest mu with Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) <= delta, by bisection."""
-    from scipy.special import log_ndtr
-
-    def exceeds(mu: float) -> bool:
-        left = float(log_ndtr(mu / 2 - epsilon / mu))
-        right = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-        return exp(left) - exp(min(right, left)) > delta
-
+def _largest_mu(within: Callable[[float], Any]) -> float:
+    """Bisect for the largest mu whose trade-off curve is within the budget: never one beyond it."""
     low, high = 0.0, 1.0
-    while not exceeds(high):
+    while within(high):
         low, high = high, 2 * high
-    while low == 0.0 or high - low > 2e-16 * high:
-        middle = sqrt(low * high) if low > 0 else high / 16
-        if not low < middle < high:
-            break
-        if exceeds(middle):
-            high = middle
-        else:
+    while low == 0.0 or high - low > 4e-16 * high:
+        middle = high / 16 if low == 0.0 else (low + high) / 2
+        if middle < 1e-150:
+            raise ValueError("Expected a budget that noise can meet: this one allows no leakage")
+        if within(middle):
             low = middle
+        else:
+            high = middle
     return low
 
 
@@ -109,10 +84,3 @@ def root(reference: Reference, scale: Doubles, error: Doubles, limit: float, x: 
             return x
         x += step
     raise RuntimeError(f"The least noise did not converge: at {x!r} leakage is {value / limit!r} m")
-
-
-def jsonable(value: Any) -> Any:
-    """Arrays as lists; what is not finite as None, for which JSON has no number."""
-    if isinstance(value, np.ndarray):
-        return [jsonable(entry) for entry in value.tolist()]
-    return None if isinstance(value, float) and not -inf < value < inf else value

@@ -63,7 +63,7 @@ def estimate(
     for single in (True, False) if large else (False,):
         cov = _dense.scatter(table, mean, single=single)
         cov /= freedom
-        intensity = _shrink(cov, method, table, mean, freedom)
+        intensity = shrink(cov, method, table, mean, freedom)
         cov.flat[:: dim + 1] += extra
         if not single or _dense.factorise(cov, EPSILON).smallest_share > _SINGLE_SHARE:
             break
@@ -91,7 +91,7 @@ def _checked_shrinkage(shrinkage: object, kind: str) -> Shrinkage:
     return _validate.scalar("shrinkage", shrinkage, 0.0, 1.0) or None
 
 
-def _shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, freedom: int) -> float:
+def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, freedom: int) -> float:
     """Shrink a sample covariance in place and return the intensity."""
     if shrinkage is None:
         return 0.0

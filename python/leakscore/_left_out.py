@@ -7,11 +7,16 @@ import numpy.typing as npt
 
 from leakscore import _core, _dense, _estimate
 from leakscore.reference import Reference, SingularCovarianceError
+from leakscore.reference import _restore as _estimated
 
 Doubles = npt.NDArray[np.float64]
 
-# A shrunk covariance is estimated again without each row, as long as that takes seconds.
-_MOST_REFIT_WORK = 2**37
+# Work that an exact estimate without each of some rows may take: seconds.
+_MOST_WORK = 2**37
+
+# Where more than this share of the variance in some direction is one row's, the closed form loses
+# digits, and that row is left out in earnest.
+_DOMINANT = 0.999
 
 
 def distances(table: _estimate.Table, reference: Reference, fit: _estimate.Fit) -> Doubles:
@@ -23,9 +28,17 @@ def distances(table: _estimate.Table, reference: Reference, fit: _estimate.Fit) 
             f"Expected reference to be fitted with ddof={fit.ddof} <= {fit.rows - 2}, the number "
             "of rows less 2"
         )
-    if fit.shrinkage is not None:
-        return _refitted(table, fit)
-    return _downdated(table, reference, fit, freedom)
+    if reference.kind == "diagonal":
+        return _of_diagonal(table, reference, fit, freedom)
+    if fit.shrinkage is None:
+        return _of_full(table, reference, fit, freedom)
+    if fit.rows * _work(table) > _MOST_WORK:
+        raise ValueError(
+            f"Expected reference without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
+            "each row would need an estimate of its own. Use ridge=... or cov='diagonal', which "
+            "have a closed form"
+        )
+    return np.array([_left_out(table, row, fit) for row in range(fit.rows)])
 
 
 def require_own_table(table: _estimate.Table, reference: Reference) -> _estimate.Fit:
@@ -47,51 +60,50 @@ def require_own_table(table: _estimate.Table, reference: Reference) -> _estimate
     return fit
 
 
-def _downdated(
+def _of_diagonal(
     table: _estimate.Table, reference: Reference, fit: _estimate.Fit, freedom: int
 ) -> Doubles:
-    """Squared distances by the rank-one change of the covariance."""
-    rows = fit.rows
-    factor, growth = rows / (rows - 1), (rows - fit.ddof) / freedom
+    """Each coordinate by itself: its variance without the row."""
+    factor, growth = fit.rows / (fit.rows - 1), (fit.rows - fit.ddof) / freedom
+    variances = (reference.cov - fit.ridge) * growth + fit.ridge
+    sums = _core.left_out(table, reference.mean, factor / freedom / variances)
+    return np.asarray(factor * freedom * sums)
+
+
+def _of_full(
+    table: _estimate.Table, reference: Reference, fit: _estimate.Fit, freedom: int
+) -> Doubles:
+    """Change the covariance by a matrix of rank one, and estimate it again for dominant rows."""
+    factor, growth = fit.rows / (fit.rows - 1), (fit.rows - fit.ddof) / freedom
     ridge = np.broadcast_to(fit.ridge, (reference.dim,))
-    if reference.kind == "diagonal":
-        others = (reference.cov - ridge) * growth + ridge
-        sums = _core.left_out(table, reference.mean, factor / freedom / others)
-        return np.asarray(factor * freedom * sums)
-    if not ridge.any() and rows - 1 <= reference.dim:
-        return np.full(rows, np.inf)
-    others = reference._add((1 / growth - 1) * ridge)  # times growth, it has the other divisor
-    share = others._distances("X", table, reference.mean) * (factor / freedom / growth)
-    left = 1 - share
-    left[left <= _slack(reference)] = 0.0
+    if not ridge.any() and fit.rows - 1 <= reference.dim:
+        return np.full(fit.rows, np.inf)
+    scaled = reference._add((1 / growth - 1) * ridge)  # times growth, it has the divisor `freedom`
+    share = scaled._distances("X", table, reference.mean) * (factor / freedom / growth)
     with np.errstate(divide="ignore"):
-        return np.asarray(factor * freedom * share / left)
+        result = factor * freedom * share / np.maximum(1 - share, 0.0)
+    dominant = np.flatnonzero(share > _DOMINANT)
+    for row in dominant[: int(_MOST_WORK // _work(table))]:
+        result[row] = _left_out(table, row, fit)
+    return np.asarray(result)
 
 
-def _slack(reference: Reference) -> float:
-    """Return how far the share may lie from 1 by rounding: of the mean, and of the covariance."""
-    offset = float((np.abs(reference.mean) / np.sqrt(reference.variances)).max())
-    least = reference._cholesky().smallest_share
-    lost = _dense.tolerance(reference.dim, _estimate.EPSILON) * (1 + offset) / least
-    return float(min(lost, 1e-6))
-
-
-def _refitted(table: _estimate.Table, fit: _estimate.Fit) -> Doubles:
-    """Squared distances from as many estimates as there are rows."""
+def _work(table: _estimate.Table) -> int:
+    """Multiplications of one estimate."""
     rows, dim = table.shape
-    if rows * dim * dim * (rows + dim) > _MOST_REFIT_WORK:
-        raise ValueError(
-            f"Expected reference without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
-            "each row would need an estimate of its own. Use ridge=... or cov='diagonal', which "
-            "have a closed form"
-        )
-    result = np.empty(rows)
-    for i in range(rows):
-        others = Reference.fit(
-            np.delete(table, i, axis=0), shrinkage=fit.shrinkage, ddof=fit.ddof
-        ).add_diagonal(fit.ridge)
-        try:
-            result[i] = others.squared_mahalanobis(table[i])
-        except SingularCovarianceError:
-            result[i] = np.inf
-    return result
+    return int((rows + dim) * dim * dim)
+
+
+def _left_out(table: _estimate.Table, row: int, fit: _estimate.Fit) -> float:
+    """Distance of a row to mean and covariance of the others, estimated as `fit` was."""
+    others = np.delete(table, row, axis=0)
+    freedom = fit.rows - 1 - fit.ddof
+    mean, _ = _estimate.moments("X", others)
+    cov = _dense.scatter(others, mean, single=False)
+    cov /= freedom
+    _estimate.shrink(cov, fit.shrinkage, others, mean, freedom)
+    cov.flat[:: len(mean) + 1] += fit.ridge
+    try:
+        return float(_estimated(mean, cov, _estimate.EPSILON, None).squared_mahalanobis(table[row]))
+    except SingularCovarianceError:
+        return np.inf

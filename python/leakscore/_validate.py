@@ -7,13 +7,15 @@ error. Arrays come back as numpy arrays without a copy where their dtype can be 
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 Doubles: TypeAlias = npt.NDArray[np.float64]
+
+Kind = TypeVar("Kind")
 
 _REAL_KINDS = frozenset("fiub")
 
@@ -286,6 +288,13 @@ def membership(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
     if member.all() or not member.any():
         raise ValueError(f"Expected {name} to hold both members and non-members")
     return np.asarray(member, dtype=np.bool_)
+
+
+def instance(name: str, value: object, kind: type[Kind]) -> Kind:
+    """One object of a class of ours."""
+    if not isinstance(value, kind):
+        raise TypeError(f"Expected {name}={_brief(value)} to be a leakscore.{kind.__name__}")
+    return value
 
 
 def generator(name: str, value: object) -> np.random.Generator:

@@ -6,14 +6,14 @@ erf(sqrt(m / 8)); the release is sqrt(m)-GDP for that record (`leakscore.tradeof
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _budget, _estimate, _left_out, _validate
+from leakscore._results import Result
 from leakscore.reference import Reference, SingularCovarianceError
 
 __all__ = ["RequiredNoise", "leakage_score", "leave_one_out", "noise_for"]
@@ -75,6 +75,7 @@ def leakage_score(
     >>> leakscore.leakage.leakage_score([3.0, 0.0], reference, 10, noise_std=0.3)
     0.4736...
     """
+    _validate.instance("reference", reference, Reference)
     n = _validate.count("n", n, low=2)
     _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
     noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
@@ -161,6 +162,7 @@ def leave_one_out(
     >>> leakscore.leakage.leave_one_out(X, reference, 10).round(3)
     array([6.20e-02, 4.10e-02, 2.60e-02, 1.40e-02, 4.05e+01])
     """
+    _validate.instance("reference", reference, Reference)
     n = _validate.count("n", n, low=2)
     _validate.choice("population", population, ("infinite", "finite"))
     table = _validate.matrix("X", X, cols=reference.dim)
@@ -177,7 +179,7 @@ def leave_one_out(
 
 
 @dataclass(frozen=True, eq=False)
-class RequiredNoise:
+class RequiredNoise(Result):
     """The least noise that brings every target under a budget; from `noise_for`.
 
     Attributes
@@ -210,14 +212,6 @@ class RequiredNoise:
     leakage_before: float
     leakage_after: float
     max_leakage: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as numbers and lists; None for what is infinite."""
-        return {field.name: _budget.jsonable(getattr(self, field.name)) for field in fields(self)}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
 
 def noise_for(
@@ -288,6 +282,7 @@ def noise_for(
     >>> needed.noise_std.round(3), needed.worst_target
     (array([2.366, 4.733]), 1)
     """
+    _validate.instance("reference", reference, Reference)
     n = _validate.count("n", n, low=2)
     _validate.choice("shape", shape, ("column-sd", "scalar"))
     _validate.choice("neighbours", neighbours, ("replace", "add-remove"))

@@ -214,9 +214,12 @@ class Reference:
         >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).solve([1.0, 2.0])
         array([1. , 0.5])
         """
-        rows = _validate.rows("V", V, cols=self.dim)
+        return self._solved("V", _validate.rows("V", V, cols=self.dim))
+
+    def _solved(self, name: str, rows: _estimate.Table) -> Doubles:
+        """Return C^-1 v of every row v, in the shape of `rows`."""
         result = np.array(rows, dtype=np.float64, order="C")
-        _validate.finite("V", result)
+        _validate.finite(name, result)
         if self._cov.ndim == 1:
             self._require_inverse()
             result /= self._cov
@@ -254,9 +257,9 @@ class Reference:
         left = _validate.rows("U", U, cols=self.dim)
         right = _validate.rows("V", V, cols=self.dim)
         if left.size < right.size:
-            result = _dense.products("V", right, self.solve(left)).T
+            result = _dense.products("V", right, self._solved("U", left)).T
         else:
-            result = _dense.products("U", left, self.solve(right))
+            result = _dense.products("U", left, self._solved("V", right))
         shape = left.shape[:-1] + right.shape[:-1]
         return result.reshape(shape) if shape else float(result[0, 0])
 

@@ -1,0 +1,52 @@
+"""Slow, readable twins of `leakscore.leakage`: the two laws of the release, and plain refits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Doubles = npt.NDArray[np.float64]
+
+
+def leakage_score(
+    Z: Array, mean: Array, cov: Array, n: int, noise_std: Any = 0.0, neighbours: str = "replace"
+) -> Doubles:
+    """The squared shift of the released mean in units of its covariance."""
+    matrix = np.diag(cov) if cov.ndim == 1 else cov
+    noise = np.diag(np.broadcast_to(np.asarray(noise_std, dtype=float) ** 2, mean.shape))
+    if neighbours == "replace":
+        shift, law = (Z - mean) / n, matrix / n + noise
+    else:
+        shift, law = Z / n, (n - 1) * matrix / n**2 + noise
+    return np.einsum("ij,ij->i", shift, np.linalg.solve(law, shift.T).T)
+
+
+def left_out_distances(X: Array, kind: str = "full", ddof: int = 0, ridge: Any = 0.0) -> Doubles:
+    """Squared Mahalanobis distance of each row to mean and covariance of the others."""
+    found = []
+    for i, row in enumerate(X):
+        others = np.delete(X, i, axis=0).astype(np.float64)
+        cov = np.atleast_2d(np.cov(others.T, ddof=ddof))
+        if kind == "diagonal":
+            cov = np.diag(np.diag(cov))
+        cov = cov + np.diag(np.broadcast_to(ridge, X.shape[1]))
+        e = row - others.mean(axis=0)
+        found.append(float(e @ np.linalg.solve(cov, e)))
+    return np.array(found)
+
+
+def least_scale(leakage_of: Any, budget: float) -> float:
+    """Smallest c with leakage_of(c) <= budget, for a decreasing function, by bisection."""
+    low, high = 0.0, 1.0
+    while leakage_of(high) > budget:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        if leakage_of(middle) > budget:
+            low = middle
+        else:
+            high = middle
+    return high
