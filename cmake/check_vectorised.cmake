@@ -9,7 +9,7 @@ foreach(object IN LISTS objects)
     message(FATAL_ERROR "objdump failed on ${object}")
   endif()
   # Arithmetic on whole registers of doubles or floats: moves and integer work alone do not count.
-  string(REGEX MATCHALL "v(f[a-z]*|add|sub|mul|div|min|max)[0-9]*p[sd] [^\n]*%${REGISTER}" found
+  string(REGEX MATCHALL "v(f[a-z]*|add|sub|mul|div|min|max)[0-9]*p[sd][ \t][^\n]*${REGISTER}" found
          "${listing}")
   list(LENGTH found count)
   get_filename_component(name ${object} NAME)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import leakscore
-from tests.contract_table import CALLS, DIM, NO_ARGUMENTS, RESULTS, Array, Call
+from tests.contract_inputs import DIM, Array
+from tests.contract_table import CALLS, NO_ARGUMENTS, RESULTS, Call
 from tests.public import named, public_functions
 
 CASES = {
