@@ -54,7 +54,7 @@ class EpsilonBound(Result):
     --------
     >>> bound = Audit([2.0] * 50, [1.0] * 50).epsilon()
     >>> print(round(float(bound), 4), bound.threshold, bound.fpr, round(bound.fpr_upper, 4))
-    1.4368 1.0 0.0 0.1921
+    1.4367 1.0 0.0 0.1921
     >>> sorted(bound.to_dict())[:4]
     ['confidence', 'delta', 'direction', 'epsilon']
     """

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._curve import TradeOff, aligned
-from leakscore._normal_law import norm
 from leakscore._validate import Doubles
+from leakscore.distributions import norm
 
 __all__ = ["GaussianTradeOff", "TradeOff", "gaussian", "gdp_delta", "gdp_epsilon"]
 

@@ -15,11 +15,11 @@ def upper(x: mpf) -> mpf:
 
 def log_upper(x: mpf) -> mpf:
     """Return its logarithm; mpmath's exponents do not underflow."""
-    return mpmath.log(upper(x))
+    return mpmath.log(upper(x)) if x > 0 else mpmath.log1p(-upper(-x))
 
 
 def upper_quantile(log_p: mpf) -> mpf:
-    """Return x with log upper(x) = log_p, for log_p < -0.6, by Newton steps on a concave function."""
+    """Return x with log upper(x) = log_p < -0.6, by Newton steps on a concave function."""
     x = mpmath.sqrt(-2 * log_p)
     for _ in range(200):
         hazard = mpmath.npdf(x) / upper(x)
@@ -66,14 +66,14 @@ def log_power(log_alpha: float, mu: float) -> mpf:
 
 
 def delta(epsilon: float, mu: float) -> mpf:
-    """Return Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2), digits to spare."""
-    with mpmath.workdps(400):
+    """Return Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)."""
+    with mpmath.workdps(DIGITS):
         e, m = mpf(epsilon), mpf(mu)
         return upper(e / m - m / 2) - mpmath.exp(e) * upper(e / m + m / 2)
 
 
 def slope(epsilon: float, mu: float) -> mpf:
     """Return the derivative of delta, -e^epsilon Phi(-epsilon/mu - mu/2)."""
-    with mpmath.workdps(400):
+    with mpmath.workdps(DIGITS):
         e, m = mpf(epsilon), mpf(mu)
         return -mpmath.exp(e) * upper(e / m + m / 2)

@@ -116,22 +116,25 @@ inline double gaussian_delta_above(double epsilon, double mu) {
   return a.density() * mills_difference(a.head, mu);
 }
 
-// log delta and its derivative with respect to epsilon.
-struct LogProfile {
+// log(delta(epsilon) / target) and its derivative with respect to epsilon.
+struct LogRatio {
   double value;
   double slope;
 };
 
-inline LogProfile gaussian_log_delta(double epsilon, double mu) {
+inline LogRatio gaussian_log_ratio(double epsilon, double mu, double target) {
   const double a = Threshold(epsilon, mu).head;
   const double beyond = mills(a + mu);
   if (a < -1.0) {
     const double density = std::exp(-0.5 * a * a) / root_2pi;
     const double missing = density * (mills(-a) + beyond);
-    return {std::log1p(-missing), -density * beyond / (1.0 - missing)};
+    return {std::log1p(-missing) - std::log(target), -density * beyond / (1.0 - missing)};
   }
   const double difference = mills_difference(a, mu);
-  return {std::log(difference / root_2pi) - 0.5 * a * a, -beyond / difference};
+  // One logarithm of a quotient near 1 where that is possible: two would lose digits to each other.
+  const double quotient = target > 1e-290 ? std::log(difference / root_2pi / target)
+                                          : std::log(difference / root_2pi) - std::log(target);
+  return {quotient - 0.5 * a * a, -beyond / difference};
 }
 
 }  // namespace detail
@@ -157,14 +160,13 @@ inline double gaussian_epsilon(double delta, double mu) {
   // delta(epsilon) <= Q(a) <= exp(-a^2/2) / 2 for a >= 0 gives a start above the root.
   const double a = delta < 0.5 ? std::sqrt(-2.0 * std::log(2.0 * delta)) : 0.0;
   double epsilon = mu * (a + 0.5 * mu);
-  const double target = std::log(delta);
   // log delta(epsilon) is concave (a convolution of log-concave functions), so that Newton's steps
   // from above stay above and fall, until rounding stops them.
   for (;;) {
-    const auto [value, slope] = detail::gaussian_log_delta(epsilon, mu);
-    const double next = epsilon - (value - target) / slope;
+    const auto [value, slope] = detail::gaussian_log_ratio(epsilon, mu, delta);
+    const double next = std::max(epsilon - value / slope, 0.0);  // NaN stays NaN
     if (!(next < epsilon * (1.0 - std::numeric_limits<double>::epsilon()))) return epsilon;
-    epsilon = std::max(0.0, next);
+    epsilon = next;
   }
 }
 
