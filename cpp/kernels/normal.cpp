@@ -12,17 +12,51 @@ void map(const double* __restrict x, double* __restrict out, std::ptrdiff_t coun
   for (std::ptrdiff_t i = 0; i < count; ++i) out[i] = f(x[i]);
 }
 
+// f(-x) and -f(x) turn a function of the lower tail into that of the upper one.
+enum class Reflect { none, point, value };
+
+// The same for a function in stages, each run over a tile that stays in the first cache: at the
+// longer functions this is a third faster.
+template <Reflect reflect, auto begin, auto finish, auto... between>
+void staged(const double* __restrict x, double* __restrict out, std::ptrdiff_t count) {
+  constexpr std::ptrdiff_t tile = 128;
+  double high[tile], low[tile];
+  const auto point = [&](std::ptrdiff_t i) { return reflect == Reflect::point ? -x[i] : x[i]; };
+  const auto found = [&](std::ptrdiff_t i) { return Extended{high[i], low[i]}; };
+  for (; count > 0; count -= tile, x += tile, out += tile) {
+    const std::ptrdiff_t size = count < tile ? count : tile;
+    const auto stage = [&](auto step) {
+      for (std::ptrdiff_t i = 0; i < size; ++i) {
+        const Extended result = step(i);
+        high[i] = result.high;
+        low[i] = result.low;
+      }
+    };
+    stage([&](std::ptrdiff_t i) { return begin(point(i)); });
+    (stage([&](std::ptrdiff_t i) { return between(point(i), found(i)); }), ...);
+    for (std::ptrdiff_t i = 0; i < size; ++i) {
+      const double value = finish(point(i), found(i));
+      out[i] = reflect == Reflect::value ? 0.0 - value : value;
+    }
+  }
+}
+
+using norm_parts::ilogcdf_from_log, norm_parts::ilogcdf_log, norm_parts::ilogcdf_masses;
+using norm_parts::logcdf_argument, norm_parts::logcdf_from_argument;
+using norm_parts::ppf_from_log, norm_parts::ppf_log;
+
 }  // namespace
 
-const NormalKernels normal_kernels{.pdf = map<norm_pdf>,
-                                   .logpdf = map<norm_logpdf>,
-                                   .cdf = map<norm_cdf>,
-                                   .sf = map<norm_sf>,
-                                   .logcdf = map<norm_logcdf>,
-                                   .logsf = map<norm_logsf>,
-                                   .ppf = map<norm_ppf>,
-                                   .isf = map<norm_isf>,
-                                   .ilogcdf = map<norm_ilogcdf>,
-                                   .ilogsf = map<norm_ilogsf>};
+const NormalKernels normal_kernels{
+    .pdf = map<norm_pdf>,
+    .logpdf = map<norm_logpdf>,
+    .cdf = map<norm_cdf>,
+    .sf = map<norm_sf>,
+    .logcdf = staged<Reflect::none, logcdf_argument, logcdf_from_argument>,
+    .logsf = staged<Reflect::point, logcdf_argument, logcdf_from_argument>,
+    .ppf = staged<Reflect::none, ppf_log, ppf_from_log>,
+    .isf = staged<Reflect::value, ppf_log, ppf_from_log>,
+    .ilogcdf = staged<Reflect::none, ilogcdf_masses, ilogcdf_from_log, ilogcdf_log>,
+    .ilogsf = staged<Reflect::value, ilogcdf_masses, ilogcdf_from_log, ilogcdf_log>};
 
 }  // namespace leakscore::LEAKSCORE_ISA

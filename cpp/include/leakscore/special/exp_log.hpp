@@ -1,7 +1,7 @@
 // exp and log in pieces: the parts that the laws combine before they round.
 //
-// Branch-free, so that a plain loop over them is vectorised. A library's exp(x) or log(x) rounds too
-// early: here the exponent may carry a low half, exp comes as 2^k (1 + expm1), log takes a low half.
+// Branch-free, so that a plain loop over them is vectorised. A library's exp(x) or log(x) rounds
+// too early: here exponents carry a low half, exp comes as 2^k (1 + expm1), log takes a low half.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,8 @@
 #include "leakscore/isa.hpp"
 #include "leakscore/special/normal_coefficients.hpp"
 
-namespace leakscore::LEAKSCORE_ISA {
+namespace leakscore {
+inline namespace LEAKSCORE_ISA {
 
 // a * b + c, fused where the level has the instruction (written out: contraction is off).
 LEAKSCORE_FN double multiply_add(double a, double b, double c) {
@@ -23,8 +24,8 @@ LEAKSCORE_FN double multiply_add(double a, double b, double c) {
 #endif
 }
 
-// a * b - product exactly, where product is the rounded a * b (Dekker's split without fma; a is scaled
-// down meanwhile, so that no partial product overflows where the product does not).
+// a * b - product exactly, where product is the rounded a * b (Dekker's split without fma; a is
+// scaled down meanwhile, so that no partial product overflows where the product does not).
 LEAKSCORE_FN double product_low(double a, double b, double product) {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
   return __builtin_fma(a, b, -product);
@@ -38,9 +39,8 @@ LEAKSCORE_FN double product_low(double a, double b, double product) {
 #endif
 }
 
-namespace detail {
-// c[First] + c[First + Step] x + ... up to c[Last]. Unrolled here, as a loop of over 16 steps inside a
-// loop is not vectorised.
+// c[First] + c[First + Step] x + ... up to c[Last]. Unrolled here, as a loop of over 16 steps
+// inside a loop is not vectorised.
 template <std::size_t First, std::size_t Step, std::size_t Last>
 LEAKSCORE_FN double horner(const double* c, double x) {
   constexpr std::size_t steps = (Last - First) / Step;
@@ -51,10 +51,10 @@ LEAKSCORE_FN double horner(const double* c, double x) {
   return sum;
 }
 
-// c[First] + c[First + 1] x + ... up to c[Last]; a long one as two chains in x^2, because one chain of
-// dependent operations leaves the processor waiting.
+// c[First] + c[First + 1] x + ... up to c[Last]; a long one as two chains in x^2, because one chain
+// of dependent operations leaves the processor waiting.
 template <std::size_t First, std::size_t Last>
-LEAKSCORE_FN double evaluate(const double* c, double x) {
+LEAKSCORE_FN double horner_chains(const double* c, double x) {
   if constexpr (Last - First < 8) {
     return horner<First, 1, Last>(c, x);
   } else {
@@ -62,12 +62,11 @@ LEAKSCORE_FN double evaluate(const double* c, double x) {
     return multiply_add(horner<First + 1, 2, Last>(c, x2), x, horner<First, 2, Last>(c, x2));
   }
 }
-}  // namespace detail
 
 // c[0] + c[1] x + ...
 template <std::size_t N>
 LEAKSCORE_FN double polynomial(const double (&c)[N], double x) {
-  return detail::evaluate<0, N - 1>(c, x);
+  return horner_chains<0, N - 1>(c, x);
 }
 
 // A sum that was rounded, and what the rounding lost.
@@ -75,10 +74,10 @@ struct Extended {
   double high, low;
 };
 
-// The same with c_low, the low half of c[0]. Exact in the last step if |c[0]| is the larger summand.
+// The same with c_low, the low half of c[0]; |c[0]| must be larger than the sum of the rest.
 template <std::size_t N>
 LEAKSCORE_FN Extended extended_polynomial(const double (&c)[N], double c_low, double x) {
-  const double rest = multiply_add(detail::evaluate<1, N - 1>(c, x), x, c_low);
+  const double rest = multiply_add(horner_chains<1, N - 1>(c, x), x, c_low);
   const double high = c[0] + rest;
   return {high, (c[0] - high) + rest};
 }
@@ -89,7 +88,7 @@ inline constexpr double log2_middle = 0x1.ef35793c768p-45;
 inline constexpr double log2_low = -0x1.9ff0342542fc3p-90;
 
 // v 2^k, k = the low 12 bits of k_bits in [-1150, 895]: rounded once where the result is subnormal.
-LEAKSCORE_FN double scale(double v, std::uint64_t k_bits) {
+LEAKSCORE_FN double scale_by_power(double v, std::uint64_t k_bits) {
   constexpr std::uint64_t shift = 128;  // 2^(k + shift) is normal
   return v * std::bit_cast<double>((k_bits + 1023 + shift) << 52) * 0x1p-128;
 }
@@ -119,8 +118,8 @@ LEAKSCORE_FN double log_sum(double y, double y_low, double k_offset = 0.0) {
   const std::uint64_t biased_k = shifted >> 52;
   const double k = (std::bit_cast<double>(biased_k | two_to_52) - (0x1p52 + 1023.0)) + k_offset;
   const double f = std::bit_cast<double>((shifted & 0x000fffffffffffff) + root_half) - 1.0;
-  // log(1 + f) = f - f^2/2 + s (f^2/2 + s^2 P(s^2)), s = f / (2 + f). The low half is divided by y to
-  // first order only: it is below 2^-52.
+  // log(1 + f) = f - f^2/2 + s (f^2/2 + s^2 P(s^2)), s = f / (2 + f). The low half is divided by
+  // 1 + f roughly: it is below 2^-52.
   const double scaled_low = y_low * std::bit_cast<double>((2046 - biased_k) << 52);
   const double low = scaled_low * multiply_add(f, f - 1.0, 1.0);
   const double s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
@@ -135,4 +134,5 @@ LEAKSCORE_FN double log_positive(double y) {
   return log_sum(tiny ? y * 0x1p54 : y, 0.0, tiny ? -54.0 : 0.0);
 }
 
-}  // namespace leakscore::LEAKSCORE_ISA
+}  // namespace LEAKSCORE_ISA
+}  // namespace leakscore
