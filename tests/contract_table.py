@@ -237,8 +237,6 @@ RESULTS = {
     "audit.Roc",
     "distributions.Distribution",
     "leakage.RequiredNoise",
-    "leakage.RequiredNoise.to_dict",
-    "leakage.RequiredNoise.to_json",
     "tradeoff.GaussianTradeOff",
     "tradeoff.TradeOff",
 }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -70,14 +73,50 @@ def _scores(seed: int = 0) -> list[float]:
     return scores.scalar_product(observed, observed[0], observed[1]).tolist()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="fork is safe with numpy on Linux only")
-@pytest.mark.skipif(
-    "TSAN_OPTIONS" in os.environ, reason="ThreadSanitizer supports no new threads after a fork"
+can_fork = pytest.mark.skipif(
+    sys.platform != "linux" or "TSAN_OPTIONS" in os.environ,
+    reason="fork is safe with numpy on Linux only, and ThreadSanitizer knows no threads after it",
 )
-@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+may_warn = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+
+@can_fork
+@may_warn
 def test_pool_works_in_forked_children() -> None:
     leakscore.set_num_threads(4)
     expected = _scores()
     with multiprocessing.get_context("fork").Pool(3) as workers:
         assert workers.map_async(_scores, [0] * 6).get(timeout=60) == [expected] * 6
     assert _scores() == expected
+
+
+@can_fork
+@may_warn
+def test_fork_while_another_thread_is_inside_the_pool() -> None:
+    leakscore.set_num_threads(4)
+    expected = _scores()
+    stop = threading.Event()
+
+    def keep_busy() -> None:
+        while not stop.is_set():
+            _scores()
+
+    other = threading.Thread(target=keep_busy)
+    other.start()
+    try:
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)  # a child that waits for ever is ended and counts as failed
+                os._exit(0 if _scores() == expected else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        other.join()
+
+
+def test_concurrent_callers_get_the_same_numbers() -> None:
+    leakscore.set_num_threads(4)
+    expected = [_scores(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as callers:
+        assert list(callers.map(_scores, [0, 1, 2, 3] * 5)) == expected * 5
