@@ -15,7 +15,8 @@ struct Level {
 };
 
 #define LEAKSCORE_LEVEL(level) \
-  Kernels { #level, &level::normal_kernels, &level::score_kernels, &level::random_kernels, &level::moment_kernels }
+  Kernels { #level, &level::normal_kernels, &level::score_kernels, &level::random_kernels, \
+            &level::moment_kernels, &level::tradeoff_kernels }
 
 // __builtin_cpu_supports also asks whether the operating system saves the wide registers. Older
 // clangs know no level names and only some features; every CPU with these has the rest of the level.

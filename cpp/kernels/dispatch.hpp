@@ -8,6 +8,7 @@
 #include "kernels/normal.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
+#include "kernels/tradeoff.hpp"
 
 namespace leakscore {
 
@@ -17,6 +18,7 @@ struct Kernels {
   const ScoreKernels* scores;
   const RandomKernels* random;
   const MomentKernels* moments;
+  const TradeOffKernels* tradeoff;
 };
 
 const Kernels& kernels();

@@ -5,6 +5,7 @@
 #include "kernels/normal.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
+#include "kernels/tradeoff.hpp"
 #include "leakscore/isa.hpp"
 
 #define LEAKSCORE_DECLARE_LEVEL(level)          \
@@ -13,6 +14,7 @@
   extern const ScoreKernels score_kernels;      \
   extern const RandomKernels random_kernels;    \
   extern const MomentKernels moment_kernels;    \
+  extern const TradeOffKernels tradeoff_kernels; \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

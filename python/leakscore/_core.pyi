@@ -132,9 +132,12 @@ def score_advantage(nonmembers: _Floats, members: _Floats) -> float: ...
 
 # --- bind_tradeoff.cpp ---
 
-def gaussian_advantage(mu: _Doubles) -> _Doubles: ...
-def gaussian_auc(mu: _Doubles) -> _Doubles: ...
-def gaussian_delta(epsilon: _Doubles, mu: _Doubles) -> _Doubles: ...
-def gaussian_epsilon(delta: _Doubles, mu: _Doubles) -> _Doubles: ...
+gaussian_beta: np.ufunc
+gaussian_power: np.ufunc
+gaussian_log_power: np.ufunc
+gaussian_delta: np.ufunc
+gaussian_epsilon: np.ufunc
+gaussian_advantage: np.ufunc
+gaussian_auc: np.ufunc
 
 # --- end of bind_tradeoff.cpp ---

@@ -52,26 +52,26 @@ class TradeOff(ABC):
         self.adversary = adversary
 
     @abstractmethod
-    def _beta(self, alpha: Doubles) -> Doubles: ...
+    def _beta(self, alpha: Doubles) -> Any: ...
 
     @abstractmethod
-    def _power(self, alpha: Doubles) -> Doubles: ...
+    def _power(self, alpha: Doubles) -> Any: ...
 
     @abstractmethod
-    def _log_power(self, log_alpha: Doubles) -> Doubles: ...
+    def _log_power(self, log_alpha: Doubles) -> Any: ...
 
     @abstractmethod
-    def _advantage(self) -> Doubles: ...
+    def _advantage(self) -> Any: ...
 
     @abstractmethod
-    def _auc(self) -> Doubles: ...
+    def _auc(self) -> Any: ...
 
     @abstractmethod
-    def _delta(self, epsilon: Doubles) -> Doubles:
+    def _delta(self, epsilon: Doubles) -> Any:
         """Give max over alpha of 1 - f(alpha) - e^epsilon alpha."""
 
     @abstractmethod
-    def _epsilon(self, delta: Doubles) -> Doubles:
+    def _epsilon(self, delta: Doubles) -> Any:
         """Give the least epsilon >= 0 with `_delta` at most delta."""
 
     @abstractmethod
@@ -122,7 +122,7 @@ class TradeOff(ABC):
         ValueError
             If `alpha` is outside [0, 1] or NaN.
         """
-        return self._beta(_validate.interval("alpha", alpha, 0.0, 1.0))[()]
+        return self._beta(_validate.interval("alpha", alpha, 0.0, 1.0))
 
     def power(self, alpha: npt.ArrayLike) -> Any:
         """Return 1 - f(alpha), the largest true positive rate, without that subtraction.
@@ -147,7 +147,7 @@ class TradeOff(ABC):
         >>> print(gaussian([1.0, 3.0]).power(0.01).round(4))
         [0.0924 0.7497]
         """
-        return self._power(_validate.interval("alpha", alpha, 0.0, 1.0))[()]
+        return self._power(_validate.interval("alpha", alpha, 0.0, 1.0))
 
     def log_power(self, log_alpha: npt.ArrayLike) -> Any:
         """Return log power from log alpha, for rates that no double can hold.
@@ -172,7 +172,7 @@ class TradeOff(ABC):
         >>> print(round(float(gaussian(3.0).log_power(-1e6)), 3))
         -995761.875
         """
-        return self._log_power(_validate.interval("log_alpha", log_alpha, -np.inf, 0.0))[()]
+        return self._log_power(_validate.interval("log_alpha", log_alpha, -np.inf, 0.0))
 
     def advantage(self) -> Any:
         """Return the largest power(alpha) - alpha, which is delta(0).
@@ -187,7 +187,7 @@ class TradeOff(ABC):
         >>> print(round(float(gaussian(1.0).advantage()), 4))
         0.3829
         """
-        return self._advantage()[()]
+        return self._advantage()
 
     def auc(self) -> Any:
         """Return the area under the ROC curve, the integral of power over alpha.
@@ -202,7 +202,7 @@ class TradeOff(ABC):
         >>> print(round(float(gaussian(1.0).auc()), 4))
         0.7602
         """
-        return self._auc()[()]
+        return self._auc()
 
     def delta(self, epsilon: npt.ArrayLike, direction: str = "both") -> Any:
         """Return the privacy profile: the delta that the curve needs at this epsilon.
@@ -294,7 +294,7 @@ class TradeOff(ABC):
         >>> print(round(float(gaussian(1.0).reconstruction(0.1)), 4))
         0.3891
         """
-        return self._power(_validate.interval("kappa", kappa, 0.0, 1.0))[()]
+        return self._power(_validate.interval("kappa", kappa, 0.0, 1.0))
 
     def ppv(self, alpha: npt.ArrayLike, prior: npt.ArrayLike) -> Any:
         """Return the positive predictive value: how likely a flagged record is a member.

@@ -8,7 +8,6 @@ curves of many targets.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ import numpy.typing as npt
 from leakscore import _core, _validate
 from leakscore._curve import TradeOff, aligned
 from leakscore._validate import Doubles
-from leakscore.distributions import norm
 
 __all__ = ["GaussianTradeOff", "TradeOff", "gaussian", "gdp_delta", "gdp_epsilon"]
 
@@ -66,34 +64,26 @@ class GaussianTradeOff(TradeOff):
         """Return the curve itself: it is symmetric."""
         return self
 
-    def _beta(self, alpha: Doubles) -> Doubles:
-        head, tail = _shifted_quantile(alpha, self._mu)
-        beta: Doubles = norm.cdf(head) + norm.pdf(head) * tail
-        return beta
+    def _beta(self, alpha: Doubles) -> Any:
+        return _core.gaussian_beta(alpha, aligned(self._mu, alpha))
 
-    def _power(self, alpha: Doubles) -> Doubles:
-        head, tail = _shifted_quantile(alpha, self._mu)
-        power: Doubles = norm.sf(head) - norm.pdf(head) * tail
-        return power
+    def _power(self, alpha: Doubles) -> Any:
+        return _core.gaussian_power(alpha, aligned(self._mu, alpha))
 
-    def _log_power(self, log_alpha: Doubles) -> Doubles:
-        # -inf + inf has no value: beyond 1e155 the logarithm overflows, beyond mu it is 0.
-        quantile = np.maximum(norm.ilogcdf(log_alpha), -1e160)
-        mu = _capped(self._mu, 1e155, np.inf)
-        log_power: Doubles = norm.logcdf(quantile + aligned(mu, log_alpha))
-        return log_power
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        return _core.gaussian_log_power(log_alpha, aligned(self._mu, log_alpha))
 
-    def _advantage(self) -> Doubles:
-        return _core.gaussian_advantage(self._mu.ravel()).reshape(self.shape)
+    def _delta(self, epsilon: Doubles) -> Any:
+        return _core.gaussian_delta(epsilon, aligned(self._mu, epsilon))
 
-    def _auc(self) -> Doubles:
-        return _core.gaussian_auc(self._mu.ravel()).reshape(self.shape)
+    def _epsilon(self, delta: Doubles) -> Any:
+        return _core.gaussian_epsilon(delta, aligned(self._mu, delta))
 
-    def _delta(self, epsilon: Doubles) -> Doubles:
-        return _pairwise(_core.gaussian_delta, epsilon, aligned(self._mu, epsilon))
+    def _advantage(self) -> Any:
+        return _core.gaussian_advantage(self._mu)
 
-    def _epsilon(self, delta: Doubles) -> Doubles:
-        return _pairwise(_core.gaussian_epsilon, delta, aligned(self._mu, delta))
+    def _auc(self) -> Any:
+        return _core.gaussian_auc(self._mu)
 
     def _alpha_per_power(self) -> Doubles:
         return np.where(self._mu > 0.0, 0.0, 1.0)
@@ -134,9 +124,9 @@ def gaussian(
 
     ``delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)``
 
-    The last is evaluated as an integral of positive terms, phi(t) int exp(-t s - s^2/2)
-    (1 - exp(-mu s)) ds with t = epsilon/mu - mu/2, whose relative error stays below 1e-14 down to
-    the smallest doubles; epsilon(delta) inverts it by Newton steps on its logarithm.
+    The last is evaluated as an integral of positive terms, phi(a) int exp(-a s - s^2/2)
+    (1 - exp(-mu s)) ds with a = epsilon/mu - mu/2, so that it keeps its relative accuracy where the
+    difference has none; epsilon(delta) inverts it by Newton steps on its logarithm.
 
     References
     ----------
@@ -191,7 +181,7 @@ def gdp_delta(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> Any:
     arguments = _validate.broadcast(
         epsilon=_validate.interval("epsilon", epsilon), mu=_validate.interval("mu", mu, 0.0)
     )
-    return _pairwise(_core.gaussian_delta, *arguments)[()]
+    return _core.gaussian_delta(*arguments)
 
 
 def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> Any:
@@ -222,40 +212,10 @@ def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> Any:
     arguments = _validate.broadcast(
         delta=_validate.interval("delta", delta, 0.0, 1.0), mu=_validate.interval("mu", mu, 0.0)
     )
-    return _pairwise(_core.gaussian_epsilon, *arguments)[()]
+    return _core.gaussian_epsilon(*arguments)
 
 
 def _frozen(array: Doubles) -> Doubles:
     held = np.array(array)
     held.flags.writeable = False
     return held
-
-
-def _capped(mu: Doubles, largest: float, infinite: float) -> Doubles:
-    return np.where(mu == np.inf, infinite, np.minimum(mu, largest))
-
-
-def _pairwise(function: Callable[[Doubles, Doubles], Doubles], x: Doubles, mu: Doubles) -> Doubles:
-    """Apply a function of the core, which takes flat arrays of one size."""
-    shape = np.broadcast_shapes(x.shape, mu.shape)
-    flat = (np.ascontiguousarray(np.broadcast_to(array, shape)).ravel() for array in (x, mu))
-    return function(*flat).reshape(shape)
-
-
-def _shifted_quantile(alpha: Doubles, mu: Doubles) -> tuple[Doubles, Doubles]:
-    """Give z_alpha - mu as a head and a tail: the normal tail magnifies an error of x by x^2.
-
-    The quantile is that of the smaller of alpha and 1 - alpha, corrected by one Newton step whose
-    residual the accurate tail gives; the subtraction is exact (Knuth's two-sum). Beyond mu = 100
-    nothing changes any more, and the caps keep infinities out of the differences.
-    """
-    rare = np.minimum(alpha, 1.0 - alpha)
-    quantile = np.minimum(norm.isf(rare), 1e3)
-    correction = (norm.sf(quantile) - rare) / np.maximum(norm.pdf(quantile), 1e-300)
-    sign = np.where(alpha > 0.5, -1.0, 1.0)
-    quantile = sign * quantile
-    shift = aligned(_capped(mu, 100.0, 1e4), alpha)
-    head = quantile - shift
-    back = head - quantile
-    tail = (quantile - (head - back)) - (shift + back) + sign * correction
-    return head, tail

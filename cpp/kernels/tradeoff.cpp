@@ -1,0 +1,47 @@
+// Bodies of the trade-off curves; compiled once per ISA level.
+#include "kernels/tradeoff.hpp"
+
+#include "kernels/table.hpp"
+#include "leakscore/tradeoff/gaussian_curve.hpp"
+#include "leakscore/tradeoff/gaussian_profile.hpp"
+
+namespace leakscore::LEAKSCORE_ISA {
+namespace {
+
+template <double (*f)(double)>
+void map(const double* __restrict mu, double* __restrict out, std::ptrdiff_t count) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) out[i] = f(mu[i]);
+}
+
+template <double (*f)(double, double)>
+void map(const double* __restrict x, const double* __restrict mu, double* __restrict out,
+         std::ptrdiff_t count) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) out[i] = f(x[i], mu[i]);
+}
+
+template <double ErrorRates::* rate>
+void gaussian_curve(const double* __restrict alpha, const double* __restrict mu,
+                    double* __restrict out, std::ptrdiff_t count) {
+  constexpr std::ptrdiff_t tile = 512;
+  double x[tile], correction[tile];
+  for (; count > 0; count -= tile, alpha += tile, mu += tile, out += tile) {
+    const std::ptrdiff_t now = count < tile ? count : tile;
+    for (std::ptrdiff_t i = 0; i < now; ++i) x[i] = norm_isf(rarer(alpha[i]));
+    for (std::ptrdiff_t i = 0; i < now; ++i)
+      correction[i] = quantile_correction(x[i], rarer(alpha[i]));
+    for (std::ptrdiff_t i = 0; i < now; ++i)
+      out[i] = gaussian_rates(alpha[i], mu[i], x[i], correction[i]).*rate;
+  }
+}
+
+}  // namespace
+
+const TradeOffKernels tradeoff_kernels{.gaussian_beta = gaussian_curve<&ErrorRates::beta>,
+                                       .gaussian_power = gaussian_curve<&ErrorRates::power>,
+                                       .gaussian_log_power = map<gaussian_log_power>,
+                                       .gaussian_delta = map<gaussian_delta>,
+                                       .gaussian_epsilon = map<gaussian_epsilon>,
+                                       .gaussian_advantage = map<gaussian_advantage>,
+                                       .gaussian_auc = map<gaussian_auc>};
+
+}  // namespace leakscore::LEAKSCORE_ISA
