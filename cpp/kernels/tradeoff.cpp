@@ -26,9 +26,9 @@ void gaussian_curve(const double* __restrict alpha, const double* __restrict mu,
   double x[tile], correction[tile];
   for (; count > 0; count -= tile, alpha += tile, mu += tile, out += tile) {
     const std::ptrdiff_t now = count < tile ? count : tile;
-    for (std::ptrdiff_t i = 0; i < now; ++i) x[i] = norm_isf(rarer(alpha[i]));
+    for (std::ptrdiff_t i = 0; i < now; ++i) x[i] = norm_isf(norm_parts::smaller_mass(alpha[i]));
     for (std::ptrdiff_t i = 0; i < now; ++i)
-      correction[i] = quantile_correction(x[i], rarer(alpha[i]));
+      correction[i] = quantile_correction(x[i], norm_parts::smaller_mass(alpha[i]));
     for (std::ptrdiff_t i = 0; i < now; ++i)
       out[i] = gaussian_rates(alpha[i], mu[i], x[i], correction[i]).*rate;
   }

@@ -8,19 +8,17 @@
 #include "leakscore/isa.hpp"
 #include "leakscore/special/normal.hpp"
 
-namespace leakscore::LEAKSCORE_ISA {
-
-// The smaller of alpha and 1 - alpha, exactly.
-LEAKSCORE_FN double rarer(double alpha) { return alpha > 0.5 ? 1.0 - alpha : alpha; }
+namespace leakscore {
+inline namespace LEAKSCORE_ISA {
 
 // What the rounded upper quantile x of `rare` <= 1/2 lacks: one Newton step on log Phi(-x), from a tail
 // accurate to the last bit. 0 where `rare` itself has lost bits to underflow.
 LEAKSCORE_FN double quantile_correction(double x, double rare) {
-  const double bounded = detail::at_most(x, detail::underflow_abscissa);
-  const Extended m = detail::mills(bounded);
-  const detail::Product p = detail::times_exp(m, detail::half_square(bounded));
-  const double excess = (scale(p.high, p.k_bits) - rare) / rare;
-  return rare > 1e-305 ? excess * (m.high / detail::inv_sqrt_two_pi) : 0.0;
+  const double bounded = norm_parts::at_most(x, norm_parts::underflow_abscissa);
+  const Extended m = norm_parts::mills(bounded);
+  const norm_parts::Product p = norm_parts::times_exp(m, norm_parts::half_square(bounded));
+  const double excess = (scale_by_power(p.high, p.k_bits) - rare) / rare;
+  return rare > 1e-305 ? excess * (m.high / norm_parts::inv_sqrt_two_pi) : 0.0;
 }
 
 struct ErrorRates {
@@ -28,21 +26,21 @@ struct ErrorRates {
   double power;
 };
 
-// Both rates at alpha in [0, 1] and mu in [0, inf], from the quantile x of rarer(alpha).
+// Both rates at alpha in [0, 1] and mu in [0, inf], from the quantile x of the smaller mass.
 LEAKSCORE_FN ErrorRates gaussian_rates(double alpha, double mu, double x, double correction) {
   // Beyond these limits nothing changes any more; they keep infinities out of the differences.
-  const double size = detail::at_most(x, 1e3);
-  const double shift = mu == detail::infinity ? 1e4 : detail::at_most(mu, 1e2);
+  const double size = norm_parts::at_most(x, 1e3);
+  const double shift = mu == norm_parts::infinity ? 1e4 : norm_parts::at_most(mu, 1e2);
   const double z = alpha > 0.5 ? -size : size;
   const double head = z - shift, back = head - z;
   const double tail = ((z - (head - back)) - (shift + back)) +
                       (alpha > 0.5 ? -correction : correction);
   // Phi(-|head + tail|) to first order in the tail.
-  const double a = detail::at_most(__builtin_fabs(head), detail::underflow_abscissa);
-  const Extended m = detail::mills(a);
-  const detail::Product p = detail::times_exp(m, detail::half_square(a));
-  const double change = tail * (detail::inv_sqrt_two_pi / m.high);
-  const double mass = scale(p.high * (head > 0.0 ? 1.0 - change : 1.0 + change), p.k_bits);
+  const double a = norm_parts::at_most(__builtin_fabs(head), norm_parts::underflow_abscissa);
+  const Extended m = norm_parts::mills(a);
+  const norm_parts::Product p = norm_parts::times_exp(m, norm_parts::half_square(a));
+  const double change = tail * (norm_parts::inv_sqrt_two_pi / m.high);
+  const double mass = scale_by_power(p.high * (head > 0.0 ? 1.0 - change : 1.0 + change), p.k_bits);
   return {head > 0.0 ? 1.0 - mass : mass, head > 0.0 ? mass : 1.0 - mass};
 }
 
@@ -50,8 +48,9 @@ LEAKSCORE_FN ErrorRates gaussian_rates(double alpha, double mu, double x, double
 LEAKSCORE_FN double gaussian_log_power(double log_alpha, double mu) {
   // -inf + inf has no value: the logarithm of the power overflows before x, and x before mu.
   const double x = norm_ilogcdf(log_alpha);
-  const double shift = mu == detail::infinity ? mu : detail::at_most(mu, 1e155);
+  const double shift = mu == norm_parts::infinity ? mu : norm_parts::at_most(mu, 1e155);
   return norm_logcdf((x < -1e160 ? -1e160 : x) + shift);
 }
 
-}  // namespace leakscore::LEAKSCORE_ISA
+}  // namespace LEAKSCORE_ISA
+}  // namespace leakscore

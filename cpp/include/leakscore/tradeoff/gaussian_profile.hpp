@@ -14,9 +14,12 @@
 #include "leakscore/isa.hpp"
 #include "leakscore/special/normal.hpp"
 
-namespace leakscore::LEAKSCORE_ISA {
+namespace leakscore {
+inline namespace LEAKSCORE_ISA {
 
-namespace detail {
+namespace gaussian_parts {
+
+using namespace norm_parts;
 
 struct Node {
   double position;
@@ -90,7 +93,7 @@ LEAKSCORE_FN double gaussian_delta_above(double epsilon, double mu) {
                                 : mills_difference(a.high, mu);
   const Extended half = half_square(size);
   const Product p = times_exp({factor, 0.0}, {half.high, half.low + a.high * a.low});
-  const double mass = scale(p.high, p.k_bits);
+  const double mass = scale_by_power(p.high, p.k_bits);
   return exposed ? 1.0 - mass : mass;
 }
 
@@ -115,7 +118,7 @@ LEAKSCORE_FN LogRatio gaussian_log_ratio(double epsilon, double mu, double targe
   return {log - 0.5 * a * a, -beyond / difference};
 }
 
-}  // namespace detail
+}  // namespace gaussian_parts
 
 // Largest true minus false positive rate: delta at epsilon = 0.
 LEAKSCORE_FN double gaussian_advantage(double mu) {
@@ -127,8 +130,8 @@ LEAKSCORE_FN double gaussian_auc(double mu) { return 0.5 * std::erfc(-0.5 * mu);
 
 // delta(epsilon) = max over alpha of 1 - f(alpha) - e^epsilon alpha; epsilon of either sign.
 LEAKSCORE_FN double gaussian_delta(double epsilon, double mu) {
-  if (mu == detail::infinity) return 1.0;
-  const double above = mu == 0.0 ? 0.0 : detail::gaussian_delta_above(std::fabs(epsilon), mu);
+  if (mu == norm_parts::infinity) return 1.0;
+  const double above = mu == 0.0 ? 0.0 : gaussian_parts::gaussian_delta_above(std::fabs(epsilon), mu);
   // f is its own inverse, hence delta(-e) = 1 - e^-e + e^-e delta(e).
   return epsilon >= 0.0 ? above : -std::expm1(epsilon) + std::exp(epsilon) * above;
 }
@@ -136,14 +139,14 @@ LEAKSCORE_FN double gaussian_delta(double epsilon, double mu) {
 // The least epsilon >= 0 with delta(epsilon) <= delta, for delta in [0, 1].
 LEAKSCORE_FN double gaussian_epsilon(double delta, double mu) {
   if (mu == 0.0 || delta >= gaussian_advantage(mu)) return 0.0;
-  if (mu == detail::infinity || delta == 0.0) return detail::infinity;
+  if (mu == norm_parts::infinity || delta == 0.0) return norm_parts::infinity;
   // delta(epsilon) <= Phi(-a) <= exp(-a^2/2) / 2 for a >= 0 gives a start above the root.
   const double a = delta < 0.5 ? std::sqrt(-2.0 * std::log(2.0 * delta)) : 0.0;
   double epsilon = mu * (a + 0.5 * mu);
   // log delta(epsilon) is concave (a convolution of log-concave functions), so that Newton's steps
   // from above stay above and fall, until rounding stops them.
   for (;;) {
-    const auto [value, slope] = detail::gaussian_log_ratio(epsilon, mu, delta);
+    const auto [value, slope] = gaussian_parts::gaussian_log_ratio(epsilon, mu, delta);
     const double step = value / slope;
     const double next = step > epsilon ? 0.0 : epsilon - step;
     if (!(next < epsilon * (1.0 - 0x1p-52))) return epsilon;
@@ -151,4 +154,5 @@ LEAKSCORE_FN double gaussian_epsilon(double delta, double mu) {
   }
 }
 
-}  // namespace leakscore::LEAKSCORE_ISA
+}  // namespace LEAKSCORE_ISA
+}  // namespace leakscore
