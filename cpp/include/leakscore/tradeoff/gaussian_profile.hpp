@@ -130,23 +130,25 @@ LEAKSCORE_FN double gaussian_auc(double mu) { return 0.5 * std::erfc(-0.5 * mu);
 
 // delta(epsilon) = max over alpha of 1 - f(alpha) - e^epsilon alpha; epsilon of either sign.
 LEAKSCORE_FN double gaussian_delta(double epsilon, double mu) {
-  if (mu == norm_parts::infinity) return 1.0;
-  const double above = mu == 0.0 ? 0.0 : gaussian_parts::gaussian_delta_above(std::fabs(epsilon), mu);
+  using namespace gaussian_parts;
+  if (mu == infinity) return 1.0;
+  const double above = mu == 0.0 ? 0.0 : gaussian_delta_above(std::fabs(epsilon), mu);
   // f is its own inverse, hence delta(-e) = 1 - e^-e + e^-e delta(e).
   return epsilon >= 0.0 ? above : -std::expm1(epsilon) + std::exp(epsilon) * above;
 }
 
 // The least epsilon >= 0 with delta(epsilon) <= delta, for delta in [0, 1].
 LEAKSCORE_FN double gaussian_epsilon(double delta, double mu) {
+  using namespace gaussian_parts;
   if (mu == 0.0 || delta >= gaussian_advantage(mu)) return 0.0;
-  if (mu == norm_parts::infinity || delta == 0.0) return norm_parts::infinity;
+  if (mu == infinity || delta == 0.0) return infinity;
   // delta(epsilon) <= Phi(-a) <= exp(-a^2/2) / 2 for a >= 0 gives a start above the root.
   const double a = delta < 0.5 ? std::sqrt(-2.0 * std::log(2.0 * delta)) : 0.0;
   double epsilon = mu * (a + 0.5 * mu);
   // log delta(epsilon) is concave (a convolution of log-concave functions), so that Newton's steps
   // from above stay above and fall, until rounding stops them.
   for (;;) {
-    const auto [value, slope] = gaussian_parts::gaussian_log_ratio(epsilon, mu, delta);
+    const auto [value, slope] = gaussian_log_ratio(epsilon, mu, delta);
     const double step = value / slope;
     const double next = step > epsilon ? 0.0 : epsilon - step;
     if (!(next < epsilon * (1.0 - 0x1p-52))) return epsilon;
