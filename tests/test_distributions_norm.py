@@ -198,11 +198,9 @@ def test_quantiles_invert(isa: str) -> None:
     np.testing.assert_allclose(norm.ppf(norm.cdf(left)), left, rtol=1.3e-15, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.parametrize("name", [name for name in GRIDS if "pdf" not in name])
 def test_monotone_to_the_last_digits(name: str) -> None:
     """Neighbouring doubles may step back by a rounding error, never by more."""
-    if "pdf" in name:
-        pytest.skip("a density is not monotone")
     falling = name in ("sf", "logsf", "isf", "ilogsf")
     starts = GRIDS[name][np.isfinite(GRIDS[name])][::10]
     runs = [starts]

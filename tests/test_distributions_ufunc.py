@@ -132,6 +132,9 @@ def test_refuses_what_is_not_real(name: str) -> None:
     for dtype in (int, complex, "f2", np.longdouble, object, "nonsense"):
         with pytest.raises(TypeError, match="dtype"):
             function(0.5, dtype=dtype)
+    for where in ("a", 1, [0.5], None):
+        with pytest.raises(TypeError, match="where"):
+            function(0.5, where=where)
 
 
 def test_out_and_where(name: str) -> None:

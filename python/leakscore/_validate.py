@@ -112,12 +112,22 @@ def elementwise(name: str, value: object) -> Any:
         return value
     if not hasattr(type(value), "__array_ufunc__"):
         value = real_array(name, value)
-    dtype = getattr(value, "dtype", None)
-    if isinstance(dtype, np.dtype):
+    dtype: Any = getattr(value, "dtype", None)  # a data frame has none, and numpy judges it
+    if dtype is not None:
         if dtype.name == "bfloat16":
             return np.asarray(value).astype(np.float32)
-        if dtype.kind not in "fiu" or dtype.itemsize > 8:
+        if dtype.kind not in "fiu" or getattr(dtype, "itemsize", 8) > 8:
             raise TypeError(f"Expected {name} to hold real numbers, not dtype {dtype}")
+    return value
+
+
+def mask(name: str, value: object) -> Any:
+    """An array of bool, or an object with its own `__array_ufunc__`."""
+    if not hasattr(type(value), "__array_ufunc__"):
+        value = np.asarray(value)
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind != "b":
+        raise TypeError(f"Expected {name} to hold bool, not dtype {dtype}")
     return value
 
 

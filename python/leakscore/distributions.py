@@ -185,7 +185,7 @@ def _evaluate(ufunc: np.ufunc, values: list[Any], out: Any, where: Any, dtype: A
         options["out"] = out
     if where is True:
         return ufunc(*values, **options)
-    options["where"] = where
+    options["where"] = where = _validate.mask("where", where)
     if out is None and all(isinstance(v, (np.ndarray, np.generic, float)) for v in values):
         shape = np.broadcast_shapes(np.shape(where), *(np.shape(v) for v in values))
         options["out"] = np.full(shape, np.nan, dtype=options.get("dtype", np.float64))
