@@ -85,7 +85,7 @@ def log_masses() -> np.ndarray:
             -(10 ** rng.uniform(-300, 300, 300)),
             -(10 ** rng.uniform(-18, 3, 300)),
             half,
-            rng.uniform(-760, -730, 50),
+            rng.uniform(-760, -60, 120),
             neighbourhood([-4.0, -60.0, -750.0, -745.0, -0.3465, -1.04, -np.log(2), upper_border]),
             [-1e300, -1e-300, -SUBNORMAL_STEP, -1e-310, -1.79e308],
         ]
