@@ -1,6 +1,6 @@
 # Fails when a kernel object defines a symbol that the linker could merge with the copy of another
-# ISA level: anything weak, or anything outside leakscore::<ISA>. (A merged copy compiled for a newer
-# CPU would be an illegal instruction on an older one.)
+# ISA level: anything weak, or anything outside leakscore::<ISA>. (A merged copy that was compiled
+# for a newer CPU would be an illegal instruction on an older one.)
 # Usage: cmake -DNM=nm -DISA=v3 "-DOBJECTS=a.o|b.o" -P check_kernel_symbols.cmake
 string(LENGTH "${ISA}" length)
 set(namespace "^_+ZNK?9leakscore${length}${ISA}")  # mangled: a name inside leakscore::<ISA>

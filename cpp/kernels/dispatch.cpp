@@ -14,12 +14,14 @@ struct Level {
   bool (*runs_here)();
 };
 
-#define LEAKSCORE_LEVEL(level) \
-  Kernels { #level, &level::normal_kernels, &level::score_kernels, &level::random_kernels, \
-            &level::moment_kernels, &level::tradeoff_kernels }
+#define LEAKSCORE_LEVEL(level)                                                     \
+  Kernels {                                                                        \
+    #level, &level::normal_kernels, &level::score_kernels, &level::random_kernels, \
+        &level::moment_kernels, &level::tradeoff_kernels                           \
+  }
 
 // __builtin_cpu_supports also asks whether the operating system saves the wide registers. Older
-// clangs know no level names and only some features; every CPU with these has the rest of the level.
+// clangs know no level names and only some features; a CPU with these has the rest of the level.
 #if defined(__clang__) && __clang_major__ < 18
 #define LEAKSCORE_CPU_HAS(level, features) (features)
 #else
@@ -41,12 +43,10 @@ bool has_v3() {
 #endif
 #ifdef LEAKSCORE_HAVE_v4
 bool has_v4() {
-  return LEAKSCORE_CPU_HAS("x86-64-v4",
-                           has_v3() && __builtin_cpu_supports("avx512f") &&
-                               __builtin_cpu_supports("avx512bw") &&
-                               __builtin_cpu_supports("avx512cd") &&
-                               __builtin_cpu_supports("avx512dq") &&
-                               __builtin_cpu_supports("avx512vl"));
+  return LEAKSCORE_CPU_HAS(
+      "x86-64-v4", has_v3() && __builtin_cpu_supports("avx512f") &&
+                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
 }
 #endif
 

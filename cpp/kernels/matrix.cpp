@@ -42,8 +42,8 @@ float from_bfloat16(std::uint16_t bits) {
 // The three loops differ in nothing but what the compiler knows of the addresses: it vectorises the
 // first.
 template <class Raw, class T, class Convert>
-void gather_as(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count, T* out,
-               Convert convert) {
+void gather_as(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count,
+               T* out, Convert convert) {
   const std::byte* p = m.at(row, col);
   constexpr auto size = static_cast<std::ptrdiff_t>(sizeof(Raw));
   if (!m.swapped && m.col_stride == size) {
@@ -59,7 +59,8 @@ void gather_as(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptr
 }
 
 template <class T>
-void gather_any(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count, T* out) {
+void gather_any(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count,
+                T* out) {
   const auto same = [](auto value) { return value; };
   switch (m.dtype) {
     case DType::float32: return gather_as<float>(m, row, col, count, out, same);
@@ -79,11 +80,13 @@ void gather_any(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::pt
 
 }  // namespace
 
-void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count, float* out) {
+void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count,
+            float* out) {
   gather_any(m, row, col, count, out);
 }
 
-void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count, double* out) {
+void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count,
+            double* out) {
   gather_any(m, row, col, count, out);
 }
 

@@ -15,7 +15,7 @@
 namespace leakscore {
 namespace {
 
-// std::mutex::try_lock by the thread that already holds it is undefined, so nesting is tracked here.
+// A thread must not try_lock a std::mutex that it holds, so nesting is tracked here.
 thread_local bool inside_block = false;
 
 struct Job {
@@ -100,11 +100,12 @@ struct Shared {
   Pool pool;
 };
 
-// A forked child has none of its parent's workers, and any lock may have been held when it was made:
-// it starts with a fresh pool. The old one is leaked on purpose, as it is in an unknown state. Workers
-// of a process that ends may still wait on their pool, so it is never destroyed either.
+// A forked child has none of its parent's workers, and any lock may have been held when it was
+// made: it starts with a fresh pool. The old one is leaked on purpose, being in an unknown state.
+// Workers of a process that ends may still wait on their pool, so it is never destroyed either.
 std::atomic<Shared*> shared{nullptr};
-[[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, [] { shared.store(nullptr); });
+[[maybe_unused]] const int fork_handler =
+    pthread_atfork(nullptr, nullptr, [] { shared.store(nullptr); });
 
 Shared& shared_for_this_process() {
   Shared* current = shared.load();

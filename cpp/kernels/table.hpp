@@ -8,12 +8,12 @@
 #include "kernels/tradeoff.hpp"
 #include "leakscore/isa.hpp"
 
-#define LEAKSCORE_DECLARE_LEVEL(level)          \
-  namespace leakscore::level {                  \
-  extern const NormalKernels normal_kernels;    \
-  extern const ScoreKernels score_kernels;      \
-  extern const RandomKernels random_kernels;    \
-  extern const MomentKernels moment_kernels;    \
+#define LEAKSCORE_DECLARE_LEVEL(level)           \
+  namespace leakscore::level {                   \
+  extern const NormalKernels normal_kernels;     \
+  extern const ScoreKernels score_kernels;       \
+  extern const RandomKernels random_kernels;     \
+  extern const MomentKernels moment_kernels;     \
   extern const TradeOffKernels tradeoff_kernels; \
   }
 

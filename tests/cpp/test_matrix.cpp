@@ -1,6 +1,4 @@
 // Readers of matrices: every dtype, byte order and stride, and which rows are read in place.
-#include "leakscore/linalg/matrix.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "leakscore/linalg/matrix.hpp"
 
 namespace {
 

@@ -1,9 +1,9 @@
 // The namespace of everything that is compiled once per ISA level.
 //
-// A function that sits in a header and is compiled with AVX-512 flags in one object and without them
-// in another must not be merged by the linker. Such headers put their functions into
-// leakscore::<level> and mark them LEAKSCORE_FN (internal linkage); cmake/check_kernel_symbols.cmake
-// enforces it.
+// A function that sits in a header and is compiled with AVX-512 flags in one object and without
+// them in another must not be merged by the linker. Such headers put their functions into
+// leakscore::<level> and mark them LEAKSCORE_FN (internal linkage), which
+// cmake/check_kernel_symbols.cmake enforces.
 #pragma once
 
 #ifndef LEAKSCORE_ISA

@@ -10,7 +10,18 @@
 namespace leakscore {
 
 enum class DType : std::uint8_t {
-  float32, float64, float16, bfloat16, int8, uint8, int16, uint16, int32, uint32, int64, uint64
+  float32,
+  float64,
+  float16,
+  bfloat16,
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64
 };
 
 struct Matrix {
@@ -38,11 +49,14 @@ inline bool readable_in_place(const Matrix& m) {
          (m.col_stride == static_cast<std::ptrdiff_t>(sizeof(T)) || m.cols <= 1);
 }
 
-// The type in which kernels read `m`: float for float32 (half the memory traffic), double for the rest.
+// The type in which kernels read `m`: float for float32 (half the memory traffic), otherwise
+// double.
 inline bool reads_as_float(const Matrix& m) { return m.dtype == DType::float32; }
 
 // Copies elements [col, col + count) of a row into `out`, converted to T.
-void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count, float* out);
-void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count, double* out);
+void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count,
+            float* out);
+void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count,
+            double* out);
 
 }  // namespace leakscore

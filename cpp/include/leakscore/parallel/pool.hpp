@@ -28,9 +28,10 @@ void run_blocks(std::ptrdiff_t blocks, BlockFunction f, void* context);
 template <class F>
 void parallel_for(std::ptrdiff_t blocks, F&& f) {
   using Callable = std::remove_reference_t<F>;
-  detail::run_blocks(
-      blocks, [](void* context, std::ptrdiff_t block) { (*static_cast<Callable*>(context))(block); },
-      const_cast<std::remove_const_t<Callable>*>(std::addressof(f)));
+  const auto call = [](void* context, std::ptrdiff_t block) {
+    (*static_cast<Callable*>(context))(block);
+  };
+  detail::run_blocks(blocks, call, const_cast<std::remove_const_t<Callable>*>(std::addressof(f)));
 }
 
 }  // namespace leakscore
