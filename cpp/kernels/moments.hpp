@@ -1,5 +1,5 @@
-// Table of the loops behind a Reference: column moments, centred copies and quadratic forms of rows;
-// filled once per ISA level.
+// Table of the loops behind a Reference: column moments, centred copies and quadratic forms of
+// rows; filled once per ISA level.
 //
 // `buffer` is room for range.rows * range.cols doubles, where a loop takes one: it is used only if
 // the rows cannot be read in place.

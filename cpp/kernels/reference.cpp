@@ -16,7 +16,9 @@ using Index = std::ptrdiff_t;
 
 Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
-bool in_place(const Matrix& x) { return readable_in_place<float>(x) || readable_in_place<double>(x); }
+bool in_place(const Matrix& x) {
+  return readable_in_place<float>(x) || readable_in_place<double>(x);
+}
 
 // Rows of a block: down a column of a matrix stored by columns a page at a time, at least.
 Index block_rows(const Matrix& x, Index width) {
@@ -47,8 +49,10 @@ void sum_along_rows(RowKernel kernel, const Matrix& x, const double* centre, con
   });
   if (parts == 1) return;
   std::fill(out, out + x.rows, 0.0);
-  for (Index part = 0; part < parts; ++part)
-    for (Index i = 0; i < x.rows; ++i) out[i] += partial[static_cast<std::size_t>(part * x.rows + i)];
+  for (Index part = 0; part < parts; ++part) {
+    const double* sums = partial.data() + part * x.rows;
+    for (Index i = 0; i < x.rows; ++i) out[i] += sums[i];
+  }
 }
 
 // A block of rows less the centre, side by side in `out`.
@@ -120,7 +124,8 @@ void column_moments(const Matrix& x, double* mean, double* m2) {
     const auto before = static_cast<double>(chunk * rows);
     const auto count = static_cast<double>(std::min(rows, x.rows - chunk * rows));
     const double share = count / (before + count);
-    const double *chunk_mean = means.data() + chunk * x.cols, *chunk_m2 = squares.data() + chunk * x.cols;
+    const double* chunk_mean = means.data() + chunk * x.cols;
+    const double* chunk_m2 = squares.data() + chunk * x.cols;
     for (Index c = 0; c < x.cols; ++c) {
       const double step = chunk_mean[c] - mean[c];
       mean[c] += step * share;
@@ -153,7 +158,8 @@ void left_out(const Matrix& x, const double* centre, const double* weight, doubl
 void mahalanobis(const Matrix& x, const double* centre, double* factor, double* out) {
   const Index d = x.cols, most = std::clamp<Index>((Index{1} << 20) / d, 256, 4096);
   std::vector<double> rows(static_cast<std::size_t>(std::min(most, x.rows) * d));
-  const std::vector<double> zeros(static_cast<std::size_t>(d)), ones(static_cast<std::size_t>(d), 1.0);
+  const auto length = static_cast<std::size_t>(d);
+  const std::vector<double> zeros(length), ones(length, 1.0);
   for (Index row = 0; row < x.rows; row += most) {
     const Index count = std::min(most, x.rows - row);
     centre_rows(x, row, count, centre, rows.data());

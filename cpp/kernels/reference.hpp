@@ -9,8 +9,8 @@ namespace leakscore {
 // Mean and sum of squared deviations of each column. No number depends on the number of threads.
 void column_moments(const Matrix& x, double* mean, double* m2);
 
-// out (d x d) = sum over the rows of (x - mean)(x - mean)'. With in_float the products of a block of
-// at most 4096 rows are summed in float32 (BLAS), the blocks in double.
+// out (d x d) = sum over the rows of (x - mean)(x - mean)'. With in_float the products of a block
+// of at most 4096 rows are summed in float32 (BLAS), the blocks in double.
 void scatter(const Matrix& x, const double* mean, bool in_float, double* out);
 
 // Sums along each row of t_j = (x_j - centre_j)^2 weight_j: of t, of t^2, and of t / (1 - t).

@@ -80,6 +80,8 @@ def scatter(X: npt.NDArray[Any], mean: Doubles, *, single: bool) -> Doubles:
 
 def symmetric(cov: Doubles, epsilon: float) -> Doubles:
     """Return the symmetric part of a matrix that is symmetric to rounding; refuse any other."""
+    if np.array_equal(cov, cov.T):
+        return cov
     sd = np.sqrt(np.diag(cov))
     gap = np.abs(cov - cov.T) - np.sqrt(epsilon) * sd * sd[:, None]
     i, j = np.unravel_index(np.argmax(gap), gap.shape)

@@ -41,8 +41,11 @@ class Fit:
 
 def estimate(
     X: object, kind: str, shrinkage: object, ridge: object, ddof: object
-) -> tuple[Doubles, Doubles, Fit]:
-    """Validate the arguments of `Reference.fit`; return mean, covariance and how they were made."""
+) -> tuple[Doubles, Doubles, Fit, _dense.Factor | None]:
+    """Validate the arguments of `Reference.fit`; return mean, covariance and how they were made.
+
+    The last is the factor of the covariance, if it had to be looked at.
+    """
     _validate.choice("cov", kind, ("full", "diagonal"))
     table = _validate.matrix("X", X, min_rows=2)
     method = _checked_shrinkage(shrinkage, kind)
@@ -58,16 +61,21 @@ def estimate(
     mean, squares = moments("X", table)
     fit = Fit(rows, rows - freedom, None, 0.0, extra, squares / freedom)
     if kind == "diagonal":
-        return mean, fit.variances + extra, fit
+        return mean, fit.variances + extra, fit, None
+    factor = None
     large = table.dtype == np.float32 and rows * dim * dim >= _SINGLE_FROM
     for single in (True, False) if large else (False,):
         cov = _dense.scatter(table, mean, single=single)
         cov /= freedom
         intensity = shrink(cov, method, table, mean, freedom)
         cov.flat[:: dim + 1] += extra
-        if not single or _dense.factorise(cov, EPSILON).smallest_share > _SINGLE_SHARE:
-            break
-    return mean, cov, replace(fit, shrinkage=method, intensity=intensity)
+        if not single:
+            factor = None
+        elif cov.diagonal().all():
+            factor = _dense.factorise(cov, EPSILON)
+            if factor.smallest_share > _SINGLE_SHARE:
+                break
+    return mean, cov, replace(fit, shrinkage=method, intensity=intensity), factor
 
 
 def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:

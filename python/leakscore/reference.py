@@ -351,8 +351,10 @@ class Reference:
         >>> leakscore.Reference.fit([[0.0, 1.0], [2.0, 5.0]], cov="diagonal").cov
         array([1., 4.])
         """
-        mean, matrix, record = _estimate.estimate(X, cov, shrinkage, ridge, ddof)
-        return _restore(mean, matrix, _estimate.EPSILON, record)
+        mean, matrix, record, factor = _estimate.estimate(X, cov, shrinkage, ridge, ddof)
+        found = _restore(mean, matrix, _estimate.EPSILON, record)
+        found._factor = factor
+        return found
 
     def _add(self, extra: Doubles) -> Reference:
         """Add to the variances what keeps the covariance semidefinite."""

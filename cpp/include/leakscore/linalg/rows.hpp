@@ -1,8 +1,8 @@
 // Sums along the rows of a tile, one number per row. Compiled once per ISA level.
 //
 // Sums run over a fixed number of lanes in double, whatever the vector width and element type, so
-// every ISA level adds in the same order. Several rows at a time share the loads of the vectors that
-// the term reads (mean, weights).
+// every ISA level adds in the same order. Several rows at a time share the loads of the vectors
+// that the term reads (mean, weights).
 #pragma once
 
 #include <cstddef>

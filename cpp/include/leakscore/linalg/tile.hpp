@@ -1,5 +1,5 @@
-// A few rows of a matrix as T, each contiguous: read where the caller keeps them if the layout allows
-// it, otherwise copied into a small buffer. Compiled once per ISA level.
+// A few rows of a matrix as T, each contiguous: read where the caller keeps them if the layout
+// allows it, otherwise copied into a small buffer. Compiled once per ISA level.
 #pragma once
 
 #include <cstddef>
