@@ -159,3 +159,9 @@ def test_a_diagonal_reference_never_imports_scipy() -> None:
         "assert 'scipy.linalg.cython_blas' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_variance_too_small_to_divide_by_is_none() -> None:
+    for cov in ([1.0, 1e-310], np.diag([1.0, 1e-310])):
+        with pytest.raises(SingularCovarianceError, match=r"column\(s\) 1 have variance 0"):
+            Reference([0.0, 0.0], cov).squared_mahalanobis([0.0, 0.0])

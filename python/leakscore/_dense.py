@@ -58,7 +58,7 @@ def factorise(cov: Doubles, epsilon: float) -> Factor:
 
 def why_singular(variances: Doubles, dependent: int | None) -> str | None:
     """Say which columns make a covariance singular and what to do about it; None if none does."""
-    constant = np.flatnonzero(variances == 0)
+    constant = np.flatnonzero(variances < np.finfo(np.float64).tiny)  # 1 / variance may overflow
     if constant.size:
         some = ", ".join(map(str, constant[:10])) + (", ..." if constant.size > 10 else "")
         reason = f"column(s) {some} have variance 0"

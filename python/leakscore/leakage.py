@@ -294,7 +294,7 @@ def noise_for(
     singular = reference._problem()
     before, x, push = np.inf, 0.0, 1e-14
     if singular is not None:
-        if not (scale + reference.variances).all():
+        if (scale < np.finfo(np.float64).tiny).any():
             raise SingularCovarianceError(f"{singular}. Or pass shape='scalar'")
         errors = np.asarray(rows, dtype=np.float64) - centre
         x = _budget.start(reference, scale, errors, aim)
