@@ -256,15 +256,17 @@ class Audit:
         found = _core.dkw_epsilon(
             self._nonmembers, self._members, deltas.ravel(), (1.0 - level) / 2.0, two_sided
         )
-        shaped: list[Any] = [
-            column.reshape(deltas.shape) if deltas.ndim else column.item() for column in found
-        ]
-        value, threshold, forward, errors0, errors1, fpr_upper, fnr_upper, cap = shaped
-        direction = np.where(forward, "forward", "reverse")
+        if deltas.ndim:
+            columns = [column.reshape(deltas.shape) for column in found]
+            direction: Any = np.where(columns[2], "forward", "reverse")
+        else:
+            columns = [column.item() for column in found]
+            direction = "forward" if columns[2] else "reverse"
+        value, threshold, _, errors0, errors1, fpr_upper, fnr_upper, cap = columns
         return EpsilonBound(
             epsilon=value,
             threshold=threshold,
-            direction=direction if deltas.ndim else direction.item(),
+            direction=direction,
             fpr=errors0 / self.n_nonmembers,
             fnr=errors1 / self.n_members,
             fpr_upper=fpr_upper,

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -46,6 +45,20 @@ EpsilonBound epsilon_at(std::ptrdiff_t false_positives, std::ptrdiff_t false_neg
   return bound;
 }
 
+// (1 - delta - high) / low of a threshold, as a fraction: compared without a division.
+struct Quotient {
+  double numerator = 0.0;
+  double denominator = 1.0;
+
+  Quotient() = default;
+  Quotient(double fpr, double fnr, double delta)
+      : numerator(1.0 - delta - std::max(fpr, fnr)), denominator(std::min(fpr, fnr)) {}
+
+  bool operator>(const Quotient& other) const {
+    return numerator * other.denominator > other.numerator * denominator;
+  }
+};
+
 // The best threshold for each delta. The bands are non-decreasing and hold at all thresholds at
 // once, so that the threshold, the direction and delta may be chosen after seeing the scores.
 template <class T, class Band>
@@ -53,47 +66,36 @@ std::vector<EpsilonBound> epsilon_lower_bounds(std::span<const T> nonmembers,
                                                std::span<const T> members, const Band& fpr_band,
                                                const Band& fnr_band,
                                                std::span<const double> deltas) {
-  // The largest (1 - delta - high) / low so far, as a fraction: compared without a division. It
-  // begins with 0, for the threshold that flags no one.
+  const std::ptrdiff_t n0 = std::ssize(nonmembers);
   struct Best {
-    double numerator = 0.0;
-    double denominator = 1.0;
+    Quotient quotient;  // 0, for the threshold that flags no one, to begin with
     std::ptrdiff_t rank;
     std::ptrdiff_t member;
   };
-  const Best no_one{.rank = std::ssize(nonmembers), .member = std::ssize(members)};
-  std::vector<Best> best(deltas.size(), no_one);
-  constexpr std::ptrdiff_t block = 512;
-  std::array<double, block> low;
-  std::array<double, block> high;
+  std::vector<Best> best(deltas.size(), {{}, n0, std::ssize(members)});
+  constexpr std::ptrdiff_t block = 64;
   for_each_rank(nonmembers, members,
                 [&](std::ptrdiff_t first, const std::ptrdiff_t* ranks, std::ptrdiff_t count) {
     for (std::ptrdiff_t start = 0; start < count; start += block) {
-      const std::ptrdiff_t size = std::min(block, count - start);
-      for (std::ptrdiff_t p = 0; p < size; ++p) {
-        const double fpr = fpr_band(std::ssize(nonmembers) - ranks[start + p]);
-        const double fnr = fnr_band(first + start + p);
-        low[p] = std::min(fpr, fnr);
-        high[p] = std::max(fpr, fnr);
-      }
+      const std::ptrdiff_t end = std::min(start + block, count);
+      // No threshold of the block has fewer false positives than its last, or fewer false
+      // negatives than its first; hardly any block can beat the best with both.
+      const double least_fpr = fpr_band(n0 - ranks[end - 1]);
+      const double least_fnr = fnr_band(first + start);
       for (std::size_t d = 0; d < deltas.size(); ++d) {
-        Best b = best[d];
-        for (std::ptrdiff_t p = 0; p < size; ++p) {
-          const double numerator = 1.0 - deltas[d] - high[p];
-          if (numerator * b.denominator > b.numerator * low[p]) {
-            b = {numerator, low[p], ranks[start + p], first + start + p};
-          }
+        if (!(Quotient(least_fpr, least_fnr, deltas[d]) > best[d].quotient)) continue;
+        for (std::ptrdiff_t p = start; p < end; ++p) {
+          const Quotient found(fpr_band(n0 - ranks[p]), fnr_band(first + p), deltas[d]);
+          if (found > best[d].quotient) best[d] = {found, ranks[p], first + p};
         }
-        best[d] = b;
       }
     }
   });
   std::vector<EpsilonBound> bounds;
   bounds.reserve(deltas.size());
   for (std::size_t d = 0; d < deltas.size(); ++d) {
-    const auto [numerator, denominator, rank, member] = best[d];
-    EpsilonBound bound =
-        epsilon_at(std::ssize(nonmembers) - rank, member, fpr_band, fnr_band, deltas[d]);
+    const auto& [quotient, rank, member] = best[d];
+    EpsilonBound bound = epsilon_at(n0 - rank, member, fpr_band, fnr_band, deltas[d]);
     bound.max_certifiable = epsilon_at(0, 0, fpr_band, fnr_band, deltas[d]).epsilon;
     bound.threshold = threshold_below(nonmembers, members, rank, member);
     bounds.push_back(bound);
