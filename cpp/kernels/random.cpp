@@ -112,14 +112,8 @@ LEAKSCORE_FN void prepare(const BinomialTile& tile, std::ptrdiff_t c, Column& co
     column.rejection = binomial_rejection(others, p);
     return;
   }
-  const std::int64_t outcomes = table_outcomes(others);
-  const std::int64_t starts_each = table_starts(others);
-  auto* uppers = static_cast<std::uint64_t*>(tile.scratch);
-  auto* weight = reinterpret_cast<double*>(uppers + binomial_columns * outcomes);
-  auto* starts = reinterpret_cast<std::uint16_t*>(weight + outcomes);
-  column.table.upper = uppers + c * outcomes;
-  column.table.start = starts + c * starts_each;
-  fill_table(column.table, others, p, weight);
+  column.table = table_at(tile.scratch, others, binomial_columns, c);
+  fill_table(column.table, others, p);
 }
 
 // The counts of rounds [from, to) of a group, as one column of `out`.

@@ -26,7 +26,7 @@ struct BinomialTile {
   std::ptrdiff_t column, columns, round, rounds;
   double* out;                // the element (round, column)
   std::ptrdiff_t row_stride;  // in doubles
-  void* scratch;              // binomial_scratch(records) bytes, aligned to 8
+  void* scratch;              // tables_bytes(records - 1, binomial_columns), aligned to 8
 };
 
 // Rows of d scaled normals: out[r][j] = base[r][j] + scale[included[r]][j] * normal(round + r, j),

@@ -71,10 +71,7 @@ void bernoulli_means(Key key, Rounds rounds, Mean mean, std::int64_t d, const do
   const std::int64_t tiles_across = ceil_div(d, binomial_columns);
   const std::int64_t tiles_down = ceil_div(rounds.count, rounds_per_tile);
   const auto records = static_cast<double>(mean.records);
-  const auto outcomes = static_cast<std::size_t>(table_outcomes(records - 1.0));
-  const auto starts = static_cast<std::size_t>(table_starts(records - 1.0));
-  const std::size_t bytes = (binomial_columns + 1) * outcomes * sizeof(double) +
-                            binomial_columns * starts * sizeof(std::uint16_t);
+  const auto bytes = static_cast<std::size_t>(tables_bytes(records - 1.0, binomial_columns));
   parallel_for(tiles_across * tiles_down, [&](std::ptrdiff_t tile) {
     const std::int64_t column = tile % tiles_across * binomial_columns;
     const std::int64_t round = tile / tiles_across * rounds_per_tile;

@@ -43,8 +43,8 @@ void holds_the_law(double n, double p) {
   std::vector<std::uint64_t> upper(outcomes);
   std::vector<std::uint16_t> start(static_cast<std::size_t>(table_starts(n)));
   std::vector<double> weight(outcomes);
-  BinomialTable table{upper.data(), start.data()};
-  fill_table(table, n, p, weight.data());
+  BinomialTable table{upper.data(), start.data(), weight.data()};
+  fill_table(table, n, p);
 
   // A little beyond what the table holds, on either side.
   const double first = std::fmax(0, table.lowest - 8);

@@ -17,34 +17,51 @@
 #include "leakscore/isa.hpp"
 
 namespace leakscore {
+inline namespace LEAKSCORE_ISA {
 
 // Counts of a larger standard deviation are drawn by rejection (binomial_rejection.hpp): a table of
 // 20 sd entries would take longer than a few hundred draws.
 inline constexpr double table_max_variance = 65536.0;
 
+inline constexpr int start_padding = 16;  // starts are written sixteen at a time
+
 // The most outcomes kept on one side of the mode. Bernstein's inequality with exp(-a) the cut-off
 // divided by the mode's probability, a = 66 ln 2 + ln(3 * 256) < 52.4: t = 2a/3 + sqrt(2a) sd.
-inline std::int64_t table_side(double trials) {
+LEAKSCORE_FN std::int64_t table_side(double trials) {
   const double sd = std::sqrt(std::min(trials / 4, table_max_variance));
   return static_cast<std::int64_t>(std::min(trials, std::ceil(10.3 * sd) + 40.0));
 }
 
-// Sizes of the arrays of one table.
-inline std::int64_t table_outcomes(double trials) { return 2 * table_side(trials) + 1; }
-inline constexpr int start_padding = 16;
-inline std::int64_t table_starts(double trials) {
-  return static_cast<std::int64_t>(std::bit_ceil(
-             static_cast<std::uint64_t>(table_outcomes(trials)))) + 2 * start_padding;
+LEAKSCORE_FN std::int64_t table_outcomes(double trials) { return 2 * table_side(trials) + 1; }
+
+LEAKSCORE_FN std::int64_t table_starts(double trials) {
+  const auto outcomes = static_cast<std::uint64_t>(table_outcomes(trials));
+  return static_cast<std::int64_t>(std::bit_ceil(outcomes)) + 2 * start_padding;
 }
 
 struct BinomialTable {
   std::uint64_t* upper;  // (distribution function of outcome lowest + i) 2^64 - 1
   std::uint16_t* start;  // the first i to compare with, by the leading bits of the word
+  double* weight;        // scratch of the filling
   double lowest = 0;
   int shift = 63;
 };
 
-inline namespace LEAKSCORE_ISA {
+// Bytes of several tables of as many trials, which share the scratch of their filling.
+LEAKSCORE_FN std::int64_t tables_bytes(double trials, std::int64_t tables) {
+  constexpr std::int64_t wide = sizeof(double), narrow = sizeof(std::uint16_t);
+  return (tables + 1) * table_outcomes(trials) * wide + tables * table_starts(trials) * narrow;
+}
+
+// The place of one of them in such bytes, which are aligned to 8.
+LEAKSCORE_FN BinomialTable table_at(void* bytes, double trials, std::int64_t tables,
+                                    std::int64_t index) {
+  const std::int64_t outcomes = table_outcomes(trials);
+  auto* uppers = static_cast<std::uint64_t*>(bytes);
+  auto* weight = reinterpret_cast<double*>(uppers + tables * outcomes);
+  auto* starts = reinterpret_cast<std::uint16_t*>(weight + outcomes);
+  return {uppers + index * outcomes, starts + index * table_starts(trials), weight};
+}
 
 // weight[side + i] becomes P(mode + i) / P(mode) for |i| <= reach, where both sides are below the
 // cut-off; returns that reach and the sum of the weights.
@@ -97,9 +114,7 @@ LEAKSCORE_FN void fill_starts(BinomialTable& table, std::int64_t outcomes) {
   }
 }
 
-// Fills a table whose arrays hold table_outcomes(trials) and table_starts(trials) entries;
-// `weight` is scratch of table_outcomes(trials) doubles.
-LEAKSCORE_FN void fill_table(BinomialTable& table, double trials, double p, double* weight) {
+LEAKSCORE_FN void fill_table(BinomialTable& table, double trials, double p) {
   const double mode = std::min(trials, std::floor((trials + 1.0) * p));
   if (p == 0.0 || p == 1.0 || trials == 0.0) {
     table.upper[0] = ~std::uint64_t{0};
@@ -108,8 +123,8 @@ LEAKSCORE_FN void fill_table(BinomialTable& table, double trials, double p, doub
     return;
   }
   const std::int64_t side = table_side(trials);
-  const auto [reach, total] = binomial_weights(trials, p, mode, side, weight);
-  const double* centre = weight + side;
+  const auto [reach, total] = binomial_weights(trials, p, mode, side, table.weight);
+  const double* centre = table.weight + side;
   // No part but the mode's exceeds one half, so that a signed conversion will do.
   const double scale = 0x1p63 / total;
   const auto part = [=](std::int64_t i) {
