@@ -1,8 +1,8 @@
 // Threefry-4x64-20: a random function of (key, counter) instead of a stream with a state.
 //
 // Every random word of a game is Threefry(key, place), where the place says what the word is for
-// and which round and coordinate use it. So the draws depend neither on the number of threads nor on
-// how the rounds are cut into blocks, and any part of a game can be drawn again alone.
+// and which round and coordinate use it. So the draws depend neither on the number of threads nor
+// on how the rounds are cut into blocks, and any part of a game can be drawn again alone.
 //
 // Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). It has only
 // additions, rotations and exclusive ors of 64-bit words, which every vector unit has; 12 rounds
