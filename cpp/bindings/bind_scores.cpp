@@ -1,23 +1,56 @@
-// Row-wise scores.
+// Row-wise scores. Every function returns (result, flags); flags are those of kernels/scores.hpp.
 #include "bindings/arrays.hpp"
 #include "kernels/drivers.hpp"
+#include "kernels/scores.hpp"
 
 namespace leakscore {
 namespace {
 
-Doubles linear_scores(const py::array& x, const Doubles& centre, const Doubles& weight) {
-  const Matrix view = matrix_of(x);
-  Doubles out(view.rows);
+Doubles result_for(const Matrix& observed, const Matrix& target, bool paired) {
+  if (paired) return Doubles(observed.rows);
+  return Doubles({observed.rows, target.rows});
+}
+
+template <Score score>
+py::tuple score_of(const py::array& observed, const py::array& target, const Doubles& mean,
+                   const Doubles& variance, const Doubles& noise_std, double n, bool paired) {
+  const Matrix x = matrix_of(observed);
+  const Matrix z = matrix_of(target);
+  const Known known{mean.data(), variance.data(), noise_std.data(), noise_std.size() == 1, n};
+  Doubles out = result_for(x, z, paired);
   double* result = out.mutable_data();
-  without_gil([&] { linear(view, centre.data(), weight.data(), result); });
-  return out;
+  const int flags = without_gil([&] { return scores(score, x, z, paired, known, result); });
+  return py::make_tuple(std::move(out), flags);
+}
+
+py::tuple bernoulli(const py::array& observed, const py::array& target, const Doubles& p,
+                    bool paired) {
+  const Matrix x = matrix_of(observed);
+  const Matrix z = matrix_of(target);
+  const double* probability = p.data();
+  Doubles out = result_for(x, z, paired);
+  double* result = out.mutable_data();
+  const int flags = without_gil([&] { return bernoulli_llr(x, z, paired, probability, result); });
+  return py::make_tuple(std::move(out), flags);
+}
+
+template <Score score>
+void def_score(py::module_& m, const char* name) {
+  m.def(name, &score_of<score>, py::arg("observed"), py::arg("target"),
+        py::arg("mean").noconvert(), py::arg("variance").noconvert(),
+        py::arg("noise_std").noconvert(), py::arg("n"), py::arg("paired"));
 }
 
 }  // namespace
 
 void bind_scores(py::module_& m) {
-  m.def("linear", &linear_scores, py::arg("x"), py::arg("centre").noconvert(),
-        py::arg("weight").noconvert());
+  def_score<Score::covariance_score>(m, "covariance_score");
+  def_score<Score::gaussian_llr>(m, "gaussian_llr");
+  def_score<Score::add_remove_llr>(m, "add_remove_llr");
+  def_score<Score::scalar_product>(m, "scalar_product");
+  def_score<Score::weighted_sum>(m, "weighted_sum");
+  m.def("bernoulli_llr", &bernoulli, py::arg("observed"), py::arg("target"),
+        py::arg("p").noconvert(), py::arg("paired"));
 }
 
 }  // namespace leakscore

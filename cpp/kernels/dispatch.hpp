@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/bernoulli.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
 #include "kernels/random.hpp"
@@ -16,6 +17,7 @@ struct Kernels {
   const char* isa;
   const NormalKernels* normal;
   const ScoreKernels* scores;
+  const BernoulliKernels* bernoulli;
   const RandomKernels* random;
   const MomentKernels* moments;
   const TradeOffKernels* tradeoff;

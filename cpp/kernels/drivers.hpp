@@ -1,11 +1,34 @@
 // Score loops over whole matrices: cut into blocks, run on the pool, summed in a fixed order.
+//
+// Columns are cut into tiles, rows into blocks, by size alone; a tile's sums are added in the order
+// of the tiles. So one long row uses all threads as well as many short ones, no result depends on
+// the number of threads, and the scratch memory is one tile per thread besides one sum per tile and
+// row.
 #pragma once
 
 #include "leakscore/linalg/matrix.hpp"
 
 namespace leakscore {
 
-// out[i] = sum_j (x_ij - centre_j) * weight_j
-void linear(const Matrix& x, const double* centre, const double* weight, double* out);
+// What the attacker knows of the population and the release, one entry per coordinate.
+struct Known {
+  const double* mean = nullptr;
+  const double* variance = nullptr;   // of one record
+  const double* noise_std = nullptr;  // of the released mean; one entry for all if `one_noise_std`
+  bool one_noise_std = true;
+  double n = 0.0;  // records averaged
+};
+
+enum class Score { covariance_score, gaussian_llr, add_remove_llr, scalar_product, weighted_sum };
+
+// out (rows of observed, rows of target), or paired: row i of both, out (rows of observed).
+// Returns 0, or the flag not_finite (kernels/scores.hpp).
+int scores(Score score, const Matrix& observed, const Matrix& target, bool paired,
+           const Known& known, double* out);
+
+// The same for Bernoulli data with probabilities p; returns flags. A flag that says that an
+// argument is out of range makes `out` meaningless.
+int bernoulli_llr(const Matrix& observed, const Matrix& target, bool paired, const double* p,
+                  double* out);
 
 }  // namespace leakscore

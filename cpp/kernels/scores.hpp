@@ -1,8 +1,9 @@
-// Table of the row-wise score loops: one entry per loop and element type, filled once per ISA level.
+// Table of the Gaussian scores' loops: filled once per ISA level.
 //
-// Every loop adds up one number per row over columns [col, col + count) of rows [row, row + rows).
-// Rows are read in place or through a tile (linalg/matrix.hpp); sums are accumulated in double over
-// fixed lanes, so that they do not depend on threads.
+// A score is one number per row, a sum over columns. The loops take one tile: some rows, readable
+// in place, and columns whose coefficients are found once and shared by all rows. Sums are
+// accumulated in double over fixed lanes, so that they depend on neither threads, layout nor ISA
+// level.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +12,48 @@
 
 namespace leakscore {
 
+// Columns of a tile: its coefficients stay in the cache.
+inline constexpr std::ptrdiff_t tile_cols = 2048;
+
 struct RowRange {
   std::ptrdiff_t row, rows, col, cols;
 };
 
+// What is known of the columns of a tile.
+struct KnownTile {
+  const double* target;
+  const double* mean;
+  const double* variance;
+  const double* noise_std;  // of the released mean
+  double n;
+};
+
+// The score of a row is the sum of D (linear - quadratic D) + constant, D = x - centre.
+struct CoefficientTile {
+  double* centre;
+  double* linear;
+  double* quadratic;
+  double* constant;
+};
+
+// Why a result must be looked at again: bits of an int.
+enum : int {
+  not_finite = 1,             // some result is NaN or infinite
+  observed_out_of_range = 2,  // some value lies outside [0, 1], or is -0.0
+  target_not_binary = 4,
+  probability_out_of_range = 8,  // some p lies outside (0, 1)
+  ratio_out_of_range = 16,       // p is so near 0 or 1 that products of ratios could overflow
+};
+
 struct ScoreKernels {
-  // out[i] = sum_j (x_ij - centre_j) * weight_j
-  void (*linear)(const Matrix& x, RowRange range, const double* centre, const double* weight,
-                 double* out);
+  // Coefficients of a score for one tile; returns the sum of its constants.
+  using Fill = double (*)(const KnownTile& known, std::ptrdiff_t count, const CoefficientTile& out);
+  Fill covariance_score, gaussian_llr, add_remove_llr, scalar_product, weighted_sum;
+
+  // out[i] = sum over row i of x, constants left out. The first takes every coefficient `quadratic`
+  // for zero.
+  using Sums = void (*)(const Matrix& x, const CoefficientTile& tile, double* out);
+  Sums linear_sums, quadratic_sums;
 };
 
 }  // namespace leakscore

@@ -1,6 +1,7 @@
 // The function tables of every ISA level. Only dispatch.cpp chooses between them.
 #pragma once
 
+#include "kernels/bernoulli.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
 #include "kernels/random.hpp"
@@ -8,13 +9,14 @@
 #include "kernels/tradeoff.hpp"
 #include "leakscore/isa.hpp"
 
-#define LEAKSCORE_DECLARE_LEVEL(level)           \
-  namespace leakscore::level {                   \
-  extern const NormalKernels normal_kernels;     \
-  extern const ScoreKernels score_kernels;       \
-  extern const RandomKernels random_kernels;     \
-  extern const MomentKernels moment_kernels;     \
-  extern const TradeOffKernels tradeoff_kernels; \
+#define LEAKSCORE_DECLARE_LEVEL(level)             \
+  namespace leakscore::level {                     \
+  extern const NormalKernels normal_kernels;       \
+  extern const ScoreKernels score_kernels;         \
+  extern const BernoulliKernels bernoulli_kernels; \
+  extern const RandomKernels random_kernels;       \
+  extern const MomentKernels moment_kernels;       \
+  extern const TradeOffKernels tradeoff_kernels;   \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

@@ -36,7 +36,54 @@ norm_ilogsf: np.ufunc
 
 # --- bind_scores.cpp ---
 
-def linear(x: _Array, centre: _Doubles, weight: _Doubles) -> _Doubles: ...
+def covariance_score(
+    observed: _Array,
+    target: _Array,
+    mean: _Doubles,
+    variance: _Doubles,
+    noise_std: _Doubles,
+    n: float,
+    paired: bool,
+) -> tuple[_Doubles, int]: ...
+def gaussian_llr(
+    observed: _Array,
+    target: _Array,
+    mean: _Doubles,
+    variance: _Doubles,
+    noise_std: _Doubles,
+    n: float,
+    paired: bool,
+) -> tuple[_Doubles, int]: ...
+def add_remove_llr(
+    observed: _Array,
+    target: _Array,
+    mean: _Doubles,
+    variance: _Doubles,
+    noise_std: _Doubles,
+    n: float,
+    paired: bool,
+) -> tuple[_Doubles, int]: ...
+def scalar_product(
+    observed: _Array,
+    target: _Array,
+    mean: _Doubles,
+    variance: _Doubles,
+    noise_std: _Doubles,
+    n: float,
+    paired: bool,
+) -> tuple[_Doubles, int]: ...
+def weighted_sum(
+    observed: _Array,
+    target: _Array,
+    mean: _Doubles,
+    variance: _Doubles,
+    noise_std: _Doubles,
+    n: float,
+    paired: bool,
+) -> tuple[_Doubles, int]: ...
+def bernoulli_llr(
+    observed: _Array, target: _Array, p: _Doubles, paired: bool
+) -> tuple[_Doubles, int]: ...
 
 # --- end of bind_scores.cpp ---
 

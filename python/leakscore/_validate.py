@@ -92,6 +92,8 @@ def _from_tensor(name: str, value: Any) -> Any:
 
 def real_array(name: str, value: object) -> Array:
     """Any array of real numbers as numpy holds it: no copy, any strides, any real dtype."""
+    if type(value) is np.ndarray and value.dtype.kind in _REAL_KINDS and value.dtype.itemsize <= 8:
+        return value
     if not isinstance(value, np.ndarray):
         value = _from_tensor(name, value)
         try:
@@ -189,6 +191,14 @@ def doubles(name: str, value: object, *, ndim: int | None = None) -> Doubles:
     return finite(name, np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape))
 
 
+def coefficients(name: str, value: object) -> Doubles:
+    """A float64 vector for the compiled core, whose entries are looked at only if it complains."""
+    array = np.ascontiguousarray(real_array(name, value), dtype=np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"Expected {name} of shape {array.shape} to be (d,) with d >= 1")
+    return array
+
+
 def vector(
     name: str,
     value: object,
@@ -253,17 +263,22 @@ def interval(
     low: float = -np.inf,
     high: float = np.inf,
     *,
-    closed: Literal["both", "left"] = "both",
+    closed: Literal["both", "left", "neither"] = "both",
+    nan: bool = False,
 ) -> Doubles:
-    """A float64 array of any shape with entries in a range, infinite ends included; NaN refused."""
-    if type(value) is float and low <= value < high:  # the common case, three times as fast
+    """A float64 array of any shape with entries in a range, infinite ends (and NaN) included."""
+    if type(value) is float and low < value < high:  # the common case, three times as fast
         return np.array(value)
     array = np.asarray(real_array(name, value), dtype=np.float64)
-    inside = (array >= low) & ((array <= high) if closed == "both" else (array < high))
+    inside = (array > low) if closed == "neither" else (array >= low)
+    inside = inside & ((array <= high) if closed == "both" else (array < high))
+    if nan:
+        inside = inside | np.isnan(array)
     if not inside.all():
         index = np.unravel_index(int(np.argmin(inside)), array.shape)
         place = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
-        bounds = f"[{low:g}, {high:g}{']' if closed == 'both' else ')'}"
+        left, right = "(" if closed == "neither" else "[", "]" if closed == "both" else ")"
+        bounds = f"{left}{low:g}, {high:g}{right}"
         raise ValueError(f"Expected {name}{place}={float(array[index])!r} in {bounds}")
     return array
 

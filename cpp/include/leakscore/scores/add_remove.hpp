@@ -1,0 +1,18 @@
+// The exact log-likelihood ratio when the target is added to n - 1 other records and the sum is
+// divided by the fixed number n: the covariance is the same with and without the target, so the
+// ratio is linear.
+#pragma once
+
+#include "leakscore/scores/coordinate.hpp"
+
+namespace leakscore {
+inline namespace LEAKSCORE_ISA {
+
+// z (x - (n-1) mu/n)/W - z^2/(2 n W),  W = (n-1) C/n + n s^2; centred at mu, where x is.
+LEAKSCORE_FN Coordinate add_remove_llr(double z, const Population& p, double n) {
+  const double weight = z / ((n - 1.0) / n * p.variance + p.noise);
+  return {p.mean, weight, 0.0, weight * (p.mean - 0.5 * z) / n};
+}
+
+}  // namespace LEAKSCORE_ISA
+}  // namespace leakscore

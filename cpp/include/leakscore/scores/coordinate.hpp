@@ -1,0 +1,25 @@
+// What one coordinate adds to a score of a released mean.
+//
+// For independent coordinates every Gaussian score is a sum over j of
+//     D (linear - quadratic D) + constant,   D = x - centre,
+// where only x, the released mean, differs between releases. A score is therefore one function of
+// what the attacker knows of a coordinate.
+#pragma once
+
+#include "leakscore/isa.hpp"
+
+namespace leakscore {
+inline namespace LEAKSCORE_ISA {
+
+struct Coordinate {
+  double centre, linear, quadratic, constant;
+};
+
+// One coordinate of the population: mean and variance of one record, and noise = n times the
+// variance of the noise on the released mean, so that it is on the scale of `variance`.
+struct Population {
+  double mean, variance, noise;
+};
+
+}  // namespace LEAKSCORE_ISA
+}  // namespace leakscore

@@ -1,0 +1,343 @@
+"""How a score is computed: few targets in one pass, many by products of blocks, any covariance.
+
+Every score of a Gaussian release is, up to a part that all targets share, linear in the release:
+(x - mu)'w - (z + origin - 2 mu)'w / (2 n) with w = W^-1 (z - origin), where the origin is mu if
+another record is in the target's place, and 0 if none is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore.reference import Reference
+
+Array = npt.NDArray[Any]
+Doubles = npt.NDArray[np.float64]
+Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
+
+MANY = 16
+"""From this number of targets on, products of blocks beat one pass over the data for each."""
+_ROWS, _COLS, _TARGETS = 128, 4096, 512
+NO_NOISE = np.zeros(1)
+
+
+def rows(
+    observed: npt.ArrayLike, target: npt.ArrayLike, dim: int, paired: bool
+) -> tuple[Array, Array]:
+    """Return both arguments as arrays of one or more rows of `dim` coordinates."""
+    x = _validate.rows("observed", observed, cols=dim)
+    z = _validate.rows("target", target, cols=dim)
+    if _validate.flag("paired", paired) and (x.ndim != 2 or x.shape != z.shape):
+        raise ValueError(
+            f"Expected target of shape {z.shape} and observed of shape {x.shape} to be (T, d), "
+            "both the same, if paired"
+        )
+    return x, z
+
+
+def many(target: Array, paired: bool) -> bool:
+    """Whether there are so many targets that products of blocks are faster than passes."""
+    return not paired and target.ndim == 2 and len(target) >= MANY
+
+
+def shaped(result: Doubles, observed: Array, target: Array) -> Any:
+    """Give a result (T, k) the axes that the arguments have; paired results are (T,) already."""
+    if result.ndim == 1 or observed.ndim == target.ndim == 2:
+        return result
+    return float(result[0, 0]) if observed.ndim == target.ndim else result.reshape(-1)
+
+
+def require_finite(result: Doubles, observed: Array, target: Array) -> None:
+    """Find out why some result is NaN or infinite; infinities of finite arguments are legal."""
+    _validate.finite("observed", observed)
+    _validate.finite("target", target)
+    if np.isnan(result).any():
+        raise ValueError("Expected observed and target so small that the score does not overflow")
+
+
+class Release:
+    """The arguments that the scores of a mean of n records have in common, validated.
+
+    `noise_std` has one element or one a coordinate.
+    """
+
+    __slots__ = ("n", "noise_std", "observed", "paired", "reference", "target")
+
+    def __init__(
+        self,
+        observed: Array,
+        target: Array,
+        reference: Reference,
+        n: int,
+        noise_std: Doubles,
+        paired: bool,
+    ) -> None:
+        self.observed, self.target, self.paired = observed, target, paired
+        self.reference, self.n, self.noise_std = reference, n, noise_std
+
+    @property
+    def others(self) -> float:
+        """Share of the release that the n - 1 other records have."""
+        return (self.n - 1) / self.n
+
+    def with_target(self) -> tuple[Reference, float]:
+        """Return (R, f) with W = f R: n times the covariance of the release, the target in it."""
+        return self._with_noise(self.n / self.others), self.others
+
+    def without_target(self) -> Reference:
+        """Return V, n times the covariance of the release, the target not in it."""
+        return self._with_noise(self.n)
+
+    def divisor_with_target(self) -> Doubles:
+        """Return W of independent coordinates, (d,)."""
+        return np.asarray(self.others * self.reference.cov + self.n * self.noise_std**2)
+
+    def _with_noise(self, scale: float) -> Reference:
+        noise = scale * self.noise_std**2
+        return self.reference.add_diagonal(noise if noise.size > 1 else noise[0])
+
+    @property
+    def one_pass(self) -> bool:
+        """Whether the compiled kernels do it all."""
+        return self.reference.kind == "diagonal" and not many(self.target, self.paired)
+
+    def kernel(self, score: Kernel, target: Array) -> tuple[Doubles, int]:
+        """Score the release against some targets, for independent coordinates."""
+        known = self.reference
+        return score(
+            self.observed, target, known.mean, known.cov, self.noise_std, self.n, self.paired
+        )
+
+    def score(self, score: Kernel) -> Any:
+        """Score the release in one pass over the data."""
+        result, flags = self.kernel(score, self.target)
+        return self.checked(result) if flags else shaped(result, self.observed, self.target)
+
+    def checked(self, result: Doubles) -> Any:
+        """Give a result its shape, once it is known why anything in it is not finite."""
+        if not np.isfinite(result).all():
+            self.without_target()._require_inverse()
+            require_finite(result, self.observed, self.target)
+        return shaped(result, self.observed, self.target)
+
+
+def release(
+    observed: npt.ArrayLike,
+    target: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    noise_std: npt.ArrayLike,
+    paired: bool,
+) -> Release:
+    """Validate the arguments of a score."""
+    reference = _validate.instance("reference", reference, Reference)
+    x, z = rows(observed, target, reference.dim, paired)
+    n = _validate.count("n", n, low=2)
+    return Release(x, z, reference, n, _noise(noise_std, reference.dim), paired)
+
+
+def _noise(value: Any, dim: int) -> Doubles:
+    if isinstance(value, float) and 0 <= value < np.inf:  # the usual case, in a microsecond
+        return np.array([value])
+    return np.atleast_1d(_validate.per_coordinate("noise_std", value, dim))
+
+
+def _slices(total: int, step: int) -> Iterator[slice]:
+    return (slice(start, min(start + step, total)) for start in range(0, total, step))
+
+
+# --- many targets ---------------------------------------------------------------------------------
+
+
+def _centred(block: Array, centre: Doubles, out: Array) -> Array:
+    """Return block - centre in the dtype of `out`, without the rounding of a float32 centre."""
+    result = out[: block.shape[0], : block.shape[1]]
+    high = centre.astype(out.dtype)
+    np.subtract(block, high, out=result)
+    if out.dtype == np.float32:
+        result -= (centre - high).astype(np.float32)
+    return result
+
+
+def products(
+    observed: Array,
+    centre: Doubles,
+    count: int,
+    weights: Callable[[slice, slice], Doubles],
+    dtype: npt.DTypeLike,
+) -> Doubles:
+    """Inner products (T, k) of the centred rows with k rows of weights, block by block.
+
+    weights(rows, columns) returns a block of weights. Blocks are multiplied in `dtype` and added
+    up in float64; no temporary is as long as a row or as the table.
+    """
+    table = np.atleast_2d(observed)
+    result = np.zeros((len(table), count))
+    buffer = np.empty((min(_ROWS, len(table)), min(_COLS, table.shape[1])), dtype=dtype)
+    for targets in _slices(count, _TARGETS):
+        for cols in _slices(table.shape[1], _COLS):
+            block = weights(targets, cols).T.astype(dtype)
+            for rows in _slices(len(table), _ROWS):
+                result[rows, targets] += _centred(table[rows, cols], centre[cols], buffer) @ block
+    return result
+
+
+def many_products(
+    observed: Array, centre: Doubles, count: int, weights: Callable[[slice, slice], Doubles]
+) -> Doubles:
+    """`products` in float32 for float32 rows, unless that overflows."""
+    if observed.dtype.kind == "f" and observed.dtype.itemsize == 4:
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = products(observed, centre, count, weights, np.float32)
+        if np.isfinite(result).all():
+            return result
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return products(observed, centre, count, weights, np.float64)
+
+
+def diagonal_linear(release: Release, origin: Doubles, divisor: Doubles) -> Doubles:
+    """Linear scores (T, k) of many targets for independent coordinates, W = diag(divisor)."""
+    target, mean = release.target, release.reference.mean
+
+    def weights(rows: slice, cols: slice) -> Doubles:
+        return np.asarray((target[rows, cols] - origin[cols]) / divisor[cols])
+
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        result = many_products(release.observed, mean, len(target), weights)
+        for rows in _slices(len(target), _TARGETS):
+            for cols in _slices(target.shape[1], _COLS):
+                shift = target[rows, cols] + (origin - 2 * mean)[cols]
+                constant = np.einsum("ij,ij->i", shift, weights(rows, cols))
+                result[:, rows] -= constant / (2 * release.n)
+    return result
+
+
+def scalar_products(observed: Array, target: Array, point: Doubles) -> Doubles:
+    """Inner products (T, k) of the rows with many targets less a point."""
+    centre = np.broadcast_to(0.0, point.shape)
+    return many_products(
+        observed, centre, len(target), lambda rows, cols: target[rows, cols] - point[cols]
+    )
+
+
+def bernoulli(observed: Array, target: Array, p: Doubles) -> Doubles | None:
+    """Bernoulli log-likelihood ratios (T, k) of many targets; None if an argument is suspect.
+
+    Logarithms are taken once for all targets: sum of log((1-x)/(1-p)) + z logit ratio. Means of 0
+    and 1, whose logarithm is infinite, are left out and counted apart.
+    """
+    if not ((p > 0) & (p < 1)).all():
+        return None
+    table = np.atleast_2d(observed)
+    result = np.zeros((len(table), len(target)))
+    excluded = np.zeros(result.shape, dtype=bool)
+    for cols in _slices(table.shape[1], _COLS):
+        for targets in _slices(len(target), _TARGETS):
+            z = target[targets, cols].astype(np.float64)
+            if not ((z == 0) | (z == 1)).all():
+                return None
+            for rows in _slices(len(table), _ROWS):
+                x = table[rows, cols].astype(np.float64)
+                if not (x.min() >= 0 and x.max() <= 1):
+                    return None
+                with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                    one, zero = _log_ratios(x, p[cols])
+                part = (one - zero) @ z.T + zero.sum(axis=1, keepdims=True)
+                result[rows, targets] += part
+                if x.min() == 0 or x.max() == 1:
+                    excluded[rows, targets] |= ((x == 0) @ z.T + (x == 1) @ (1 - z.T)) > 0
+    if not np.isfinite(result).all():
+        return None
+    result[excluded] = -np.inf
+    return result
+
+
+def _log_ratios(x: Doubles, p: Doubles) -> tuple[Doubles, Doubles]:
+    """Return log(x/p) and log((1-x)/(1-p)), 0 where they are infinite."""
+    one, zero = x / p, (1 - x) / (1 - p)
+    one[x == 0] = 1
+    zero[x == 1] = 1
+    return np.log(one, out=one), np.log(zero, out=zero)
+
+
+# --- full covariance ------------------------------------------------------------------------------
+
+
+def _rows(name: str, table: Array, rows: slice, origin: Doubles) -> Doubles:
+    """Return some rows less the origin, in float64."""
+    block = table[rows] - origin
+    if not np.isfinite(block).all():
+        _validate.finite(name, table)
+    return np.asarray(block)
+
+
+def _block_rows(dim: int) -> int:
+    return max(1, 2**20 // dim)
+
+
+def dense_linear(
+    release: Release, origin: Doubles, covariance: Reference, factor: float
+) -> Doubles:
+    """Linear scores for a full covariance, W = factor * covariance."""
+    observed, targets = np.atleast_2d(release.observed), np.atleast_2d(release.target)
+    mean = release.reference.mean
+    result = np.empty((len(observed),) if release.paired else (len(observed), len(targets)))
+    for rows in _slices(len(targets), _block_rows(targets.shape[1])):
+        weight = covariance.solve(_rows("target", targets, rows, origin)) / factor
+        shift = _rows("target", targets, rows, 2 * mean - origin)
+        constant = np.einsum("ij,ij->i", shift, weight) / (2 * release.n)
+        if release.paired:
+            block = _rows("observed", observed, rows, mean)
+            result[rows] = np.einsum("ij,ij->i", block, weight) - constant
+        else:
+            result[:, rows] = _weighted(observed, mean, weight) - constant
+    return result
+
+
+def _weighted(observed: Array, centre: Doubles, weight: Doubles) -> Doubles:
+    if len(weight) < MANY:
+        return _core.weighted_sum(observed, weight, centre, centre, NO_NOISE, 1.0, False)[0]
+    return many_products(observed, centre, len(weight), lambda rows, cols: weight[rows, cols])
+
+
+def dense_quadratic(release: Release) -> Doubles:
+    """Return the part of the Gaussian log-likelihood ratio that all targets share, (T, 1).
+
+    (T,) if paired.
+
+    -log det(W V^-1)/2 - D' V^-1 C W^-1 D / 2 with V and W as in cpp/include/leakscore/scores/
+    gaussian.hpp: V^-1 C W^-1 is n times the difference of the inverses, without its cancellation.
+    """
+    reference, observed = release.reference, np.atleast_2d(release.observed)
+    logdet = reference.dim * np.log1p(-1 / release.n)
+    if release.noise_std.any():
+        known, factor = release.with_target()
+        out = release.without_target()
+        logdet += known.logdet - out.logdet
+        distances = np.empty(len(observed))
+        for rows in _slices(len(observed), _block_rows(reference.dim)):
+            block = _rows("observed", observed, rows, reference.mean)
+            left, right = out.solve(block) @ reference.cov, known.solve(block)
+            distances[rows] = np.einsum("ij,ij->i", left, right) / factor
+    else:
+        distances = reference._distances("observed", observed, reference.mean) / release.others
+    result = -0.5 * (logdet + distances)
+    return np.asarray(result if release.paired else result[:, np.newaxis])
+
+
+# --- both ---------------------------------------------------------------------------------------
+
+
+def add_remove(release: Release) -> Any:
+    """Score a release against the same one without the target and with the same divisor."""
+    if release.one_pass:
+        return release.score(_core.add_remove_llr)
+    known, origin = release.reference, np.zeros(release.reference.dim)
+    if known.kind == "diagonal":
+        return release.checked(diagonal_linear(release, origin, release.divisor_with_target()))
+    return release.checked(dense_linear(release, origin, *release.with_target()))
