@@ -33,11 +33,11 @@ LEAKSCORE_FN void for_groups(std::uint64_t first, std::ptrdiff_t count, F&& use)
 void words(Key key, Stream stream, std::uint64_t column, std::uint64_t first, std::ptrdiff_t count,
            std::uint64_t* out) {
   std::uint64_t buffer[word_group];
-  for_groups(first, count, [&](std::uint64_t group, std::ptrdiff_t from, std::ptrdiff_t to,
-                               std::ptrdiff_t done) {
-    threefry_group(key, stream, column, group, buffer);
-    for (std::ptrdiff_t i = from; i < to; ++i) out[done + i - from] = buffer[i];
-  });
+  for_groups(first, count,
+             [&](std::uint64_t group, std::ptrdiff_t from, std::ptrdiff_t to, std::ptrdiff_t done) {
+               threefry_group(key, stream, column, group, buffer);
+               for (std::ptrdiff_t i = from; i < to; ++i) out[done + i - from] = buffer[i];
+             });
 }
 
 // 128 normals: words 0 and 1, and words 2 and 3, of each lane make a pair.
@@ -118,8 +118,7 @@ LEAKSCORE_FN void prepare(const BinomialTile& tile, std::ptrdiff_t c, Column& co
 
 // The counts of rounds [from, to) of a group, as one column of `out`.
 LEAKSCORE_FN void counts(const BinomialTile& tile, const Column& column, std::uint64_t index,
-                         std::uint64_t group, std::ptrdiff_t from, std::ptrdiff_t to,
-                         double* out) {
+                         std::uint64_t group, std::ptrdiff_t from, std::ptrdiff_t to, double* out) {
   if (column.by_table) {
     std::uint64_t w[word_group];
     threefry_group(tile.key, Stream::records, index, group, w);
@@ -165,7 +164,7 @@ void binomial_means(const BinomialTile& tile) {
   double means[word_group];
   std::uint8_t included[word_group] = {};
   const auto draw_group = [&](std::uint64_t group, std::ptrdiff_t from, std::ptrdiff_t to,
-                             std::ptrdiff_t done) {
+                              std::ptrdiff_t done) {
     for (std::ptrdiff_t c = 0; c < tile.columns; ++c)
       counts(tile, columns[c], static_cast<std::uint64_t>(tile.column + c), group, from, to,
              sums + c);

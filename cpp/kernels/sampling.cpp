@@ -27,34 +27,34 @@ void for_blocks(std::int64_t total, std::int64_t size, F&& f) {
 // Rows that are not put back are drawn with scratch of the table's length: enough rounds share it
 // that filling it costs less than the draws.
 std::int64_t rounds_per_block(std::int64_t records, std::int64_t available, std::int64_t d) {
-  return std::max<std::int64_t>(
-      1, std::max(block_elements / (records * std::min<std::int64_t>(d, 8)),
-                  available / (4 * records)));
+  return std::max<std::int64_t>(1,
+                                std::max(block_elements / (records * std::min<std::int64_t>(d, 8)),
+                                         available / (4 * records)));
 }
 
 // Draws the rows of every round of a block and hands them to use(round, rows, count).
 template <class F>
 void for_drawn_rows(Key key, Rounds rounds, Mean mean, const Rows& table, std::int64_t d, F&& use) {
   const std::int64_t available = table.x.rows - (table.exclude >= 0 ? 1 : 0);
-  for_blocks(rounds.count, rounds_per_block(mean.records, available, d),
-             [&](std::int64_t first, std::int64_t count) {
-               const auto drawn = static_cast<std::size_t>(mean.records);
-               std::vector<std::uint32_t> out(drawn), order, swapped;
-               if (!table.replace) {
-                 order.resize(static_cast<std::size_t>(available));
-                 std::iota(order.begin(), order.end(), 0u);
-                 swapped.resize(drawn);
-               }
-               for (std::int64_t r = first; r < first + count; ++r) {
-                 const bool last_is_drawn = mean.replaced && rounds.included[r] == 0;
-                 const std::int64_t others = mean.records - 1 + (last_is_drawn ? 1 : 0);
-                 kernels().random->draw_rows({key, others, available, table.replace,
-                                              table.exclude, order.data(), swapped.data()},
-                                             static_cast<std::uint64_t>(rounds.first + r),
-                                             out.data());
-                 use(r, out.data(), others);
-               }
-             });
+  for_blocks(
+      rounds.count, rounds_per_block(mean.records, available, d),
+      [&](std::int64_t first, std::int64_t count) {
+        const auto drawn = static_cast<std::size_t>(mean.records);
+        std::vector<std::uint32_t> out(drawn), order, swapped;
+        if (!table.replace) {
+          order.resize(static_cast<std::size_t>(available));
+          std::iota(order.begin(), order.end(), 0u);
+          swapped.resize(drawn);
+        }
+        for (std::int64_t r = first; r < first + count; ++r) {
+          const bool last_is_drawn = mean.replaced && rounds.included[r] == 0;
+          const std::int64_t others = mean.records - 1 + (last_is_drawn ? 1 : 0);
+          kernels().random->draw_rows(
+              {key, others, available, table.replace, table.exclude, order.data(), swapped.data()},
+              static_cast<std::uint64_t>(rounds.first + r), out.data());
+          use(r, out.data(), others);
+        }
+      });
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // The tables of binomial counts against the law in long double, out to the last outcome they hold,
 // and the acceptance test of the rejection sampler.
-#include "leakscore/random/binomial_rejection.hpp"
-#include "leakscore/random/binomial_table.hpp"
-
 #include <cmath>
 #include <vector>
 
 #include "check.hpp"
+#include "leakscore/random/binomial_rejection.hpp"
+#include "leakscore/random/binomial_table.hpp"
 
 namespace {
 
@@ -59,8 +58,9 @@ void holds_the_law(double n, double p) {
   bool ended = false;
   for (double k = first; k <= last; ++k) {
     const long double want = 0x1p64L * exact[static_cast<std::size_t>(k - first)];
-    if (n < 2000 && want > 1) CHECK_CLOSE(static_cast<double>(0x1p64L * probability(n, p, k)),
-                                          static_cast<double>(want), 1e-14);
+    if (n < 2000 && want > 1)
+      CHECK_CLOSE(static_cast<double>(0x1p64L * probability(n, p, k)), static_cast<double>(want),
+                  1e-14);
     long double share = 0;
     if (k >= table.lowest && !ended) {
       const std::uint64_t end = upper[static_cast<std::size_t>(k - table.lowest)];

@@ -82,9 +82,9 @@ LEAKSCORE_FN double propose(const BinomialRejection& law, std::uint64_t u_word,
 LEAKSCORE_FN double rejection_count(const BinomialRejection& law, Key key, std::uint64_t round,
                                     std::uint64_t column) {
   for (std::uint64_t attempt = 0;; ++attempt) {
-    const Words4 x = threefry4x64(
-        {round, column, static_cast<std::uint64_t>(Stream::rejection), attempt},
-        {key.a, key.b, 0, 0});
+    const Words4 x =
+        threefry4x64({round, column, static_cast<std::uint64_t>(Stream::rejection), attempt},
+                     {key.a, key.b, 0, 0});
     double k = propose(law, x.a, x.b);
     if (k < 0.0) k = propose(law, x.c, x.d);
     if (k >= 0.0) return law.flipped ? law.trials - k : k;

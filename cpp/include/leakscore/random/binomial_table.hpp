@@ -98,8 +98,8 @@ LEAKSCORE_FN Weights binomial_weights(double trials, double p, double mode, std:
 // start[c] = the number of outcomes that end before cell c. Whole vectors are written, the next
 // outcome overwriting what was too much: most outcomes cover a few cells or none.
 LEAKSCORE_FN void fill_starts(BinomialTable& table, std::int64_t outcomes) {
-  const int bits = std::max(
-      1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(outcomes - 1))));
+  const int bits =
+      std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(outcomes - 1))));
   table.shift = 64 - bits;
   std::int64_t cell = 0;
   for (std::int64_t i = 0; i < outcomes; ++i) {

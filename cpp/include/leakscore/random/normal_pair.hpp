@@ -27,12 +27,11 @@ LEAKSCORE_FN double unit_interval(std::uint64_t word) {
 // log(x) of a positive normal number: x = 2^e m with m in [sqrt(1/2), sqrt(2)), log m = 2 atanh(s).
 // The polynomial is the near-minimax one of (atanh(s)/s - 1)/s^2 (relative error 1e-18).
 LEAKSCORE_FN double log_positive(double x) {
-  const std::uint64_t shifted = std::bit_cast<std::uint64_t>(x) - 0x3fe6a09e667f3bcdu +
-                                0x3ff0000000000000u;
+  const std::uint64_t shifted =
+      std::bit_cast<std::uint64_t>(x) - 0x3fe6a09e667f3bcdu + 0x3ff0000000000000u;
   const double exponent =
       std::bit_cast<double>((shifted >> 52) | 0x4330000000000000u) - (0x1p52 + 1023.0);
-  const double m =
-      std::bit_cast<double>((shifted & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
+  const double m = std::bit_cast<double>((shifted & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
   const double f = m - 1.0;
   const double s = f / (m + 1.0);
   const double z = s * s;

@@ -70,8 +70,8 @@ LEAKSCORE_FN void threefry_group(Key key, Stream stream, std::uint64_t column, s
                                  std::uint64_t* __restrict out) {
   for (int lane = 0; lane < word_lanes; ++lane) {
     const std::uint64_t place = group * word_lanes + static_cast<std::uint64_t>(lane);
-    const Words4 x = threefry4x64({place, column, static_cast<std::uint64_t>(stream), 0},
-                                  {key.a, key.b, 0, 0});
+    const Words4 x =
+        threefry4x64({place, column, static_cast<std::uint64_t>(stream), 0}, {key.a, key.b, 0, 0});
     out[lane] = x.a;
     out[word_lanes + lane] = x.b;
     out[2 * word_lanes + lane] = x.c;
