@@ -102,6 +102,7 @@ def test_more_noise_never_leaks_more(n: int, noise: float, more: float) -> None:
         ({"noise_std": [0.1, 0.1]}, ValueError, "noise_std of shape"),
         ({"noise_std": np.nan}, ValueError, "noise_std to be finite"),
         ({"noise_std": np.inf}, ValueError, "noise_std to be finite"),
+        ({"noise_std": 1e160}, ValueError, r"noise_std=1e\+160"),
         ({"noise_std": "1"}, TypeError, "noise_std"),
         ({"neighbours": "add"}, ValueError, "neighbours='add'"),
         ({"neighbours": None}, TypeError, "neighbours=None"),

@@ -33,6 +33,18 @@ def test_moments_to_rounding_whatever_the_offset(
     np.testing.assert_allclose(found.cov, variances, rtol=1e-14, atol=1e-300)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(20_000, 9), (5000, 700), (300_000, 1)])
+def test_moments_of_many_blocks_of_a_trend(shape: tuple[int, int], order: str) -> None:
+    """Blocks have different means, so that what merging them adds is most of the variance."""
+    X = np.random.default_rng(0).normal(size=shape) + np.linspace(0, 30, shape[0])[:, None]
+    for Y in (X, X.astype(np.float32), X.astype(np.int8)):
+        exact = Y.astype(np.longdouble)
+        found = Reference.fit(np.asarray(Y, order=order), cov="diagonal")
+        np.testing.assert_allclose(found.mean, exact.mean(axis=0).astype(float), rtol=1e-14)
+        np.testing.assert_allclose(found.cov, exact.var(axis=0).astype(float), rtol=1e-13)
+
+
 @pytest.mark.parametrize("ddof", [0, 1, 3])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_full_covariance(dtype: type, ddof: int) -> None:
@@ -134,6 +146,15 @@ def test_duplicate_columns_are_named() -> None:
     for Y in (X, X.astype(np.float32)):
         with pytest.raises(SingularCovarianceError, match="column 3 is a linear combination"):
             Reference.fit(Y).squared_mahalanobis(Y)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_dependent_columns_are_singular_whatever_rounding_says(seed: int) -> None:
+    """A sum of columns leaves a last pivot of some 1e-17 of either sign."""
+    X = table(200, 12, seed)
+    X[:, 11] = X[:, :11] @ np.random.default_rng(seed).normal(size=11)
+    with pytest.raises(SingularCovarianceError, match="column 11 is a linear combination"):
+        Reference.fit(X).solve(X[0])
 
 
 def test_ridge_and_fewer_rows_than_columns() -> None:

@@ -93,7 +93,13 @@ def _leakage(
     neighbours: Neighbours,
 ) -> Doubles:
     centre, per_record, divisor = _game(reference, n, neighbours)
-    noisy = reference.add_diagonal(per_record * noise**2)
+    with np.errstate(over="ignore"):
+        variance = per_record * noise**2
+    if not np.isfinite(variance).all():
+        raise ValueError(
+            f"Expected noise_std={float(noise.max())!r} to have n noise_std^2 < 1.8e308"
+        )
+    noisy = reference.add_diagonal(variance)
     return noisy._distances(name, rows, centre) / divisor
 
 
