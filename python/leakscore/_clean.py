@@ -167,7 +167,7 @@ def _complete(
         for reason, rows in lost
         if rows.any()
     )
-    complete = ~(lost[0][1] | lost[1][1])
+    complete = np.asarray(~(lost[0][1] | lost[1][1]))
     return (values if complete.all() else values[complete]), kept, complete, left_rows
 
 
@@ -231,10 +231,13 @@ def _independent(
 
 def _sources(values: Doubles) -> dict[int, list[int]]:
     """Column -> the earlier columns that it is made of."""
-    if len(values) <= values.shape[1] + 2:  # any column is a combination of so many others
+    if len(values) < values.shape[1] + 2:  # any column is a combination of so many others
         return _duplicates(values)
     standard = values - values.mean(axis=0)
     standard /= np.linalg.norm(standard, axis=0)
+    # Squaring loses half the digits, so this only tells when there is surely nothing to find.
+    if np.linalg.eigvalsh(standard.T @ standard)[0] > 100 * _DEPENDENT**2:
+        return {}
     return _combinations(standard)
 
 
@@ -253,7 +256,7 @@ def _combinations(standard: Doubles) -> dict[int, list[int]]:
 
     The diagonal of R holds what the earlier columns leave unexplained of each unit column.
     """
-    triangle = np.linalg.qr(standard, mode="r")
+    triangle: Doubles = np.asarray(np.linalg.qr(standard, mode="r"))
     small = np.abs(np.diag(triangle)) <= _DEPENDENT
     if not small.any():
         return {}

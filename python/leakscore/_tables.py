@@ -6,14 +6,10 @@ with text says where its first text is. What is left out, and why, is decided in
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
-import itertools
-import re
 import sys
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -22,13 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["EMBEDDED", "Table", "embedded_table", "read_table"]
+from leakscore import _csv, _validate
+
+__all__ = ["EMBEDDED", "Table", "embedded_table", "read_table", "table_of"]
 
 EMBEDDED = "breast-cancer-wisconsin.csv"
-
-_MISSING = frozenset({"", "na", "n/a", "nan", "-nan", "null", "none", "?", ".", "-", "#n/a"})
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-_CHUNK = 4096
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ class _Content:
 def embedded_table() -> Table:
     """The table that the package carries: 569 breast masses, 30 measurements each (CC BY 4.0)."""
     data = (resources.files("leakscore") / "data" / EMBEDDED).read_bytes()
-    content = _read_csv(data, delimiter=",", decimal=".", header="yes")
+    content = _Content(*_csv.parse(EMBEDDED, data, delimiter=",", decimal=".", header="yes"))
     source = (
         "Breast Cancer Wisconsin (Diagnostic), Wolberg, Mangasarian, Street & Street 1995, "
         "UCI, doi 10.24432/C5DW2B, CC BY 4.0"
@@ -126,7 +120,9 @@ def read_table(
     elif data.startswith(b"PAR1"):
         content = _read_parquet(name, data)
     else:
-        content = _read_csv(data, delimiter=delimiter, decimal=decimal, header=header, name=name)
+        content = _Content(
+            *_csv.parse(name, data, delimiter=delimiter, decimal=decimal, header=header)
+        )
     return _table(name, path, data, content)
 
 
@@ -147,6 +143,41 @@ def _table(name: str, path: str | None, data: bytes, content: _Content, *notes: 
         text=content.text,
         notes=(*notes, *content.notes),
     )
+
+
+def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Table:
+    """Make a table of an array.
+
+    Parameters
+    ----------
+    values : (N, d) array_like
+        Records are rows.
+    columns : sequence of str, optional
+        Names; by default the columns are numbered from 1.
+
+    Returns
+    -------
+    Table
+        Its hash is that of the values as float64, row after row.
+
+    Raises
+    ------
+    ValueError
+        If the array is not two-dimensional or the names do not fit it.
+
+    Examples
+    --------
+    >>> from leakscore import report
+    >>> report.table_of([[1.0, 2.0], [3.0, 5.0]], ["a", "b"]).columns
+    ('a', 'b')
+    """
+    array = _validate.matrix("values", values)
+    content = _from_array("the array", array)
+    if columns is not None:
+        if len(columns) != array.shape[1]:
+            raise ValueError(f"Expected {len(columns)} columns to be {array.shape[1]}")
+        content = _Content(list(columns), content.values, {}, [])
+    return _table("array", "array", content.values.tobytes(), content)
 
 
 # --- numpy ---------------------------------------------------------------------------------------
@@ -242,151 +273,6 @@ def _read_parquet(name: str, data: bytes) -> _Content:
     if len(columns) < table.num_columns:
         raise ValueError(f"{name} has columns of the same name")
     return _from_columns(columns)
-
-
-# --- csv -----------------------------------------------------------------------------------------
-
-
-def _read_csv(
-    data: bytes,
-    *,
-    delimiter: str | None,
-    decimal: str | None,
-    header: str,
-    name: str = EMBEDDED,
-) -> _Content:
-    text, notes = _decode(name, data)
-    if not text.strip():
-        raise ValueError(f"{name} is empty")
-    delimiter = delimiter or _delimiter_of(text)
-    decimal = decimal or _decimal_of(text, delimiter)
-    if decimal == ",":
-        notes.append("numbers are read with decimal commas")
-    rows = _rows(name, text, delimiter)
-    first = next(rows)
-    parser = _Columns(len(first), decimal)
-    for chunk in iter(lambda: list(itertools.islice(rows, _CHUNK)), []):
-        parser.extend(chunk)
-    if header == "yes" or (header == "auto" and parser.is_header(first)):
-        return _Content(first, parser.values(), parser.text, notes)
-    head = _Columns(len(first), decimal)
-    head.extend([first])
-    found = {j: row + 1 for j, row in parser.text.items()} | head.text
-    notes.append("the first line holds a record, no names: columns are numbered from 1")
-    columns = [f"column {j}" for j in range(1, len(first) + 1)]
-    return _Content(columns, np.vstack([head.values(), parser.values()]), found, notes)
-
-
-def _decode(name: str, data: bytes) -> tuple[str, list[str]]:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace"), ["the file is read as UTF-16"]
-    if b"\0" in data[:4096]:
-        raise ValueError(f"{name} is neither csv, npz, npy nor parquet")
-    try:
-        return data.decode("utf-8-sig"), []
-    except UnicodeDecodeError:
-        return data.decode("latin-1"), ["the file is not UTF-8: it is read as Latin-1"]
-
-
-def _delimiter_of(text: str) -> str:
-    """The one of tab, semicolon and comma that splits the first lines into equally many cells."""
-    sample = re.sub(r'"[^"]*"', '""', text[:65536]).splitlines()
-    whole = sample[:-1] if len(text) > 65536 and len(sample) > 1 else sample
-    lines = [line for line in whole if line.strip()][:20]
-    fewest = {mark: min(line.count(mark) for line in lines) for mark in ",;\t"}
-    for mark in "\t;,":
-        if fewest[mark] and all(line.count(mark) == fewest[mark] for line in lines):
-            return mark
-    return max(fewest, key=lambda mark: fewest[mark])
-
-
-def _decimal_of(text: str, delimiter: str) -> str:
-    if delimiter == "," or re.search(r"\d\.\d", text) or not re.search(r"\d,\d", text):
-        return "."
-    return ","
-
-
-def _rows(name: str, text: str, delimiter: str) -> Iterator[list[str]]:
-    """The non-blank lines, all of one width."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    width = None
-    try:
-        for row in reader:
-            if not row or (len(row) == 1 and width != 1 and not row[0].strip()):
-                continue
-            if width is None:
-                width = len(row)
-            if len(row) != width:
-                raise ValueError(
-                    f"{name}, line {reader.line_num}: {len(row)} cells, but {width} in the first "
-                    f"line (cells are separated by {delimiter!r})"
-                )
-            yield row
-    except csv.Error as error:
-        raise ValueError(f"{name}, line {reader.line_num}: {error}") from None
-
-
-class _Columns:
-    """Cells turned into numbers, column by column, in chunks of lines."""
-
-    def __init__(self, width: int, decimal: str) -> None:
-        self.text: dict[int, int] = {}
-        self._numbers = [array("d") for _ in range(width)]
-        self._decimal = decimal
-        self._has_number = [False] * width
-
-    def extend(self, chunk: Sequence[Sequence[str]]) -> None:
-        for j, cells in enumerate(zip(*chunk, strict=True)):
-            self._numbers[j].extend(self._parsed(j, cells))
-
-    def _parsed(self, j: int, cells: Sequence[str]) -> list[float]:
-        try:  # float() also takes 1_000, which is a name rather than a number
-            numbers = list(map(float, cells))
-            if "_" not in "".join(cells):
-                self._has_number[j] = True
-                return numbers
-        except ValueError:
-            pass
-        return [self._cell(j, row, cell) for row, cell in enumerate(cells)]
-
-    def _cell(self, j: int, row: int, cell: str) -> float:
-        try:
-            number = _number(cell, self._decimal)
-        except ValueError:
-            self.text.setdefault(j, len(self._numbers[j]) + row + 1)
-            return float("nan")
-        self._has_number[j] |= number == number
-        return number
-
-    def is_header(self, first: Sequence[str]) -> bool:
-        """Text above numbers, or no number at all in the first line."""
-        words = [not _is_number(cell, self._decimal) for cell in first]
-        above = any(
-            word and self._has_number[j] and j not in self.text for j, word in enumerate(words)
-        )
-        return above or (all(words) and any(cell.strip() for cell in first))
-
-    def values(self) -> npt.NDArray[np.float64]:
-        return np.column_stack([np.array(column) for column in self._numbers])
-
-
-def _number(cell: str, decimal: str) -> float:
-    cell = cell.strip()
-    if cell.lower() in _MISSING:
-        return float("nan")
-    if "_" in cell:
-        raise ValueError(cell)
-    if decimal == "," and _DECIMAL_COMMA.fullmatch(cell):
-        cell = cell.replace(",", ".")
-    return float(cell)
-
-
-def _is_number(cell: str, decimal: str) -> bool:
-    try:
-        _number(cell, decimal)
-    except ValueError:
-        return False
-    return True
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:

@@ -1,0 +1,172 @@
+"""Reading csv: what a delimiter, a number, a header and a missing value look like."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["parse"]
+
+Parsed: TypeAlias = tuple[list[str], npt.NDArray[np.float64], dict[int, int], list[str]]
+
+_MISSING = frozenset({"", "na", "n/a", "nan", "-nan", "null", "none", "?", ".", "-", "#n/a"})
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_CHUNK = 4096
+
+
+def parse(
+    name: str, data: bytes, *, delimiter: str | None, decimal: str | None, header: str
+) -> Parsed:
+    """Parse the bytes of a file called `name`; what is None is found out.
+
+    Returns
+    -------
+    columns : list of str
+        As the file names them, or numbered.
+    values : (N, d) ndarray
+        NaN where an entry is missing or is not a number.
+    text : dict
+        Column index -> number of the first record, from 1, whose entry is not a number.
+    notes : list of str
+        What was found out.
+    """
+    text, notes = _decode(name, data)
+    if not text.strip():
+        raise ValueError(f"{name} is empty")
+    delimiter = delimiter or _delimiter_of(text)
+    decimal = decimal or _decimal_of(text, delimiter)
+    if decimal == ",":
+        notes.append("numbers are read with decimal commas")
+    rows = _rows(name, text, delimiter)
+    first = next(rows)
+    parser = _Columns(len(first), decimal)
+    for chunk in iter(lambda: list(itertools.islice(rows, _CHUNK)), []):
+        parser.extend(chunk)
+    if header == "yes" or (header == "auto" and parser.is_header(first)):
+        return first, parser.values(), parser.text, notes
+    head = _Columns(len(first), decimal)
+    head.extend([first])
+    found = {j: row + 1 for j, row in parser.text.items()} | head.text
+    notes.append("the first line holds a record, no names: columns are numbered from 1")
+    columns = [f"column {j}" for j in range(1, len(first) + 1)]
+    return columns, np.vstack([head.values(), parser.values()]), found, notes
+
+
+def _decode(name: str, data: bytes) -> tuple[str, list[str]]:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace"), ["the file is read as UTF-16"]
+    if b"\0" in data[:4096]:
+        raise ValueError(f"{name} is neither csv, npz, npy nor parquet")
+    try:
+        return data.decode("utf-8-sig"), []
+    except UnicodeDecodeError:
+        return data.decode("latin-1"), ["the file is not UTF-8: it is read as Latin-1"]
+
+
+def _delimiter_of(text: str) -> str:
+    """The one of tab, semicolon and comma that splits the first lines into equally many cells."""
+    sample = re.sub(r'"[^"]*"', '""', text[:65536]).splitlines()
+    whole = sample[:-1] if len(text) > 65536 and len(sample) > 1 else sample
+    lines = [line for line in whole if line.strip()][:20]
+    fewest = {mark: min(line.count(mark) for line in lines) for mark in ",;\t"}
+    for mark in "\t;,":
+        if fewest[mark] and all(line.count(mark) == fewest[mark] for line in lines):
+            return mark
+    return max(fewest, key=lambda mark: fewest[mark])
+
+
+def _decimal_of(text: str, delimiter: str) -> str:
+    if delimiter == "," or re.search(r"\d\.\d", text) or not re.search(r"\d,\d", text):
+        return "."
+    return ","
+
+
+def _rows(name: str, text: str, delimiter: str) -> Iterator[list[str]]:
+    """The non-blank lines, all of one width."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    width = None
+    try:
+        for row in reader:
+            if not row or (len(row) == 1 and width != 1 and not row[0].strip()):
+                continue
+            if width is None:
+                width = len(row)
+            if len(row) != width:
+                raise ValueError(
+                    f"{name}, line {reader.line_num}: {len(row)} cells, but {width} in the first "
+                    f"line (cells are separated by {delimiter!r})"
+                )
+            yield row
+    except csv.Error as error:
+        raise ValueError(f"{name}, line {reader.line_num}: {error}") from None
+
+
+class _Columns:
+    """Cells turned into numbers, column by column, in chunks of lines."""
+
+    def __init__(self, width: int, decimal: str) -> None:
+        self.text: dict[int, int] = {}
+        self._numbers = [array("d") for _ in range(width)]
+        self._decimal = decimal
+        self._has_number = [False] * width
+
+    def extend(self, chunk: Sequence[Sequence[str]]) -> None:
+        for j, cells in enumerate(zip(*chunk, strict=True)):
+            self._numbers[j].extend(self._parsed(j, cells))
+
+    def _parsed(self, j: int, cells: Sequence[str]) -> list[float]:
+        try:  # float() also takes 1_000, which is a name rather than a number
+            numbers = list(map(float, cells))
+            if "_" not in "".join(cells):
+                self._has_number[j] = True
+                return numbers
+        except ValueError:
+            pass
+        return [self._cell(j, row, cell) for row, cell in enumerate(cells)]
+
+    def _cell(self, j: int, row: int, cell: str) -> float:
+        try:
+            number = _number(cell, self._decimal)
+        except ValueError:
+            self.text.setdefault(j, len(self._numbers[j]) + row + 1)
+            return float("nan")
+        self._has_number[j] |= number == number
+        return number
+
+    def is_header(self, first: Sequence[str]) -> bool:
+        """Text above numbers, or no number at all in the first line."""
+        words = [not _is_number(cell, self._decimal) for cell in first]
+        above = any(
+            word and self._has_number[j] and j not in self.text for j, word in enumerate(words)
+        )
+        return above or (all(words) and any(cell.strip() for cell in first))
+
+    def values(self) -> npt.NDArray[np.float64]:
+        return np.column_stack([np.array(column) for column in self._numbers])
+
+
+def _number(cell: str, decimal: str) -> float:
+    cell = cell.strip()
+    if cell.lower() in _MISSING:
+        return float("nan")
+    if "_" in cell:
+        raise ValueError(cell)
+    if decimal == "," and _DECIMAL_COMMA.fullmatch(cell):
+        cell = cell.replace(",", ".")
+    return float(cell)
+
+
+def _is_number(cell: str, decimal: str) -> bool:
+    try:
+        _number(cell, decimal)
+    except ValueError:
+        return False
+    return True
