@@ -96,19 +96,28 @@ def test_gaussian_records_agree_with_the_theory() -> None:
     """On many normal records nothing differs, and z-values are those of a standard normal law."""
     values = np.random.default_rng(1).normal(size=(4000, 3))
     people = Population(values, 400, finite=False, shrinkage=None)
-    z = []
+    z, powers = [], []
     for index in range(25):
         rng = np.random.default_rng(index)
         found = play(people, index, index + 1, "informed", rounds=4000, rng=rng)
         assert not found.differs
+        powers.append(found.power.z)
         z += [found.advantage.z, found.false_positives.z, found.mean[0].z, found.variance[1].z]
     assert abs(np.mean(z)) < 0.4
     assert 0.7 < np.std(z) < 1.3
+    assert 0.6 < np.std(powers) < 1.4
 
 
 def test_heavy_tails_differ_and_the_report_says_so() -> None:
     result = report.analyse(report.embedded_table(), rounds=20000)
-    game = next(game for game in result.games if game.row == 462)
+    assert [(game.row, game.attacker) for game in result.games] == [
+        (153, "informed"),
+        (213, "informed"),
+        (462, "informed"),
+        (153, "weaker"),
+        (result.counts[0].median_row, "informed"),
+    ]
+    game = result.games[2]
     assert game.differs
     assert game.power.z < -4
     (message,) = [w.message for w in result.warnings if w.code == "theory-differs"]

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from leakscore import report
+from leakscore._report_remedies import Budget
 from leakscore.audit import Audit
 
 
@@ -91,6 +92,8 @@ def test_finite_population_needs_noise_for_its_smaller_variance() -> None:
         cov = 0.5 * np.cov(others.T, ddof=0) + 25 * np.diag(std**2)
         half.append(away @ np.linalg.solve(cov, away) / 25)
     assert advantage(max(half)) == pytest.approx(0.1, rel=1e-7)
+    errors = values.std(axis=0) * np.sqrt(0.5 / 25)
+    np.testing.assert_allclose(std / errors, found.noise.standard_errors, rtol=1e-9)
 
 
 def test_remedies(result: report.Report, table: report.Table) -> None:
@@ -139,6 +142,15 @@ def test_enough_records_for_the_budget(result: report.Report) -> None:
     worst = float(result.informed.leakage.max()) * 100
     assert advantage(worst / n) <= 0.2 < advantage(worst / (n - 1))
     assert enough.cost == f"{n - 569} more records than there are"
+
+
+@pytest.mark.parametrize("worst", [1.0, 2.3, 40.0, 41.0, 1e5])
+def test_fewest_records_is_the_fewest(worst: float) -> None:
+    n = Budget(max_advantage=0.2, epsilon=None, delta=1e-5).fewest_records(worst, 10**9)
+    assert n is not None
+    assert advantage(worst / n) <= 0.2
+    assert n == 2 or advantage(worst / (n - 1)) > 0.2
+    assert Budget(max_advantage=0.2, epsilon=None, delta=1e-5).fewest_records(np.inf, 10**9) is None
 
 
 def test_audit_is_that_of_the_worst_game(result: report.Report) -> None:

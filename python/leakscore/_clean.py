@@ -262,9 +262,7 @@ def _combinations(standard: Doubles) -> dict[int, list[int]]:
         return {}
     kept, suspects = np.flatnonzero(~small), np.flatnonzero(small)
     weights, *_ = np.linalg.lstsq(triangle[:, kept], triangle[:, suspects], rcond=None)
-    residuals = np.linalg.norm(triangle[:, suspects] - triangle[:, kept] @ weights, axis=0)
     return {
         int(j): [int(kept[k]) for k in np.flatnonzero(np.abs(weights[:, s]) > 1e-6)]
         for s, j in enumerate(suspects)
-        if residuals[s] <= 2 * _DEPENDENT
     }
