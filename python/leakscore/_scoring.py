@@ -8,6 +8,7 @@ another record is in the target's place, and 0 if none is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -236,20 +237,22 @@ def bernoulli(observed: Array, target: Array, p: Doubles) -> Doubles | None:
     table = np.atleast_2d(observed)
     result = np.zeros((len(table), len(target)))
     excluded = np.zeros(result.shape, dtype=bool)
-    for cols in _slices(table.shape[1], _COLS):
-        for targets in _slices(len(target), _TARGETS):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for cols, targets in product(
+            _slices(table.shape[1], _COLS), _slices(len(target), _TARGETS)
+        ):
             z = target[targets, cols].astype(np.float64)
             if not ((z == 0) | (z == 1)).all():
                 return None
             for rows in _slices(len(table), _ROWS):
                 x = table[rows, cols].astype(np.float64)
-                if not (x.min() >= 0 and x.max() <= 1):
+                low, high = x.min(), x.max()
+                if not (low >= 0 and high <= 1):
                     return None
-                with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                    one, zero = _log_ratios(x, p[cols])
-                part = (one - zero) @ z.T + zero.sum(axis=1, keepdims=True)
-                result[rows, targets] += part
-                if x.min() == 0 or x.max() == 1:
+                one, zero = _log_ratios(x, p[cols])
+                part = (one - zero) @ z.T
+                result[rows, targets] += part + zero.sum(axis=1, keepdims=True)
+                if low == 0 or high == 1:
                     excluded[rows, targets] |= ((x == 0) @ z.T + (x == 1) @ (1 - z.T)) > 0
     if not np.isfinite(result).all():
         return None

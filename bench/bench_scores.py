@@ -1,0 +1,152 @@
+"""Scores of 2000 releases of 5000 coordinates (W1 linear, W2 Gaussian, W3 Bernoulli), 1 and 64 targets.
+
+The numpy side is the fastest variant known of each: one matrix-vector product (which in float32
+loses the digits that centring keeps), einsum for the quadratic form, log|1 - z - x| in place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bench._harness import compare, read_seconds
+from leakscore import Reference, scores
+
+ROUNDS, DIM, N = 2000, 5000, 1000
+Array = np.ndarray[Any, Any]
+Score = Callable[[], Array]
+
+
+def agree(error: float) -> Callable[[Array, Array], None]:
+    """Check that all scores agree to a share of their standard deviation."""
+
+    def check(ours: Array, reference: Array) -> None:
+        gap = np.abs(ours - reference).max() / ours.std()
+        assert gap < error, f"scores differ by {gap:.1e} standard deviations"
+
+    return check
+
+
+def linear_in_numpy(x: Array, z: Array, mean: Array, variance: Array) -> Score:
+    weight = ((z - mean) / variance).T
+    constant = mean @ weight + 0.5 / N * ((z - mean) * weight.T).sum(axis=-1)
+    weight = np.ascontiguousarray(weight.astype(x.dtype))
+    return lambda: x @ weight - constant
+
+
+def gaussian_in_numpy(x: Array, z: Array, mean: Array, variance: Array) -> Score:
+    centre, inverse = mean.astype(x.dtype), (1 / variance).astype(x.dtype)
+    weight = ((z - mean) / variance).T
+    squares = ((z - mean) * weight.T).sum(axis=-1)
+    weight = np.ascontiguousarray(weight.astype(x.dtype))
+    constant = -0.5 * DIM * np.log1p(-1 / N) - squares / (2 * (N - 1))
+
+    def score() -> Array:
+        gap = x - centre
+        quadratic = np.einsum("ij,ij,j->i", gap, gap, inverse)
+        linear = gap @ weight
+        quadratic = quadratic if linear.ndim == 1 else quadratic[:, np.newaxis]
+        return constant + (linear - quadratic / 2) * (N / (N - 1))
+
+    return score
+
+
+def bernoulli_in_numpy(x: Array, z: Array, p: Array) -> Score:
+    flip = (1 - z).astype(x.dtype)
+    constant = np.log(np.abs(1 - z - p)).sum()
+
+    def score() -> Array:
+        gap = np.subtract(flip, x)
+        np.abs(gap, out=gap)
+        np.log(gap, out=gap)
+        return gap.sum(axis=1) - constant
+
+    return score
+
+
+def paired_bernoulli_in_numpy(x: Array, z: Array, p: Array) -> Score:
+    ones, zeros = np.log(p), np.log1p(-p)
+
+    def score() -> Array:
+        gap = np.where(z, x, 1 - x)
+        np.log(gap, out=gap)
+        return gap.sum(axis=1) - np.where(z, ones, zeros).sum(axis=1)
+
+    return score
+
+
+def workloads(dtype: type) -> None:
+    """Time all workloads with observed means of one dtype."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.25, 0.75, DIM)
+    variance = p * (1 - p)
+    reference = Reference(p, variance)
+    x = (rng.binomial(N, p, size=(ROUNDS, DIM)) / N).astype(dtype)
+    z = (rng.random((64, DIM)) < p).astype(np.float64)
+    each = rng.random((ROUNDS, DIM)) < p
+    limit = read_seconds(x)
+    name, error = np.dtype(dtype).name, 1e-9 if dtype is np.float64 else 3e-4
+
+    def row(title: str, ours: Score, theirs: Score, *, read: float | None, note: str = "") -> None:
+        compare(f"{title}, {name}", ours, theirs, same=agree(error), limit=read, note=note)
+
+    for k, targets in ((1, z[0]), (64, z)):
+        read, plural = (limit, "target") if k == 1 else (None, "targets")
+        row(
+            f"W1 covariance_score, {k} {plural}",
+            lambda z=targets: scores.covariance_score(x, z, reference, N),
+            linear_in_numpy(x, targets, p, variance),
+            read=read,
+            note="numpy: gemv" if k == 1 else "numpy: X @ W",
+        )
+        row(
+            f"W2 gaussian_llr, {k} {plural}",
+            lambda z=targets: scores.gaussian_llr(x, z, reference, N),
+            gaussian_in_numpy(x, targets, p, variance),
+            read=read,
+            note="numpy: einsum",
+        )
+    row(
+        "W3 bernoulli_llr, 1 target",
+        lambda: scores.bernoulli_llr(x, z[0], p),
+        bernoulli_in_numpy(x, z[0], p),
+        read=limit,
+        note="numpy: log|1 - z - x| in place",
+    )
+    row(
+        "W3 bernoulli_llr, a target a release (bool)",
+        lambda: scores.bernoulli_llr(x, each, p, paired=True),
+        paired_bernoulli_in_numpy(x, each, p),
+        read=limit + read_seconds(each.view(np.float64)),
+        note="numpy: where, log in place",
+    )
+
+
+def small_calls() -> None:
+    """CPU time of one call with 30 coordinates: what the Python side costs."""
+    rng = np.random.default_rng(1)
+    p, z = rng.uniform(0.25, 0.75, 30), rng.integers(0, 2, 30).astype(np.float64)
+    x, reference = rng.uniform(0.25, 0.75, 30), Reference(p, p * (1 - p))
+    for name, call in {
+        "covariance_score": lambda: scores.covariance_score(x, z, reference, N),
+        "gaussian_llr": lambda: scores.gaussian_llr(x, z, reference, N, noise_std=0.1),
+        "bernoulli_llr": lambda: scores.bernoulli_llr(x, z, p),
+        "scalar_product": lambda: scores.scalar_product(x, z, p),
+    }.items():
+        best = np.inf
+        for _ in range(9):
+            start = time.process_time()
+            for _ in range(2000):
+                call()
+            best = min(best, (time.process_time() - start) / 2000)
+        print(f"{name + ', one release of 30 coordinates':44s} {1e6 * best:8.1f} us a call")
+
+
+def run() -> None:
+    """Print the table."""
+    for dtype in (np.float64, np.float32):
+        workloads(dtype)
+    small_calls()
