@@ -1,0 +1,103 @@
+"""Published figures, made again: each checks its numbers against the theory it illustrates.
+
+One module per paper; only the command line (``leakscore reproduce FIGURE``) imports them.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TextIO
+
+from leakscore import _validate
+from leakscore.reproduce._outcome import Outcome
+
+__all__ = ["names", "run"]
+
+_FIGURES = {"azize-2": "azize"}  # name: module, whose `reproduce` takes rounds, seed and out
+
+
+def names() -> list[str]:
+    """Return the names of the figures that can be reproduced.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from leakscore import reproduce
+    >>> reproduce.names()
+    ['azize-2']
+    """
+    return sorted(_FIGURES)
+
+
+def run(
+    name: str,
+    *,
+    rounds: int | None = None,
+    seed: int = 1,
+    out: str | Path | None = None,
+    stream: TextIO | None = None,
+) -> bool:
+    """Reproduce a figure: print its numbers beside the theory's, and draw it.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+    rounds : int, optional
+        Simulated games per hypothesis and setting; by default as many as the figure's tolerances
+        were chosen for.
+    seed : int
+        Seed of everything random in it.
+    out : path, optional
+        Directory of the figure's file, made if it does not exist; by default the current one. The
+        figure needs matplotlib (``pip install "leakscore[plot]"``); without it a line says that it
+        was not drawn.
+    stream : file, optional
+        Where the table is printed; standard output by default.
+
+    Returns
+    -------
+    bool
+        Whether every number agrees with the theory within its tolerance.
+
+    Raises
+    ------
+    ValueError
+        If there is no such figure, or an argument is out of its range.
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> from leakscore import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     reproduce.run("azize-2", rounds=200, out=folder, stream=io.StringIO())
+    True
+    """
+    _validate.choice("name", name, tuple(names()))
+    if rounds is not None:
+        rounds = _validate.count("rounds", rounds, low=2)
+    seed = _validate.count("seed", seed)
+    folder = Path("." if out is None else out)
+    module = import_module(f"leakscore.reproduce.{_FIGURES[name]}")
+    outcome = module.reproduce(seed=seed, **({} if rounds is None else {"rounds": rounds}))
+    file = sys.stdout if stream is None else stream
+    print(outcome.table(), file=file, flush=True)
+    print(_draw(module, outcome, folder / f"{name}.png"), file=file, flush=True)
+    return bool(outcome.ok)
+
+
+def _draw(module: ModuleType, outcome: Outcome, path: Path) -> str:
+    """Write the figure and say so, or say why it was not written."""
+    try:
+        import_module("matplotlib")
+    except ImportError as error:
+        return f'Figure not written ({error}): pip install "leakscore[plot]" draws it.'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    module.draw(outcome, path)
+    return f"Figure written to {path}"
