@@ -206,8 +206,8 @@ def test_wrong_shapes(name: str, argument: str) -> None:
     if call.kind == "data" and argument != "X":  # a table may have any number of columns
         wrong += [(*values.shape[:-1], values.shape[-1] + 1)]
     for shape in wrong:
-        # Where a mean and a covariance disagree, or a population and a target, either may be named.
-        with pytest.raises(ValueError, match=rf"\b({argument}|cov|target)\b"):
+        # Where two arguments disagree, either may be named.
+        with pytest.raises(ValueError, match=rf"\b({argument}|cov|target|observed)\b"):
             run(call, **{argument: np.full(shape, 0.5)})
 
 

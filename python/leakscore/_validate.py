@@ -193,10 +193,10 @@ def doubles(name: str, value: object, *, ndim: int | None = None) -> Doubles:
 
 def coefficients(name: str, value: object) -> Doubles:
     """A float64 vector for the compiled core, whose entries are looked at only if it complains."""
-    array = np.ascontiguousarray(real_array(name, value), dtype=np.float64)
+    array = real_array(name, value)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"Expected {name} of shape {array.shape} to be (d,) with d >= 1")
-    return array
+    return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def vector(
