@@ -1,4 +1,4 @@
-"""Scores of 2000 releases of 5000 coordinates (W1 linear, W2 Gaussian, W3 Bernoulli), 1 and 64 targets.
+"""Scores of 2000 releases of 5000 coordinates: W1 linear, W2 Gaussian, W3 Bernoulli; 1, 64 targets.
 
 The numpy side is the fastest variant known of each: one matrix-vector product (which in float32
 loses the digits that centring keeps), einsum for the quadratic form, log|1 - z - x| in place.

@@ -13,7 +13,7 @@ namespace leakscore {
 
 namespace py = pybind11;
 
-// Strict aliases: with .noconvert() they refuse another dtype or layout instead of copying silently.
+// Strict aliases: with .noconvert() another dtype or layout is refused, not silently copied.
 using Doubles = py::array_t<double, py::array::c_style>;
 
 inline DType dtype_of(const py::dtype& dtype) {

@@ -67,12 +67,18 @@ void bind_scores_of(py::module_& m) {
   m.def("dkw_epsilon", &dkw_epsilon<T>, nonmembers, members, py::arg("delta").noconvert(),
         py::arg("miss"), py::arg("two_sided"));
   m.def("score_roc", &roc_points<T>, nonmembers, members);
-  m.def("score_auc", [](const Scores<T>& x0, const Scores<T>& x1) {
-    return without_gil([&] { return auc(span_of(x0), span_of(x1)); });
-  }, nonmembers, members);
-  m.def("score_advantage", [](const Scores<T>& x0, const Scores<T>& x1) {
-    return without_gil([&] { return advantage(span_of(x0), span_of(x1)); });
-  }, nonmembers, members);
+  m.def(
+      "score_auc",
+      [](const Scores<T>& x0, const Scores<T>& x1) {
+        return without_gil([&] { return auc(span_of(x0), span_of(x1)); });
+      },
+      nonmembers, members);
+  m.def(
+      "score_advantage",
+      [](const Scores<T>& x0, const Scores<T>& x1) {
+        return without_gil([&] { return advantage(span_of(x0), span_of(x1)); });
+      },
+      nonmembers, members);
 }
 
 }  // namespace

@@ -36,9 +36,9 @@ py::tuple bernoulli(const py::array& observed, const py::array& target, const Do
 
 template <Score score>
 void def_score(py::module_& m, const char* name) {
-  m.def(name, &score_of<score>, py::arg("observed"), py::arg("target"),
-        py::arg("mean").noconvert(), py::arg("variance").noconvert(),
-        py::arg("noise_std").noconvert(), py::arg("n"), py::arg("paired"));
+  m.def(name, &score_of<score>, py::arg("observed"), py::arg("target"), py::arg("mean").noconvert(),
+        py::arg("variance").noconvert(), py::arg("noise_std").noconvert(), py::arg("n"),
+        py::arg("paired"));
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 // output that is also an input) goes through small tiles: every layout gives the same bits.
 #pragma once
 
-#include "bindings/arrays.hpp"
-
 #include <numpy/ndarraytypes.h>
 #include <numpy/ufuncobject.h>
 
@@ -15,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "bindings/arrays.hpp"
 #include "kernels/dispatch.hpp"
 #include "leakscore/parallel/pool.hpp"
 

@@ -73,8 +73,7 @@ LEAKSCORE_FN double logarithm(const double* product, ptrdiff_t count) {
   double mantissas[lanes];
   std::uint64_t exponents[lanes] = {}, bad[lanes] = {};
   for (int l = 0; l < lanes; ++l) mantissas[l] = 1.0;
-  for (ptrdiff_t j = 0; j < count; j += lanes)
-    LEAKSCORE_LANES {
+  for (ptrdiff_t j = 0; j < count; j += lanes) LEAKSCORE_LANES {
       const auto bits = std::bit_cast<std::uint64_t>(product[j + l]);
       const std::uint64_t biased = bits >> 52;  // with the sign: a negative product is bad, too
       bad[l] |= biased - least_exponent > greatest_exponent - least_exponent ? 1U : 0U;
@@ -161,8 +160,7 @@ LEAKSCORE_FN int log_ratios_of(const Matrix& x, const RatioTile& tile, bool plai
 template <class T>
 LEAKSCORE_FN int paired_log_ratios_of(const Matrix& x, const Bytes& target, const RatioTile& ones,
                                       const RatioTile& zeros, bool plain, double* out) {
-  const auto times = [&](const T* row, ptrdiff_t i, ptrdiff_t j, ptrdiff_t count,
-                         double* product) {
+  const auto times = [&](const T* row, ptrdiff_t i, ptrdiff_t j, ptrdiff_t count, double* product) {
     return multiply_paired(row, target.data + i * target.row_stride + j, ones.scale + j,
                            zeros.scale + j, count, product);
   };

@@ -71,9 +71,9 @@ void over_tiles(const Plan& plan, const Matrix& x, ptrdiff_t width, double* out,
     const ptrdiff_t first = block / row_blocks * plan.tiles_together;
     for (ptrdiff_t tile = first; tile < std::min(first + plan.tiles_together, plan.tiles); ++tile) {
       const ptrdiff_t col = tile * tile_cols;
-      tile_sums(RowRange{row, std::min(plan.rows, x.rows - row), col,
-                         std::min(tile_cols, x.cols - col)},
-                sums + tile * size + row * width);
+      tile_sums(
+          RowRange{row, std::min(plan.rows, x.rows - row), col, std::min(tile_cols, x.cols - col)},
+          sums + tile * size + row * width);
     }
   });
   if (plan.tiles == 1) return;
@@ -94,8 +94,12 @@ template <class T>
 Matrix tile_as(const Matrix& m, const RowRange& range, DType dtype, T* scratch) {
   const Tile<T> tile = tile_of<T>(m, range.row, range.rows, range.col, range.cols, scratch);
   constexpr auto size = static_cast<ptrdiff_t>(sizeof(T));
-  return {reinterpret_cast<const std::byte*>(tile.data), range.rows, range.cols,
-          tile.stride * size, size, dtype};
+  return {reinterpret_cast<const std::byte*>(tile.data),
+          range.rows,
+          range.cols,
+          tile.stride * size,
+          size,
+          dtype};
 }
 
 // The rows and columns of a range, readable in place: where they are, or copied to scratch.
@@ -119,8 +123,7 @@ Matrix row_of(const Matrix& m, ptrdiff_t row) {
 
 // Row `row` of the columns of a range as doubles: where it is, or copied to scratch.
 const double* doubles_at(const Matrix& m, ptrdiff_t row, const RowRange& range, double* scratch) {
-  if (readable_in_place<double>(m))
-    return reinterpret_cast<const double*>(m.at(row, range.col));
+  if (readable_in_place<double>(m)) return reinterpret_cast<const double*>(m.at(row, range.col));
   gather(m, row, range.col, range.cols, scratch);
   return scratch;
 }
@@ -194,8 +197,7 @@ int scores(Score score, const Matrix& observed, const Matrix& target, bool paire
     if (!paired)
       for (ptrdiff_t k = 0; k < width; ++k) score_rows(x, k, tile_sums + k);
     else
-      for (ptrdiff_t i = 0; i < x.rows; ++i)
-        score_rows(row_of(x, i), range.row + i, tile_sums + i);
+      for (ptrdiff_t i = 0; i < x.rows; ++i) score_rows(row_of(x, i), range.row + i, tile_sums + i);
   });
   return finiteness(out, observed.rows * width);
 }

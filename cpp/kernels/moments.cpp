@@ -28,8 +28,7 @@ LEAKSCORE_FN void column_sums(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdif
                  (f(static_cast<double>(s[c]), c) + f(static_cast<double>(t[c]), c));
   }
   for (; r < rows; ++r)
-    for (std::ptrdiff_t c = 0; c < cols; ++c)
-      sums[c] += f(static_cast<double>(x.line(r)[c]), c);
+    for (std::ptrdiff_t c = 0; c < cols; ++c) sums[c] += f(static_cast<double>(x.line(r)[c]), c);
 }
 
 // The same for columns.
@@ -37,8 +36,9 @@ template <class T, class F>
 LEAKSCORE_FN void column_sums_by_columns(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdiff_t cols,
                                          F f, double* sums) {
   for (std::ptrdiff_t c = 0; c < cols; ++c)
-    sum_rows<1>(Tile<T>{x.line(c), 0}, 0, rows,
-                [=](double v, std::ptrdiff_t) { return f(v, c); }, sums + c);
+    sum_rows<1>(
+        Tile<T>{x.line(c), 0}, 0, rows, [=](double v, std::ptrdiff_t) { return f(v, c); },
+        sums + c);
 }
 
 // A tile that stays in the cache is read twice, for its mean and for the deviations from it; tiles

@@ -43,11 +43,10 @@ LEAKSCORE_FN double fill(const KnownTile& known, ptrdiff_t count, const Coeffici
   return sum;
 }
 
-#define LEAKSCORE_FILL(name)                                                                   \
-  double fill_##name(const KnownTile& known, ptrdiff_t count, const CoefficientTile& out) {    \
-    return fill(known, count, out, [](double z, const Population& p, double n) {               \
-      return name(z, p, n);                                                                    \
-    });                                                                                        \
+#define LEAKSCORE_FILL(name)                                                                \
+  double fill_##name(const KnownTile& known, ptrdiff_t count, const CoefficientTile& out) { \
+    return fill(known, count, out,                                                          \
+                [](double z, const Population& p, double n) { return name(z, p, n); });     \
   }
 LEAKSCORE_FILL(covariance_score)
 LEAKSCORE_FILL(gaussian_llr)
@@ -65,17 +64,23 @@ LEAKSCORE_FN void sums(const Matrix& x, const Term& term, double* out) {
 }
 
 void linear_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
-  sums(x, [centre = tile.centre, linear = tile.linear](double v, ptrdiff_t j) {
-    return (v - centre[j]) * linear[j];
-  }, out);
+  sums(
+      x,
+      [centre = tile.centre, linear = tile.linear](double v, ptrdiff_t j) {
+        return (v - centre[j]) * linear[j];
+      },
+      out);
 }
 
 void quadratic_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
-  sums(x, [centre = tile.centre, linear = tile.linear, quadratic = tile.quadratic](double v,
-                                                                                   ptrdiff_t j) {
-    const double d = v - centre[j];
-    return d * (linear[j] - quadratic[j] * d);
-  }, out);
+  sums(
+      x,
+      [centre = tile.centre, linear = tile.linear, quadratic = tile.quadratic](double v,
+                                                                               ptrdiff_t j) {
+        const double d = v - centre[j];
+        return d * (linear[j] - quadratic[j] * d);
+      },
+      out);
 }
 
 }  // namespace

@@ -1,17 +1,16 @@
 // The dense linear algebra over a BLAS table of plain loops: the core needs no other BLAS.
-#include "leakscore/linalg/dense.hpp"
-
 #include <vector>
 
 #include "check.hpp"
+#include "leakscore/linalg/dense.hpp"
 
 namespace {
 
 using leakscore::blas;
 
 // Column-major loops, for the cases that dense.hpp uses: upper triangles, C += A' B, C = A A'.
-void dgemm(char* ta, char* tb, int* m, int* n, int* k, double* alpha, double* a, int* lda, double* b,
-           int* ldb, double* beta, double* c, int* ldc) {
+void dgemm(char* ta, char* tb, int* m, int* n, int* k, double* alpha, double* a, int* lda,
+           double* b, int* ldb, double* beta, double* c, int* ldc) {
   CHECK(*ta == 'T' && *tb == 'N' && *beta == 1);
   for (int j = 0; j < *n; ++j)
     for (int i = 0; i < *m; ++i)

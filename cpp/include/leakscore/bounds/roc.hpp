@@ -25,8 +25,8 @@ std::int64_t pairs_below(std::span<const T> a, std::span<const T> b) {
 template <class T>
 double auc(std::span<const T> nonmembers, std::span<const T> members) {
   const std::int64_t pairs = std::int64_t{std::ssize(nonmembers)} * std::ssize(members);
-  const std::int64_t doubled = pairs + pairs_below(nonmembers, members) -
-                               pairs_below(members, nonmembers);
+  const std::int64_t doubled =
+      pairs + pairs_below(nonmembers, members) - pairs_below(members, nonmembers);
   return static_cast<double>(doubled) / (2.0 * static_cast<double>(pairs));
 }
 
@@ -38,10 +38,10 @@ double advantage(std::span<const T> nonmembers, std::span<const T> members) {
   std::int64_t best = 0;
   for_each_rank(nonmembers, members,
                 [&](std::ptrdiff_t first, const std::ptrdiff_t* ranks, std::ptrdiff_t count) {
-    for (std::ptrdiff_t p = 0; p < count; ++p) {
-      best = std::max(best, n1 * ranks[p] - n0 * (first + p));
-    }
-  });
+                  for (std::ptrdiff_t p = 0; p < count; ++p) {
+                    best = std::max(best, n1 * ranks[p] - n0 * (first + p));
+                  }
+                });
   return static_cast<double>(best) / (static_cast<double>(n0) * static_cast<double>(n1));
 }
 

@@ -58,7 +58,7 @@ void for_each_rank(std::span<const T> nonmembers, std::span<const T> members, Vi
                        nonmembers.begin();
   const std::ptrdiff_t total = inner + below;
 
-  std::array<std::ptrdiff_t, lanes * (detail::merge_steps + lanes)> buffer;
+  std::array<std::ptrdiff_t, lanes*(detail::merge_steps + lanes)> buffer;
   for (std::ptrdiff_t start = 0; start < total; start += lanes * detail::merge_steps) {
     const std::ptrdiff_t steps = std::min(lanes * detail::merge_steps, total - start);
     Positions first{};  // of the lane's members
@@ -97,8 +97,8 @@ template <class T>
 double threshold_below(std::span<const T> nonmembers, std::span<const T> members,
                        std::ptrdiff_t rank, std::ptrdiff_t member) {
   constexpr T none = -std::numeric_limits<T>::infinity();
-  const T score = std::max(rank > 0 ? nonmembers[rank - 1] : none,
-                           member > 0 ? members[member - 1] : none);
+  const T score =
+      std::max(rank > 0 ? nonmembers[rank - 1] : none, member > 0 ? members[member - 1] : none);
   return static_cast<double>(score) + 0.0;  // -0.0 becomes 0.0
 }
 

@@ -1,5 +1,6 @@
-// The BLAS and LAPACK routines that Level-3 work goes through: function pointers in Fortran's calling
-// convention, filled once from outside (the Python binding takes scipy's). Nothing is linked.
+// The BLAS and LAPACK routines that Level-3 work goes through: function pointers in Fortran's
+// calling convention, filled once from outside (the Python binding takes scipy's). Nothing is
+// linked.
 //
 // BLAS runs threads of its own, so the table must never be called from inside a pool task.
 #pragma once

@@ -61,8 +61,7 @@ LEAKSCORE_FN void row_sums_by_columns(const Tile<T>& x, std::ptrdiff_t rows, std
                 (term(static_cast<double>(s[r]), c + 2) + term(static_cast<double>(t[r]), c + 3));
   }
   for (; c < cols; ++c)
-    for (std::ptrdiff_t r = 0; r < rows; ++r)
-      out[r] += term(static_cast<double>(x.line(c)[r]), c);
+    for (std::ptrdiff_t r = 0; r < rows; ++r) out[r] += term(static_cast<double>(x.line(c)[r]), c);
 }
 
 }  // namespace LEAKSCORE_ISA

@@ -12,8 +12,7 @@ namespace leakscore {
 // Is a column contiguous, and a row not (Fortran order)? Loops then run down the columns.
 template <class T>
 inline bool stored_by_columns(const Matrix& x) {
-  const Matrix turned{x.data,       x.cols,  x.rows,   x.col_stride,
-                      x.row_stride, x.dtype, x.swapped};
+  const Matrix turned{x.data, x.cols, x.rows, x.col_stride, x.row_stride, x.dtype, x.swapped};
   return readable_in_place<T>(turned) && (x.cols == 1 || !readable_in_place<T>(x));
 }
 

@@ -27,8 +27,7 @@ LEAKSCORE_FN Coordinate gaussian_llr(double z, const Population& p, double n) {
   const double in = (n - 1.0) / n * p.variance + p.noise;
   const double share = p.variance / out;
   const double weight = shift / in;
-  return {p.mean, weight, 0.5 * share / in,
-          -0.5 * (log_one_minus(share / n) + shift * weight / n)};
+  return {p.mean, weight, 0.5 * share / in, -0.5 * (log_one_minus(share / n) + shift * weight / n)};
 }
 
 }  // namespace LEAKSCORE_ISA

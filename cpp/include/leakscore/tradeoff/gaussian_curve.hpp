@@ -35,8 +35,8 @@ LEAKSCORE_FN ErrorRates gaussian_rates(double alpha, double mu, double x, double
   const double shift = mu == infinity ? 1e4 : at_most(mu, 1e2);
   const double z = alpha > 0.5 ? -size : size;
   const double head = z - shift, back = head - z;
-  const double tail = ((z - (head - back)) - (shift + back)) +
-                      (alpha > 0.5 ? -correction : correction);
+  const double tail =
+      ((z - (head - back)) - (shift + back)) + (alpha > 0.5 ? -correction : correction);
   // Phi(-|head + tail|) to first order in the tail.
   const double a = at_most(__builtin_fabs(head), underflow_abscissa);
   const Extended m = mills(a);
