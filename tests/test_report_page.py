@@ -103,6 +103,18 @@ def test_charts_are_described_for_those_who_do_not_see_them(result: report.Repor
     assert len(hidden) >= 10
 
 
+def test_rows_are_as_wide_as_their_headers(result: report.Report) -> None:
+    """Also where the style sheet hides the bars, on paper and in narrow windows."""
+    for table in page(result).iter(f"{XHTML}table"):
+        head, body = table.find(f"{XHTML}thead"), table.find(f"{XHTML}tbody")
+        assert body is not None
+        if head is None:
+            continue
+        shown = [[cell.get("class") == "meter" for cell in row] for row in body]
+        expected = [cell.get("class") == "meter" for cell in head[0]]
+        assert all(row == expected for row in shown)
+
+
 def test_names_are_escaped() -> None:
     values = np.random.default_rng(0).normal(size=(40, 2))
     names = ["<script>alert(1)</script>", "a & \"b\" 'c'"]

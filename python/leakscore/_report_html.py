@@ -48,9 +48,10 @@ def _table(
 
     `first` is the style of the first row, `words` names the columns that hold no numbers.
     """
+    styles = ("word" if cell in words else "number" if cell else "meter" for cell in header)
     head = "".join(
-        f'<th scope="col" class="{"word" if cell in words else "number"}">{escape(cell)}</th>'
-        for cell in header
+        f'<th scope="col" class="{style}">{escape(cell)}</th>'
+        for cell, style in zip(header, styles, strict=True)
     )
     lines: list[str] = []
     for row in rows:
@@ -60,7 +61,8 @@ def _table(
         )
         lines.append(f'<tr{style}><th scope="row">{escape(row[0])}</th>{cells}</tr>')
     return (
-        f'<div class="scroll"><table><caption>{escape(caption)}</caption>'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">'
+        f"<table><caption>{escape(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
 
@@ -248,6 +250,7 @@ def _remedies(report: Report) -> Iterator[str]:
                 caption="Worst record: of 1000 tables with it, how many the informed attacker "
                 "recognises; then how many records are above 50\u00a0% and 10\u00a0% power",
             ),
+            _paragraph(words.clipping(report), "soft"),
         ),
     )
 

@@ -201,13 +201,7 @@ def _remedies(report: Report, width: int) -> Iterator[str]:
             ]
         )
     yield from _table(rows)
-    costs = [
-        f"{remedy.what.removeprefix('columns clipped ')} it {remedy.cost}"
-        for remedy in report.remedies
-        if remedy.kind == "winsorising"
-    ]
-    if costs:
-        yield from _wrapped(f"Clipping has a price: {', '.join(costs)}.", width, "  ")
+    yield from _wrapped(words.clipping(report), width, "  ")
     beyond = [remedy for remedy in report.remedies if "than there are" in remedy.cost]
     if beyond:
         yield from _wrapped(

@@ -11,6 +11,7 @@ __all__ = [
     "attackers",
     "audit",
     "budget",
+    "clipping",
     "counted",
     "covariance",
     "driver",
@@ -192,6 +193,19 @@ def noise(report: Report) -> str:
         f"{plus_minus(found.game.advantage, 100)}\u00a0%), of 1000 tables {thousand(found.power)} "
         "recognised. This bounds what the informed attacker learns of these records; a guarantee "
         "of differential privacy would need bounded records."
+    )
+
+
+def clipping(report: Report) -> str:
+    """Say what clipping costs, and what must not be forgotten."""
+    costs = [
+        f"{remedy.what.removeprefix('columns clipped ')} it {remedy.cost}"
+        for remedy in report.remedies
+        if remedy.kind == "winsorising"
+    ]
+    return (
+        f"Clipping has a price: {', '.join(costs)}. Fix its limits beforehand: quantiles of this "
+        "table are data of these people too, and so is the choice of records to leave out."
     )
 
 

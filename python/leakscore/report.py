@@ -15,6 +15,8 @@ undefined or not asked for)
         base_rate, alpha
     threat_models
         the informed attacker and the weaker one: knows, does_not_know, score
+    differential_privacy
+        that this is no guarantee, and why; the delta of the Gaussian-equivalent epsilons
     records
         one entry a record: row (from 1), leakage (left out of the reference), leakage_in_sample,
         certain (leakage is infinite), advantage, power (at 1 % false positives), ppv_at_base_rate,
