@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from leakscore import reproduce
 from leakscore.cli import main
 
 
@@ -20,8 +20,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
         made.append((name, options))
         return name == "good"
 
-    fake = SimpleNamespace(names=lambda: ["good", "bad"], run=run)
-    monkeypatch.setitem(sys.modules, "leakscore.reproduce", fake)
+    monkeypatch.setattr(reproduce, "names", lambda: ["good", "bad"])
+    monkeypatch.setattr(reproduce, "run", run)
     return made
 
 

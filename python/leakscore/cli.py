@@ -338,10 +338,9 @@ def _add_reproduce(commands: Any) -> None:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from importlib import import_module
+    from leakscore import reproduce
 
-    reproduce = import_module("leakscore.reproduce")
-    known = list(reproduce.names())
+    known = reproduce.names()
     if not options.names:
         print("\n".join(known))
         return 0
