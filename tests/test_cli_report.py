@@ -155,6 +155,8 @@ def test_an_identifier_is_suspected(capsys: pytest.CaptureFixture[str], tmp_path
         ("a,b\n1,2\n3,5\n4,4\n", ["--n", "x"], "invalid int value"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--columns", "c"], "no column 'c'"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--json", "/nowhere/x.json"], "cannot write /nowhere/x.json"),
+        ("a,b\n1,2\n3,5\n4,4\n", ["--html", "/tmp"], "cannot write /tmp: it is a directory"),
+        ("a,b\n1,2\n3,5\n4,4\n", ["--key", "x"], "no npz archive"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--json", "-", "--html", "-"], "only one of"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--draw", "with", "--population", "finite"], "contradicts"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--epsilon", "1", "--max-advantage", ".1"], "not both"),

@@ -200,6 +200,15 @@ def test_npz_needs_a_key_when_it_holds_several(tmp_path: Path) -> None:
     assert read_table(path, key="y").values.shape == (3, 2)
 
 
+def test_options_of_another_format_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no npz archive, so that key='x'"):
+        read(tmp_path, "a,b\n1,2\n", key="x")
+    np.save(tmp_path / "a.npy", np.ones((2, 2)))
+    for option in ({"delimiter": ";"}, {"decimal": ","}, {"header": "no"}):
+        with pytest.raises(ValueError, match="no csv file"):
+            read_table(str(tmp_path / "a.npy"), **option)
+
+
 def test_workbook_is_no_npz(tmp_path: Path) -> None:
     import zipfile
 

@@ -113,9 +113,17 @@ def read_table(
     name = "standard input" if path == "-" else Path(path).name
     if not data:
         raise ValueError(f"{name} is empty")
+    archive = data.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+    binary = archive or data.startswith((b"\x93NUMPY", b"PAR1"))
+    if key is not None and not archive:
+        raise ValueError(f"{name} is no npz archive, so that key={key!r} means nothing")
+    if binary and (delimiter is not None or decimal is not None or header != "auto"):
+        raise ValueError(
+            f"{name} is no csv file, so that delimiter, decimal and header mean nothing"
+        )
     if data.startswith(b"\x93NUMPY"):
         content = _from_array(name, _load(name, data))
-    elif data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
+    elif archive:
         content = _read_npz(name, data, key)
     elif data.startswith(b"PAR1"):
         content = _read_parquet(name, data)

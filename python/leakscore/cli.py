@@ -230,7 +230,7 @@ def _report(options: argparse.Namespace) -> int:
 
     if options.json == "-" and options.html == "-":
         raise ValueError("only one of --json and --html can go to standard output")
-    _require_directories(options.json, options.html)
+    _require_writable(options.json, options.html)
     with _progress(options.quiet) as progress:
         if progress is not None:
             progress("reading the table", 0.0)
@@ -284,10 +284,14 @@ def _population(options: argparse.Namespace) -> str:
     return options.population or by_draw or "infinite"
 
 
-def _require_directories(*paths: str | None) -> None:
+def _require_writable(*paths: str | None) -> None:
     """Refuse a path that cannot be written before the work, not after it."""
     for path in paths:
-        if path is not None and path != "-" and not Path(path).absolute().parent.is_dir():
+        if path is None or path == "-":
+            continue
+        if Path(path).is_dir():
+            raise ValueError(f"cannot write {path}: it is a directory")
+        if not Path(path).absolute().parent.is_dir():
             raise ValueError(f"cannot write {path}: its directory does not exist")
 
 
@@ -295,8 +299,11 @@ def _write(path: str, text: str) -> None:
     if path != "-":
         Path(path).write_text(text, encoding="utf-8")
         return
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = text.replace("±", "+-").encode("ascii", "replace").decode("ascii")
+    sys.stdout.write(text)
     sys.stdout.flush()
 
 
