@@ -6,6 +6,10 @@
 // cmake/check_kernel_symbols.cmake enforces.
 #pragma once
 
+#ifdef __FAST_MATH__
+#error "leakscore needs IEEE arithmetic: build it without -ffast-math"
+#endif
+
 #ifndef LEAKSCORE_ISA
 #define LEAKSCORE_ISA generic
 #endif
