@@ -50,7 +50,7 @@ py::tuple dkw_epsilon(const Scores<T>& nonmembers, const Scores<T>& members, con
 }
 
 template <class T>
-py::tuple roc_points(const Scores<T>& nonmembers, const Scores<T>& members) {
+py::tuple score_roc(const Scores<T>& nonmembers, const Scores<T>& members) {
   const py::ssize_t room = nonmembers.size() + members.size() + 1;
   Doubles fpr(room), tpr(room), thresholds(room);
   double* const out[] = {fpr.mutable_data(), tpr.mutable_data(), thresholds.mutable_data()};
@@ -61,24 +61,24 @@ py::tuple roc_points(const Scores<T>& nonmembers, const Scores<T>& members) {
 }
 
 template <class T>
+double score_auc(const Scores<T>& nonmembers, const Scores<T>& members) {
+  return without_gil([&] { return auc(span_of(nonmembers), span_of(members)); });
+}
+
+template <class T>
+double score_advantage(const Scores<T>& nonmembers, const Scores<T>& members) {
+  return without_gil([&] { return advantage(span_of(nonmembers), span_of(members)); });
+}
+
+template <class T>
 void bind_scores_of(py::module_& m) {
   const auto nonmembers = py::arg("nonmembers").noconvert();
   const auto members = py::arg("members").noconvert();
   m.def("dkw_epsilon", &dkw_epsilon<T>, nonmembers, members, py::arg("delta").noconvert(),
         py::arg("miss"), py::arg("two_sided"));
-  m.def("score_roc", &roc_points<T>, nonmembers, members);
-  m.def(
-      "score_auc",
-      [](const Scores<T>& x0, const Scores<T>& x1) {
-        return without_gil([&] { return auc(span_of(x0), span_of(x1)); });
-      },
-      nonmembers, members);
-  m.def(
-      "score_advantage",
-      [](const Scores<T>& x0, const Scores<T>& x1) {
-        return without_gil([&] { return advantage(span_of(x0), span_of(x1)); });
-      },
-      nonmembers, members);
+  m.def("score_roc", &score_roc<T>, nonmembers, members);
+  m.def("score_auc", &score_auc<T>, nonmembers, members);
+  m.def("score_advantage", &score_advantage<T>, nonmembers, members);
 }
 
 }  // namespace

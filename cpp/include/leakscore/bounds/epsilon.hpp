@@ -74,24 +74,23 @@ std::vector<EpsilonBound> epsilon_lower_bounds(std::span<const T> nonmembers,
   };
   std::vector<Best> best(deltas.size(), {{}, n0, std::ssize(members)});
   constexpr std::ptrdiff_t block = 64;
-  for_each_rank(nonmembers, members,
-                [&](std::ptrdiff_t first, const std::ptrdiff_t* ranks, std::ptrdiff_t count) {
-                  for (std::ptrdiff_t start = 0; start < count; start += block) {
-                    const std::ptrdiff_t end = std::min(start + block, count);
-                    // No threshold of the block has fewer false positives than its last, or fewer
-                    // false negatives than its first; hardly any block can beat the best with both.
-                    const double least_fpr = fpr_band(n0 - ranks[end - 1]);
-                    const double least_fnr = fnr_band(first + start);
-                    for (std::size_t d = 0; d < deltas.size(); ++d) {
-                      if (!(Quotient(least_fpr, least_fnr, deltas[d]) > best[d].quotient)) continue;
-                      for (std::ptrdiff_t p = start; p < end; ++p) {
-                        const Quotient found(fpr_band(n0 - ranks[p]), fnr_band(first + p),
-                                             deltas[d]);
-                        if (found > best[d].quotient) best[d] = {found, ranks[p], first + p};
-                      }
-                    }
-                  }
-                });
+  const auto visit = [&](std::ptrdiff_t first, const std::ptrdiff_t* ranks, std::ptrdiff_t count) {
+    for (std::ptrdiff_t start = 0; start < count; start += block) {
+      const std::ptrdiff_t end = std::min(start + block, count);
+      // No threshold of the block has fewer false positives than its last, or fewer false
+      // negatives than its first; hardly any block can beat the best with both.
+      const double least_fpr = fpr_band(n0 - ranks[end - 1]);
+      const double least_fnr = fnr_band(first + start);
+      for (std::size_t d = 0; d < deltas.size(); ++d) {
+        if (!(Quotient(least_fpr, least_fnr, deltas[d]) > best[d].quotient)) continue;
+        for (std::ptrdiff_t p = start; p < end; ++p) {
+          const Quotient found(fpr_band(n0 - ranks[p]), fnr_band(first + p), deltas[d]);
+          if (found > best[d].quotient) best[d] = {found, ranks[p], first + p};
+        }
+      }
+    }
+  };
+  for_each_rank(nonmembers, members, visit);
   std::vector<EpsilonBound> bounds;
   bounds.reserve(deltas.size());
   for (std::size_t d = 0; d < deltas.size(); ++d) {

@@ -36,12 +36,12 @@ double advantage(std::span<const T> nonmembers, std::span<const T> members) {
   const std::int64_t n0 = std::ssize(nonmembers);
   const std::int64_t n1 = std::ssize(members);
   std::int64_t best = 0;
-  for_each_rank(nonmembers, members,
-                [&](std::ptrdiff_t first, const std::ptrdiff_t* ranks, std::ptrdiff_t count) {
-                  for (std::ptrdiff_t p = 0; p < count; ++p) {
-                    best = std::max(best, n1 * ranks[p] - n0 * (first + p));
-                  }
-                });
+  const auto visit = [&](std::ptrdiff_t first, const std::ptrdiff_t* ranks, std::ptrdiff_t count) {
+    for (std::ptrdiff_t p = 0; p < count; ++p) {
+      best = std::max(best, n1 * ranks[p] - n0 * (first + p));
+    }
+  };
+  for_each_rank(nonmembers, members, visit);
   return static_cast<double>(best) / (static_cast<double>(n0) * static_cast<double>(n1));
 }
 
