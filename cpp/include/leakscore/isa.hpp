@@ -7,7 +7,7 @@
 #pragma once
 
 #ifdef __FAST_MATH__
-#error "leakscore needs IEEE arithmetic: build it without -ffast-math"
+#error "leakscore needs IEEE arithmetic: build it without fast-math"
 #endif
 
 #ifndef LEAKSCORE_ISA
