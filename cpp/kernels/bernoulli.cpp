@@ -12,14 +12,6 @@
 #include "leakscore/linalg/tile.hpp"
 #include "leakscore/scores/bernoulli.hpp"
 
-// A loop over the lanes of one step: to become vector instructions as it stands. gcc would unroll
-// it into scalars first.
-#if defined(__GNUC__) && !defined(__clang__)
-#define LEAKSCORE_LANES _Pragma("GCC unroll 1") for (int l = 0; l < lanes; ++l)
-#else
-#define LEAKSCORE_LANES for (int l = 0; l < lanes; ++l)
-#endif
-
 namespace leakscore::LEAKSCORE_ISA {
 namespace {
 
@@ -73,7 +65,7 @@ LEAKSCORE_FN double logarithm(const double* product, ptrdiff_t count) {
   double mantissas[lanes];
   std::uint64_t exponents[lanes] = {}, bad[lanes] = {};
   for (int l = 0; l < lanes; ++l) mantissas[l] = 1.0;
-  for (ptrdiff_t j = 0; j < count; j += lanes) LEAKSCORE_LANES {
+  for (ptrdiff_t j = 0; j < count; j += lanes) LEAKSCORE_LANES(lanes) {
       const auto bits = std::bit_cast<std::uint64_t>(product[j + l]);
       const std::uint64_t biased = bits >> 52;  // with the sign: a negative product is bad, too
       bad[l] |= biased - least_exponent > greatest_exponent - least_exponent ? 1U : 0U;

@@ -14,10 +14,11 @@ struct Level {
   bool (*runs_here)();
 };
 
-#define LEAKSCORE_LEVEL(level)                                                        \
-  Kernels {                                                                           \
-    #level, &level::normal_kernels, &level::score_kernels, &level::bernoulli_kernels, \
-        &level::random_kernels, &level::moment_kernels, &level::tradeoff_kernels      \
+#define LEAKSCORE_LEVEL(level)                                                      \
+  Kernels {                                                                         \
+    #level, &level::normal_kernels, &level::score_kernels, &level::product_kernels, \
+        &level::bernoulli_kernels, &level::random_kernels, &level::moment_kernels,  \
+        &level::tradeoff_kernels                                                    \
   }
 
 // __builtin_cpu_supports also asks whether the operating system saves the wide registers. Older

@@ -7,6 +7,7 @@
 #include "kernels/bernoulli.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
+#include "kernels/products.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
 #include "kernels/tradeoff.hpp"
@@ -17,6 +18,7 @@ struct Kernels {
   const char* isa;
   const NormalKernels* normal;
   const ScoreKernels* scores;
+  const ProductKernels* products;
   const BernoulliKernels* bernoulli;
   const RandomKernels* random;
   const MomentKernels* moments;

@@ -4,6 +4,7 @@
 #include "kernels/bernoulli.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
+#include "kernels/products.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
 #include "kernels/tradeoff.hpp"
@@ -13,6 +14,7 @@
   namespace leakscore::level {                     \
   extern const NormalKernels normal_kernels;       \
   extern const ScoreKernels score_kernels;         \
+  extern const ProductKernels product_kernels;     \
   extern const BernoulliKernels bernoulli_kernels; \
   extern const RandomKernels random_kernels;       \
   extern const MomentKernels moment_kernels;       \

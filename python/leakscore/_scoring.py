@@ -1,4 +1,4 @@
-"""How a score is computed: few targets in one pass, many by products of blocks, any covariance.
+"""How a score is computed: by the compiled kernels, for a full covariance and for many targets.
 
 Every score of a Gaussian release is, up to a part that all targets share, linear in the release:
 (x - mu)'w - (z + origin - 2 mu)'w / (2 n) with w = W^-1 (z - origin), where the origin is mu if
@@ -94,30 +94,20 @@ class Release:
         """Return V, n times the covariance of the release, the target not in it."""
         return self._with_noise(self.n)
 
-    def divisor_with_target(self) -> Doubles:
-        """Return W of independent coordinates, (d,)."""
-        return np.asarray(self.others * self.reference.cov + self.n * self.noise_std**2)
-
     def _with_noise(self, scale: float) -> Reference:
         noise = scale * self.noise_std**2
         return self.reference.add_diagonal(noise if noise.size > 1 else noise[0])
 
     @property
-    def one_pass(self) -> bool:
-        """Whether the compiled kernels do it all."""
-        return self.reference.kind == "diagonal" and not many(self.target, self.paired)
-
-    def kernel(self, score: Kernel, target: Array) -> tuple[Doubles, int]:
-        """Score the release against some targets, for independent coordinates."""
-        known = self.reference
-        return score(
-            self.observed, target, known.mean, known.cov, self.noise_std, self.n, self.paired
-        )
+    def independent(self) -> bool:
+        """Whether the coordinates are, so that the compiled kernels do it all."""
+        return self.reference.kind == "diagonal"
 
     def score(self, score: Kernel) -> Any:
-        """Score the release in one pass over the data."""
-        result, flags = self.kernel(score, self.target)
-        return self.checked(result) if flags else shaped(result, self.observed, self.target)
+        """Score independent coordinates."""
+        known, x, z = self.reference, self.observed, self.target
+        result, flags = score(x, z, known.mean, known.cov, self.noise_std, self.n, self.paired)
+        return self.checked(result) if flags else shaped(result, x, z)
 
     def checked(self, result: Doubles) -> Any:
         """Give a result its shape, once it is known why anything in it is not finite."""
@@ -153,77 +143,6 @@ def _slices(total: int, step: int) -> Iterator[slice]:
 
 
 # --- many targets ---------------------------------------------------------------------------------
-
-
-def _centred(block: Array, centre: Doubles, out: Array) -> Array:
-    """Return block - centre in the dtype of `out`, without the rounding of a float32 centre."""
-    result = out[: block.shape[0], : block.shape[1]]
-    high = centre.astype(out.dtype)
-    np.subtract(block, high, out=result)
-    if out.dtype == np.float32:
-        result -= (centre - high).astype(np.float32)
-    return result
-
-
-def products(
-    observed: Array,
-    centre: Doubles,
-    count: int,
-    weights: Callable[[slice, slice], Doubles],
-    dtype: npt.DTypeLike,
-) -> Doubles:
-    """Inner products (T, k) of the centred rows with k rows of weights, block by block.
-
-    weights(rows, columns) returns a block of weights. Blocks are multiplied in `dtype` and added
-    up in float64; no temporary is as long as a row or as the table.
-    """
-    table = np.atleast_2d(observed)
-    result = np.zeros((len(table), count))
-    buffer = np.empty((min(_ROWS, len(table)), min(_COLS, table.shape[1])), dtype=dtype)
-    for targets in _slices(count, _TARGETS):
-        for cols in _slices(table.shape[1], _COLS):
-            block = weights(targets, cols).T.astype(dtype)
-            for rows in _slices(len(table), _ROWS):
-                result[rows, targets] += _centred(table[rows, cols], centre[cols], buffer) @ block
-    return result
-
-
-def many_products(
-    observed: Array, centre: Doubles, count: int, weights: Callable[[slice, slice], Doubles]
-) -> Doubles:
-    """`products` in float32 for float32 rows, unless that overflows."""
-    if observed.dtype.kind == "f" and observed.dtype.itemsize == 4:
-        with np.errstate(over="ignore", invalid="ignore"):
-            result = products(observed, centre, count, weights, np.float32)
-        if np.isfinite(result).all():
-            return result
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return products(observed, centre, count, weights, np.float64)
-
-
-def diagonal_linear(release: Release, origin: Doubles, divisor: Doubles) -> Doubles:
-    """Linear scores (T, k) of many targets for independent coordinates, W = diag(divisor)."""
-    target, mean = release.target, release.reference.mean
-
-    def weights(rows: slice, cols: slice) -> Doubles:
-        return np.asarray((target[rows, cols] - origin[cols]) / divisor[cols])
-
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        result = many_products(release.observed, mean, len(target), weights)
-        for rows in _slices(len(target), _TARGETS):
-            for cols in _slices(target.shape[1], _COLS):
-                shift = target[rows, cols] + (origin - 2 * mean)[cols]
-                constant = np.einsum("ij,ij->i", shift, weights(rows, cols))
-                result[:, rows] -= constant / (2 * release.n)
-    return result
-
-
-def scalar_products(observed: Array, target: Array, point: Doubles) -> Doubles:
-    """Inner products (T, k) of the rows with many targets less a point."""
-    centre = np.broadcast_to(0.0, point.shape)
-    return many_products(
-        observed, centre, len(target), lambda rows, cols: target[rows, cols] - point[cols]
-    )
 
 
 def bernoulli(observed: Array, target: Array, p: Doubles) -> Doubles | None:
@@ -298,14 +217,9 @@ def dense_linear(
             block = _rows("observed", observed, rows, mean)
             result[rows] = np.einsum("ij,ij->i", block, weight) - constant
         else:
-            result[:, rows] = _weighted(observed, mean, weight) - constant
+            linear = _core.weighted_sum(observed, weight, mean, mean, NO_NOISE, 1.0, False)[0]
+            result[:, rows] = linear - constant
     return result
-
-
-def _weighted(observed: Array, centre: Doubles, weight: Doubles) -> Doubles:
-    if len(weight) < MANY:
-        return _core.weighted_sum(observed, weight, centre, centre, NO_NOISE, 1.0, False)[0]
-    return many_products(observed, centre, len(weight), lambda rows, cols: weight[rows, cols])
 
 
 def dense_quadratic(release: Release) -> Doubles:
@@ -338,9 +252,7 @@ def dense_quadratic(release: Release) -> Doubles:
 
 def add_remove(release: Release) -> Any:
     """Score a release against the same one without the target and with the same divisor."""
-    if release.one_pass:
+    if release.independent:
         return release.score(_core.add_remove_llr)
-    known, origin = release.reference, np.zeros(release.reference.dim)
-    if known.kind == "diagonal":
-        return release.checked(diagonal_linear(release, origin, release.divisor_with_target()))
+    origin = np.zeros(release.reference.dim)
     return release.checked(dense_linear(release, origin, *release.with_target()))

@@ -243,7 +243,9 @@ def binary(name: str, array: Array) -> Array:
     """The same array, once it is known to hold zeros and ones only."""
     outside = (array != 0) & (array != 1)
     if outside.any():
-        raise ValueError(f"Expected {name} in {{0, 1}}, but it holds {array[outside].flat[0].item()!r}")
+        raise ValueError(
+            f"Expected {name} in {{0, 1}}, but it holds {array[outside].flat[0].item()!r}"
+        )
     return array
 
 

@@ -89,13 +89,10 @@ def covariance_score(
     release = _scoring.release(observed, target, reference, n, noise_std, paired)
     if _validate.choice("neighbours", neighbours, _NEIGHBOURS) == "add-remove":
         return _scoring.add_remove(release)
-    if release.one_pass:
+    if release.independent:
         return release.score(_core.covariance_score)
-    mean = reference.mean
-    if reference.kind == "diagonal":
-        divisor = reference.cov + release.n * release.noise_std**2
-        return release.checked(_scoring.diagonal_linear(release, mean, divisor))
-    return release.checked(_scoring.dense_linear(release, mean, release.without_target(), 1.0))
+    out = release.without_target()
+    return release.checked(_scoring.dense_linear(release, reference.mean, out, 1.0))
 
 
 def gaussian_llr(
@@ -172,17 +169,10 @@ def gaussian_llr(
     release = _scoring.release(observed, target, reference, n, noise_std, paired)
     if _validate.choice("neighbours", neighbours, _NEIGHBOURS) == "add-remove":
         return _scoring.add_remove(release)
-    if release.one_pass:
+    if release.independent:
         return release.score(_core.gaussian_llr)
-    mean = reference.mean
-    if reference.kind == "diagonal":
-        shared = release.kernel(_core.gaussian_llr, mean)[0]  # its own mean has no linear part
-        linear = _scoring.diagonal_linear(release, mean, release.divisor_with_target())
-    else:
-        shared = _scoring.dense_quadratic(release)
-        linear = _scoring.dense_linear(release, mean, *release.with_target())
-    with np.errstate(invalid="ignore"):  # inf - inf of what `checked` refuses
-        return release.checked(linear + shared)
+    linear = _scoring.dense_linear(release, reference.mean, *release.with_target())
+    return release.checked(linear + _scoring.dense_quadratic(release))
 
 
 def scalar_product(
@@ -233,11 +223,7 @@ def scalar_product(
     """
     point = _validate.coefficients("reference_point", reference_point)
     x, z = _scoring.rows(observed, target, point.size, paired)
-    if not _scoring.many(z, paired):
-        result, flags = _core.scalar_product(x, z, point, point, _scoring.NO_NOISE, 1.0, paired)
-    else:
-        result = _scoring.scalar_products(x, z, point)
-        flags = not np.isfinite(result).all()
+    result, flags = _core.scalar_product(x, z, point, point, _scoring.NO_NOISE, 1.0, paired)
     if flags:
         _validate.finite("reference_point", point)
         _scoring.require_finite(result, x, z)

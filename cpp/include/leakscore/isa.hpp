@@ -20,3 +20,13 @@ inline namespace LEAKSCORE_ISA {}
 }  // namespace leakscore
 
 #define LEAKSCORE_FN [[maybe_unused, gnu::always_inline]] static inline
+
+// A short loop over the lanes l of one step, which is to become vector instructions as it stands
+// (gcc would unroll it into scalars first), and a short loop that is to be unrolled around it.
+#if defined(__GNUC__) && !defined(__clang__)
+#define LEAKSCORE_LANES(count) _Pragma("GCC unroll 1") for (int l = 0; l < (count); ++l)
+#define LEAKSCORE_UNROLLED _Pragma("GCC unroll 16")
+#else
+#define LEAKSCORE_LANES(count) for (int l = 0; l < (count); ++l)
+#define LEAKSCORE_UNROLLED
+#endif

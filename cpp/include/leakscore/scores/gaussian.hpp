@@ -13,7 +13,7 @@ LEAKSCORE_FN double log_one_minus(double u) {
   const double t = u / (2.0 - u);
   const double square = t * t;
   double series = 1.0 / 33.0;
-#pragma GCC unroll 16
+  LEAKSCORE_UNROLLED
   for (int k = 31; k > 0; k -= 2) series = series * square + 1.0 / k;
   return -2.0 * t * series;
 }
