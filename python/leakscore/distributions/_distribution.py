@@ -1,10 +1,4 @@
-"""Laws of the scores and their tails, with relative accuracy far into both.
-
-Each law has ``pdf, logpdf, cdf, sf, logcdf, logsf, ppf, isf``, named and ordered as in
-`scipy.stats`, and the quantiles ``ilogcdf, ilogsf`` of log-probabilities. They are thin functions
-over true numpy ufuncs (``norm.cdf.ufunc``): arrays broadcast, float32 and float64 of any layout are
-read where they are, dask arrays and other holders of ``__array_ufunc__`` keep their type.
-"""
+"""What every law has in common: public functions over compiled ufuncs, and their docstrings."""
 
 from __future__ import annotations
 
@@ -16,25 +10,26 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 
-__all__ = ["Distribution", "norm"]
-
-_POINT = ("x", "Where to evaluate.")
-_MASS = ("q", "Probability; outside [0, 1] the result is NaN.")
-_LOG_MASS = ("logp", "Log of a probability (any negative number, however large); above 0: NaN.")
+POINT = ("x", "Where to evaluate.")
+MASS = ("q", "Probability; outside [0, 1] the result is NaN.")
+LOG_MASS = ("logp", "Log of a probability (any negative number, however large); above 0: NaN.")
 
 # function: its argument, what it computes
-_FUNCTIONS = {
-    "pdf": (_POINT, "Probability density at `x`."),
-    "logpdf": (_POINT, "Log of the probability density at `x`, far beyond its underflow."),
-    "cdf": (_POINT, "Probability of at most `x`, to full relative accuracy in both tails."),
-    "sf": (_POINT, "Probability of more than `x`, to full relative accuracy in both tails."),
-    "logcdf": (_POINT, "Log of the probability of at most `x`, far beyond its underflow."),
-    "logsf": (_POINT, "Log of the probability of more than `x`, far beyond its underflow."),
-    "ppf": (_MASS, "Quantile: the point with probability `q` at or below it."),
-    "isf": (_MASS, "Upper quantile: the point with probability `q` above it."),
-    "ilogcdf": (_LOG_MASS, "Quantile of a log-probability: the point where `logcdf` is `logp`."),
-    "ilogsf": (_LOG_MASS, "Upper quantile of a log-probability: where `logsf` is `logp`."),
+FUNCTIONS = {
+    "pdf": (POINT, "Probability density at `x`."),
+    "logpdf": (POINT, "Log of the probability density at `x`, far beyond its underflow."),
+    "cdf": (POINT, "Probability of at most `x`, to full relative accuracy in both tails."),
+    "sf": (POINT, "Probability of more than `x`, to full relative accuracy in both tails."),
+    "logcdf": (POINT, "Log of the probability of at most `x`, far beyond its underflow."),
+    "logsf": (POINT, "Log of the probability of more than `x`, far beyond its underflow."),
+    "ppf": (MASS, "Quantile: the point with probability `q` at or below it."),
+    "isf": (MASS, "Upper quantile: the point with probability `q` above it."),
+    "ilogcdf": (LOG_MASS, "Quantile of a log-probability: the point where `logcdf` is `logp`."),
+    "ilogsf": (LOG_MASS, "Upper quantile of a log-probability: where `logsf` is `logp`."),
 }
+
+
+_HOME = "leakscore.distributions"  # where users find, and pickle looks up, what is made here
 
 
 class Elementwise(Protocol):
@@ -93,10 +88,11 @@ class Distribution:
         self, name: str, parameters: dict[str, str], notes: str, examples: dict[str, str]
     ) -> None:
         self._name = name
-        for function, (argument, summary) in _FUNCTIONS.items():
+        for function, (argument, summary) in FUNCTIONS.items():
             arguments = dict([argument, *parameters.items()])
-            doc = _docstring(summary, arguments, notes, examples[function])
-            setattr(self, function, _elementwise(name, function, tuple(arguments), doc))
+            doc = docstring(summary, arguments, notes, examples[function])
+            public = f"{name}.{function}"
+            setattr(self, function, elementwise(public, tuple(arguments), doc))
 
     def __repr__(self) -> str:
         return f"<leakscore.distributions.{self._name}>"
@@ -105,7 +101,11 @@ class Distribution:
         return self._name
 
 
-def _docstring(summary: str, arguments: dict[str, str], notes: str, example: str) -> str:
+Distribution.__module__ = _HOME
+
+
+def docstring(summary: str, arguments: dict[str, str], notes: str, example: str) -> str:
+    """Return the numpydoc text of one function of a ufunc."""
     described = "\n".join(f"{name} : array_like\n    {text}" for name, text in arguments.items())
     return f"""{summary}
 
@@ -139,9 +139,9 @@ Examples
 """
 
 
-def _elementwise(law: str, function: str, names: tuple[str, ...], doc: str) -> Elementwise:
-    """Make the public function over the compiled ufunc ``<law>_<function>``."""
-    ufunc: np.ufunc = getattr(_core, f"{law}_{function}")
+def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
+    """Make the public function over the compiled ufunc of the same name, dots as underscores."""
+    ufunc: np.ufunc = getattr(_core, public.replace(".", "_"))
     positional = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation=Any) for n in names]
 
     def call(
@@ -162,7 +162,8 @@ def _elementwise(law: str, function: str, names: tuple[str, ...], doc: str) -> E
         Parameter("dtype", Parameter.KEYWORD_ONLY, default=None, annotation=npt.DTypeLike | None),
     ]
     signature = Signature([*positional, *options], return_annotation=Any)
-    call.__name__, call.__qualname__, call.__doc__ = function, f"{law}.{function}", doc
+    call.__name__, call.__qualname__, call.__doc__ = public.rpartition(".")[2], public, doc
+    call.__module__ = _HOME
     vars(call).update(ufunc=ufunc, __signature__=signature)
     return call  # type: ignore[return-value]
 
@@ -191,29 +192,3 @@ def _evaluate(ufunc: np.ufunc, values: list[Any], out: Any, where: Any, dtype: A
         options["out"] = np.full(shape, np.nan, dtype=options.get("dtype", np.float64))
         return ufunc(*values, **options)[()]
     return ufunc(*values, **options)
-
-
-norm = Distribution(
-    "norm",
-    {},
-    """The standard normal law; shift and scale `x` yourself. Against 50-digit arithmetic, results
-above 2.3e-308 have a relative error below 5e-16 (1e-15 on x86-64-v2): logs down to x = -1.8e154,
-quantiles of every double in (0, 1) and of every negative log-probability. Smaller results are
-within one subnormal spacing. Quantiles near 1 lose what the rounding of `q` has lost: pass the
-small probability to the other tail. The tails follow the form of Shepherd & Laframboise (1981),
-Math. Comp. 36, 249-253, with the square of `x` in extended precision.""",
-    {
-        "pdf": ">>> norm.pdf([0.0, 38.0])\narray([3.98942280e-001, 1.09722105e-314])",
-        "logpdf": ">>> norm.logpdf([0.0, 1e10])\narray([-9.18938533e-01, -5.00000000e+19])",
-        "cdf": ">>> norm.cdf([-38.0, 0.0])\narray([2.88542835e-316, 5.00000000e-001])",
-        "sf": ">>> norm.sf([10.0, 0.0])\narray([7.61985302e-24, 5.00000000e-01])",
-        "logcdf": ">>> norm.logcdf([-1e10, 10.0])\narray([-5.00000000e+19, -7.61985302e-24])",
-        "logsf": ">>> norm.logsf([100.0, 0.0])\narray([-5.00552421e+03, -6.93147181e-01])",
-        "ppf": ">>> norm.ppf([0.5, 1e-300])\narray([  0.       , -37.0470963])",
-        "isf": ">>> norm.isf([0.05, 1e-300])\narray([ 1.64485363, 37.0470963 ])",
-        "ilogcdf": ">>> norm.ilogcdf([-5000.0, -1e-300])\narray([-99.94474817,  37.0470963 ])",
-        "ilogsf": ">>> norm.ilogsf([-5000.0, -1e-300])\narray([ 99.94474817, -37.0470963 ])",
-    },
-)
-
-__test__ = {f"norm.{name}": getattr(norm, name).__doc__ for name in _FUNCTIONS}

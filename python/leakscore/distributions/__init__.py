@@ -1,0 +1,19 @@
+"""Laws of the scores and their tails, with relative accuracy far into both.
+
+Each law has ``pdf, logpdf, cdf, sf, logcdf, logsf, ppf, isf``, named and ordered as in
+`scipy.stats`, and the quantiles ``ilogcdf, ilogsf`` of log-probabilities. They are thin functions
+over true numpy ufuncs (``norm.cdf.ufunc``): arrays broadcast, float32 and float64 of any layout are
+read where they are, dask arrays and other holders of ``__array_ufunc__`` keep their type.
+"""
+
+from leakscore.distributions._distribution import FUNCTIONS, Distribution
+from leakscore.distributions._norm import norm
+
+__all__ = ["Distribution", "norm"]
+
+# doctest finds functions and classes by itself, but not the functions of an object.
+__test__ = {
+    f"{name}.{function}": getattr(law, function).__doc__
+    for name, law in {"norm": norm}.items()
+    for function in FUNCTIONS
+}
