@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/bernoulli.hpp"
+#include "kernels/chi2.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
 #include "kernels/products.hpp"
@@ -23,6 +24,7 @@ struct Kernels {
   const RandomKernels* random;
   const MomentKernels* moments;
   const TradeOffKernels* tradeoff;
+  const Chi2Kernels* chi2;
 };
 
 const Kernels& kernels();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/bernoulli.hpp"
+#include "kernels/chi2.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
 #include "kernels/products.hpp"
@@ -19,6 +20,7 @@
   extern const RandomKernels random_kernels;       \
   extern const MomentKernels moment_kernels;       \
   extern const TradeOffKernels tradeoff_kernels;   \
+  extern const Chi2Kernels chi2_kernels;           \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

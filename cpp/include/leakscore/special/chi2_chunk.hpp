@@ -1,0 +1,77 @@
+// A chunk of points of mixed sizes, sorted into blocks of one class each: speed does not depend on
+// the order of the input.
+#pragma once
+
+#include <cstdint>
+
+#include "leakscore/isa.hpp"
+#include "leakscore/special/chi2_contour.hpp"
+
+namespace leakscore::LEAKSCORE_ISA::chi2_parts {
+
+inline constexpr int chunk_size = 256;
+
+struct alignas(64) Chunk {
+  double x[chunk_size], x_low[chunk_size];  // in (0, largest_x]
+  double nu[chunk_size], la[chunk_size], la_low[chunk_size];
+};
+
+// Tables 0, 1, ...; then the direct class; then concentrated laws.
+inline constexpr int direct_class = contour_tables;
+inline constexpr int concentrated_class = direct_class + 1;
+inline constexpr int class_count = concentrated_class + 1;
+
+LEAKSCORE_FN std::uint8_t class_of(double x, double nu, double la) {
+  const double raised = nu > 2.0 ? nu : 2.0;
+  const double mixed = 2.0 * (__builtin_sqrt(la) * __builtin_sqrt(x));
+  const double scale = __builtin_sqrt(raised * raised + mixed * mixed);
+  int table = 0;
+  for (int k = 1; k <= contour_tables; ++k) table += scale >= contour_class_from[k] ? 1 : 0;
+  return static_cast<std::uint8_t>(concentrated(nu, scale) ? concentrated_class : table);
+}
+
+// Indices of the chunk in the order of their classes, blocks padded by repeating an index: member j
+// of block k is index[k * lanes + j], and counts if j < used[k].
+struct Blocks {
+  static constexpr int most = chunk_size / lanes + class_count;
+  int count;
+  std::uint8_t kind[most];
+  std::uint8_t used[most];
+  std::int16_t index[most * lanes];
+};
+
+// Sorts the `count` points whose indices are `active`.
+LEAKSCORE_FN void make_blocks(const Chunk& chunk, const std::int16_t* active, int count,
+                              Blocks& blocks) {
+  std::uint8_t kind[chunk_size];
+  for (int i = 0; i < count; ++i)
+    kind[i] = class_of(chunk.x[active[i]], chunk.nu[active[i]], chunk.la[active[i]]);
+  int members[class_count] = {};
+  for (int i = 0; i < count; ++i) ++members[kind[i]];
+  int place[class_count];
+  blocks.count = 0;
+  for (int k = 0; k < class_count; ++k) {
+    place[k] = blocks.count * lanes;
+    for (int left = members[k]; left > 0; left -= lanes) {
+      blocks.kind[blocks.count] = static_cast<std::uint8_t>(k);
+      blocks.used[blocks.count++] = static_cast<std::uint8_t>(left < lanes ? left : lanes);
+    }
+  }
+  for (int i = 0; i < count; ++i) blocks.index[place[kind[i]]++] = active[i];
+  for (int k = 0; k < blocks.count; ++k)
+    for (int j = blocks.used[k]; j < lanes; ++j)
+      blocks.index[k * lanes + j] = blocks.index[k * lanes];
+}
+
+LEAKSCORE_FN void load_block(const Chunk& chunk, const std::int16_t* index, ContourBlock& b) {
+  for (int j = 0; j < lanes; ++j) {
+    const int i = index[j];
+    b.x[j] = chunk.x[i];
+    b.x_low[j] = chunk.x_low[i];
+    b.nu[j] = chunk.nu[i];
+    b.la[j] = chunk.la[i];
+    b.la_low[j] = chunk.la_low[i];
+  }
+}
+
+}  // namespace leakscore::LEAKSCORE_ISA::chi2_parts

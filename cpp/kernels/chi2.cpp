@@ -1,0 +1,285 @@
+// Bodies of the vectorised chi-square laws; compiled once per ISA level.
+#include "kernels/chi2.hpp"
+
+#include "kernels/table.hpp"
+#include "leakscore/special/chi2_block.hpp"
+#include "leakscore/special/chi2_quantile.hpp"
+
+namespace leakscore::LEAKSCORE_ISA {
+namespace {
+
+using namespace chi2_parts;
+using chi2_parts::detail::infinity, chi2_parts::detail::nan;
+
+// --- what the caller passed ----------------------------------------------------------------------
+
+// v^2 with its low half; NaN for v < 0. (The low half of inf would be NaN.)
+LEAKSCORE_FN Extended square(double v) {
+  const double high = v * v;
+  return {v < 0.0 ? nan : high, high < largest_x ? product_low(v, v, high) : 0.0};
+}
+
+// Columns of arguments. first: x of a law, or b of Marcum's function Q_m(a, b), which is
+// P(chi2'(2m, a^2) > b^2); or the probability whose quantile is wanted.
+struct Arguments {
+  const double *first, *df, *nc;  // nc may be null; with `marcum` they are m and a
+  bool marcum, inverse;
+
+  ChiSquarePoint at(std::ptrdiff_t i) const {
+    if (!marcum) return {first[i], 0.0, df[i], nc == nullptr ? 0.0 : nc[i], 0.0};
+    const Extended la = square(nc[i]);
+    const Extended x = inverse ? Extended{first[i], 0.0} : square(first[i]);
+    return {x.high, x.low, 2.0 * df[i], la.high, la.low};
+  }
+};
+
+// --- functions of a point ------------------------------------------------------------------------
+
+struct Indices {
+  std::int16_t at[chunk_size];
+  int count;
+};
+
+// Says whether the law is one and the point proper; a harmless law takes the place of others.
+bool set_law(Chunk& chunk, int i, const ChiSquarePoint& p, bool proper) {
+  const bool ok = proper && valid_law(p.nu, p.la);
+  chunk.nu[i] = ok ? p.nu : 2.0;
+  chunk.la[i] = ok ? p.la : 0.0;
+  chunk.la_low[i] = ok ? p.la_low : 0.0;
+  return ok;
+}
+
+[[gnu::noinline]] void evaluate(Function f, const Arguments arguments, double* out,
+                                std::ptrdiff_t count) {
+  Chunk chunk;
+  ContourBlock block;
+  Blocks blocks;
+  Indices all;
+  double value[chunk_size];
+  for (int i = 0; i < chunk_size; ++i) all.at[i] = static_cast<std::int16_t>(i);
+  for (std::ptrdiff_t first = 0; first < count; first += chunk_size) {
+    all.count = static_cast<int>(count - first < chunk_size ? count - first : chunk_size);
+    for (int i = 0; i < all.count; ++i) {
+      const ChiSquarePoint p = arguments.at(first + i);
+      const bool ok = set_law(chunk, i, p, p.x > 0.0 && p.x < infinity);
+      chunk.x[i] = ok ? (p.x < largest_x ? p.x : largest_x) : 1.0;
+      chunk.x_low[i] = ok ? p.x_low : 0.0;
+    }
+    make_blocks(chunk, all.at, all.count, blocks);
+    for (int k = 0; k < blocks.count; ++k) {
+      const std::int16_t* index = blocks.index + k * lanes;
+      double result[lanes];
+      load_block(chunk, index, block);
+      evaluate_block(f, block, blocks.kind[k], result);
+      for (int j = 0; j < blocks.used[k]; ++j) value[index[j]] = result[j];
+    }
+    for (int i = 0; i < all.count; ++i) {
+      const ChiSquarePoint p = arguments.at(first + i);
+      const bool ok = valid_law(p.nu, p.la) && p.x > 0.0 && p.x < infinity;
+      const double far = is_log(f) && p.x > largest_x ? p.x / largest_x : 1.0;
+      out[first + i] = ok ? value[i] * far : outside(f, p.x, p.nu, p.la);
+    }
+  }
+}
+
+// --- quantiles -----------------------------------------------------------------------------------
+
+// What is searched for, and where.
+template <int Size>
+struct Searches {
+  double factor[Size], decay[Size], decay_low[Size], upper[Size], low[Size], high[Size];
+};
+
+template <int Size>
+LEAKSCORE_FN Target target_at(const Searches<Size>& s, int i) {
+  return {s.factor[i], {s.decay[i], s.decay_low[i]}, s.upper[i] > 0.0};
+}
+
+LEAKSCORE_FN void start_search(Searches<chunk_size>& s, int i, Target t) {
+  s.factor[i] = t.factor;
+  s.decay[i] = t.decay.high;
+  s.decay_low[i] = t.decay.low;
+  s.upper[i] = t.upper ? 1.0 : 0.0;
+  s.low[i] = first_bracket.low;
+  s.high[i] = first_bracket.high;
+}
+
+LEAKSCORE_FN void load_searches(const Searches<chunk_size>& from, const std::int16_t* index,
+                                Searches<lanes>& s) {
+  for (int j = 0; j < lanes; ++j) {
+    const int i = index[j];
+    s.factor[j] = from.factor[i];
+    s.decay[j] = from.decay[i];
+    s.decay_low[j] = from.decay_low[i];
+    s.upper[j] = from.upper[i];
+    s.low[j] = from.low[i];
+    s.high[j] = from.high[i];
+  }
+}
+
+// From the probabilities in chunk.x to searches, and to starting points in chunk.x.
+[[gnu::noinline]] void start_searches(Form form, Chunk& chunk, int count,
+                                      Searches<chunk_size>& searches) {
+  double zeta[chunk_size], w[chunk_size];
+  if (form.log)
+    for (int i = 0; i < count; ++i)
+      start_search(searches, i, target_of_log(chunk.x[i], form.upper));
+  else
+    for (int i = 0; i < count; ++i) start_search(searches, i, target_of(chunk.x[i], form.upper));
+  for (int i = 0; i < count; ++i) zeta[i] = normal_quantile(target_at(searches, i));
+  for (int i = 0; i < count; ++i) w[i] = quantile_guess(chunk.nu[i], chunk.la[i], zeta[i]);
+  for (int k = 0; k < quantile_guess_steps; ++k)
+    for (int i = 0; i < count; ++i)
+      w[i] = quantile_guess_step(w[i], chunk.nu[i], chunk.la[i], zeta[i]);
+  for (int i = 0; i < count; ++i) chunk.x[i] = quantile_start(chunk.nu[i], chunk.la[i], w[i]);
+}
+
+struct NewtonBlock {
+  double x[lanes], arrived[lanes];
+};
+
+// In stages, as a choice between two computed values keeps a loop from being vectorised.
+[[gnu::noinline]] void newton_steps(const ContourBlock& b, const TailBlock& tails,
+                                    Searches<lanes>& s, NewtonBlock& next) {
+  double complement[lanes], g[lanes], hazard[lanes], step[lanes];
+  double by_log_x[lanes], by_x[lanes], halfway[lanes];
+  for (int j = 0; j < lanes; ++j) {
+    const Tail tail = tail_at(tails, j);
+    complement[j] = probability(tail, !tail.upper);
+  }
+  for (int j = 0; j < lanes; ++j) {
+    const Residual r = residual_of(b, j, tail_at(tails, j), complement[j], target_at(s, j));
+    g[j] = r.g;
+    hazard[j] = r.hazard;
+    step[j] = r.step;
+  }
+  for (int j = 0; j < lanes; ++j) {
+    const Bracket bracket = narrowed({s.low[j], s.high[j]}, b.x[j], step[j]);
+    s.low[j] = bracket.low;
+    s.high[j] = bracket.high;
+  }
+  for (int j = 0; j < lanes; ++j) {
+    by_log_x[j] = grown(b.x[j], step[j]);
+    by_x[j] = moved(b.x[j], step[j]);
+    halfway[j] = middle({s.low[j], s.high[j]});
+  }
+  for (int j = 0; j < lanes; ++j) {
+    const bool linear = (s.upper[j] > 0.0) & (hazard[j] > 1.0);
+    const bool arrived = has_arrived(b.x[j], {g[j], hazard[j], step[j]});
+    next.x[j] = chosen(linear ? by_x[j] : by_log_x[j], {s.low[j], s.high[j]}, halfway[j], arrived);
+    next.arrived[j] = arrived ? 1.0 : 0.0;
+  }
+}
+
+// One Newton step of every active point; those that have arrived leave the list.
+void step(Chunk& chunk, Searches<chunk_size>& searches, Indices& active, Blocks& blocks,
+          ContourBlock& block) {
+  make_blocks(chunk, active.at, active.count, blocks);
+  active.count = 0;
+  for (int k = 0; k < blocks.count; ++k) {
+    const std::int16_t* index = blocks.index + k * lanes;
+    Searches<lanes> s;
+    TailBlock tails;
+    NewtonBlock newton;
+    load_block(chunk, index, block);
+    load_searches(searches, index, s);
+    integrate_tails<true>(block, blocks.kind[k], tails);
+    newton_steps(block, tails, s, newton);
+    for (int j = 0; j < blocks.used[k]; ++j) {
+      const std::int16_t i = index[j];
+      chunk.x[i] = newton.x[j];
+      searches.low[i] = s.low[j];
+      searches.high[i] = s.high[j];
+      if (!(newton.arrived[j] > 0.0)) active.at[active.count++] = i;
+    }
+  }
+}
+
+[[gnu::noinline]] void invert(Form form, const Arguments arguments, double* out,
+                              std::ptrdiff_t count) {
+  Chunk chunk;
+  ContourBlock block;
+  Blocks blocks;
+  Indices active;
+  Searches<chunk_size> searches;
+  for (std::ptrdiff_t first = 0; first < count; first += chunk_size) {
+    const int now = static_cast<int>(count - first < chunk_size ? count - first : chunk_size);
+    for (int i = 0; i < now; ++i) {
+      const ChiSquarePoint p = arguments.at(first + i);
+      const bool ok = set_law(chunk, i, p, is_proper(form, p.x));
+      chunk.x[i] = ok ? p.x : (form.log ? -1.0 : 0.5);
+      chunk.x_low[i] = 0.0;
+      active.at[i] = static_cast<std::int16_t>(i);
+    }
+    start_searches(form, chunk, now, searches);
+    active.count = now;
+    while (active.count > 0) step(chunk, searches, active, blocks, block);
+    for (int i = 0; i < now; ++i) {
+      const ChiSquarePoint p = arguments.at(first + i);
+      const bool ok = valid_law(p.nu, p.la) && is_proper(form, p.x);
+      out[first + i] = ok ? chunk.x[i] : end_of_support(form, p.x, p.nu, p.la);
+    }
+  }
+}
+
+// --- entries of the table ------------------------------------------------------------------------
+
+template <Function F>
+void chi2(const double* x, const double* df, double* out, std::ptrdiff_t count) {
+  evaluate(F, {x, df, nullptr, false, false}, out, count);
+}
+
+template <Function F>
+void ncx2(const double* x, const double* df, const double* nc, double* out, std::ptrdiff_t count) {
+  evaluate(F, {x, df, nc, false, false}, out, count);
+}
+
+template <Function F>
+void marcum(const double* m, const double* a, const double* b, double* out, std::ptrdiff_t count) {
+  evaluate(F, {b, m, a, true, false}, out, count);
+}
+
+template <bool Upper, bool Log>
+void chi2_inverse(const double* q, const double* df, double* out, std::ptrdiff_t count) {
+  invert({Upper, Log}, {q, df, nullptr, false, true}, out, count);
+}
+
+template <bool Upper, bool Log>
+void ncx2_inverse(const double* q, const double* df, const double* nc, double* out,
+                  std::ptrdiff_t count) {
+  invert({Upper, Log}, {q, df, nc, false, true}, out, count);
+}
+
+void marcum_q_inv(const double* m, const double* a, const double* q, double* out,
+                  std::ptrdiff_t count) {
+  invert({true, false}, {q, m, a, true, true}, out, count);
+  for (std::ptrdiff_t i = 0; i < count; ++i) out[i] = __builtin_sqrt(out[i]);
+}
+
+}  // namespace
+
+const Chi2Kernels chi2_kernels{.chi2_pdf = chi2<Function::pdf>,
+                               .chi2_logpdf = chi2<Function::logpdf>,
+                               .chi2_cdf = chi2<Function::cdf>,
+                               .chi2_sf = chi2<Function::sf>,
+                               .chi2_logcdf = chi2<Function::logcdf>,
+                               .chi2_logsf = chi2<Function::logsf>,
+                               .chi2_ppf = chi2_inverse<false, false>,
+                               .chi2_isf = chi2_inverse<true, false>,
+                               .chi2_ilogcdf = chi2_inverse<false, true>,
+                               .chi2_ilogsf = chi2_inverse<true, true>,
+                               .ncx2_pdf = ncx2<Function::pdf>,
+                               .ncx2_logpdf = ncx2<Function::logpdf>,
+                               .ncx2_cdf = ncx2<Function::cdf>,
+                               .ncx2_sf = ncx2<Function::sf>,
+                               .ncx2_logcdf = ncx2<Function::logcdf>,
+                               .ncx2_logsf = ncx2<Function::logsf>,
+                               .ncx2_ppf = ncx2_inverse<false, false>,
+                               .ncx2_isf = ncx2_inverse<true, false>,
+                               .ncx2_ilogcdf = ncx2_inverse<false, true>,
+                               .ncx2_ilogsf = ncx2_inverse<true, true>,
+                               .marcum_q = marcum<Function::sf>,
+                               .marcum_p = marcum<Function::cdf>,
+                               .marcum_q_inv = marcum_q_inv};
+
+}  // namespace leakscore::LEAKSCORE_ISA

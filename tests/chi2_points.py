@@ -1,0 +1,46 @@
+"""What the tests of the chi-square laws share: the table, ISA levels, and how far apart values are."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from mpmath import mp, mpf
+
+TABLE = Path(__file__).parent / "tables" / "chi2.csv"
+TAIL_FLOOR = mpf("1e-305")
+TOLERANCE = 3e-15
+
+
+@dataclass(frozen=True)
+class Row:
+    """One point of the table; the logarithms have 28 digits."""
+
+    x: float
+    df: float
+    nc: float
+    logcdf: mpf
+    logsf: mpf
+    logpdf: mpf
+
+    def value(self, name: str) -> mpf:
+        """Return what the function of that name should return."""
+        return getattr(self, name) if name.startswith("log") else mp.exp(getattr(self, f"log{name}"))
+
+
+def rows() -> list[Row]:
+    """Read the table."""
+    with TABLE.open() as file:
+        lines = list(csv.reader(line for line in file if not line.startswith("#")))[1:]
+    return [Row(*map(float, line[:3]), *map(mpf, line[3:])) for line in lines]
+
+
+def relative(got: np.ndarray, wanted: list[mpf]) -> np.ndarray:
+    """Return relative errors; those of NaN are infinite, equal infinities have none."""
+    errors = [
+        mp.inf if mp.isnan(mpf(float(g))) else abs(mpf(float(g)) / w - 1)
+        for g, w in zip(got, wanted, strict=True)
+    ]
+    return np.array([float(e) for e in errors])
