@@ -156,7 +156,7 @@ def test_density_at_zero() -> None:
 @pytest.mark.parametrize(("df", "nc"), [(0.05, 0.0), (1.0, 30.0), (500.0, 0.0), (1e7, 1e7)])
 def test_far_ends(df: float, nc: float) -> None:
     """Logs to the largest double; powers of x down to the smallest one."""
-    x = np.array([1e6, 1e9, 1e30, 1e150, 1e306, 1.7e308]) * (df + nc + 1) / (df + nc + 1)
+    x = np.array([1e6, 1e9, 1e30, 1e150, 1e306, 1.7e308])
     log = ncx2.logsf(x, df, nc)
     far = x > 1e20 * (df + nc)
     np.testing.assert_allclose(log[far], -x[far] / 2, rtol=2e-10)
@@ -166,5 +166,7 @@ def test_far_ends(df: float, nc: float) -> None:
     log = ncx2.logcdf(tiny, df, nc)
     np.testing.assert_allclose(np.diff(log), df / 2 * np.diff(np.log(tiny)), rtol=1e-12)
     density = ncx2.logpdf(tiny, df, nc)
-    np.testing.assert_allclose(density + np.log(tiny) - log, np.log(df / 2), rtol=0, atol=1e-12 * df)
+    np.testing.assert_allclose(
+        density + np.log(tiny) - log, np.log(df / 2), rtol=0, atol=3e-13 + 1e-12 * df
+    )
     assert (ncx2.sf(tiny, df, nc) <= 1).all()

@@ -95,13 +95,14 @@ LEAKSCORE_FN Target target_at(const Searches<Size>& s, int i) {
   return {s.factor[i], {s.decay[i], s.decay_low[i]}, s.upper[i] > 0.0};
 }
 
-LEAKSCORE_FN void start_search(Searches<chunk_size>& s, int i, Target t) {
+LEAKSCORE_FN void start_search(Searches<chunk_size>& s, int i, const Chunk& chunk, Target t) {
+  const Bracket bracket = first_bracket(chunk.nu[i], chunk.la[i], t.upper);
   s.factor[i] = t.factor;
   s.decay[i] = t.decay.high;
   s.decay_low[i] = t.decay.low;
   s.upper[i] = t.upper ? 1.0 : 0.0;
-  s.low[i] = first_bracket.low;
-  s.high[i] = first_bracket.high;
+  s.low[i] = bracket.low;
+  s.high[i] = bracket.high;
 }
 
 LEAKSCORE_FN void load_searches(const Searches<chunk_size>& from, const std::int16_t* index,
@@ -123,9 +124,10 @@ LEAKSCORE_FN void load_searches(const Searches<chunk_size>& from, const std::int
   double zeta[chunk_size], w[chunk_size];
   if (form.log)
     for (int i = 0; i < count; ++i)
-      start_search(searches, i, target_of_log(chunk.x[i], form.upper));
+      start_search(searches, i, chunk, target_of_log(chunk.x[i], form.upper));
   else
-    for (int i = 0; i < count; ++i) start_search(searches, i, target_of(chunk.x[i], form.upper));
+    for (int i = 0; i < count; ++i)
+      start_search(searches, i, chunk, target_of(chunk.x[i], form.upper));
   for (int i = 0; i < count; ++i) zeta[i] = normal_quantile(target_at(searches, i));
   for (int i = 0; i < count; ++i) w[i] = quantile_guess(chunk.nu[i], chunk.la[i], zeta[i]);
   for (int k = 0; k < quantile_guess_steps; ++k)
@@ -139,7 +141,7 @@ struct NewtonBlock {
 };
 
 // In stages, as a choice between two computed values keeps a loop from being vectorised.
-[[gnu::noinline]] void newton_steps(const ContourBlock& b, const TailBlock& tails,
+[[gnu::noinline]] void newton_steps(const ContourBlock& b, const TailBlock& tails, bool halve,
                                     Searches<lanes>& s, NewtonBlock& next) {
   double complement[lanes], g[lanes], hazard[lanes], step[lanes];
   double by_log_x[lanes], by_x[lanes], halfway[lanes];
@@ -166,14 +168,16 @@ struct NewtonBlock {
   for (int j = 0; j < lanes; ++j) {
     const bool linear = (s.upper[j] > 0.0) & (hazard[j] > 1.0);
     const bool arrived = has_arrived(b.x[j], {g[j], hazard[j], step[j]});
-    next.x[j] = chosen(linear ? by_x[j] : by_log_x[j], {s.low[j], s.high[j]}, halfway[j], arrived);
-    next.arrived[j] = arrived ? 1.0 : 0.0;
+    const bool exhausted = is_exhausted({s.low[j], s.high[j]}, halfway[j]);
+    next.x[j] =
+        chosen(linear ? by_x[j] : by_log_x[j], {s.low[j], s.high[j]}, halfway[j], halve, arrived);
+    next.arrived[j] = arrived | exhausted ? 1.0 : 0.0;
   }
 }
 
 // One Newton step of every active point; those that have arrived leave the list.
 void step(Chunk& chunk, Searches<chunk_size>& searches, Indices& active, Blocks& blocks,
-          ContourBlock& block) {
+          ContourBlock& block, bool halve) {
   make_blocks(chunk, active.at, active.count, blocks);
   active.count = 0;
   for (int k = 0; k < blocks.count; ++k) {
@@ -184,7 +188,7 @@ void step(Chunk& chunk, Searches<chunk_size>& searches, Indices& active, Blocks&
     load_block(chunk, index, block);
     load_searches(searches, index, s);
     integrate_tails<true>(block, blocks.kind[k], tails);
-    newton_steps(block, tails, s, newton);
+    newton_steps(block, tails, halve, s, newton);
     for (int j = 0; j < blocks.used[k]; ++j) {
       const std::int16_t i = index[j];
       chunk.x[i] = newton.x[j];
@@ -213,7 +217,8 @@ void step(Chunk& chunk, Searches<chunk_size>& searches, Indices& active, Blocks&
     }
     start_searches(form, chunk, now, searches);
     active.count = now;
-    while (active.count > 0) step(chunk, searches, active, blocks, block);
+    for (int k = 1; active.count > 0; ++k)
+      step(chunk, searches, active, blocks, block, k % newton_steps_between_halvings == 0);
     for (int i = 0; i < now; ++i) {
       const ChiSquarePoint p = arguments.at(first + i);
       const bool ok = valid_law(p.nu, p.la) && is_proper(form, p.x);

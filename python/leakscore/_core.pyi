@@ -31,6 +31,29 @@ norm_ppf: np.ufunc
 norm_isf: np.ufunc
 norm_ilogcdf: np.ufunc
 norm_ilogsf: np.ufunc
+chi2_pdf: np.ufunc
+chi2_logpdf: np.ufunc
+chi2_cdf: np.ufunc
+chi2_sf: np.ufunc
+chi2_logcdf: np.ufunc
+chi2_logsf: np.ufunc
+chi2_ppf: np.ufunc
+chi2_isf: np.ufunc
+chi2_ilogcdf: np.ufunc
+chi2_ilogsf: np.ufunc
+ncx2_pdf: np.ufunc
+ncx2_logpdf: np.ufunc
+ncx2_cdf: np.ufunc
+ncx2_sf: np.ufunc
+ncx2_logcdf: np.ufunc
+ncx2_logsf: np.ufunc
+ncx2_ppf: np.ufunc
+ncx2_isf: np.ufunc
+ncx2_ilogcdf: np.ufunc
+ncx2_ilogsf: np.ufunc
+marcum_q: np.ufunc
+marcum_p: np.ufunc
+marcum_q_inv: np.ufunc
 
 # --- end of bind_distributions.cpp ---
 

@@ -1,4 +1,4 @@
-"""Write tests/tables/chi2.csv: ``python -m tests.oracles.chi2_table`` (minutes, most of them at 1e7).
+"""Write tests/tables/chi2.csv: ``python -m tests.oracles.chi2_table`` (minutes).
 
 Points lie off any grid. In every regime of (df, nc) they are spread over both tails by the size
 r^2/2 of the exponent at the saddle point y: x = df y + nc y^2 and

@@ -6,14 +6,17 @@ over true numpy ufuncs (``norm.cdf.ufunc``): arrays broadcast, float32 and float
 read where they are, dask arrays and other holders of ``__array_ufunc__`` keep their type.
 """
 
+from leakscore.distributions._chi2 import chi2, ncx2
 from leakscore.distributions._distribution import FUNCTIONS, Distribution
+from leakscore.distributions._marcum import marcum_p, marcum_q, marcum_q_inv
 from leakscore.distributions._norm import norm
 
-__all__ = ["Distribution", "norm"]
+__all__ = ["Distribution", "chi2", "marcum_p", "marcum_q", "marcum_q_inv", "ncx2", "norm"]
 
 # doctest finds functions and classes by itself, but not the functions of an object.
 __test__ = {
     f"{name}.{function}": getattr(law, function).__doc__
-    for name, law in {"norm": norm}.items()
+    for name, law in {"chi2": chi2, "ncx2": ncx2, "norm": norm}.items()
     for function in FUNCTIONS
 }
+__test__ |= {name: globals()[name].__doc__ for name in ("marcum_p", "marcum_q", "marcum_q_inv")}

@@ -62,8 +62,9 @@ namespace detail {
 // The tails are evaluated only here. Below, the lower tail is a power of x to all digits.
 inline constexpr Bracket quantile_range{0x1p-960, 0x1p400};
 
+// NaN (of a law with all but no spread) becomes `low`.
 LEAKSCORE_FN double bounded(double v, double low, double high) {
-  return v < low ? low : (v > high ? high : v);
+  return v > low ? (v < high ? v : high) : low;
 }
 
 }  // namespace detail
@@ -115,9 +116,13 @@ LEAKSCORE_FN double quantile_start(double nu, double la, double w) {
   return detail::bounded(x, detail::quantile_range.low, detail::quantile_range.high);
 }
 
-// Open at both ends.
-inline constexpr Bracket first_bracket{0.5 * detail::quantile_range.low,
-                                       2.0 * detail::quantile_range.high};
+// Open at both ends. A lower tail of at most 1/2 ends at the median or before, and the median is
+// not far above the mean.
+LEAKSCORE_FN Bracket first_bracket(double nu, double la, bool upper) {
+  const Bracket range = detail::quantile_range;
+  const double high = upper ? range.high : detail::bounded(nu + la, range.low, range.high);
+  return {0.5 * range.low, 2.0 * high};
+}
 
 // g = log(tail / p), the hazard x f / tail, and Newton's step of log x.
 struct Residual {
@@ -134,8 +139,10 @@ LEAKSCORE_FN Residual residual_of(const ContourBlock& b, int i, Tail tail, doubl
   const Extended excess = sum(t.decay, negative(decay));
   const double g = (log_sum(mass / t.factor, 0.0) + excess.low) + excess.high;
   const double x_over_y = (b.nu[i] + b.excess[i]) + b.la_y[i];
-  const double hazard = detail::decayed(0.5 * b.density[i] * x_over_y / mass,
-                                        sum({b.decay[i], b.decay_low[i]}, negative(decay)));
+  const double density = detail::decayed(0.5 * b.density[i] * x_over_y / mass,
+                                         sum({b.decay[i], b.decay_low[i]}, negative(decay)));
+  // Where the density is nothing but rounding, only the direction of the step counts.
+  const double hazard = density > 0x1p-1000 ? density : 0x1p-1000;
   const double ratio = g / hazard;
   return {g, hazard, t.upper ? ratio : -ratio};
 }
@@ -156,16 +163,25 @@ LEAKSCORE_FN double middle(Bracket bracket) {
   return __builtin_sqrt(bracket.low) * __builtin_sqrt(bracket.high);
 }
 
+// No double lies inside the bracket.
+LEAKSCORE_FN bool is_exhausted(Bracket bracket, double middle_point) {
+  return !((middle_point > bracket.low) & (middle_point < bracket.high));
+}
+
 LEAKSCORE_FN bool has_arrived(double x, Residual r) {
   const bool leaves = (x == detail::quantile_range.low) & (r.step < 0.0);
   return (__builtin_fabs(r.g) < 1e-8) | (__builtin_fabs(r.step) < 1e-15) | leaves;
 }
 
+// Every so many steps the bracket is halved, so that no search lasts for ever.
+inline constexpr int newton_steps_between_halvings = 12;
+
 // Newton's point inside the open bracket, else its middle; when arrived, wherever it is.
-LEAKSCORE_FN double chosen(double newton, Bracket bracket, double middle_point, bool arrived) {
+LEAKSCORE_FN double chosen(double newton, Bracket bracket, double middle_point, bool halve,
+                           bool arrived) {
   const Bracket range = detail::quantile_range;
   const double inside = detail::bounded(newton, range.low, range.high);
-  const bool usable = (inside > bracket.low) & (inside < bracket.high);
+  const bool usable = (inside > bracket.low) & (inside < bracket.high) & !halve;
   const double safe = usable ? inside : middle_point;
   return arrived ? newton : safe;
 }
