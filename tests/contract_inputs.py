@@ -63,11 +63,5 @@ SHARES = np.linspace(0.0, 1.0, 1025)[1:-1]
 PLAIN = leakscore.Reference(_multiples(6, DIM), 0.5 + np.abs(_multiples(7, DIM)))
 FULL = leakscore.Reference.fit(_multiples(8, 4 * DIM, DIM))
 VARIANCES = 0.5 + np.abs(_multiples(9, DIM))
-# Parameters of each law, after the point or probability.
-LAWS: dict[str, dict[str, Array]] = {
-    "norm": {},
-    "chi2": {"df": POSITIVE},
-    "ncx2": {"df": POSITIVE, "nc": POSITIVE[::-1]},
-}
 CURVE = tradeoff.gaussian([0.5, 2.0])
 ROUNDS = audit.Audit(_multiples(10, 4000) + 1, _multiples(11, 3000))

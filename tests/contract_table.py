@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import leakscore
-from leakscore import audit, distributions, games, leakage, scores, tradeoff
+from leakscore import audit, games, leakage, scores, tradeoff
 from tests import contract_inputs as good
+from tests.contract_distributions import LAWS
 from tests.contract_inputs import Call
 
 N = (50, good.NO_COUNT)
@@ -207,33 +208,7 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= {
-    f"distributions.{law}.{name}": [
-        Call(getattr(getattr(distributions, law), name), {argument: values, **more}, "elementwise")
-    ]
-    for law, more in good.LAWS.items()
-    for points in (good.FEW if more else good.POINTS,)  # the loops are shared: one law in full
-    for names, argument, values in (
-        (("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"), "x", points),
-        (("ppf", "isf"), "q", np.resize(good.SHARES, points.shape)),
-        (("ilogcdf", "ilogsf"), "logp", -np.abs(points)),
-    )
-    for name in names
-}
-CALLS |= {
-    f"distributions.{name}": [
-        Call(
-            getattr(distributions, name),
-            {"m": good.POSITIVE, "a": good.POSITIVE[::-1], argument: values},
-            "elementwise",
-        )
-    ]
-    for name, argument, values in (
-        ("marcum_q", "b", good.POSITIVE),
-        ("marcum_p", "b", good.POSITIVE),
-        ("marcum_q_inv", "q", np.resize(good.SHARES, good.POSITIVE.shape)),
-    )
-}
+CALLS |= LAWS
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = {

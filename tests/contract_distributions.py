@@ -1,0 +1,43 @@
+"""One good call of every function of `leakscore.distributions`, for contract_table.py."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscore import distributions
+from tests import contract_inputs as good
+from tests.contract_inputs import Array, Call
+
+# Parameters of each law, after the point or probability.
+PARAMETERS: dict[str, dict[str, Array]] = {
+    "norm": {},
+    "chi2": {"df": good.POSITIVE},
+    "ncx2": {"df": good.POSITIVE, "nc": good.POSITIVE[::-1]},
+}
+LAWS: dict[str, list[Call]] = {
+    f"distributions.{law}.{name}": [
+        Call(getattr(getattr(distributions, law), name), {argument: values, **more}, "elementwise")
+    ]
+    for law, more in PARAMETERS.items()
+    for points in (good.FEW if more else good.POINTS,)  # the loops are shared: one law in full
+    for names, argument, values in (
+        (("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"), "x", points),
+        (("ppf", "isf"), "q", np.resize(good.SHARES, points.shape)),
+        (("ilogcdf", "ilogsf"), "logp", -np.abs(points)),
+    )
+    for name in names
+}
+LAWS |= {
+    f"distributions.{name}": [
+        Call(
+            getattr(distributions, name),
+            {"m": good.POSITIVE, "a": good.POSITIVE[::-1], argument: values},
+            "elementwise",
+        )
+    ]
+    for name, argument, values in (
+        ("marcum_q", "b", good.POSITIVE),
+        ("marcum_p", "b", good.POSITIVE),
+        ("marcum_q_inv", "q", np.resize(good.SHARES, good.POSITIVE.shape)),
+    )
+}
