@@ -11,6 +11,7 @@ from tests.contract_inputs import Array, Call
 # Parameters of each law, after the point or probability.
 PARAMETERS: dict[str, dict[str, Array]] = {
     "norm": {},
+    "kolmogorov": {"n": np.arange(good.FEW.size) % 64 + 1.0},
     "chi2": {"df": good.POSITIVE},
     "ncx2": {"df": good.POSITIVE, "nc": good.POSITIVE[::-1]},
 }

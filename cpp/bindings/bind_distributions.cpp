@@ -45,11 +45,27 @@ void bind_chi2(py::module_& m) {
   add_ufunc<table, &Chi2Kernels::marcum_q_inv>(m, "marcum_q_inv", "b with marcum_q(m, a, b) = q");
 }
 
+void bind_kolmogorov(py::module_& m) {
+  constexpr auto table = &Kernels::kolmogorov;
+  using K = KolmogorovKernels;
+  add_ufunc<table, &K::pdf>(m, "kolmogorov_pdf", "density");
+  add_ufunc<table, &K::logpdf>(m, "kolmogorov_logpdf", "log of the density");
+  add_ufunc<table, &K::cdf>(m, "kolmogorov_cdf", "P(X <= x)");
+  add_ufunc<table, &K::sf>(m, "kolmogorov_sf", "P(X > x)");
+  add_ufunc<table, &K::logcdf>(m, "kolmogorov_logcdf", "log P(X <= x)");
+  add_ufunc<table, &K::logsf>(m, "kolmogorov_logsf", "log P(X > x)");
+  add_ufunc<table, &K::ppf>(m, "kolmogorov_ppf", "inverse of cdf");
+  add_ufunc<table, &K::isf>(m, "kolmogorov_isf", "inverse of sf");
+  add_ufunc<table, &K::ilogcdf>(m, "kolmogorov_ilogcdf", "inverse of logcdf");
+  add_ufunc<table, &K::ilogsf>(m, "kolmogorov_ilogsf", "inverse of logsf");
+}
+
 }  // namespace
 
 void bind_distributions(py::module_& m) {
   load_ufunc_api();
   bind_normal(m);
+  bind_kolmogorov(m);
   bind_chi2(m);
 }
 

@@ -18,7 +18,7 @@ struct Level {
   Kernels {                                                                         \
     #level, &level::normal_kernels, &level::score_kernels, &level::product_kernels, \
         &level::bernoulli_kernels, &level::random_kernels, &level::moment_kernels,  \
-        &level::tradeoff_kernels, &level::chi2_kernels                              \
+        &level::tradeoff_kernels, &level::chi2_kernels, &level::kolmogorov_kernels  \
   }
 
 // __builtin_cpu_supports also asks whether the operating system saves the wide registers. Older

@@ -54,6 +54,16 @@ ncx2_ilogsf: np.ufunc
 marcum_q: np.ufunc
 marcum_p: np.ufunc
 marcum_q_inv: np.ufunc
+kolmogorov_pdf: np.ufunc
+kolmogorov_logpdf: np.ufunc
+kolmogorov_cdf: np.ufunc
+kolmogorov_sf: np.ufunc
+kolmogorov_logcdf: np.ufunc
+kolmogorov_logsf: np.ufunc
+kolmogorov_ppf: np.ufunc
+kolmogorov_isf: np.ufunc
+kolmogorov_ilogcdf: np.ufunc
+kolmogorov_ilogsf: np.ufunc
 
 # --- end of bind_distributions.cpp ---
 
