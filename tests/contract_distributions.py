@@ -14,6 +14,7 @@ PARAMETERS: dict[str, dict[str, Array]] = {
     "kolmogorov": {"n": np.arange(good.FEW.size) % 64 + 1.0},
     "chi2": {"df": good.POSITIVE},
     "ncx2": {"df": good.POSITIVE, "nc": good.POSITIVE[::-1]},
+    "folded_laplace": {"loc": good.POSITIVE[::-1], "scale": good.POSITIVE},
 }
 LAWS: dict[str, list[Call]] = {
     f"distributions.{law}.{name}": [

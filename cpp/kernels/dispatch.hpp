@@ -6,6 +6,7 @@
 
 #include "kernels/bernoulli.hpp"
 #include "kernels/chi2.hpp"
+#include "kernels/folded_laplace.hpp"
 #include "kernels/kolmogorov.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
@@ -25,6 +26,7 @@ struct Kernels {
   const RandomKernels* random;
   const MomentKernels* moments;
   const TradeOffKernels* tradeoff;
+  const FoldedLaplaceKernels* folded_laplace;
   const Chi2Kernels* chi2;
   const KolmogorovKernels* kolmogorov;
 };

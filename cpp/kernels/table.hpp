@@ -3,6 +3,7 @@
 
 #include "kernels/bernoulli.hpp"
 #include "kernels/chi2.hpp"
+#include "kernels/folded_laplace.hpp"
 #include "kernels/kolmogorov.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
@@ -12,17 +13,18 @@
 #include "kernels/tradeoff.hpp"
 #include "leakscore/isa.hpp"
 
-#define LEAKSCORE_DECLARE_LEVEL(level)               \
-  namespace leakscore::level {                       \
-  extern const NormalKernels normal_kernels;         \
-  extern const ScoreKernels score_kernels;           \
-  extern const ProductKernels product_kernels;       \
-  extern const BernoulliKernels bernoulli_kernels;   \
-  extern const RandomKernels random_kernels;         \
-  extern const MomentKernels moment_kernels;         \
-  extern const TradeOffKernels tradeoff_kernels;     \
-  extern const Chi2Kernels chi2_kernels;             \
-  extern const KolmogorovKernels kolmogorov_kernels; \
+#define LEAKSCORE_DECLARE_LEVEL(level)                      \
+  namespace leakscore::level {                              \
+  extern const NormalKernels normal_kernels;                \
+  extern const ScoreKernels score_kernels;                  \
+  extern const ProductKernels product_kernels;              \
+  extern const BernoulliKernels bernoulli_kernels;          \
+  extern const RandomKernels random_kernels;                \
+  extern const MomentKernels moment_kernels;                \
+  extern const TradeOffKernels tradeoff_kernels;            \
+  extern const FoldedLaplaceKernels folded_laplace_kernels; \
+  extern const Chi2Kernels chi2_kernels;                    \
+  extern const KolmogorovKernels kolmogorov_kernels;        \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

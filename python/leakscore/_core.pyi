@@ -67,6 +67,21 @@ kolmogorov_ilogsf: np.ufunc
 
 # --- end of bind_distributions.cpp ---
 
+# --- bind_folded_laplace.cpp ---
+
+folded_laplace_pdf: np.ufunc
+folded_laplace_logpdf: np.ufunc
+folded_laplace_cdf: np.ufunc
+folded_laplace_sf: np.ufunc
+folded_laplace_logcdf: np.ufunc
+folded_laplace_logsf: np.ufunc
+folded_laplace_ppf: np.ufunc
+folded_laplace_isf: np.ufunc
+folded_laplace_ilogcdf: np.ufunc
+folded_laplace_ilogsf: np.ufunc
+
+# --- end of bind_folded_laplace.cpp ---
+
 # --- bind_scores.cpp ---
 
 def covariance_score(

@@ -8,6 +8,7 @@ read where they are, dask arrays and other holders of ``__array_ufunc__`` keep t
 
 from leakscore.distributions._chi2 import chi2, ncx2
 from leakscore.distributions._distribution import FUNCTIONS, Distribution
+from leakscore.distributions._folded_laplace import folded_laplace
 from leakscore.distributions._kolmogorov import kolmogorov
 from leakscore.distributions._marcum import marcum_p, marcum_q, marcum_q_inv
 from leakscore.distributions._norm import norm
@@ -15,6 +16,7 @@ from leakscore.distributions._norm import norm
 __all__ = [
     "Distribution",
     "chi2",
+    "folded_laplace",
     "kolmogorov",
     "marcum_p",
     "marcum_q",
@@ -26,7 +28,13 @@ __all__ = [
 # doctest finds functions and classes by itself, but not the functions of an object.
 __test__ = {
     f"{name}.{function}": getattr(law, function).__doc__
-    for name, law in {"chi2": chi2, "kolmogorov": kolmogorov, "ncx2": ncx2, "norm": norm}.items()
+    for name, law in {
+        "chi2": chi2,
+        "folded_laplace": folded_laplace,
+        "kolmogorov": kolmogorov,
+        "ncx2": ncx2,
+        "norm": norm,
+    }.items()
     for function in FUNCTIONS
 }
 __test__ |= {name: globals()[name].__doc__ for name in ("marcum_p", "marcum_q", "marcum_q_inv")}
