@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from leakscore import distributions
@@ -43,3 +45,22 @@ LAWS |= {
         ("marcum_q_inv", "q", np.resize(good.SHARES, good.POSITIVE.shape)),
     )
 }
+TRIALS = np.arange(good.FEW.size) % 40 + 20.0
+LAWS["distributions.clopper_pearson"] = [
+    Call(
+        partial(distributions.clopper_pearson, side=side),
+        {
+            "k": np.arange(good.FEW.size) % 20.0,
+            "n": TRIALS,
+            given: np.resize(good.SHARES, good.FEW.size),
+        },
+        "curve",
+    )
+    for side, given in (("upper", "confidence"), ("lower", "alpha"))
+]
+LAWS["distributions.clopper_pearson"] += [
+    Call(
+        lambda side="lower": distributions.clopper_pearson(3, 10, 0.9, side),
+        scalars={"side": ("upper", ("two-sided", "", None, 1))},
+    )
+]

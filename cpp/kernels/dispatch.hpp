@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/bernoulli.hpp"
+#include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
 #include "kernels/folded_laplace.hpp"
 #include "kernels/kolmogorov.hpp"
@@ -29,6 +30,7 @@ struct Kernels {
   const FoldedLaplaceKernels* folded_laplace;
   const Chi2Kernels* chi2;
   const KolmogorovKernels* kolmogorov;
+  const BinomialKernels* binomial;
 };
 
 const Kernels& kernels();

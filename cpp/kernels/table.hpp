@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/bernoulli.hpp"
+#include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
 #include "kernels/folded_laplace.hpp"
 #include "kernels/kolmogorov.hpp"
@@ -25,6 +26,7 @@
   extern const FoldedLaplaceKernels folded_laplace_kernels; \
   extern const Chi2Kernels chi2_kernels;                    \
   extern const KolmogorovKernels kolmogorov_kernels;        \
+  extern const BinomialKernels binomial_kernels;            \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

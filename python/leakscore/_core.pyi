@@ -82,6 +82,14 @@ folded_laplace_ilogsf: np.ufunc
 
 # --- end of bind_folded_laplace.cpp ---
 
+# --- bind_binomial.cpp ---
+
+def clopper_pearson(
+    k: _Doubles, n: _Doubles, alpha: _Doubles, confidence: _Doubles, upper: bool
+) -> tuple[_Doubles, _Doubles]: ...
+
+# --- end of bind_binomial.cpp ---
+
 # --- bind_scores.cpp ---
 
 def covariance_score(

@@ -259,6 +259,18 @@ def scores(name: str, value: object, size: int) -> Doubles:
     return array.astype(np.float64)
 
 
+def whole(name: str, value: object, low: int) -> Doubles:
+    """An array of whole numbers of any shape, from `low` to the last that float64 counts to."""
+    array = real_array(name, value)
+    if array.dtype.kind not in "iu":
+        array = array.astype(np.float64)
+    inside = (array >= low) & (array <= 2**53) & (np.floor(array) == array)
+    if not inside.all():
+        bad = array.flat[int(np.argmin(inside))].item()
+        raise ValueError(f"Expected {name}={bad!r} to be a whole number in [{low}, 2**53]")
+    return array.astype(np.float64)
+
+
 def interval(
     name: str,
     value: object,

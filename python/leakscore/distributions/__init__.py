@@ -7,6 +7,7 @@ read where they are, dask arrays and other holders of ``__array_ufunc__`` keep t
 """
 
 from leakscore.distributions._chi2 import chi2, ncx2
+from leakscore.distributions._clopper_pearson import clopper_pearson
 from leakscore.distributions._distribution import FUNCTIONS, Distribution
 from leakscore.distributions._folded_laplace import folded_laplace
 from leakscore.distributions._kolmogorov import kolmogorov
@@ -16,6 +17,7 @@ from leakscore.distributions._norm import norm
 __all__ = [
     "Distribution",
     "chi2",
+    "clopper_pearson",
     "folded_laplace",
     "kolmogorov",
     "marcum_p",
