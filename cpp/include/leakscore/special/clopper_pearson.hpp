@@ -55,9 +55,9 @@ LEAKSCORE_FN double reach(const Trial& t) {
   return v;
 }
 
-// J
-LEAKSCORE_FN double mean_reach(const Trial& t) {
-  const double width = reach(t), by_p = width / t.share.p, by_q = width / t.share.q;
+// J, by the rule on [0, width]
+LEAKSCORE_FN double mean_reach(const Trial& t, double width) {
+  const double by_p = width / t.share.p, by_q = width / t.share.q;
   double terms[legendre_size];
   for (int i = 0; i < legendre_size; ++i) {
     const double v = legendre_nodes[i];
@@ -65,9 +65,9 @@ LEAKSCORE_FN double mean_reach(const Trial& t) {
     const Exp e = exp_parts(log < -700.0 ? -700.0 : log, 0.0);
     terms[i] = legendre_weights[i] * scale_by_power(1.0 + e.expm1, e.k_bits);
   }
-  double sum = 0.0;
-  for (int i = 0; i < legendre_size; ++i) sum += terms[i];
-  return width * sum;
+  for (int half = legendre_size / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) terms[i] += terms[i + half];
+  return width * terms[0];
 }
 
 // The part of log P(X <= k) that stays fixed.
@@ -116,8 +116,9 @@ LEAKSCORE_FN Share start(double k, double n, double log_alpha) {
 [[maybe_unused]] static Share root(double k, double n, Extended log_alpha) {
   const double fixed = fixed_log(k, n);
   Trial t{k, n - k - 1.0, n, start(k, n, log_alpha.high)};
+  double width = reach(t);
   for (int step = 0; step < 100; ++step) {
-    const double j = mean_reach(t), miss = log_miss(t, fixed, j, log_alpha);
+    const double j = mean_reach(t, width), miss = log_miss(t, fixed, j, log_alpha);
     auto& [p, q] = t.share;
     const double curvature = t.m / q - k / p - 1.0 / j;
     if (p <= q) {
@@ -132,7 +133,9 @@ LEAKSCORE_FN Share start(double k, double n, double log_alpha) {
       q = q < 1.0 ? q : 0.5;
       p = 1.0 - q;
     }
-    if (__builtin_fabs(miss) < 1e-5) return t.share;
+    const double size = __builtin_fabs(miss);
+    if (size < 1e-5) return t.share;
+    if (size > 0.05 || t.m <= 40.0) width = reach(t);
   }
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   return {nan, nan};
