@@ -64,3 +64,26 @@ LAWS["distributions.clopper_pearson"] += [
         scalars={"side": ("upper", ("two-sided", "", None, 1))},
     )
 ]
+GX2_PARAMETERS = {
+    "weights": ([0.5, -0.25, 0.0], ([], [0.0], [[1.0]], [good.NAN], [np.inf], ["1"], [1j], [True])),
+    "df": (2.0, ([0.0], -1.0, good.NAN, [1.0, 2.0], np.inf, "1", 1j, True)),
+    "nc": ([0.0, 3.0, 1.0], ([-1.0], good.NAN, [1.0, 2.0], np.inf, "1", 1j, True)),
+    "sigma": (0.5, good.NO_POSITIVE),
+    "offset": (-0.5, (good.NAN, np.inf, "1", 1j, True)),
+}
+LAWS |= {
+    f"distributions.gx2.{name}": [
+        Call(
+            getattr(distributions.gx2, name),
+            {argument: values},
+            "elementwise",
+            scalars=GX2_PARAMETERS,
+        )
+    ]
+    for names, argument, values in (
+        (("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "error"), "x", good.FEW[:150]),
+        (("ppf", "isf"), "q", np.resize(good.SHARES, 150)),
+        (("ilogcdf", "ilogsf"), "logp", -np.abs(good.FEW[:150])),
+    )
+    for name in names
+}

@@ -228,6 +228,7 @@ RESULTS = {
     "audit.EpsilonBound",
     "audit.Roc",
     "distributions.Distribution",
+    "distributions.GeneralizedChiSquare",
     "leakage.RequiredNoise",
     "tradeoff.GaussianTradeOff",
     "tradeoff.TradeOff",

@@ -19,7 +19,7 @@ struct Level {
     #level, &level::normal_kernels, &level::score_kernels, &level::product_kernels,     \
         &level::bernoulli_kernels, &level::random_kernels, &level::moment_kernels,      \
         &level::tradeoff_kernels, &level::folded_laplace_kernels, &level::chi2_kernels, \
-        &level::kolmogorov_kernels, &level::binomial_kernels                            \
+        &level::kolmogorov_kernels, &level::binomial_kernels, &level::gx2_kernels       \
   }
 
 // __builtin_cpu_supports also asks whether the operating system saves the wide registers. Older

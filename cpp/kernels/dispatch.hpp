@@ -8,6 +8,7 @@
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
 #include "kernels/folded_laplace.hpp"
+#include "kernels/gx2.hpp"
 #include "kernels/kolmogorov.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
@@ -31,6 +32,7 @@ struct Kernels {
   const Chi2Kernels* chi2;
   const KolmogorovKernels* kolmogorov;
   const BinomialKernels* binomial;
+  const Gx2Kernels* gx2;
 };
 
 const Kernels& kernels();

@@ -5,6 +5,7 @@
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
 #include "kernels/folded_laplace.hpp"
+#include "kernels/gx2.hpp"
 #include "kernels/kolmogorov.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
@@ -27,6 +28,7 @@
   extern const Chi2Kernels chi2_kernels;                    \
   extern const KolmogorovKernels kolmogorov_kernels;        \
   extern const BinomialKernels binomial_kernels;            \
+  extern const Gx2Kernels gx2_kernels;                      \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

@@ -244,3 +244,41 @@ gaussian_advantage: np.ufunc
 gaussian_auc: np.ufunc
 
 # --- end of bind_tradeoff.cpp ---
+
+# --- bind_gx2.cpp ---
+
+def gx2_pdf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_logpdf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_cdf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_sf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_logcdf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_logsf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_ppf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_isf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_ilogcdf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_ilogsf(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+def gx2_error(
+    x: _Doubles, weights: _Doubles, df: _Doubles, nc: _Doubles, sigma: float, offset: float
+) -> _Doubles: ...
+
+# --- end of bind_gx2.cpp ---

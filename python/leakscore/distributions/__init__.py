@@ -10,15 +10,18 @@ from leakscore.distributions._chi2 import chi2, ncx2
 from leakscore.distributions._clopper_pearson import clopper_pearson
 from leakscore.distributions._distribution import FUNCTIONS, Distribution
 from leakscore.distributions._folded_laplace import folded_laplace
+from leakscore.distributions._gx2 import GeneralizedChiSquare, gx2
 from leakscore.distributions._kolmogorov import kolmogorov
 from leakscore.distributions._marcum import marcum_p, marcum_q, marcum_q_inv
 from leakscore.distributions._norm import norm
 
 __all__ = [
     "Distribution",
+    "GeneralizedChiSquare",
     "chi2",
     "clopper_pearson",
     "folded_laplace",
+    "gx2",
     "kolmogorov",
     "marcum_p",
     "marcum_q",
@@ -40,3 +43,4 @@ __test__ = {
     for function in FUNCTIONS
 }
 __test__ |= {name: globals()[name].__doc__ for name in ("marcum_p", "marcum_q", "marcum_q_inv")}
+__test__ |= {f"gx2.{name}": getattr(gx2, name).__doc__ for name in [*FUNCTIONS, "error"]}

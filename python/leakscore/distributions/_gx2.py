@@ -1,0 +1,204 @@
+"""The generalised chi-square law: weighted sums of noncentral chi-square variables."""
+
+from __future__ import annotations
+
+from inspect import Parameter, Signature
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore.distributions._distribution import FUNCTIONS, POINT
+
+_HOME = "leakscore.distributions"
+
+_ERROR = (
+    POINT,
+    "Estimated relative error of the tail beyond `x`, seen from the mean.",
+)
+
+_EXAMPLES = {
+    "pdf": ">>> gx2.pdf([-1.0, 2.0], [1.0, -0.5], 1, 0)\narray([0.10703007, 0.07934168])",
+    "logpdf": ">>> gx2.logpdf([-1e4], [1.0, -0.5], 1, 0)\narray([-10005.72685794])",
+    "cdf": ">>> gx2.cdf([-300.0, 2.0], [1.0, -0.5], 1, 0)\n"
+    "array([9.66047450e-133, 8.77149502e-001])",
+    "sf": ">>> gx2.sf([400.0], [1.0, 0.5, 0.25], 2, [0.0, 1.0, 9.0])\narray([2.72685042e-86])",
+    "logcdf": ">>> gx2.logcdf([1e-9], [1.0, 0.5, 0.25], 20, 0)\narray([-696.35621146])",
+    "logsf": ">>> gx2.logsf([1e5], [1.0, 0.5], 1, 0, sigma=3.0)\narray([-50004.51066299])",
+    "ppf": ">>> gx2.ppf([0.5, 1e-300], [1.0, -0.5], 1, 0)\n"
+    "array([ 1.40504691e-01, -6.86387167e+02])",
+    "isf": ">>> gx2.isf([0.05], [1.0, 0.5], 1, 0, offset=7.0)\narray([11.62828301])",
+    "ilogcdf": ">>> gx2.ilogcdf([-5000.0], [1.0, -0.5], 1, 0)\narray([-4994.62013715])",
+    "ilogsf": ">>> gx2.ilogsf([-5000.0], [1.0, -0.5], 1, 0)\narray([9989.93338547])",
+    "error": ">>> gx2.error([400.0], [1.0, 0.5, 0.25], 2, 1) < 1e-13\narray([ True])",
+}
+
+
+class _Function(Protocol):
+    def __call__(
+        self,
+        x: npt.ArrayLike,
+        /,
+        weights: npt.ArrayLike,
+        df: npt.ArrayLike,
+        nc: npt.ArrayLike,
+        *,
+        sigma: float = 0.0,
+        offset: float = 0.0,
+    ) -> Any:
+        """Evaluate at every element of the first argument."""
+
+
+class GeneralizedChiSquare:
+    """The law of ``sum_i weights[i] * chi2'(df[i], nc[i]) + sigma * Z + offset``.
+
+    Here chi2'(df, nc) are independent noncentral chi-square variables and Z is standard normal. Not
+    to be made by users: the law is the object `gx2` of this module.
+
+    Examples
+    --------
+    >>> from leakscore.distributions import chi2, gx2
+    >>> gx2.sf([10.0, 1000.0], [2.0, 2.0], 1, 0)  # twice a chi-square variable with df 2
+    array([8.20849986e-002, 2.66919022e-109])
+    >>> gx2.isf([1e-300], [2.0, 2.0], 1, 0) / chi2.isf([1e-300], 2)
+    array([2.])
+    """
+
+    pdf: _Function
+    logpdf: _Function
+    cdf: _Function
+    sf: _Function
+    logcdf: _Function
+    logsf: _Function
+    ppf: _Function
+    isf: _Function
+    ilogcdf: _Function
+    ilogsf: _Function
+    error: _Function
+
+    def __init__(self) -> None:
+        for name, (argument, summary) in (FUNCTIONS | {"error": _ERROR}).items():
+            setattr(self, name, _function(name, argument, summary))
+
+    def __repr__(self) -> str:
+        return f"<{_HOME}.gx2>"
+
+    def __reduce__(self) -> str:
+        return "gx2"
+
+
+GeneralizedChiSquare.__module__ = _HOME
+
+
+def _docstring(name: str, argument: tuple[str, str], summary: str) -> str:
+    first, meaning = argument
+    returned = (
+        "NaN where it is NaN; 0 outside the support, where the tails are exact."
+        if name == "error"
+        else "NaN where it is NaN."
+    )
+    return f"""{summary}
+
+Parameters
+----------
+{first} : array_like
+    {meaning}
+weights : array_like (k,)
+    Of either sign. Zeros are left out (not all may be zero), terms of equal weight are merged.
+df : float or array_like (k,)
+    Degrees of freedom, above zero.
+nc : float or array_like (k,)
+    Noncentralities, at least zero.
+sigma : float, default 0.0
+    Standard deviation of the normal term.
+offset : float, default 0.0
+    Added to the sum.
+
+Returns
+-------
+float or ndarray of float64
+    One value for each element of `{first}`; {returned}
+
+Raises
+------
+ValueError
+    If there is no term or all weights are zero, if a parameter is out of its range or not finite,
+    or if `weights`, `df` and `nc` do not broadcast.
+TypeError
+    If an argument does not hold real numbers (bool, complex, str and object are refused).
+RuntimeError
+    If the quadrature does not converge: there is no silent best guess.
+
+Notes
+-----
+A trapezoid sum on a hyperbola through a saddle point of the moment generating function (Rice 1980,
+SIAM J. Sci. Stat. Comput. 1, 438-448, has such contours for sums with positive weights), with its
+exponent in 32 digits. Unlike the integrals of Imhof (1961, Biometrika 48, 419-426) and Davies
+(1980, Applied Statistics 29, 323-333) it has a small relative error in both tails: below 1e-12
+for tails down to 1e-300, and for logarithms far beyond. `error` estimates it from every other node
+of the sum and from the size of its summands. It does not cover the rounding of the arguments:
+a relative error of 1e-16 in `x` changes a tail by `x` times the hazard. The time grows with the
+number of different weights, and not with `df` or `nc`.
+
+Examples
+--------
+>>> from leakscore.distributions import gx2
+{_EXAMPLES[name]}
+"""
+
+
+def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
+    compiled = getattr(_core, f"gx2_{name}")
+    kinds = {argument[0]: npt.ArrayLike, "weights": npt.ArrayLike, "df": npt.ArrayLike}
+    positional = [
+        Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
+        for n, kind in (kinds | {"nc": npt.ArrayLike}).items()
+    ]
+    options = [
+        Parameter(n, Parameter.KEYWORD_ONLY, default=0.0, annotation=float)
+        for n in ("sigma", "offset")
+    ]
+    signature = Signature([*positional, *options], return_annotation=Any)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"gx2.{name}(): {error}") from None
+        bound.apply_defaults()
+        points, weights, df, nc, sigma, offset = bound.arguments.values()
+        points = np.asarray(_validate.elementwise(argument[0], points), dtype=np.float64)
+        law = _law(weights, df, nc, sigma, offset)
+        try:
+            values = compiled(np.ascontiguousarray(points).reshape(points.shape), *law)
+        except RuntimeError as error:
+            raise RuntimeError(f"gx2.{name}: {error}") from None
+        return values[()]
+
+    call.__name__, call.__qualname__ = name, f"gx2.{name}"
+    call.__module__, call.__doc__ = _HOME, _docstring(name, argument, summary)
+    vars(call)["__signature__"] = signature
+    return call
+
+
+def _law(weights: Any, df: Any, nc: Any, sigma: Any, offset: Any) -> tuple[Any, ...]:
+    """Check the parameters and return them as the compiled functions take them."""
+    weights = _validate.vector("weights", _validate.elementwise("weights", weights))
+    if not weights.any():
+        raise ValueError("Expected weights not to be all zero")
+    df = _validate.vector("df", _per_term("df", df), low=0.0, open_low=True)
+    nc = _validate.vector("nc", _per_term("nc", nc), low=0.0)
+    terms = _validate.broadcast(weights=weights, df=df, nc=nc)
+    sigma = _validate.scalar("sigma", sigma, 0.0)
+    offset = _validate.scalar("offset", offset)
+    return *(np.ascontiguousarray(values) for values in terms), sigma, offset
+
+
+def _per_term(name: str, value: object) -> Any:
+    """Let one number stand for all terms."""
+    array = _validate.elementwise(name, value)
+    return np.reshape(array, 1) if np.ndim(array) == 0 else array
+
+
+gx2 = GeneralizedChiSquare()
