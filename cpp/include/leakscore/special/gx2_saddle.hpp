@@ -20,28 +20,31 @@ struct Balance {
   double log_ratio, slope, miss;
 };
 
-// y: the point less the offset, in units of W and of the sign of the side.
+// y: the point less the offset, in units of W and of the sign of the side. A and B are multiplied by
+// tau, their derivatives by tau^2.
 [[maybe_unused, gnu::noinline]] static Balance balance(const Prepared& law, const Side& side,
                                                        double y, Abscissa at) {
   const double* df = law.law->df;
   const double* nc = law.law->nc;
   double a = 0.0, b = 0.0, a_slope = 0.0, b_slope = 0.0;
   for (std::ptrdiff_t i = 0; i < law.law->count; ++i) {
-    const double p = term_p(side, i, at), r = side.ratio[i], inverse = 1.0 / p;
-    const double mixed = nc[i] * inverse, value = r * inverse * (df[i] + mixed);
-    const double slope = r * r * inverse * inverse * (df[i] + 2.0 * mixed);
-    a += r > 0.0 ? value : 0.0;
-    a_slope += r > 0.0 ? slope : 0.0;
-    b -= r > 0.0 ? 0.0 : value;
-    b_slope -= r > 0.0 ? 0.0 : slope;
+    const double inverse = 1.0 / term_p(side, i, at), grown = side.ratio[i] * at.tau * inverse;
+    const double mixed = nc[i] * inverse, value = grown * (df[i] + mixed);
+    const double slope = grown * grown * (df[i] + 2.0 * mixed);
+    const bool positive = grown > 0.0;
+    a += positive ? value : 0.0;
+    a_slope += positive ? slope : 0.0;
+    b -= positive ? 0.0 : value;
+    b_slope -= positive ? 0.0 : slope;
   }
-  const double spread = law.law->sigma / side.unit, curve = 0.5 * spread * spread;
-  a += curve * at.tau + (y < 0.0 ? -y : 0.0);
+  const double deviation = law.law->sigma / side.unit * at.tau;
+  const double curve = 0.5 * deviation * deviation;
+  a += curve + (y < 0.0 ? -y * at.tau : 0.0);
   a_slope += curve;
-  b += 2.0 * pole_distance / at.tau + (y > 0.0 ? y : 0.0);
-  b_slope -= 2.0 * pole_distance / (at.tau * at.tau);
-  const double chain = side.bounded ? at.tau * at.rho : at.tau;
-  return {log_positive(a) - log_positive(b), (a_slope / a - b_slope / b) * chain,
+  b += 2.0 * pole_distance + (y > 0.0 ? y * at.tau : 0.0);
+  b_slope -= 2.0 * pole_distance;
+  return {log_positive(a) - log_positive(b),
+          (a_slope / a - b_slope / b) * (side.bounded ? at.rho : 1.0),
           __builtin_fabs(a - b) / __builtin_sqrt(2.0 * (a_slope - b_slope))};
 }
 
@@ -56,7 +59,7 @@ struct Crossing {
   const double tau = 2.0 * side.unit * __builtin_sqrt(pole_distance / law.variance);
   const double start = side.bounded && tau > 0.5 ? 0.5 : tau;
   double theta = log_positive(side.bounded ? start / (1.0 - start) : start);
-  double low = -710.0, high = 710.0;
+  double low = -700.0, high = side.bounded ? 340.0 : 700.0;  // squares of 1/rho stay finite
   for (int step = 0; step < 100; ++step) {
     const Abscissa at = abscissa_of(side, theta);
     const Balance now = balance(law, side, y, at);
