@@ -20,8 +20,8 @@ struct Balance {
   double log_ratio, slope, miss;
 };
 
-// y: the point less the offset, in units of W and of the sign of the side. A and B are multiplied by
-// tau, their derivatives by tau^2.
+// y: the point less the offset, in units of W and of the sign of the side. A and B are multiplied
+// by tau, their derivatives by tau^2.
 [[maybe_unused, gnu::noinline]] static Balance balance(const Prepared& law, const Side& side,
                                                        double y, Abscissa at) {
   const double* df = law.law->df;
