@@ -29,12 +29,13 @@ def _head() -> str:
 
     import leakscore
 
-    used = boost.version()
     return f"""# Distributions: measured error and speed
 
-Written by `python -m bench.accuracy` (install with `pip install '.[bench]'`); do not edit. leakscore
-{leakscore.__version__} at instruction set {leakscore.active_isa()}, scipy {scipy.__version__}, Boost {used or "absent"}, numpy {numpy.__version__},
-mpmath {mpmath.__version__}, {platform.machine()}.
+Written by `python -m bench.accuracy` (install with `pip install '.[accuracy]'`; Boost is compiled
+on the fly and needs a C++ compiler). {platform.machine()}, {_processor()};
+leakscore {leakscore.__version__} at instruction set {leakscore.active_isa()}, scipy
+{scipy.__version__}, Boost {boost.version() or "absent"}, numpy {numpy.__version__}, mpmath
+{mpmath.__version__}.
 
 **Error**: the largest relative error over the points, against values of 28 digits or more, and in
 brackets its 99th percentile; quantiles are divided by their condition number where that is above
@@ -43,6 +44,15 @@ enter the error. Empty cells: the peer has no such function.
 
 **Speed**: nanoseconds of CPU time per element, one thread, unsorted arrays, best of five.
 """
+
+
+def _processor() -> str:
+    """Return the processor's name where the system tells it."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    return next(
+        (line.split(": ")[1] for line in lines if "model name" in line), "processor unknown"
+    )
 
 
 def _error_cell(errors: Errors) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -93,7 +94,10 @@ class Errors:
         errors = np.array([relative_error(g, t) for g, t in pairs])
         if sample.condition is not None:
             errors /= np.maximum(1.0, sample.condition)
-        lost = [not np.isfinite(e) or (g == 0 and abs(t) > SMALLEST) for (g, t), e in zip(pairs, errors, strict=True)]
+        lost = [
+            not np.isfinite(e) or (g == 0 and abs(t) > SMALLEST)
+            for (g, t), e in zip(pairs, errors, strict=True)
+        ]
         kept = errors[~np.array(lost)]
         return cls(float(kept.max(initial=0.0)), float(np.quantile(kept, 0.99)), sum(lost))
 
@@ -117,7 +121,5 @@ def nanoseconds(call: Evaluate, arguments: Sequence[Any], budget: float = 0.3) -
 
 def evaluate_in_place(call: Evaluate, arguments: Sequence[Any]) -> None:
     """Call, whatever happens."""
-    try:
+    with contextlib.suppress(ArithmeticError, ValueError, RuntimeError):
         call(*arguments)
-    except (ArithmeticError, ValueError, RuntimeError):
-        pass
