@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -84,6 +85,47 @@ LAWS |= {
         (("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "error"), "x", good.FEW[:150]),
         (("ppf", "isf"), "q", np.resize(good.SHARES, 150)),
         (("ilogcdf", "ilogsf"), "logp", -np.abs(good.FEW[:150])),
+    )
+    for name in names
+}
+
+
+def _flags(x: Any, cumulants: Any) -> Any:
+    """Return the flags as numbers, NaN at NaN (which is nowhere valid)."""
+    valid = distributions.edgeworth.valid(x, cumulants)
+    missing = np.isnan(np.asarray(x, dtype=np.float64))
+    assert not (valid & missing).any()
+    return np.where(missing, np.nan, valid)
+
+
+EXPANSION = [0.0, 36.0, 6.0, 2.0, 1.0, 1.0]
+NO_CUMULANTS = (
+    [1.0],
+    [0.0, 0.0],
+    [0.0, -1.0, 0.0],
+    [0.0, 1.0, np.nan],
+    [np.inf, 1.0],
+    [0.0] + 6 * [1.0],
+    1.0,
+    "text",
+    ["0", "1"],
+    [0j, 1.0],
+    None,
+    np.zeros((3, 0)),
+)
+LAWS |= {
+    f"distributions.edgeworth.{name}": [
+        Call(
+            _flags if name == "valid" else getattr(distributions.edgeworth, name),
+            {argument: values},
+            "elementwise",
+            scalars={"cumulants": (EXPANSION, NO_CUMULANTS)},
+        )
+    ]
+    for names, argument, values in (
+        (("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "valid"), "x", good.FEW),
+        (("ppf", "isf", "cornish_fisher"), "q", 0.25 + good.SHARES / 2),
+        (("ilogcdf", "ilogsf"), "logp", -0.25 - good.SHARES),
     )
     for name in names
 }

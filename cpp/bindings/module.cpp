@@ -7,6 +7,7 @@ void bind_distributions(py::module_& m);
 void bind_folded_laplace(py::module_& m);
 void bind_binomial(py::module_& m);
 void bind_gx2(py::module_& m);
+void bind_edgeworth(py::module_& m);
 void bind_scores(py::module_& m);
 void bind_reference(py::module_& m);
 void bind_random(py::module_& m);
@@ -21,6 +22,7 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   leakscore::bind_folded_laplace(m);
   leakscore::bind_binomial(m);
   leakscore::bind_gx2(m);
+  leakscore::bind_edgeworth(m);
   leakscore::bind_scores(m);
   leakscore::bind_reference(m);
   leakscore::bind_random(m);

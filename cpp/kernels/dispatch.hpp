@@ -9,6 +9,7 @@
 #include "kernels/chi2.hpp"
 #include "kernels/folded_laplace.hpp"
 #include "kernels/gx2.hpp"
+#include "kernels/edgeworth.hpp"
 #include "kernels/kolmogorov.hpp"
 #include "kernels/moments.hpp"
 #include "kernels/normal.hpp"
@@ -28,6 +29,7 @@ struct Kernels {
   const RandomKernels* random;
   const MomentKernels* moments;
   const TradeOffKernels* tradeoff;
+  const EdgeworthKernels* edgeworth;
   const FoldedLaplaceKernels* folded_laplace;
   const Chi2Kernels* chi2;
   const KolmogorovKernels* kolmogorov;

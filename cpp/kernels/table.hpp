@@ -4,6 +4,7 @@
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
+#include "kernels/edgeworth.hpp"
 #include "kernels/folded_laplace.hpp"
 #include "kernels/gx2.hpp"
 #include "kernels/kolmogorov.hpp"
@@ -24,6 +25,7 @@
   extern const RandomKernels random_kernels;                \
   extern const MomentKernels moment_kernels;                \
   extern const TradeOffKernels tradeoff_kernels;            \
+  extern const EdgeworthKernels edgeworth_kernels;          \
   extern const FoldedLaplaceKernels folded_laplace_kernels; \
   extern const Chi2Kernels chi2_kernels;                    \
   extern const KolmogorovKernels kolmogorov_kernels;        \

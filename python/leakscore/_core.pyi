@@ -67,6 +67,23 @@ kolmogorov_ilogsf: np.ufunc
 
 # --- end of bind_distributions.cpp ---
 
+# --- bind_edgeworth.cpp ---
+
+edgeworth_pdf: np.ufunc
+edgeworth_logpdf: np.ufunc
+edgeworth_cdf: np.ufunc
+edgeworth_sf: np.ufunc
+edgeworth_logcdf: np.ufunc
+edgeworth_logsf: np.ufunc
+edgeworth_ppf: np.ufunc
+edgeworth_isf: np.ufunc
+edgeworth_ilogcdf: np.ufunc
+edgeworth_ilogsf: np.ufunc
+edgeworth_valid: np.ufunc
+edgeworth_cornish_fisher: np.ufunc
+
+# --- end of bind_edgeworth.cpp ---
+
 # --- bind_folded_laplace.cpp ---
 
 folded_laplace_pdf: np.ufunc

@@ -348,3 +348,15 @@ def generator(name: str, value: object) -> np.random.Generator:
     if seed < 0:
         raise ValueError(f"Expected {name}={seed} >= 0")
     return np.random.default_rng(seed)
+
+
+def cumulants(name: str, value: object) -> Doubles:
+    """Two to six finite cumulants in the last axis, the second of them (the variance) positive."""
+    array = doubles(name, value)
+    if array.ndim == 0 or not 2 <= array.shape[-1] <= 6:
+        raise ValueError(
+            f"Expected {name} of shape {array.shape} to have 2 to 6 cumulants in its last axis"
+        )
+    if not (array[..., 1] > 0).all():
+        raise ValueError(f"Expected {name}={_brief(value)} with a variance > 0")
+    return array

@@ -9,6 +9,7 @@ read where they are, dask arrays and other holders of ``__array_ufunc__`` keep t
 from leakscore.distributions._chi2 import chi2, ncx2
 from leakscore.distributions._clopper_pearson import clopper_pearson
 from leakscore.distributions._distribution import FUNCTIONS, Distribution
+from leakscore.distributions._edgeworth import edgeworth
 from leakscore.distributions._folded_laplace import folded_laplace
 from leakscore.distributions._gx2 import GeneralizedChiSquare, gx2
 from leakscore.distributions._kolmogorov import kolmogorov
@@ -20,6 +21,7 @@ __all__ = [
     "GeneralizedChiSquare",
     "chi2",
     "clopper_pearson",
+    "edgeworth",
     "folded_laplace",
     "gx2",
     "kolmogorov",
@@ -44,3 +46,4 @@ __test__ = {
 }
 __test__ |= {name: globals()[name].__doc__ for name in ("marcum_p", "marcum_q", "marcum_q_inv")}
 __test__ |= {f"gx2.{name}": getattr(gx2, name).__doc__ for name in [*FUNCTIONS, "error"]}
+__test__ |= {f"edgeworth.{name}": f.__doc__ for name, f in vars(edgeworth).items()}

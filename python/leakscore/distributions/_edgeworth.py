@@ -1,0 +1,170 @@
+"""Edgeworth expansions of sums, from their cumulants, where they are to be trusted."""
+
+from __future__ import annotations
+
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore.distributions._distribution import FUNCTIONS, MASS, POINT
+
+_CUMULANTS = """Mean, variance and cumulants k3, k4, k5, k6 **of the sum**, 2 to 6 of them in the
+    last axis (for n equal terms: n times those of one). Their number decides the order: k3 n^-1/2,
+    k4 n^-1, k5 n^-3/2, k6 n^-2. Further axes broadcast against the first argument."""
+
+_NOTES = """All products of cumulants of each order are present (Petrov, "Sums of Independent Random
+Variables", 1975, ch. VI; Hall, "The Bootstrap and Edgeworth Expansion", 1992, ch. 2). The result is
+NaN outside `edgeworth.valid`, so a probability is never negative, above 1 or falling. The tail on
+the side of `x` is computed directly, so that it keeps its relative accuracy. What the expansion
+itself leaves out, relative to the smaller tail and at worst over the valid points, was measured
+against sums of 40 to 1000 exponential variables
+(median in brackets): k3 0.04 (3e-3), k4 0.05 (1e-3), k5 0.09 (3e-4), k6 0.12 (2e-4). Those sums are
+skewed; below 20 terms expect twice as much. The numbers themselves are the expansion's to 5e-14."""
+
+_MORE = {
+    "valid": (
+        POINT,
+        "Whether the expansion is to be trusted at `x`; elsewhere the other functions give NaN.",
+        """True on the interval around the mean on which the density is positive and the last
+order less than half of it, the last order adds at most a fifth to the tail on the side of `x`, and
+the order before it at most a half: where the orders do not fall off, neither does what was left
+out. The rule judges an expansion by itself: with k3 = 0 and no further cumulants it is the normal
+law, which is valid everywhere.""",
+    ),
+    "cornish_fisher": (
+        MASS,
+        "Quantile by the explicit expansion of Cornish and Fisher, of the order of `cumulants`.",
+        """A polynomial in the normal quantile (Fisher & Cornish, Technometrics 2, 1960, 209-225),
+and NaN outside the interval around the median on which it rises. It is several times as fast as
+`ppf`, and differs from it by terms of the first order that was left out.""",
+    ),
+}
+
+
+class Edgeworth:
+    """Densities, tails and quantiles of a sum whose cumulants are known."""
+
+    pdf: Any
+    logpdf: Any
+    cdf: Any
+    sf: Any
+    logcdf: Any
+    logsf: Any
+    ppf: Any
+    isf: Any
+    ilogcdf: Any
+    ilogsf: Any
+    valid: Any
+    cornish_fisher: Any
+
+    def __init__(self) -> None:
+        for name, (argument, summary) in FUNCTIONS.items():
+            setattr(self, name, _function(name, argument, summary, _NOTES))
+        for name, (argument, summary, notes) in _MORE.items():
+            setattr(self, name, _function(name, argument, summary, notes))
+
+    def __repr__(self) -> str:
+        return "<leakscore.distributions.edgeworth>"
+
+    def __reduce__(self) -> str:
+        return "edgeworth"
+
+
+def _function(name: str, argument: tuple[str, str], summary: str, notes: str) -> Any:
+    """Make the public function over the compiled generalised ufunc of the same name."""
+    ufunc: np.ufunc = getattr(_core, f"edgeworth_{name}")
+    first, meaning = argument
+    flags = name == "valid"
+
+    def call(*args: Any, out: Any = None, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> Any:
+        try:
+            first_value, cumulants = signature.bind(*args, **kwargs).arguments.values()
+        except TypeError as error:
+            raise TypeError(f"edgeworth.{name}(): {error}") from None
+        options = {} if out is None else {"out": out}
+        points = _validate.elementwise(first, first_value)
+        if isinstance(points, np.ma.MaskedArray):  # which generalised ufuncs do not take
+            points = _validate.real_array(first, points)
+        if type(points) is float:  # beside an array numpy would take it for a float32
+            points = np.float64(points)
+        kind = None if dtype is None else _validate.float_dtype("dtype", dtype)
+        result = ufunc(points, _validate.cumulants("cumulants", cumulants), **options)
+        return result if kind is None or out is not None else result.astype(kind)
+
+    both = Parameter.POSITIONAL_OR_KEYWORD
+    arguments = [Parameter(n, both, annotation=npt.ArrayLike) for n in (first, "cumulants")]
+    signature = Signature(arguments)
+    options = [Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation=Any)]
+    if not flags:
+        kind = npt.DTypeLike | None
+        options.append(Parameter("dtype", Parameter.KEYWORD_ONLY, default=None, annotation=kind))
+    public = Signature([*arguments, *options], return_annotation=Any)
+    call.__name__, call.__qualname__ = name, f"edgeworth.{name}"
+    call.__module__ = "leakscore.distributions"
+    call.__doc__ = _docstring(name, first, meaning, summary, notes)
+    vars(call).update(ufunc=ufunc, __signature__=public)
+    return call
+
+
+def _docstring(name: str, first: str, meaning: str, summary: str, notes: str) -> str:
+    dtype = """dtype : {None, float32, float64}, optional
+    Of the result. The default is float64, for float32 input too.
+"""
+    return f"""{summary}
+
+Parameters
+----------
+{first} : array_like
+    {meaning}
+cumulants : array_like of shape (..., 2) to (..., 6)
+    {_CUMULANTS}
+out : ndarray, optional
+    Where to write the result.
+{"" if name == "valid" else dtype}
+Returns
+-------
+scalar or ndarray
+    One {"flag" if name == "valid" else "value"} for each element of the broadcast arguments.
+
+Raises
+------
+ValueError
+    If there are fewer than 2 or more than 6 cumulants, one is not finite, or the variance is not
+    positive.
+TypeError
+    If an argument does not hold real numbers (bool, complex, str and object are refused).
+
+Notes
+-----
+{notes}
+
+Examples
+--------
+{_EXAMPLES[name]}
+"""
+
+
+# Of the sum of 40 exponential variables.
+_CALLS = {
+    "pdf": ("[40.0, 50.0]", "array([0.0629469 , 0.01715608])"),
+    "logpdf": ("[40.0, 50.0]", "array([-2.76546377, -4.06540282])"),
+    "cdf": ("[35.0, 40.0, 80.0]", "array([0.21987054, 0.5210261 ,        nan])"),
+    "sf": ("[50.0, 80.0]", "array([0.06445325,        nan])"),
+    "logcdf": ("[35.0, 50.0]", "array([-1.51471635, -0.06662416])"),
+    "logsf": ("[35.0, 50.0]", "array([-0.2482954 , -2.74181514])"),
+    "ppf": ("[0.05, 0.5, 0.99]", "array([30.18859127, 39.6672106 , 56.21834011])"),
+    "isf": ("[0.05, 1e-9]", "array([50.93494376,         nan])"),
+    "ilogcdf": ("[-3.0, -1.0]", "array([30.17777776, 37.58100817])"),
+    "ilogsf": ("[-3.0, -1.0]", "array([50.95035125, 41.82935891])"),
+    "valid": ("[35.0, 40.0, 80.0]", "array([ True,  True, False])"),
+    "cornish_fisher": ("[0.05, 0.5, 0.99]", "array([30.1965711 , 39.66666667, 56.16752092])"),
+}
+_EXAMPLES = {
+    name: f">>> edgeworth.{name}({given}, [40.0, 40.0, 80.0, 240.0])\n{result}"
+    for name, (given, result) in _CALLS.items()
+}
+
+edgeworth = Edgeworth()
