@@ -20,9 +20,9 @@ Variables", 1975, ch. VI; Hall, "The Bootstrap and Edgeworth Expansion", 1992, c
 NaN outside `edgeworth.valid`, so a probability is never negative, above 1 or falling. The tail on
 the side of `x` is computed directly, so that it keeps its relative accuracy. What the expansion
 itself leaves out, relative to the smaller tail and at worst over the valid points, was measured
-against sums of 40 to 1000 exponential variables
-(median in brackets): k3 0.04 (3e-3), k4 0.05 (1e-3), k5 0.09 (3e-4), k6 0.12 (2e-4). With
-10 terms the worst are 0.13, 0.04, 0.17 and 0.24. The numbers themselves are the expansion's to 5e-14."""
+against sums of 40 to 1000 exponential variables (median in brackets): k3 0.04 (3e-3),
+k4 0.05 (1e-3), k5 0.09 (3e-4), k6 0.12 (2e-4); at 10 terms the worst are 0.13, 0.04, 0.17 and 0.24.
+The numbers themselves are the expansion's to 5e-14."""
 
 _MORE = {
     "valid": (
