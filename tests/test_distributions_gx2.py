@@ -45,7 +45,7 @@ LAWS: dict[str, dict[str, Any]] = {
     "mixed": {"weights": [2.0, 0.3, -1.0, -4.0], "df": [2, 5, 1, 0.7], "nc": [1, 0, 3, 2]},
     "normal": {"weights": [1.0, -0.2], "df": [1, 2], "nc": [3, 0], "sigma": 0.7, "offset": 2.0},
     "nearly normal": {"weights": [0.01, -0.02], "df": [1, 2], "nc": [3, 0], "sigma": 3.0},
-    "large df": {"weights": [1.0, -0.5], "df": [1e6, 2e5], "nc": [5e4, 0]},
+    "large df": {"weights": [1.0, -0.5], "df": [2e4, 5e3], "nc": [3e3, 0]},
 }
 DEVIATIONS = (-25.0, -4.0, -1.0, -0.1, 0.3, 1.5, 6.0, 30.0)
 

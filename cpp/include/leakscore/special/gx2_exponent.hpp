@@ -128,6 +128,7 @@ struct LinearParts {
   }
   Extended slope = at.slope;
   double removed = 0.0;
+  std::ptrdiff_t left = law.law->count;
   Block sums{};
   for (std::ptrdiff_t i = 0; i < law.law->count; ++i) {
     const double a = law.factor[i], n = law.half_df[i], c = law.half_nc[i];
@@ -141,6 +142,7 @@ struct LinearParts {
     } else {
       slope = sum(slope, {-law.slope[i], -law.slope_low[i]});
       removed += __builtin_fabs(law.slope[i]);
+      --left;
       if (z > detail::huge_reach && __builtin_fabs(a) * least > 0x1p100)
         detail::add_huge(a, n, c, d, sums);
       else if (c != 0.0)
@@ -149,6 +151,7 @@ struct LinearParts {
         detail::add_large<false>(a, n, c, d, sums);
     }
   }
+  if (left == 0) slope = at.far_slope;  // exactly, which may be zero
   const double k = slope.high + slope.low, half = 0.5 * at.normal;
   const bool normal = at.normal > 0.0;
   for (int l = 0; l < lanes; ++l) {

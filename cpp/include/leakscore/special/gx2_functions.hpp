@@ -58,12 +58,33 @@ LEAKSCORE_FN double log_complement(double p) {
   return -0.5 * sum - 0x1.62e42fefa39efp-1;
 }
 
+// So near to such an end that there tail and density are powers of y to all digits, and the saddle
+// leaves the range of a double: the logarithm of y / closest, where the law is evaluated instead.
+inline constexpr double closest = 1e-240;
+
+struct NearEnd {
+  bool near, upper;
+  double x, log_ratio;
+};
+
+LEAKSCORE_FN NearEnd near_end(const Prepared& law, double x) {
+  const bool upper = !law.upper.bounded;  // the end is the largest point
+  const bool ends = law.law->sigma == 0.0 && (upper || !law.lower.bounded);
+  const double unit = closest * law.upper.unit, size = __builtin_fabs(x - law.law->offset);
+  const double from = law.law->offset + (upper ? -unit : unit);
+  if (!ends || !(size < unit) || size == 0.0) return {false, upper, x, 0.0};
+  return {true, upper, from, log_positive(size) - log_positive(unit)};
+}
+
 LEAKSCORE_FN bool is_log(Gx2Function f) {
   return f == Gx2Function::logpdf || f == Gx2Function::logcdf || f == Gx2Function::logsf;
 }
 
 LEAKSCORE_FN double exp_of(double log) {
-  return log == infinity ? infinity : times_exp(1.0, {log, 0.0});
+  if (log > 709.78) return infinity;
+  constexpr double half = 0x1p+500, log_half = 0x1.5a92d6d005c93p+8;  // 500 log 2
+  const bool large = log > 500.0;
+  return times_exp(1.0, {large ? log - log_half : log, 0.0}) * (large ? half : 1.0);
 }
 
 [[maybe_unused, gnu::noinline]] static Result density_at(Prepared& law, double x, bool log) {
@@ -75,11 +96,13 @@ LEAKSCORE_FN double exp_of(double log) {
   } else if (x == law.law->offset && law.law->sigma == 0.0 && law.total_df <= 2.0) {
     value = infinity;  // the densities of both sides meet in a pole
   } else if (x > support.low && x < support.high && x - x == 0.0) {
-    const Point p = evaluate(law, x, above_mean(law, x), {false, true});
+    const NearEnd end = near_end(law, x);
+    const Point p = evaluate(law, end.x, above_mean(law, x), {false, true});
     if (!p.converged || !(p.density > 0.0)) return {nan, false};
-    if (!log) return {times_exp(p.density, p.exponent) * p.abscissa, true};
+    if (!log && !end.near) return {times_exp(p.density, p.exponent) * p.abscissa, true};
     value =
         (log_positive(p.density) + (log_positive(p.abscissa) + p.exponent.low)) + p.exponent.high;
+    value += end.near ? (0.5 * law.total_df - 1.0) * end.log_ratio : 0.0;
   }
   return {log ? value : exp_of(value), true};
 }
@@ -92,8 +115,14 @@ LEAKSCORE_FN double exp_of(double log) {
     return {log ? (one ? 0.0 : -infinity) : (one ? 1.0 : 0.0), true};
   }
   const bool above = above_mean(law, x);
-  Point p = evaluate(law, x, above, {true, false});
+  const NearEnd end = near_end(law, x);
+  Point p = evaluate(law, end.x, above, {true, false});
   if (!p.converged) return {nan, false};
+  if (end.near) {
+    const double own = log_tail(p) + 0.5 * law.total_df * end.log_ratio;
+    const double value = above == upper ? own : log_complement(exp_of(own));
+    return {log ? value : exp_of(value), true};
+  }
   if (above != upper) {
     const double other = tail_of(p);
     if (other < 0.9) return {log ? log_complement(other) : 1.0 - other, true};
@@ -106,7 +135,7 @@ LEAKSCORE_FN double exp_of(double log) {
 [[maybe_unused, gnu::noinline]] static Result error_at(Prepared& law, double x) {
   const Support support = support_of(law);
   if (x <= support.low || x >= support.high || x - x != 0.0) return {0.0, true};
-  const Point p = evaluate(law, x, above_mean(law, x), {true, false});
+  const Point p = evaluate(law, near_end(law, x).x, above_mean(law, x), {true, false});
   return {p.error, p.converged};
 }
 

@@ -41,7 +41,7 @@ struct Approximation {
 // y with r* about zeta > 0 on this side.
 [[maybe_unused, gnu::noinline]] static double guess(const Prepared& law, const Side& side,
                                                     double zeta) {
-  double low = -705.0, high = 705.0;
+  double low = -600.0, high = side.bounded ? 340.0 : 600.0;
   const double tau = 2.0 * side.unit * zeta / __builtin_sqrt(law.variance);
   const double start = side.bounded ? tau / (1.0 + tau) : tau;
   double theta = log_positive(side.bounded ? start / (1.0 - start) : start), y = 0.0;
@@ -51,7 +51,7 @@ struct Approximation {
     y = a.y;
     const double lacking = zeta - (a.r + (a.r > 1e-3 ? log_positive(a.v / a.r) / a.r : 0.0));
     if (__builtin_fabs(lacking) < 1e-3 * zeta) return y;
-    (lacking < 0.0 ? high : low) = theta;
+    (lacking > 0.0 ? low : high) = theta;  // too far also where r overflows
     const double newton = theta + lacking * a.r / (a.v * a.v * (side.bounded ? at.rho : 1.0));
     theta = newton > low && newton < high ? newton : 0.5 * (low + high);
   }
@@ -86,12 +86,11 @@ LEAKSCORE_FN LogTails log_tails_of(double q, bool upper, bool log) {
   const double zeta = -norm_ilogcdf(wanted);
   double y = zeta > 0.1 ? detail::guess(law, side, zeta) : mean;
   double near = mean, far = ends ? 0.0 : g * infinity;
-  if (ends && __builtin_fabs(y) < 1e-280 * side.unit) {
-    // There the tail is a power of y.
-    const double close = -g * 1e-280 * side.unit;
-    const Point p = evaluate(law, offset + close, upper, {true, false});
-    if (offset != 0.0 || !p.converged) return {offset, offset != 0.0};
-    return {close * exp_of((wanted - log_tail(p)) * (2.0 / law.total_df)), true};
+  if (ends && __builtin_fabs(y) < 2.0 * closest * side.unit) {
+    if (offset != 0.0) return {offset, true};
+    const double from = -g * 2.0 * closest * side.unit;  // below, the tail is a power of y
+    const Point p = evaluate(law, from, upper, {true, false});
+    return {from * exp_of((wanted - log_tail(p)) * (2.0 / law.total_df)), p.converged};
   }
   for (int step = 0; step < 100; ++step) {
     const double x = offset + y;

@@ -59,7 +59,7 @@ struct Crossing {
   const double tau = 2.0 * side.unit * __builtin_sqrt(pole_distance / law.variance);
   const double start = side.bounded && tau > 0.5 ? 0.5 : tau;
   double theta = log_positive(side.bounded ? start / (1.0 - start) : start);
-  double low = -700.0, high = side.bounded ? 340.0 : 700.0;  // squares of 1/rho stay finite
+  double low = -600.0, high = side.bounded ? 340.0 : 600.0;  // squares of 1/rho stay finite
   for (int step = 0; step < 100; ++step) {
     const Abscissa at = abscissa_of(side, theta);
     const Balance now = balance(law, side, y, at);
@@ -77,6 +77,7 @@ struct Crossed {
   double abscissa;      // |s|, in units of 1/x
   Extended exponent;    // K(s) - s y
   Extended slope;       // |s| (K'(s) - y)
+  Extended far_slope;   // the part of it that no term has
   double curve, third;  // s^2 K''(s), |s|^3 K'''(s)
   double normal;        // sigma^2 s^2
   double right, left;   // distances to the singularities of the integrand, the pole included
@@ -113,6 +114,7 @@ struct Crossed {
                .abscissa = s.high,
                .exponent = {0.5 * normal.high, 0.5 * normal.low},
                .slope = {g * normal.high, g * normal.low},
+               .far_slope = {},
                .curve = normal.high,
                .third = 0.0,
                .normal = normal.high,
@@ -120,7 +122,7 @@ struct Crossed {
                .left = infinity,
                .steepest = 0.0};
   made.exponent = sum(made.exponent, {-g * sy.high, -g * sy.low});
-  made.slope = sum(made.slope, negative(sy));
+  made.slope = made.far_slope = sum(made.slope, negative(sy));
   double largest = 0.0, smallest = 0.0;
   for (std::ptrdiff_t i = 0; i < given.count; ++i) {
     made.exponent = sum(made.exponent, {law.p[i], law.p_low[i]});
