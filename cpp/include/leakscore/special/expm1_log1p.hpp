@@ -1,8 +1,8 @@
 // expm1, log1p and asinh, and sums and quotients that keep what their rounding lost.
 //
-// Branch-free like exp_log.hpp below them. Against 128-bit arithmetic at 800 000 points the relative
-// error is at most 2.8e-16 (exp_minus_one), 2.0e-16 (log_one_plus) and 2.6e-16 (inverse_sinh); tiny
-// arguments come back as they are. NaN gives NaN.
+// Branch-free like exp_log.hpp below them. Against 128-bit arithmetic at 800 000 points the
+// relative error is at most 2.8e-16 (exp_minus_one), 2.0e-16 (log_one_plus) and 2.6e-16
+// (inverse_sinh); tiny arguments come back as they are. NaN gives NaN.
 #pragma once
 
 #include <bit>

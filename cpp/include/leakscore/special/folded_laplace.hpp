@@ -145,17 +145,21 @@ LEAKSCORE_FN double folded_laplace_logcdf(double x, double loc, double scale) {
   // underflow where their quotient does.
   const bool linear = x * unit_of(scale).factor < scale * unit_of(scale).factor * linear_t;
   const double up = x < 1.0 ? 0x1p538 : 1.0, down = scale > 1.0 ? 0x1p-538 : 1.0;
-  const double lifted = (x < 1.0 ? -538.0 : 0.0) + (scale > 1.0 ? -538.0 : 0.0);
-  const double t = (x * up) / (scale * down);
+  const double lifted_x = x < 1.0 ? -538.0 : 0.0,
+               lifted = scale > 1.0 ? lifted_x - 538.0 : lifted_x;
+  // (The second choice of t is what lets compilers see a loop without branches.)
+  const double quotient = (x * up) / (scale * down), t = linear ? quotient : 1.0;
   // Otherwise the log of the lower mass, or of 1 - (upper mass) where that is the smaller.
   const double above = upper_mass(at);
-  const bool through_upper = at.right && above < 0.5;
+  const bool through_upper = at.right & (above < 0.5);
   const Extended rest = exact_difference(1.0, above);
   const double below = at.right ? lower_mass(at) : at.gap;
-  const double argument = linear ? t : (through_upper ? rest.high : below);
-  const double low = through_upper && !linear ? rest.low : 0.0;
+  const double mass = through_upper ? rest.high : below, argument = linear ? t : mass;
+  const double rest_low = through_upper ? rest.low : 0.0, low = linear ? 0.0 : rest_low;
   const double log = log_sum(argument, low, linear ? lifted : 0.0);
-  const double value = at.right ? log : (log - at.distance.low) - at.distance.high;
+  const double far_high = at.right ? 0.0 : at.distance.high;
+  const double far_low = at.right ? 0.0 : at.distance.low;
+  const double value = (log - far_low) - far_high;
   return where_proper(x, loc, scale, -infinity, x == 0.0 ? -infinity : value);
 }
 
