@@ -10,6 +10,7 @@ void bind_gx2(py::module_& m);
 void bind_edgeworth(py::module_& m);
 void bind_scores(py::module_& m);
 void bind_reference(py::module_& m);
+void bind_gram(py::module_& m);
 void bind_random(py::module_& m);
 void bind_audit(py::module_& m);
 void bind_tradeoff(py::module_& m);
@@ -25,6 +26,7 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   leakscore::bind_edgeworth(m);
   leakscore::bind_scores(m);
   leakscore::bind_reference(m);
+  leakscore::bind_gram(m);
   leakscore::bind_random(m);
   leakscore::bind_audit(m);
   leakscore::bind_tradeoff(m);

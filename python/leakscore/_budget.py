@@ -63,7 +63,9 @@ def start(reference: Reference, scale: Doubles, errors: Doubles, limit: float) -
     """
     share = np.divide(reference.variances, scale, out=np.zeros(reference.dim), where=scale > 0)
     weight = np.divide(1.0, scale, out=np.zeros(reference.dim), where=scale > 0)
-    least = 16 * _dense.tolerance(reference.dim, reference._rounding) * float(share.max())
+    least = (
+        16 * _dense.tolerance(reference.dim, reference._covariance.rounding) * float(share.max())
+    )
     return max(least, float(((errors * errors) @ weight).max()) / limit - float(share.sum()))
 
 

@@ -174,6 +174,16 @@ def solve_rows(factor: _Doubles, rows: _Doubles) -> None: ...
 
 # --- end of bind_reference.cpp ---
 
+# --- bind_gram.cpp ---
+
+def gram(x: _Array, centre: _Doubles, scale: _Doubles, in_float: bool) -> _Doubles: ...
+def gram_and_moments(
+    x: _Array, share: float, ridge: float, in_float: bool
+) -> tuple[_Doubles, _Doubles, _Doubles, float]: ...
+def add_combination(x: _Array, centre: _Doubles, weight: _Doubles, out: _Doubles) -> None: ...
+
+# --- end of bind_gram.cpp ---
+
 # --- bind_random.cpp ---
 
 def threefry4x64(counter: _Words, key: _Words) -> _Words: ...

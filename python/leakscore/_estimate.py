@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _dense, _validate
+from leakscore import _core, _covariance, _dense, _validate
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Table: TypeAlias = npt.NDArray[Any]
@@ -41,11 +41,8 @@ class Fit:
 
 def estimate(
     X: object, kind: str, shrinkage: object, ridge: object, ddof: object
-) -> tuple[Doubles, Doubles, Fit, _dense.Factor | None]:
-    """Validate the arguments of `Reference.fit`; return mean, covariance and how they were made.
-
-    The last is the factor of the covariance, if it had to be looked at.
-    """
+) -> tuple[Doubles, _covariance.Covariance, Fit]:
+    """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
     _validate.choice("cov", kind, ("full", "diagonal"))
     table = _validate.matrix("X", X, min_rows=2)
     method = _checked_shrinkage(shrinkage, kind)
@@ -61,7 +58,7 @@ def estimate(
     mean, squares = moments("X", table)
     fit = Fit(rows, rows - freedom, None, 0.0, extra, squares / freedom)
     if kind == "diagonal":
-        return mean, fit.variances + extra, fit, None
+        return mean, _covariance.Diagonal(fit.variances + extra, EPSILON), fit
     factor = None
     large = table.dtype == np.float32 and rows * dim * dim >= _SINGLE_FROM
     for single in (True, False) if large else (False,):
@@ -75,7 +72,8 @@ def estimate(
             factor = _dense.factorise(cov, EPSILON)
             if factor.smallest_share > _SINGLE_SHARE:
                 break
-    return mean, cov, replace(fit, shrinkage=method, intensity=intensity), factor
+    covariance = _covariance.Full(cov, EPSILON, factor)
+    return mean, covariance, replace(fit, shrinkage=method, intensity=intensity)
 
 
 def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _dense, _estimate
+from leakscore import _core, _covariance, _dense, _estimate
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.reference import _restore as _estimated
 
@@ -104,6 +104,7 @@ def _left_out(table: _estimate.Table, row: int, fit: _estimate.Fit) -> float:
     _estimate.shrink(cov, fit.shrinkage, others, mean, freedom)
     cov.flat[:: len(mean) + 1] += fit.ridge
     try:
-        return float(_estimated(mean, cov, _estimate.EPSILON, None).squared_mahalanobis(table[row]))
+        known = _estimated(mean, _covariance.Full(cov, _estimate.EPSILON), None)
+        return float(known.squared_mahalanobis(table[row]))
     except SingularCovarianceError:
         return np.inf

@@ -67,7 +67,7 @@ class Release:
     `noise_std` has one element or one a coordinate.
     """
 
-    __slots__ = ("n", "noise_std", "observed", "paired", "reference", "target")
+    __slots__ = ("_noisy", "n", "noise_std", "observed", "paired", "reference", "target")
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Release:
     ) -> None:
         self.observed, self.target, self.paired = observed, target, paired
         self.reference, self.n, self.noise_std = reference, n, noise_std
+        self._noisy: dict[float, Reference] = {}
 
     @property
     def others(self) -> float:
@@ -95,8 +96,12 @@ class Release:
         return self._with_noise(self.n)
 
     def _with_noise(self, scale: float) -> Reference:
-        noise = scale * self.noise_std**2
-        return self.reference.add_diagonal(noise if noise.size > 1 else noise[0])
+        """Return the reference with noise added, the same one each time: it keeps its factor."""
+        if scale not in self._noisy:
+            noise = scale * self.noise_std**2
+            known = self.reference.add_diagonal(noise if noise.size > 1 else noise[0])
+            self._noisy[scale] = known
+        return self._noisy[scale]
 
     @property
     def independent(self) -> bool:
@@ -235,11 +240,11 @@ def dense_quadratic(release: Release) -> Doubles:
     if release.noise_std.any():
         known, factor = release.with_target()
         out = release.without_target()
-        logdet += known.logdet - out.logdet
+        logdet += known._covariance.log_ratio(out._covariance)
         distances = np.empty(len(observed))
         for rows in _slices(len(observed), _block_rows(reference.dim)):
             block = _rows("observed", observed, rows, reference.mean)
-            left, right = out.solve(block) @ reference.cov, known.solve(block)
+            left, right = reference._covariance.times(out.solve(block)), known.solve(block)
             distances[rows] = np.einsum("ij,ij->i", left, right) / factor
     else:
         distances = reference._distances("observed", observed, reference.mean) / release.others

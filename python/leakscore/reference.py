@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _dense, _estimate, _validate
+from leakscore import _dense, _estimate, _validate
+from leakscore._covariance import Covariance, Diagonal, Full, Kind
 
 __all__ = ["Reference", "SingularCovarianceError"]
 
@@ -63,13 +64,11 @@ class Reference:
     2.0
     """
 
-    __slots__ = ("_cov", "_factor", "_fit", "_mean", "_rounding")
+    __slots__ = ("_covariance", "_fit", "_mean")
 
     _mean: Doubles
-    _cov: Doubles
-    _rounding: float
+    _covariance: Covariance
     _fit: _estimate.Fit | None
-    _factor: _dense.Factor | None
 
     def __init__(self, mean: npt.ArrayLike, cov: npt.ArrayLike) -> None:
         centre = _validate.vector("mean", mean)
@@ -86,22 +85,21 @@ class Reference:
             where = f"cov[{j}]" if values.ndim == 1 else f"cov[{j}, {j}]"
             raise ValueError(f"Expected {where}={float(variances[j])!r}, a variance, to be >= 0")
         rounding = _dense.rounding(given.dtype)
-        if values.ndim == 2:
-            values = _dense.symmetric(values, rounding)
-        self._set(centre.copy(), values.copy(), rounding, None)
-        if values.ndim == 2 and self._problem() is not None:
+        if values.ndim == 1:
+            self._set(centre.copy(), Diagonal(values.copy(), rounding), None)
+            return
+        values = _dense.symmetric(values, rounding)
+        self._set(centre.copy(), Full(values.copy(), rounding), None)
+        if self._problem() is not None:
             _dense.require_semidefinite(values, rounding)
 
-    def _set(
-        self, mean: Doubles, cov: Doubles, rounding: float, fit: _estimate.Fit | None
-    ) -> Reference:
-        mean.flags.writeable = cov.flags.writeable = False
-        self._mean, self._cov, self._rounding, self._fit = mean, cov, rounding, fit
-        self._factor = None
+    def _set(self, mean: Doubles, covariance: Covariance, fit: _estimate.Fit | None) -> Reference:
+        mean.flags.writeable = False
+        self._mean, self._covariance, self._fit = mean, covariance, fit
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._mean, self._cov, self._rounding, self._fit)
+        return _restore, (self._mean, self._covariance, self._fit)
 
     def __repr__(self) -> str:
         rows = "" if self._fit is None else f", n_reference={self._fit.rows}"
@@ -115,12 +113,12 @@ class Reference:
     @property
     def cov(self) -> Doubles:
         """Variances (d,) or covariance matrix (d, d) of one record."""
-        return self._cov
+        return self._covariance.values
 
     @property
     def variances(self) -> Doubles:
         """Variances of one record, (d,)."""
-        return self._cov if self._cov.ndim == 1 else np.diag(self._cov)
+        return self._covariance.variances
 
     @property
     def dim(self) -> int:
@@ -128,9 +126,9 @@ class Reference:
         return int(self._mean.size)
 
     @property
-    def kind(self) -> Literal["diagonal", "full"]:
+    def kind(self) -> Kind:
         """Whether the covariance is held as variances or as a matrix."""
-        return "diagonal" if self._cov.ndim == 1 else "full"
+        return self._covariance.kind
 
     @property
     def n_reference(self) -> int | None:
@@ -145,11 +143,7 @@ class Reference:
     @property
     def logdet(self) -> float:
         """Natural logarithm of the determinant of the covariance; -inf if it is singular."""
-        if self._problem() is not None:
-            return -np.inf
-        if self._cov.ndim == 1:
-            return float(np.log(self._cov).sum())
-        return float(2 * np.log(np.diag(self._cholesky().lower)).sum())
+        return self._covariance.logdet() if self._problem() is None else -np.inf
 
     def squared_mahalanobis(self, Z: npt.ArrayLike) -> Any:
         """Squared Mahalanobis distance M = (z - mean)' C^-1 (z - mean).
@@ -182,10 +176,8 @@ class Reference:
 
     def _distances(self, name: str, rows: _estimate.Table, centre: Doubles) -> Doubles:
         """Return (z - centre)' C^-1 (z - centre) of every row, (k,)."""
-        if self._cov.ndim == 1:
-            result = _core.quadratic(rows, centre, self._weights())
-        else:
-            result = _core.mahalanobis(rows, centre, self._cholesky().lower)
+        self._require_inverse()
+        result = self._covariance.distances(rows, centre)
         if not np.isfinite(result).all():
             _validate.finite(name, rows)
         return result
@@ -220,12 +212,8 @@ class Reference:
         """Return C^-1 v of every row v, in the shape of `rows`."""
         result = np.array(rows, dtype=np.float64, order="C")
         _validate.finite(name, result)
-        if self._cov.ndim == 1:
-            self._require_inverse()
-            result /= self._cov
-        else:
-            _core.solve_rows(self._cholesky().lower, result)
-        return result
+        self._require_inverse()
+        return self._covariance.solve(result)
 
     def inner(self, U: npt.ArrayLike, V: npt.ArrayLike) -> Any:
         """Inner products u' C^-1 v of every row of one argument with every row of the other.
@@ -351,48 +339,25 @@ class Reference:
         >>> leakscore.Reference.fit([[0.0, 1.0], [2.0, 5.0]], cov="diagonal").cov
         array([1., 4.])
         """
-        mean, matrix, record, factor = _estimate.estimate(X, cov, shrinkage, ridge, ddof)
-        found = _restore(mean, matrix, _estimate.EPSILON, record)
-        found._factor = factor
-        return found
+        return _restore(*_estimate.estimate(X, cov, shrinkage, ridge, ddof))
 
     def _add(self, extra: Doubles) -> Reference:
         """Add to the variances what keeps the covariance semidefinite."""
         if not extra.any():
             return self
-        cov = self._cov.copy()
-        if cov.ndim == 1:
-            cov += extra
-        else:
-            cov.flat[:: self.dim + 1] += extra
         fit = None if self._fit is None else self._fit.with_ridge(extra)
-        return _restore(self._mean, cov, self._rounding, fit)
+        return _restore(self._mean, self._covariance.plus(extra), fit)
 
     def _problem(self) -> str | None:
-        """Say why the covariance is singular; None if it is not, and then its factor is kept."""
-        constant = _dense.why_singular(self.variances, None)
-        if constant is not None or self._cov.ndim == 1:
-            return constant
-        if self._factor is None:
-            self._factor = _dense.factorise(self._cov, self._rounding)
-        return _dense.why_singular(self.variances, self._factor.dependent)
+        """Say why the covariance is singular; None if it is not."""
+        return self._covariance.problem()
 
     def _require_inverse(self) -> None:
         problem = self._problem()
         if problem is not None:
             raise SingularCovarianceError(problem)
 
-    def _cholesky(self) -> _dense.Factor:
-        """Return the Cholesky factor of a full covariance, computed once."""
-        self._require_inverse()
-        return self._factor  # type: ignore[return-value]
 
-    def _weights(self) -> Doubles:
-        """Return 1 / variance of a diagonal covariance."""
-        self._require_inverse()
-        return 1 / self._cov
-
-
-def _restore(mean: Doubles, cov: Doubles, rounding: float, fit: _estimate.Fit | None) -> Reference:
-    """Make a reference of arrays that are its own and known to be valid."""
-    return Reference.__new__(Reference)._set(mean, cov, rounding, fit)
+def _restore(mean: Doubles, covariance: Covariance, fit: _estimate.Fit | None) -> Reference:
+    """Make a reference of what is its own and known to be valid."""
+    return Reference.__new__(Reference)._set(mean, covariance, fit)

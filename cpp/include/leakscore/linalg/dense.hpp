@@ -11,13 +11,13 @@
 
 namespace leakscore {
 
-inline void syrk(char* uplo, char* trans, int* n, int* k, double* alpha, double* a, double* beta,
-                 double* c) {
-  blas.dsyrk(uplo, trans, n, k, alpha, a, n, beta, c, n);
+inline void syrk(char* uplo, char* trans, int* n, int* k, double* alpha, double* a, int* lda,
+                 double* beta, double* c) {
+  blas.dsyrk(uplo, trans, n, k, alpha, a, lda, beta, c, n);
 }
-inline void syrk(char* uplo, char* trans, int* n, int* k, float* alpha, float* a, float* beta,
-                 float* c) {
-  blas.ssyrk(uplo, trans, n, k, alpha, a, n, beta, c, n);
+inline void syrk(char* uplo, char* trans, int* n, int* k, float* alpha, float* a, int* lda,
+                 float* beta, float* c) {
+  blas.ssyrk(uplo, trans, n, k, alpha, a, lda, beta, c, n);
 }
 
 // Lower triangle of c (d x d) = rows' rows + beta c, of a block of `count` contiguous rows.
@@ -26,7 +26,16 @@ void add_outer_products(T* rows, std::ptrdiff_t count, std::ptrdiff_t d, T beta,
   char upper = 'U', plain = 'N';
   int n = blas_size(d), k = blas_size(count);
   T one = 1;
-  syrk(&upper, &plain, &n, &k, &one, rows, &beta, c);
+  syrk(&upper, &plain, &n, &k, &one, rows, &n, &beta, c);
+}
+
+// Lower triangle of c (count x count) = rows rows' + beta c, of a block of contiguous rows.
+template <class T>
+void add_inner_products(T* rows, std::ptrdiff_t count, std::ptrdiff_t d, T beta, T* c) {
+  char upper = 'U', transposed = 'T';
+  int n = blas_size(count), k = blas_size(d);
+  T one = 1;
+  syrk(&upper, &transposed, &n, &k, &one, rows, &k, &beta, c);
 }
 
 // Copies the lower triangle onto the upper one.

@@ -1,0 +1,158 @@
+"""How the covariance of a Reference is held: one class a kind, all with the same few methods."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _dense
+
+Doubles: TypeAlias = npt.NDArray[np.float64]
+Table: TypeAlias = npt.NDArray[Any]
+Kind: TypeAlias = Literal["diagonal", "full", "low-rank"]
+
+
+class Covariance(Protocol):
+    """What a Reference asks of its covariance C.
+
+    Where C must have an inverse, `problem` has been asked before. Instances do not change, but for
+    factors that are kept once they are found.
+    """
+
+    @property
+    def kind(self) -> Kind:
+        """Name of the way it is held."""
+
+    @property
+    def rounding(self) -> float:
+        """Relative spacing of the numbers it was computed in."""
+
+    @property
+    def variances(self) -> Doubles:
+        """Diagonal of C, (d,)."""
+
+    @property
+    def values(self) -> Doubles:
+        """Variances (d,) of a diagonal covariance, the matrix (d, d) of any other."""
+
+    def problem(self) -> str | None:
+        """Why C is singular; None if it is not."""
+
+    def logdet(self) -> float:
+        """Logarithm of det C."""
+
+    def log_ratio(self, other: Any) -> float:
+        """Logarithm of det C / det C' for C' of another covariance of the same kind."""
+
+    def distances(self, rows: Table, centre: Doubles) -> Doubles:
+        """(z - centre)' C^-1 (z - centre) of every row; not finite where a row is not."""
+
+    def solve(self, rows: Doubles) -> Doubles:
+        """C^-1 v of every row v of a contiguous array, which may be overwritten."""
+
+    def times(self, rows: Doubles) -> Doubles:
+        """C v of every row v."""
+
+    def plus(self, extra: Doubles) -> Covariance:
+        """C + diag(extra) for numbers, one or one a coordinate, that are at least 0."""
+
+
+class Diagonal:
+    """Variances of uncorrelated coordinates."""
+
+    __slots__ = ("rounding", "variances")
+
+    kind: Literal["diagonal"] = "diagonal"
+
+    def __init__(self, variances: Doubles, rounding: float) -> None:
+        variances.flags.writeable = False
+        self.variances, self.rounding = variances, rounding
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Diagonal, (self.variances, self.rounding)
+
+    @property
+    def values(self) -> Doubles:
+        return self.variances
+
+    def problem(self) -> str | None:
+        return _dense.why_singular(self.variances, None)
+
+    def logdet(self) -> float:
+        return float(np.log(self.variances).sum())
+
+    def log_ratio(self, other: Diagonal) -> float:
+        return log_ratio(self.variances, other.variances)
+
+    def distances(self, rows: Table, centre: Doubles) -> Doubles:
+        return _core.quadratic(rows, centre, 1 / self.variances)
+
+    def solve(self, rows: Doubles) -> Doubles:
+        rows /= self.variances
+        return rows
+
+    def times(self, rows: Doubles) -> Doubles:
+        return rows * self.variances
+
+    def plus(self, extra: Doubles) -> Diagonal:
+        return Diagonal(self.variances + extra, self.rounding)
+
+
+class Full:
+    """A matrix, factorised when its inverse is first asked for."""
+
+    __slots__ = ("_factor", "rounding", "values")
+
+    kind: Literal["full"] = "full"
+
+    def __init__(
+        self, values: Doubles, rounding: float, factor: _dense.Factor | None = None
+    ) -> None:
+        values.flags.writeable = False
+        self.values, self.rounding, self._factor = values, rounding, factor
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Full, (self.values, self.rounding)
+
+    @property
+    def variances(self) -> Doubles:
+        return np.diag(self.values)
+
+    def problem(self) -> str | None:
+        constant = _dense.why_singular(self.variances, None)
+        if constant is not None:
+            return constant
+        return _dense.why_singular(self.variances, self._factorised().dependent)
+
+    def _factorised(self) -> _dense.Factor:
+        if self._factor is None:
+            self._factor = _dense.factorise(self.values, self.rounding)
+        return self._factor
+
+    def logdet(self) -> float:
+        return float(2 * np.log(np.diag(self._factorised().lower)).sum())
+
+    def log_ratio(self, other: Full) -> float:
+        return self.logdet() - other.logdet()
+
+    def distances(self, rows: Table, centre: Doubles) -> Doubles:
+        return _core.mahalanobis(rows, centre, self._factorised().lower)
+
+    def solve(self, rows: Doubles) -> Doubles:
+        _core.solve_rows(self._factorised().lower, rows)
+        return rows
+
+    def times(self, rows: Doubles) -> Doubles:
+        return np.asarray(rows @ self.values)
+
+    def plus(self, extra: Doubles) -> Full:
+        values = self.values.copy()
+        values.flat[:: len(values) + 1] += extra
+        return Full(values, self.rounding)
+
+
+def log_ratio(numerator: Doubles, denominator: Doubles) -> float:
+    """Sum of log(numerator / denominator), without rounding each logarithm."""
+    return float(np.log1p((numerator - denominator) / denominator).sum())
