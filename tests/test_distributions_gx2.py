@@ -182,3 +182,46 @@ def test_hundreds_of_terms() -> None:
         true = gx2.cdf(mean + z * deviation, **law)
         share = np.mean(draws <= mean + z * deviation)
         assert abs(share - true) < 4 * np.sqrt(true * (1 - true) / draws.size)
+
+
+def test_where_both_supports_meet() -> None:
+    """At x = offset the characteristic function decays like a power only."""
+    for df in (0.05, 0.5, 1.0):  # w chi2 - w chi2 is symmetric
+        assert error(gx2.cdf(4.0, [1.5, -1.5], df, 0, offset=4.0), mpf(1) / 2) < TARGET
+        assert gx2.pdf(4.0, [1.5, -1.5], df, 0, offset=4.0) == np.inf
+    for df in (
+        1.025,
+        1.5,
+        3.0,
+        20.0,
+    ):  # variance gamma: density Gamma(h - 1/2)/(4 sqrt(pi) Gamma(h))
+        h = mpf(df) / 2
+        true = mp.gamma(h - mpf(1) / 2) / (4 * mp.sqrt(mp.pi) * mp.gamma(h))
+        assert error(gx2.pdf(0.0, [1.0, -1.0], df, 0), true) < TARGET
+
+
+def test_the_very_end_of_the_support() -> None:
+    for x in (1e-200, 1e-250, 1e-300):
+        for function in ("cdf", "logcdf", "sf", "pdf", "logpdf"):
+            ours = getattr(gx2, function)(x, [1.0], 0.05, 0)
+            np.testing.assert_allclose(ours, getattr(chi2, function)(x, 0.05), rtol=TARGET)
+    q = np.array([1e-5, 1e-6, 1e-7])
+    np.testing.assert_allclose(gx2.ppf(q, [1.0], 0.05, 0), chi2.ppf(q, 0.05), rtol=1e-11)
+    assert gx2.ppf(1e-300, [1.0], 0.05, 0) == 0.0
+
+
+def test_conventions() -> None:
+    law = ([1.0, 0.5], 1, 0)
+    np.testing.assert_array_equal(gx2.cdf([-np.inf, -1.0, 0.0, np.inf], *law), [0, 0, 0, 1])
+    np.testing.assert_array_equal(gx2.logsf([-np.inf, -1.0, 0.0, np.inf], *law), [0, 0, 0, -np.inf])
+    assert np.isnan(gx2.sf(np.nan, *law))
+    np.testing.assert_array_equal(gx2.ppf([-0.1, 0.0, 1.0, 1.1], *law), [np.nan, 0, np.inf, np.nan])
+    both = ([1.0, -0.5], 1, 0)
+    np.testing.assert_array_equal(gx2.isf([0.0, 1.0], *both), [np.inf, -np.inf])
+    np.testing.assert_array_equal(gx2.cdf([2.0, 1.0, 3.0], [-1.0], 1, 0, offset=2.0)[::2], 1.0)
+    # The density at the end of the support: 0, a half exponential's, or a pole.
+    assert gx2.pdf(3.0, [1.0], 3, 0, offset=3.0) == 0
+    assert error(gx2.pdf(3.0, [2.0, 0.5], 1, 0, offset=3.0), mpf(1) / 2) < TARGET
+    assert gx2.pdf(3.0, [1.0], 1, 0, offset=3.0) == np.inf
+    assert isinstance(gx2.cdf(1.0, *law), float)
+    assert gx2.cdf(np.ones((2, 3, 0)), *law).shape == (2, 3, 0)

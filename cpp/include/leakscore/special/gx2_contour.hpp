@@ -46,22 +46,31 @@ LEAKSCORE_FN Hyperbola hyperbola_of(const Crossed& at, double direction) {
   return {direction, by_ahead < by_behind ? by_ahead : by_behind};
 }
 
-// How far a hyperbola climbs, and when it is done: smaller is better.
+// The spread of the integrand around the crossing, in t.
+LEAKSCORE_FN double width_of(const Crossed& at, Hyperbola h) {
+  return 1.0 / __builtin_sqrt(at.curve + 1.0) / (h.scale * cosine_opening);
+}
+
+// How far the integrand climbs on a hyperbola before it has decayed, and when it has: smaller is
+// better. Probed from its width on, by equal factors up to t = 8.
 [[maybe_unused, gnu::noinline]] static double cost_of(const Prepared& law, const Crossed& at,
                                                       Hyperbola h) {
-  Block d, e;
-  for (int l = 0; l < lanes; ++l) {
-    const HyperbolaPoint p = point_of(h, 0.5 * (l + 1));
+  constexpr double last = 8.0;
+  const double width = width_of(at, h), first = width < 4.0 ? width : 4.0;
+  const Exp e = exp_parts(log_positive(last / first) / (lanes - 1), 0.0);
+  const double ratio = scale_by_power(1.0 + e.expm1, e.k_bits);
+  Block d, exponent;
+  double t = first;
+  for (int l = 0; l < lanes; ++l, t *= ratio) {
+    const HyperbolaPoint p = point_of(h, t);
     d.real[l] = p.real;
     d.imag[l] = p.imag;
   }
-  exponents(law, at, d, e);
+  exponents(law, at, d, exponent);
   double top = 0.0;
-  int reached = lanes;
-  for (int l = lanes - 1; l >= 0; --l) {
-    if (e.real[l] < -45.0) reached = l;
-    top = e.real[l] < top ? top : (e.real[l] > 1e6 ? 1e6 : e.real[l]);
-  }
+  int reached = 0;
+  for (; reached < lanes && !(exponent.real[reached] < -45.0); ++reached)
+    top = exponent.real[reached] > top ? exponent.real[reached] : top;
   return 100.0 * __builtin_floor(top / 3.0 + 0.5) + reached;
 }
 
@@ -80,7 +89,7 @@ LEAKSCORE_FN double rough_asin(double v) {
 [[maybe_unused, gnu::noinline]] static double first_step(const Prepared& law, const Crossed& at,
                                                          Hyperbola h) {
   const double behind = (h.direction > 0.0 ? at.left : at.right) / h.scale - sine_opening;
-  const double width = 1.0 / __builtin_sqrt(at.curve + 1.0) / (h.scale * cosine_opening);
+  const double width = width_of(at, h);
   const double limit_behind = behind < 1.0 ? opening + rough_asin(behind) : infinity;
   const double tilt = 1.05 * opening;
   double limits[2] = {half_pi - opening, limit_behind < tilt ? limit_behind : tilt};
@@ -128,13 +137,27 @@ struct Sums {
 
 namespace detail {
 
+// What follows the last two summands if each is exp(-rate) times the one before it.
+struct Remainder {
+  double all, even;
+};
+
+LEAKSCORE_FN Remainder remainder_of(double before_last, double last, double rate) {
+  if (!(rate > 0.0)) return {0.0, 0.0};
+  const Exp e = exp_parts(-rate, 0.0), two = exp_parts(-2.0 * rate, 0.0);
+  const double one = scale_by_power(1.0, e.k_bits), square = scale_by_power(1.0, two.k_bits);
+  const double ratio = one + one * e.expm1, squared = square + square * two.expm1;
+  return {last * ratio / ((1.0 - one) - one * e.expm1),
+          before_last * squared / ((1.0 - square) - square * two.expm1)};
+}
+
 [[maybe_unused, gnu::noinline]] static Sums add_nodes(const Prepared& law, const Crossed& at,
                                                       Hyperbola h, double step, bool midpoints,
                                                       Wanted wanted) {
-  constexpr double last_t = 690.0, most_nodes = 20000.0;
+  constexpr double last_t = 600.0, most_nodes = 20000.0;
   Sums s{};
   s.finite = true;
-  double plain = 0.0, plain_density = 0.0;
+  double plain = 0.0, plain_density = 0.0, ends[4] = {};
   for (double first = midpoints ? 0.5 : 0.0; first * step < last_t; first += lanes) {
     if (first > most_nodes) {
       s.finite = false;
@@ -151,7 +174,7 @@ namespace detail {
     const LinearParts linear = exponents(law, at, d, e);
     double tail[lanes], density[lanes], weight[lanes];
     for (int l = 0; l < lanes; ++l) {
-      const double clipped = e.real[l] < -745.0 ? -745.0 : (e.real[l] > 700.0 ? 700.0 : e.real[l]);
+      const double clipped = e.real[l] < -745.0 ? -745.0 : (e.real[l] > 600.0 ? 600.0 : e.real[l]);
       const Exp grown = exp_parts(clipped, 0.0);
       const double size = scale_by_power(1.0 + grown.expm1, grown.k_bits);
       const SineCosine turn = sine_cosine(e.imag[l]);
@@ -188,6 +211,10 @@ namespace detail {
         last = f > last ? f : last;
       }
     }
+    ends[0] = tail[lanes - 2];
+    ends[1] = tail[lanes - 1];
+    ends[2] = density[lanes - 2];
+    ends[3] = density[lanes - 1];
     if (!(plain < infinity) || !(plain_density < infinity)) {
       s.finite = false;
       return s;
@@ -195,6 +222,15 @@ namespace detail {
     if ((largest <= 1e-18 * plain || !wanted.tail) &&
         (last <= 1e-18 * plain_density || !wanted.density))
       return s;
+  }
+  // At y = 0 the summands decay like a power of d only: the rest are geometric series.
+  if (at.far_slope.high == 0.0) {
+    const Remainder tail = remainder_of(ends[0], ends[1], 0.5 * law.total_df * step);
+    const Remainder density = remainder_of(ends[2], ends[3], (0.5 * law.total_df - 1.0) * step);
+    s.tail += tail.all;
+    s.even_tail += tail.even;
+    s.density += density.all;
+    s.even_density += density.even;
   }
   return s;
 }

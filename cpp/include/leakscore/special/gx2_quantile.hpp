@@ -49,10 +49,12 @@ struct Approximation {
     const Abscissa at = abscissa_of(side, theta);
     const Approximation a = approximate(law, side, at);
     y = a.y;
-    const double lacking = zeta - (a.r + (a.r > 1e-3 ? log_positive(a.v / a.r) / a.r : 0.0));
-    if (__builtin_fabs(lacking) < 1e-3 * zeta) return y;
-    (lacking > 0.0 ? low : high) = theta;  // too far also where r overflows
-    const double newton = theta + lacking * a.r / (a.v * a.v * (side.bounded ? at.rho : 1.0));
+    const double r_star = a.r + (a.r > 1e-3 ? log_positive(a.v / a.r) / a.r : 0.0);
+    if (__builtin_fabs(r_star - zeta) < 1e-3 * zeta) return y;
+    (r_star < zeta ? low : high) = theta;  // too far also where r overflows
+    // In log r, which is nearly linear in theta.
+    const double lacking = log_positive(zeta / r_star), ratio = a.r / a.v;
+    const double newton = theta + lacking * ratio * ratio / (side.bounded ? at.rho : 1.0);
     theta = newton > low && newton < high ? newton : 0.5 * (low + high);
   }
   return y;

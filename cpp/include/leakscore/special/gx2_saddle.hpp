@@ -64,7 +64,7 @@ struct Crossing {
     const Abscissa at = abscissa_of(side, theta);
     const Balance now = balance(law, side, y, at);
     if (__builtin_fabs(now.log_ratio) < 0.1 && now.miss < 0.03) return {at, true};
-    (now.log_ratio > 0.0 ? high : low) = theta;
+    (now.log_ratio <= 0.0 ? low : high) = theta;  // too far also where a square overflows
     const double newton = theta - now.log_ratio / now.slope;
     theta = newton > low && newton < high ? newton : 0.5 * (low + high);
   }
