@@ -84,12 +84,16 @@ template <bool Noncentral>
 [[gnu::noinline]] static void add_large(double a, double half_df, double half_nc, const Block& d,
                                         Block& sum) {
   for (int l = 0; l < lanes; ++l) {
-    const double cr = multiply_add(-a, d.real[l], 1.0), ci = -a * d.imag[l];
-    const double size = multiply_add(cr, cr, ci * ci);
-    double real = -half_df * (0.5 * log_positive(size)), imag = -half_df * angle_of(cr, ci);
+    const double zr = a * d.real[l], zi = a * d.imag[l], cr = 1.0 - zr;
+    // log |1 - z|^2 = log(1 + g), with errors of the order of |z|.
+    const double g = multiply_add(zr, zr - 2.0, zi * zi), size = 1.0 + g;
+    const double size_low = size > 2.0 ? 0.0 : g - (size - 1.0);
+    double real = -half_df * (0.5 * log_sum(size, size_low));
+    double imag = -half_df * angle_of(cr, -zi);
     if constexpr (Noncentral) {
-      real += half_nc * (cr / size - 1.0);
-      imag += half_nc * (-ci / size);
+      const double scale = half_nc / size;  // z/(1 - z)
+      real += scale * (zr * cr - zi * zi);
+      imag += scale * zi;
     }
     sum.real[l] += real;
     sum.imag[l] += imag;

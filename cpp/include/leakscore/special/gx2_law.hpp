@@ -134,7 +134,7 @@ LEAKSCORE_FN Extended term_p_extended(const Side& side, std::ptrdiff_t i, Abscis
 }
 
 LEAKSCORE_FN Extended extended_tau(Abscissa at) {
-  return at.near_end ? Extended{1.0, -at.rho} : Extended{at.tau, 0.0};
+  return at.near_end ? exact_sum(1.0, -at.rho) : Extended{at.tau, 0.0};
 }
 
 // log p of a normal p in more than 20 digits, by atanh((m - 1)/(m + 1)), p = 2^k m.
