@@ -65,11 +65,15 @@ LEAKSCORE_FN double width_of(const Crossed& at, Hyperbola h) {
     d.imag[l] = p.imag;
   }
   exponents(law, at, d, exponent);
-  double top = 0.0;
+  double top = 0.0, bottom = 0.0;
   int reached = 0;
-  for (; reached < lanes && !(exponent.real[reached] < -45.0); ++reached)
-    top = exponent.real[reached] > top ? exponent.real[reached] : top;
-  return 100.0 * __builtin_floor(top / 3.0 + 0.5) + reached;
+  for (; reached < lanes && !(exponent.real[reached] < -45.0); ++reached) {
+    const double now = exponent.real[reached];
+    top = now > top ? now : top;
+    bottom = now < bottom ? now : bottom;
+  }
+  const double regrown = reached == lanes ? lanes + exponent.real[lanes - 1] - bottom : 0.0;
+  return 10.0 * top + regrown + reached;
 }
 
 // Towards the decay of exp(-s y) far out, unless near the crossing the integrand decays the other
@@ -82,7 +86,7 @@ LEAKSCORE_FN Hyperbola choose_hyperbola(const Prepared& law, const Crossed& at, 
   for (const double other : {-direction, 0.0}) {
     const Hyperbola candidate = hyperbola_of(at, other);
     const double cost = cost_of(law, at, candidate);
-    if (cost < least && (other != 0.0 || least >= 100.0)) {
+    if (cost < least && (other != 0.0 || least > 60.0)) {
       best = candidate;
       least = cost;
     }
