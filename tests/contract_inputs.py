@@ -62,6 +62,7 @@ POSITIVE = np.abs(_multiples(12, FEW.size, scale=3.0)) + 0.0625
 SHARES = np.linspace(0.0, 1.0, 1025)[1:-1]
 PLAIN = leakscore.Reference(_multiples(6, DIM), 0.5 + np.abs(_multiples(7, DIM)))
 FULL = leakscore.Reference.fit(_multiples(8, 4 * DIM, DIM))
+THIN = leakscore.Reference.low_rank(_multiples(6, DIM), 1.0, _multiples(13, DIM, 4))
 VARIANCES = 0.5 + np.abs(_multiples(9, DIM))
 CURVE = tradeoff.gaussian([0.5, 2.0])
 ROUNDS = audit.Audit(_multiples(10, 4000) + 1, _multiples(11, 3000))

@@ -21,6 +21,12 @@ def _left_out(cov: Any, X: Any, **given: Any) -> Any:
     return leakage.leave_one_out(X, leakscore.Reference.fit(good.TABLE, cov), **given)
 
 
+def _thin(
+    mean: Any = good.TARGET, diagonal: Any = 1.0, factor: Any = good.SMALL[:4].T
+) -> leakscore.Reference:
+    return leakscore.Reference.low_rank(mean, diagonal, factor)
+
+
 def _played(population: games.Population, n: int = 50, **mechanism: Any) -> Any:
     released = games.EmpiricalMean(n, **mechanism)
     target = good.BITS if isinstance(population, games.Bernoulli) else good.TARGET
@@ -36,7 +42,13 @@ CALLS: dict[str, list[Call]] = {
         Call(leakscore.Reference, {"mean": good.TARGET, "cov": good.VARIANCES}),
         Call(leakscore.Reference, {"mean": good.TARGET, "cov": np.diag(good.VARIANCES) + 0.25}),
     ],
+    "Reference.low_rank": [
+        Call(_thin, {"mean": good.TARGET}),
+        Call(_thin, {"diagonal": good.VARIANCES}, number_will_do=True),
+        Call(lambda factor: _thin(factor=np.transpose(factor)), {"factor": good.SMALL[:4]}),
+    ],
     "Reference.fit": [
+        Call(lambda X: leakscore.Reference.fit(X, "low-rank", ridge=0.5), {"X": good.SMALL}),
         Call(leakscore.Reference.fit, {"X": good.TABLE}),
         Call(lambda X: leakscore.Reference.fit(X, "diagonal", ddof=1), {"X": good.TABLE}),
         Call(lambda X: leakscore.Reference.fit(X, shrinkage="auto"), {"X": good.TABLE}),
@@ -53,16 +65,19 @@ CALLS: dict[str, list[Call]] = {
     ],
     "Reference.squared_mahalanobis": [
         Call(reference.squared_mahalanobis, {"Z": table})
-        for reference in (good.PLAIN, good.FULL)
+        for reference in (good.PLAIN, good.FULL, good.THIN)
         for table in (good.TABLE, good.TARGET)
     ],
-    "Reference.solve": [Call(r.solve, {"V": good.SMALL}) for r in (good.PLAIN, good.FULL)],
+    "Reference.solve": [
+        Call(r.solve, {"V": good.SMALL}) for r in (good.PLAIN, good.FULL, good.THIN)
+    ],
     "Reference.inner": [
-        Call(r.inner, {"U": good.TABLE, "V": good.TARGET}) for r in (good.PLAIN, good.FULL)
+        Call(r.inner, {"U": good.TABLE, "V": good.TARGET})
+        for r in (good.PLAIN, good.FULL, good.THIN)
     ],
     "Reference.add_diagonal": [
         Call(r.add_diagonal, {"variance": good.VARIANCES}, number_will_do=True)
-        for r in (good.PLAIN, good.FULL)
+        for r in (good.PLAIN, good.FULL, good.THIN)
     ],
     "leakage.leakage_score": [
         Call(
@@ -70,7 +85,7 @@ CALLS: dict[str, list[Call]] = {
             {"target": good.TABLE},
             scalars={"n": N, "noise_std": NOISE, "neighbours": ("replace", ("both", None, 1))},
         )
-        for reference in (good.PLAIN, good.FULL)
+        for reference in (good.PLAIN, good.FULL, good.THIN)
     ],
     "leakage.leave_one_out": [
         Call(
@@ -86,7 +101,7 @@ CALLS: dict[str, list[Call]] = {
             {"targets": good.SMALL},
             scalars={"n": N, "max_advantage": (0.1, (0.0, -0.1, 1.1, good.NAN, "0.5", 1j))},
         )
-        for reference in (good.PLAIN, good.FULL)
+        for reference in (good.PLAIN, good.FULL, good.THIN)
     ],
     "scores.covariance_score": [
         Call(
@@ -94,7 +109,7 @@ CALLS: dict[str, list[Call]] = {
             {"observed": good.TABLE, "target": good.TARGET},
             scalars={"n": N, "noise_std": NOISE},
         )
-        for reference in (good.PLAIN, good.FULL)
+        for reference in (good.PLAIN, good.FULL, good.THIN)
     ],
     "scores.gaussian_llr": [
         Call(
@@ -102,7 +117,7 @@ CALLS: dict[str, list[Call]] = {
             {"observed": good.TABLE, "target": target},
             scalars={"n": N, "noise_std": NOISE, "neighbours": ("add-remove", ("both", None))},
         )
-        for reference in (good.PLAIN, good.FULL)
+        for reference in (good.PLAIN, good.FULL, good.THIN)
         for target in (good.TARGET, good.SMALL[:3])
     ],
     "scores.bernoulli_llr": [

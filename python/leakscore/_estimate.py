@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from leakscore import _core, _covariance, _dense, _validate
-
-Doubles: TypeAlias = npt.NDArray[np.float64]
-Table: TypeAlias = npt.NDArray[Any]
-Shrinkage: TypeAlias = float | Literal["auto", "ledoit-wolf", "oas"] | None
+from leakscore import _core, _covariance, _dense, _gram, _validate
+from leakscore._covariance import Doubles, Table
+from leakscore._fit import Fit, Shrinkage, checked_options, require_finite, schaefer_strimmer
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -23,32 +19,16 @@ _SINGLE_FROM = 2**31
 _SINGLE_SHARE = 0.05
 
 
-@dataclass(frozen=True)
-class Fit:
-    """How a covariance was estimated: all that is needed to leave a row out again."""
-
-    rows: int
-    ddof: int
-    shrinkage: Shrinkage
-    intensity: float
-    ridge: float | Doubles
-    variances: Doubles
-
-    def with_ridge(self, variance: Doubles) -> Fit:
-        """Return the same fit with more added to the variances."""
-        return replace(self, ridge=self.ridge + variance)
-
-
 def estimate(
     X: object, kind: str, shrinkage: object, ridge: object, ddof: object
 ) -> tuple[Doubles, _covariance.Covariance, Fit]:
     """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
-    _validate.choice("cov", kind, ("full", "diagonal"))
+    _validate.choice("cov", kind, ("full", "diagonal", "low-rank"))
     table = _validate.matrix("X", X, min_rows=2)
-    method = _checked_shrinkage(shrinkage, kind)
-    extra = _validate.scalar("ridge", ridge, 0.0)
     rows, dim = table.shape
-    freedom = rows - _validate.count("ddof", ddof, 0, rows - 1)
+    method, extra, freedom = checked_options(rows, kind, shrinkage, ridge, ddof)
+    if kind == "low-rank":
+        return _gram.estimate(table, method, extra, freedom)
     if kind == "full" and rows <= dim and method is None and extra == 0:
         raise ValueError(
             f"Expected X of shape {table.shape} to have more rows than columns: with cov='full' "
@@ -79,22 +59,8 @@ def estimate(
 def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
     """Mean and sum of squared deviations of each column; refuses what is not finite."""
     mean, squares = _core.column_moments(table)
-    if not np.isfinite(squares).all():
-        _validate.finite(name, table)
-        raise ValueError(f"Expected {name} to have variances below 1.8e308: rescale its columns")
+    require_finite(name, table, squares)
     return mean, squares
-
-
-def _checked_shrinkage(shrinkage: object, kind: str) -> Shrinkage:
-    """Refuse what is not None, an intensity in [0, 1] or the name of a rule for it; 0 is None."""
-    if shrinkage is None:
-        return None
-    if isinstance(shrinkage, str):
-        _validate.choice("shrinkage", shrinkage, ("auto", "ledoit-wolf", "oas"))
-        if kind == "diagonal" and shrinkage != "auto":
-            raise ValueError(f"Expected cov='full' with shrinkage={shrinkage!r}")
-        return shrinkage  # type: ignore[return-value]
-    return _validate.scalar("shrinkage", shrinkage, 0.0, 1.0) or None
 
 
 def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, freedom: int) -> float:
@@ -135,12 +101,9 @@ def _schaefer_strimmer(cov: Doubles, table: Table, mean: Doubles) -> float:
     varying = variances > 0
     weights = np.where(varying, 1 / np.where(varying, variances, 1.0), 0.0)
     squared_correlations = float(weights @ (cov * cov) @ weights) - int(varying.sum())
-    if squared_correlations <= 0:
-        return 1.0
     squares = _core.quadratic(table, mean, weights)
     products = float((squares**2 - _core.quartic(table, mean, weights)).sum())
-    noise = (products / rows - squared_correlations) / (rows - 1)
-    return min(max(noise / squared_correlations, 0.0), 1.0)
+    return schaefer_strimmer(rows, squared_correlations, products)
 
 
 def _ledoit_wolf(cov: Doubles, table: Table, mean: Doubles) -> float:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _covariance, _dense, _estimate
+from leakscore import _core, _covariance, _dense, _estimate, _gram
+from leakscore._covariance import Table
+from leakscore._fit import Fit
+from leakscore._low_rank import LowRank
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.reference import _restore as _estimated
 
@@ -18,8 +21,11 @@ _MOST_WORK = 2**37
 # digits, and that row is left out in earnest.
 _DOMINANT = 0.999
 
+# Where S has a larger trace than this, its inverse loses digits, and few rows are left out so too.
+_STIFF = 1e4
 
-def distances(table: _estimate.Table, reference: Reference, fit: _estimate.Fit) -> Doubles:
+
+def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
     """Return the distance of every row to the others; +inf if only it varies in some direction."""
     reference._require_inverse()
     freedom = fit.rows - 1 - fit.ddof
@@ -31,17 +37,20 @@ def distances(table: _estimate.Table, reference: Reference, fit: _estimate.Fit) 
     if reference.kind == "diagonal":
         return _of_diagonal(table, reference, fit, freedom)
     if fit.shrinkage is None:
+        held = reference._covariance
+        if isinstance(held, LowRank) and (held.diagonal > 0).all():
+            return _of_low_rank(table, held, fit, freedom)
         return _of_full(table, reference, fit, freedom)
-    if fit.rows * _work(table) > _MOST_WORK:
+    if fit.rows * _work(table, reference.kind) > _MOST_WORK:
         raise ValueError(
             f"Expected reference without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
-            "each row would need an estimate of its own. Use ridge=... or cov='diagonal', which "
-            "have a closed form"
+            "each row would need an estimate of its own. Use shrinkage=0.0 with ridge=..., or "
+            "cov='diagonal', which have a closed form"
         )
-    return np.array([_left_out(table, row, fit) for row in range(fit.rows)])
+    return np.array([_left_out(table, row, fit, reference.kind) for row in range(fit.rows)])
 
 
-def require_own_table(table: _estimate.Table, reference: Reference) -> _estimate.Fit:
+def require_own_table(table: Table, reference: Reference) -> Fit:
     """Return how `reference` was fitted, once it is known to be on this table."""
     fit = reference._fit
     if fit is None:
@@ -60,9 +69,7 @@ def require_own_table(table: _estimate.Table, reference: Reference) -> _estimate
     return fit
 
 
-def _of_diagonal(
-    table: _estimate.Table, reference: Reference, fit: _estimate.Fit, freedom: int
-) -> Doubles:
+def _of_diagonal(table: Table, reference: Reference, fit: Fit, freedom: int) -> Doubles:
     """Each coordinate by itself: its variance without the row."""
     factor, growth = fit.rows / (fit.rows - 1), (fit.rows - fit.ddof) / freedom
     variances = (reference.cov - fit.ridge) * growth + fit.ridge
@@ -70,9 +77,7 @@ def _of_diagonal(
     return np.asarray(factor * freedom * sums)
 
 
-def _of_full(
-    table: _estimate.Table, reference: Reference, fit: _estimate.Fit, freedom: int
-) -> Doubles:
+def _of_full(table: Table, reference: Reference, fit: Fit, freedom: int) -> Doubles:
     """Change the covariance by a matrix of rank one, and estimate it again for dominant rows."""
     factor, growth = fit.rows / (fit.rows - 1), (fit.rows - fit.ddof) / freedom
     ridge = np.broadcast_to(fit.ridge, (reference.dim,))
@@ -88,16 +93,44 @@ def _of_full(
     return np.asarray(result)
 
 
-def _work(table: _estimate.Table) -> int:
+def _of_low_rank(table: Table, covariance: LowRank, fit: Fit, freedom: int) -> Doubles:
+    """Each row from the inverse of the n0 x n0 matrix S = I + X D^-1 X' / freedom.
+
+    (x-mean)' A^-1 (x-mean) / f is 1 less the row's entry q on the diagonal of S^-1, and 1 - t is
+    (n0 q - 1) / (n0 - 1). As the rows are centred, q holds 1 / n0 from the direction of ones; a
+    large eigenvalue there takes it out before it could cancel.
+    """
+    rows = fit.rows
+    matrix = covariance._factorised().gram.matrix / freedom
+    matrix.flat[:: rows + 1] += 1
+    along = 1 + float(np.trace(matrix))
+    if along > _STIFF and rows * _work(table, "low-rank") <= _MOST_WORK:
+        return np.array([_left_out(table, row, fit, "low-rank") for row in range(rows)])
+    matrix += (along - 1) / rows
+    lower, _ = _core.cholesky(matrix)
+    inverse = np.eye(rows)
+    _core.solve_rows(lower, inverse)
+    left = (rows * np.diag(inverse) - 1 / along) / (rows - 1)
+    return np.asarray(rows / (rows - 1) * freedom * (1 - left) / left)
+
+
+def _work(table: Table, kind: str = "full") -> int:
     """Multiplications of one estimate."""
     rows, dim = table.shape
-    return int((rows + dim) * dim * dim)
+    return int((rows + dim) * (rows * rows if kind == "low-rank" else dim * dim))
 
 
-def _left_out(table: _estimate.Table, row: int, fit: _estimate.Fit) -> float:
+def _left_out(table: Table, row: int, fit: Fit, kind: str = "full") -> float:
     """Distance of a row to mean and covariance of the others, estimated as `fit` was."""
     others = np.delete(table, row, axis=0)
     freedom = fit.rows - 1 - fit.ddof
+    if kind == "low-rank":
+        mean, covariance, _ = _gram.estimate(others, fit.shrinkage, 0.0, freedom)
+        known = _estimated(mean, covariance.plus(np.asarray(fit.ridge)), None)
+        try:
+            return float(known.squared_mahalanobis(table[row]))
+        except SingularCovarianceError:
+            return np.inf
     mean, _ = _estimate.moments("X", others)
     cov = _dense.scatter(others, mean, single=False)
     cov /= freedom

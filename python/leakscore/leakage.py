@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _budget, _estimate, _left_out, _validate
+from leakscore import _budget, _left_out, _validate
+from leakscore._covariance import Table
 from leakscore._results import Result
 from leakscore.reference import Reference, SingularCovarianceError
 
@@ -86,7 +87,7 @@ def leakage_score(
 
 def _leakage(
     name: str,
-    rows: _estimate.Table,
+    rows: Table,
     reference: Reference,
     n: int,
     noise: Doubles,

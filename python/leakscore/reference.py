@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _dense, _estimate, _validate
-from leakscore._covariance import Covariance, Diagonal, Full, Kind
+from leakscore import _dense, _estimate, _low_rank, _validate
+from leakscore._covariance import Covariance, Diagonal, Full, Kind, Table
+from leakscore._fit import Fit
 
 __all__ = ["Reference", "SingularCovarianceError"]
 
@@ -68,7 +69,7 @@ class Reference:
 
     _mean: Doubles
     _covariance: Covariance
-    _fit: _estimate.Fit | None
+    _fit: Fit | None
 
     def __init__(self, mean: npt.ArrayLike, cov: npt.ArrayLike) -> None:
         centre = _validate.vector("mean", mean)
@@ -93,7 +94,7 @@ class Reference:
         if self._problem() is not None:
             _dense.require_semidefinite(values, rounding)
 
-    def _set(self, mean: Doubles, covariance: Covariance, fit: _estimate.Fit | None) -> Reference:
+    def _set(self, mean: Doubles, covariance: Covariance, fit: Fit | None) -> Reference:
         mean.flags.writeable = False
         self._mean, self._covariance, self._fit = mean, covariance, fit
         return self
@@ -112,7 +113,10 @@ class Reference:
 
     @property
     def cov(self) -> Doubles:
-        """Variances (d,) or covariance matrix (d, d) of one record."""
+        """Variances (d,) or covariance matrix (d, d) of one record.
+
+        Of kind "low-rank", the matrix is made anew each time, and refused for d > 16384.
+        """
         return self._covariance.values
 
     @property
@@ -127,7 +131,7 @@ class Reference:
 
     @property
     def kind(self) -> Kind:
-        """Whether the covariance is held as variances or as a matrix."""
+        """How the covariance is held: "diagonal", "full" or "low-rank"."""
         return self._covariance.kind
 
     @property
@@ -174,7 +178,7 @@ class Reference:
         result = self._distances("Z", rows, self._mean)
         return float(result[0]) if rows.ndim == 1 else result
 
-    def _distances(self, name: str, rows: _estimate.Table, centre: Doubles) -> Doubles:
+    def _distances(self, name: str, rows: Table, centre: Doubles) -> Doubles:
         """Return (z - centre)' C^-1 (z - centre) of every row, (k,)."""
         self._require_inverse()
         result = self._covariance.distances(rows, centre)
@@ -208,7 +212,7 @@ class Reference:
         """
         return self._solved("V", _validate.rows("V", V, cols=self.dim))
 
-    def _solved(self, name: str, rows: _estimate.Table) -> Doubles:
+    def _solved(self, name: str, rows: Table) -> Doubles:
         """Return C^-1 v of every row v, in the shape of `rows`."""
         result = np.array(rows, dtype=np.float64, order="C")
         _validate.finite(name, result)
@@ -275,10 +279,39 @@ class Reference:
         return self._add(extra)
 
     @classmethod
+    def low_rank(
+        cls, mean: npt.ArrayLike, diagonal: npt.ArrayLike, factor: npt.ArrayLike
+    ) -> Reference:
+        """Reference with the covariance C = diag(diagonal) + factor factor'.
+
+        Parameters
+        ----------
+        mean : (d,) array_like
+            Mean of one record.
+        diagonal : float or (d,) array_like
+            Variances at least 0 of what is uncorrelated. Where it is 0, C may be singular.
+        factor : (d, r) array_like
+            Held as a copy in its own dtype.
+
+        Returns
+        -------
+        Reference
+            Of kind "low-rank". No d x d matrix is made unless `cov` is asked for.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> leakscore.Reference.low_rank([0.0, 0.0], 1.0, [[1.0], [2.0]]).cov
+        array([[2., 2.],
+               [2., 5.]])
+        """
+        return _restore(*_low_rank.given(mean, diagonal, factor), None)
+
+    @classmethod
     def fit(
         cls,
         X: npt.ArrayLike,
-        cov: Literal["full", "diagonal"] = "full",
+        cov: Literal["full", "diagonal", "low-rank"] = "full",
         *,
         shrinkage: float | Literal["auto", "ledoit-wolf", "oas"] | None = None,
         ridge: float = 0.0,
@@ -291,13 +324,15 @@ class Reference:
         X : (n0, d) array_like
             One record a row, n0 >= 2, read where it is. Constant columns are allowed; they make
             the covariance singular.
-        cov : {"full", "diagonal"}
-            The whole covariance matrix, or the variances alone.
+        cov : {"full", "diagonal", "low-rank"}
+            The whole covariance matrix, the variances alone, or the whole matrix held as the n0
+            rows, for n0 << d: time n0^2 d, memory n0^2 + d beside `X`, of which a read-only view
+            is kept: do not change `X` while the reference is used.
         shrinkage : float in [0, 1], "auto", "ledoit-wolf", "oas" or None
             Replace the sample covariance S by (1 - s) S + s T. A number s, and "auto" [1]_, shrink
             towards T = diag(S), so that the units of the columns do not matter (and variances, or
             cov="diagonal", stay as they are). "ledoit-wolf" [2]_ and "oas" [3]_ are
-            scikit-learn's, towards a multiple of the identity.
+            scikit-learn's, towards a multiple of the identity. None is "auto" with cov="low-rank".
         ridge : float
             Added to every variance, in the squared units of the columns; at least 0.
         ddof : int
@@ -322,7 +357,9 @@ class Reference:
 
         Columns are summed relative to the first row, in float64, so an offset of the data costs no
         digits. Matrix products of large float32 tables run in float32 by blocks of at most 4096
-        rows, centred first, if the covariance is well conditioned, and in float64 if not.
+        rows, centred first, if the covariance is well conditioned. With cov="low-rank" they run by
+        blocks of columns, in float32 where float32 holds the numbers of a large table, and what is
+        solved with them is corrected in float64.
 
         References
         ----------
@@ -358,6 +395,6 @@ class Reference:
             raise SingularCovarianceError(problem)
 
 
-def _restore(mean: Doubles, covariance: Covariance, fit: _estimate.Fit | None) -> Reference:
+def _restore(mean: Doubles, covariance: Covariance, fit: Fit | None) -> Reference:
     """Make a reference of what is its own and known to be valid."""
     return Reference.__new__(Reference)._set(mean, covariance, fit)

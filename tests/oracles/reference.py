@@ -44,6 +44,12 @@ def squared_mahalanobis(Z: Array, mean: Array, cov: Array) -> Doubles:
     return np.array(found)
 
 
+def logdet(cov: Array) -> float:
+    """Logarithm of the determinant, by mpmath's LU in 40 digits."""
+    with mpmath.workdps(40):
+        return float(mpmath.log(mpmath.det(mpmath.matrix(cov.tolist()))))
+
+
 def schaefer_strimmer(X: Array) -> float:
     """The intensity as the paper writes it: loops over all pairs of columns."""
     n, d = X.shape
