@@ -50,10 +50,10 @@ LEAKSCORE_FN double width_of(const Crossed& at, Hyperbola h) {
 }
 
 // How far the integrand climbs on a hyperbola before it has decayed, and when it has: smaller is
-// better. Probed from its width on, by equal factors up to t = 8.
+// better. Probed from its width on, by equal factors up to t = 30.
 [[maybe_unused, gnu::noinline]] static double cost_of(const Prepared& law, const Crossed& at,
                                                       Hyperbola h) {
-  constexpr double last = 8.0;
+  constexpr double last = 30.0;
   const double width = width_of(at, h), first = width < 4.0 ? width : 4.0;
   const Exp e = exp_parts(log_positive(last / first) / (lanes - 1), 0.0);
   const double ratio = scale_by_power(1.0 + e.expm1, e.k_bits);
