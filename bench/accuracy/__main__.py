@@ -19,6 +19,10 @@ SECTIONS = [
     ("chi_square", "chi_square"),
     ("chi_square", "noncentral"),
     ("chi_square", "marcum"),
+    ("quadratic_forms", "law"),
+    ("folded_laplace", "law"),
+    ("counts", "kolmogorov"),
+    ("counts", "clopper_pearson"),
 ]
 
 
