@@ -21,6 +21,7 @@ SECTIONS = [
     ("chi_square", "marcum"),
     ("quadratic_forms", "law"),
     ("folded_laplace", "law"),
+    ("edgeworth", "law"),
     ("counts", "kolmogorov"),
     ("counts", "clopper_pearson"),
 ]
@@ -35,8 +36,8 @@ def _head() -> str:
 
     return f"""# Distributions: measured error and speed
 
-Written by `python -m bench.accuracy` (install with `pip install '.[accuracy]'`; Boost is compiled
-on the fly and needs a C++ compiler). {platform.machine()}, {_processor()};
+Written by `python -m bench.accuracy` (install with `pip install '.[accuracy,test]'`; Boost is
+compiled on the fly and needs a C++ compiler). {platform.machine()}, {_processor()};
 leakscore {leakscore.__version__} at instruction set {leakscore.active_isa()}, scipy
 {scipy.__version__}, Boost {boost.version() or "absent"}, numpy {numpy.__version__}, mpmath
 {mpmath.__version__}.

@@ -27,20 +27,29 @@ def _mpf(ball: arb) -> Any:
 # --- one-sided Kolmogorov ------------------------------------------------------------------------
 
 
-def _kolmogorov_sample(function: str) -> Sample:
+@functools.cache
+def _kolmogorov_truth() -> list[tuple[float, int, dict[str, Any]]]:
     found = []
-    for n in (5, 50, 500, 3000):
+    for n in (5, 50, 500, 1500):
         for x in np.clip(10 ** rng.uniform(-2, 0.9, 25) / np.sqrt(n), 0.01 / n, 0.999).tolist():
             sf, cdf, pdf = oracle.by_upper_sum(x, n)
-            value = {"sf": sf, "cdf": cdf, "pdf": pdf, "logsf": sf.log(), "logcdf": cdf.log()}
-            truth, tail = _mpf(value[function.replace("isf", "sf")]), _mpf(sf)
-            if function == "isf" and 1e-300 < tail < 0.9:
-                condition = float(tail / (_mpf(pdf) * mpf(x)))
-                found.append((float(tail), n, mpf(x), condition))
-            elif function != "isf" and abs(truth) > 1e-300:
-                found.append((x, n, truth, 1.0))
-    x, n, truth, condition = zip(*found, strict=True)
-    return Sample(function, (np.array(x), np.array(n)), list(truth), np.array(condition))
+            values = {"sf": sf, "cdf": cdf, "pdf": pdf, "logsf": sf.log(), "logcdf": cdf.log()}
+            found.append((x, n, {name: _mpf(ball) for name, ball in values.items()}))
+    return found
+
+
+def _kolmogorov_sample(function: str) -> Sample:
+    rows = [row for row in _kolmogorov_truth() if abs(row[2][function]) > 1e-300]
+    x, n, values = zip(*rows, strict=True)
+    return Sample(function, (np.array(x), np.array(n)), [v[function] for v in values])
+
+
+def _kolmogorov_quantiles() -> Sample:
+    rows = [row for row in _kolmogorov_truth() if 1e-300 < row[2]["sf"] < 0.9]
+    x, n, values = zip(*rows, strict=True)
+    q = np.array([float(v["sf"]) for v in values])
+    condition = [float(v["sf"] / (v["pdf"] * mpf(p))) for v, p in zip(values, x, strict=True)]
+    return Sample("isf", (q, np.array(n)), [mpf(p) for p in x], np.array(condition))
 
 
 def _smirnov(function: str) -> Evaluate | None:
@@ -60,9 +69,12 @@ def kolmogorov() -> Law:
     return Law(
         "kolmogorov",
         {"scipy": _smirnov},
-        [_kolmogorov_sample(f) for f in ("pdf", "cdf", "sf", "logcdf", "logsf", "isf")],
+        [
+            *(_kolmogorov_sample(f) for f in ("pdf", "cdf", "sf", "logcdf", "logsf")),
+            _kolmogorov_quantiles(),
+        ],
         speeds,
-        "n from 5 to 3000, tails down to 1e-300.",
+        "n from 5 to 1500, tails down to 1e-300.",
         ours=lambda function: getattr(ours, function),
     )
 

@@ -105,21 +105,21 @@ class Errors:
 def nanoseconds(call: Evaluate, arguments: Sequence[Any], budget: float = 0.3) -> float:
     """Return the best CPU time of one element, over as many elements as the budget allows."""
     count = next(a.size for a in arguments if isinstance(a, np.ndarray))
-    size, best = min(64, count), np.inf
+    size = 1
     with np.errstate(all="ignore"):
         while True:
             some = [a[:size] if isinstance(a, np.ndarray) else a for a in arguments]
-            for _ in range(5):
-                start = time.process_time()
-                evaluate_in_place(call, some)
-                best_now = (time.process_time() - start) / size
-                best = min(best, best_now) if best_now > 0 else best
-            if size == count or 8 * size * best * 5 > budget:
-                return 1e9 * best
-            size, best = min(8 * size, count), np.inf
+            first = _seconds(call, some)
+            if size < count and 40 * first < budget:
+                size = min(8 * size, count)
+                continue
+            again = [_seconds(call, some) for _ in range(4 if 4 * first < budget else 0)]
+            return 1e9 * min([first, *again]) / size
 
 
-def evaluate_in_place(call: Evaluate, arguments: Sequence[Any]) -> None:
-    """Call, whatever happens."""
+def _seconds(call: Evaluate, arguments: Sequence[Any]) -> float:
+    """Return the CPU time of a call, whatever happens in it."""
+    start = time.process_time()
     with contextlib.suppress(ArithmeticError, ValueError, RuntimeError):
         call(*arguments)
+    return time.process_time() - start
