@@ -12,6 +12,7 @@ from leakscore import audit, games, leakage, scores, tradeoff
 from tests import contract_inputs as good
 from tests.contract_distributions import LAWS
 from tests.contract_inputs import Call
+from tests.contract_reference import REFERENCES
 
 N = (50, good.NO_COUNT)
 NOISE = (0.5, good.NO_POSITIVE)
@@ -19,12 +20,6 @@ NOISE = (0.5, good.NO_POSITIVE)
 
 def _left_out(cov: Any, X: Any, **given: Any) -> Any:
     return leakage.leave_one_out(X, leakscore.Reference.fit(good.TABLE, cov), **given)
-
-
-def _thin(
-    mean: Any = good.TARGET, diagonal: Any = 1.0, factor: Any = good.SMALL[:4].T
-) -> leakscore.Reference:
-    return leakscore.Reference.low_rank(mean, diagonal, factor)
 
 
 def _played(population: games.Population, n: int = 50, **mechanism: Any) -> Any:
@@ -38,47 +33,7 @@ CALLS: dict[str, list[Call]] = {
     "get_num_threads": [Call(leakscore.get_num_threads)],
     "active_isa": [Call(leakscore.active_isa)],
     "supported_isas": [Call(leakscore.supported_isas)],
-    "Reference": [
-        Call(leakscore.Reference, {"mean": good.TARGET, "cov": good.VARIANCES}),
-        Call(leakscore.Reference, {"mean": good.TARGET, "cov": np.diag(good.VARIANCES) + 0.25}),
-    ],
-    "Reference.low_rank": [
-        Call(_thin, {"mean": good.TARGET}),
-        Call(_thin, {"diagonal": good.VARIANCES}, number_will_do=True),
-        Call(lambda factor: _thin(factor=np.transpose(factor)), {"factor": good.SMALL[:4]}),
-    ],
-    "Reference.fit": [
-        Call(lambda X: leakscore.Reference.fit(X, "low-rank", ridge=0.5), {"X": good.SMALL}),
-        Call(leakscore.Reference.fit, {"X": good.TABLE}),
-        Call(lambda X: leakscore.Reference.fit(X, "diagonal", ddof=1), {"X": good.TABLE}),
-        Call(lambda X: leakscore.Reference.fit(X, shrinkage="auto"), {"X": good.TABLE}),
-        Call(
-            lambda shrinkage=0.5, ridge=1.0, ddof=1: leakscore.Reference.fit(
-                good.SMALL, shrinkage=shrinkage, ridge=ridge, ddof=ddof
-            ),
-            scalars={
-                "shrinkage": (0.5, (-0.1, 1.1, good.NAN, "none", 1j)),
-                "ridge": (1.0, good.NO_POSITIVE),
-                "ddof": (1, (-1, 60, 1.5, "1", None, True)),
-            },
-        ),
-    ],
-    "Reference.squared_mahalanobis": [
-        Call(reference.squared_mahalanobis, {"Z": table})
-        for reference in (good.PLAIN, good.FULL, good.THIN)
-        for table in (good.TABLE, good.TARGET)
-    ],
-    "Reference.solve": [
-        Call(r.solve, {"V": good.SMALL}) for r in (good.PLAIN, good.FULL, good.THIN)
-    ],
-    "Reference.inner": [
-        Call(r.inner, {"U": good.TABLE, "V": good.TARGET})
-        for r in (good.PLAIN, good.FULL, good.THIN)
-    ],
-    "Reference.add_diagonal": [
-        Call(r.add_diagonal, {"variance": good.VARIANCES}, number_will_do=True)
-        for r in (good.PLAIN, good.FULL, good.THIN)
-    ],
+    **REFERENCES,
     "leakage.leakage_score": [
         Call(
             partial(leakage.leakage_score, reference=reference),
@@ -227,6 +182,8 @@ CALLS |= LAWS
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = {
+    "ColumnGram.reference",
+    "Moments.to_bytes",
     "audit.Audit.advantage",
     "audit.Audit.auc",
     "audit.Audit.roc",

@@ -12,11 +12,15 @@ from leakscore._runtime import active_isa, get_num_threads, set_num_threads, sup
 
 if TYPE_CHECKING:
     from leakscore import audit, distributions, games, leakage, scores, tradeoff
+    from leakscore._column_gram import ColumnGram
+    from leakscore._moments import Moments
     from leakscore.reference import Reference, SingularCovarianceError
 
     __version__: str
 
 __all__ = [
+    "ColumnGram",
+    "Moments",
     "Reference",
     "SingularCovarianceError",
     "active_isa",
@@ -32,7 +36,12 @@ __all__ = [
 ]
 
 _ROOMS = frozenset({"audit", "distributions", "games", "leakage", "scores", "tradeoff"})
-_HOMES = {"Reference": "reference", "SingularCovarianceError": "reference"}
+_HOMES = {
+    "ColumnGram": "_column_gram",
+    "Moments": "_moments",
+    "Reference": "reference",
+    "SingularCovarianceError": "reference",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -63,11 +63,40 @@ def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
     return mean, squares
 
 
+def from_scatter(
+    mean: Doubles, scatter: Doubles, rows: int, shrinkage: object, ridge: object, ddof: object
+) -> tuple[Doubles, _covariance.Covariance, Fit]:
+    """Estimate from sums of squares and products, where no rule asks for the rows."""
+    kind = "full" if scatter.ndim == 2 else "diagonal"
+    method, extra, freedom = checked_options(rows, kind, shrinkage, ridge, ddof)
+    cov = scatter / freedom
+    if kind == "diagonal":
+        fit = Fit(rows, rows - freedom, None, 0.0, extra, cov)
+        return mean, _covariance.Diagonal(cov + extra, EPSILON), fit
+    if rows <= mean.size and method is None and extra == 0:
+        raise ValueError(
+            f"Expected more than the {rows} rows seen, {mean.size} at least for a covariance that "
+            "is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
+        )
+    fit = Fit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
+    if method is not None:
+        known = 0.0 if mean.size == 1 else _oas(cov * (freedom / rows), rows)
+        intensity = known if method == "oas" else float(method)
+        fit = replace(fit, intensity=_towards_target(cov, method, intensity))
+    cov.flat[:: mean.size + 1] += extra
+    return mean, _covariance.Full(cov, EPSILON), fit
+
+
 def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, freedom: int) -> float:
     """Shrink a sample covariance in place and return the intensity."""
     if shrinkage is None:
         return 0.0
     intensity = _intensity(cov * (freedom / len(table)), shrinkage, table, mean)
+    return _towards_target(cov, shrinkage, intensity)
+
+
+def _towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> float:
+    """Shrink a covariance in place by a known intensity, which is returned."""
     variances = np.diag(cov).copy()
     if shrinkage in ("ledoit-wolf", "oas"):
         target = np.full_like(variances, variances.mean())

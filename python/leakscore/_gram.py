@@ -30,6 +30,11 @@ class Columns:
     fourth: float = 0.0
     single: bool = False
 
+    @property
+    def options(self) -> tuple[int, Shrinkage, float, int]:
+        """What two objects must have in common to be merged."""
+        return self.rows, self.shrinkage, self.ridge, self.freedom
+
     def _units(self) -> tuple[float, float]:
         """Return (a, b) where a * squares + b are the squared units."""
         share = 0.0 if self.shrinkage in ("auto", None) else float(self.shrinkage)

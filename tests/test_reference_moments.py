@@ -1,0 +1,162 @@
+"""Moments and ColumnGram against fits of the whole table."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import ColumnGram, Moments, Reference
+from leakscore.leakage import leave_one_out
+
+X = np.random.default_rng(0).normal(size=(41, 5)) @ np.random.default_rng(1).normal(size=(5, 5))
+X = X + 1e6
+CUTS = [0, 1, 9, 10, 30, 41]
+BATCHES = [X[a:b] for a, b in pairwise(CUTS)]
+
+
+def seen(batches: list[Any], cov: Any = "full") -> Moments:
+    moments = Moments(5, cov)
+    for batch in batches:
+        moments.update(batch)
+    return moments
+
+
+@pytest.mark.parametrize("cov", ["full", "diagonal"])
+def test_equals_the_fit_of_all_rows(cov: Any) -> None:
+    moments = seen(BATCHES, cov)
+    whole = Reference.fit(X, cov, ddof=1, ridge=0.1)
+    np.testing.assert_allclose(moments.mean, X.mean(axis=0), rtol=1e-15)
+    expected = np.cov(X.T, ddof=0) if cov == "full" else X.var(axis=0)
+    np.testing.assert_allclose(moments.cov, expected, rtol=1e-9)
+    found = moments.reference(ddof=1, ridge=0.1)
+    assert (found.n_reference, found.kind) == (41, cov)
+    np.testing.assert_allclose(found.cov, whole.cov, rtol=1e-9)
+    np.testing.assert_allclose(leave_one_out(X, found, 7), leave_one_out(X, whole, 7), rtol=1e-7)
+
+
+@pytest.mark.parametrize("shrinkage", [0.3, "oas"])
+def test_shrinkage(shrinkage: Any) -> None:
+    found = seen(BATCHES).reference(shrinkage=shrinkage)
+    whole = Reference.fit(X, shrinkage=shrinkage)
+    assert found.shrinkage == pytest.approx(whole.shrinkage, rel=1e-9)
+    np.testing.assert_allclose(found.cov, whole.cov, rtol=1e-8)
+
+
+@pytest.mark.parametrize("cov", ["full", "diagonal"])
+def test_the_order_of_merging_changes_rounding_only(cov: Any) -> None:
+    expected = seen(BATCHES, cov)
+    for order in list(permutations(range(5)))[::7]:
+        merged = Moments(5, cov)
+        for k in order:
+            merged.merge(seen([BATCHES[k]], cov))
+        assert merged.count == 41
+        np.testing.assert_allclose(merged.mean, expected.mean, rtol=1e-15)
+        np.testing.assert_allclose(merged.cov, expected.cov, rtol=1e-9)
+
+
+def test_bytes_pickles_and_copies_hold_the_same() -> None:
+    for cov in ("full", "diagonal"):
+        moments = seen(BATCHES, cov)
+        for again in (
+            Moments.from_bytes(moments.to_bytes()),
+            pickle.loads(pickle.dumps(moments)),
+            copy.deepcopy(moments),
+        ):
+            assert (again.count, again.dim, again.kind) == (41, 5, cov)
+            np.testing.assert_array_equal(again.cov, moments.cov)
+            again.update(X[0])
+            assert moments.count == 41
+
+
+def test_merging_leaves_the_other_alone_and_takes_itself() -> None:
+    first, second = seen(BATCHES[:2]), seen(BATCHES[2:])
+    before = second.cov
+    first.merge(second)
+    first.merge(Moments(5))
+    np.testing.assert_array_equal(second.cov, before)
+    second.merge(second)
+    np.testing.assert_allclose(second.cov, before, rtol=1e-12)
+    assert second.count == 2 * 32
+
+
+def test_a_refused_batch_changes_nothing() -> None:
+    moments = seen(BATCHES)
+    before = moments.to_bytes()
+    for bad in (np.full((3, 5), np.nan), np.ones((3, 4)), np.full((2, 5), 1e200) * [[1], [-1]]):
+        with pytest.raises(ValueError, match="X"):
+            moments.update(bad)
+    assert moments.to_bytes() == before
+
+
+def test_refuses() -> None:
+    moments = Moments(5)
+    for ask in (lambda: moments.mean, lambda: moments.cov, moments.reference):
+        with pytest.raises(ValueError, match=r"at least .* row"):
+            ask()
+    moments.update(X[:3])
+    with pytest.raises(ValueError, match=r"3 rows seen.*ridge > 0"):
+        moments.reference()
+    with pytest.raises(ValueError, match=r"shrinkage='auto'.*needs the rows"):
+        moments.reference(shrinkage="auto")  # type: ignore[arg-type]
+    for other in (Moments(4), Moments(5, "diagonal")):
+        with pytest.raises(ValueError, match="other=Moments"):
+            moments.merge(other)
+    with pytest.raises(TypeError, match="other"):
+        moments.merge(X)  # type: ignore[arg-type]
+    whole = moments.to_bytes()
+    for bad in (b"", whole[:-1], whole + b"0", b"x" + whole[1:], whole[:-8] + b"\xff" * 8):
+        with pytest.raises(ValueError, match="data"):
+            Moments.from_bytes(bad)
+    with pytest.raises(TypeError, match="data"):
+        Moments.from_bytes("text")  # type: ignore[arg-type]
+
+
+WIDE = np.random.default_rng(2).normal(size=(9, 60)) @ np.diag(np.geomspace(0.1, 10, 60)) + 3
+BLOCKS = [WIDE[:, :1], np.asfortranarray(WIDE[:, 1:20]), WIDE[:, 20:45], WIDE[:, 45:]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"ridge": 0.3}, {"shrinkage": 0.2, "ddof": 1}, {"shrinkage": 0.0, "ridge": 1.0}],
+    ids=str,
+)
+def test_blocks_of_columns_equal_the_whole(options: dict[str, Any]) -> None:
+    parts = [ColumnGram(9, **options) for _ in range(2)]
+    for k, block in enumerate(BLOCKS):
+        parts[k // 2].update(block)
+    first, second = (pickle.loads(pickle.dumps(part)) for part in parts)
+    first.merge(second)
+    assert repr(first) == "ColumnGram(rows=9, dim=60)"
+    found, whole = first.reference(), Reference.fit(WIDE, "low-rank", **options)
+    assert found.shrinkage == pytest.approx(whole.shrinkage, rel=1e-12)
+    Z = WIDE[::-1] + 0.5
+    np.testing.assert_allclose(found.cov, whole.cov, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(
+        found.squared_mahalanobis(Z), whole.squared_mahalanobis(Z), rtol=1e-11
+    )
+    np.testing.assert_allclose(found.solve(Z), whole.solve(Z), rtol=1e-9, atol=1e-12)
+    many = found.solve(np.tile(Z, (2, 1)))
+    np.testing.assert_allclose(many[9:], whole.solve(Z), rtol=1e-9, atol=1e-12)
+    assert found.logdet == pytest.approx(whole.logdet, rel=1e-12)
+    assert second.dim == 40
+
+
+def test_column_gram_refuses() -> None:
+    gram = ColumnGram(9)
+    with pytest.raises(ValueError, match=r"at least one update"):
+        gram.reference()
+    with pytest.raises(ValueError, match=r"X of shape \(8, 60\) to have 9 rows"):
+        gram.update(WIDE[1:])
+    with pytest.raises(ValueError, match="X to be finite"):
+        gram.update(np.where(WIDE > 3, np.nan, WIDE))
+    assert gram.dim == 0
+    for other in (ColumnGram(8), ColumnGram(9, ridge=0.1), ColumnGram(9, shrinkage=0.1)):
+        with pytest.raises(ValueError, match="other=ColumnGram"):
+            gram.merge(other)
+    with pytest.raises(TypeError, match="other"):
+        gram.merge(WIDE)  # type: ignore[arg-type]
