@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from leakscore.distributions._distribution import Distribution
 
-_DF = "Degrees of freedom, any number in (0, 2e90]; elsewhere the result is NaN."
-_NC = "Noncentrality, any number in [0, 2e90]; elsewhere the result is NaN."
+_DF = "Degrees of freedom, any number from 1e-289 to 1e60; elsewhere the result is NaN."
+_NC = "Noncentrality, any number from 0 to 1e60; elsewhere the result is NaN."
 _CONTOUR = """Every function is a trapezoid sum on a contour through the saddle point of the
 moment generating function, with a term for the pole beside it (Rice 1968, Bell Syst. Tech. J. 47;
 Hunter & Regan 1972, Math. Comp. 26); the exponent at the saddle is carried in 32 digits. Against

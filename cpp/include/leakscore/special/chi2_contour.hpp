@@ -232,6 +232,10 @@ LEAKSCORE_FN double pole_share(double g, double stretch, double reach, Extended 
 
 }  // namespace detail
 
+// Parameters beyond 1e16 leave some sums nothing but rounding, of either sign or none; there the
+// exponent alone decides, as it is far below the smallest double.
+LEAKSCORE_FN double positive(double mass) { return mass > 0x1p-1000 ? mass : 0x1p-1000; }
+
 LEAKSCORE_FN Tail tail_of(const ContourBlock& b, int i) {
   const double u = b.u[i];
   const bool right = u >= 0.0;
@@ -239,7 +243,7 @@ LEAKSCORE_FN Tail tail_of(const ContourBlock& b, int i) {
   const double y = b.shift[i] > 0.0 ? 0.0 : b.y[i];
   const double g = __builtin_fabs(u) / (1.0 + __builtin_sqrt(y));
   const double pole = detail::pole_share(g, b.stretch[i], b.pole_reach[i], decay);
-  return {(right ? b.contour[i] : -b.contour[i]) + pole, decay, right};
+  return {positive((right ? b.contour[i] : -b.contour[i]) + pole), decay, right};
 }
 
 }  // namespace leakscore::LEAKSCORE_ISA::chi2_parts

@@ -33,7 +33,7 @@ template <bool Concentrated>
 LEAKSCORE_FN Tail accurate_tail(const ContourBlock& b, int i) {
   const Tail lower = tail_of(b, i);
   if constexpr (!Concentrated) return lower;
-  const Tail upper{b.upper[i], {b.plain_decay[i], b.plain_decay_low[i]}, true};
+  const Tail upper{positive(b.upper[i]), {b.plain_decay[i], b.plain_decay_low[i]}, true};
   // Right of the mean both are good; with M - 1 only while log M is not large at the saddle.
   const bool use = b.u[i] >= 0.0 ? b.plain_decay[i] - b.decay[i] < 1.0
                                  : detail::decayed(upper.mass, upper.decay) < 0.5;
@@ -61,20 +61,21 @@ LEAKSCORE_FN Extended density_decay(const ContourBlock& b, int i) {
 }
 
 LEAKSCORE_FN double density(const ContourBlock& b, int i) {
-  return detail::decayed(0.5 * b.density[i], density_decay(b, i));
+  return detail::decayed(0.5 * positive(b.density[i]), density_decay(b, i));
 }
 
 LEAKSCORE_FN double log_density(const ContourBlock& b, int i) {
   const Extended decay = density_decay(b, i);
-  return (log_sum(0.5 * b.density[i], 0.0) - decay.low) - decay.high;
+  return (log_sum(0.5 * positive(b.density[i]), 0.0) - decay.low) - decay.high;
 }
 
 // Beyond, a logarithm is proportional to x to all digits.
 inline constexpr double largest_x = 0x1p400;
-inline constexpr double largest_parameter = 0x1p300;
+// Beyond, sums could overflow, and quantiles of df below have no double.
+inline constexpr double smallest_df = 0x1p-960, largest_parameter = 0x1p200;
 
 LEAKSCORE_FN bool valid_law(double df, double nc) {
-  return df > 0.0 && df <= largest_parameter && nc >= 0.0 && nc <= largest_parameter;
+  return df >= smallest_df && df <= largest_parameter && nc >= 0.0 && nc <= largest_parameter;
 }
 
 enum class Function : std::uint8_t { pdf, logpdf, cdf, sf, logcdf, logsf };
