@@ -86,11 +86,11 @@ void gram(const Matrix& x, const double* centre, const double* scale, bool in_fl
   add_blocks(x, centre, scale, [](const Matrix&, Index) {}, in_float, out);
 }
 
-double gram_and_moments(const Matrix& x, double share, double ridge, bool in_float, double* mean,
-                        double* m2, double* out) {
+double gram_and_moments(const Matrix& x, double share, double ridge, bool fourth, bool in_float,
+                        double* mean, double* m2, double* out) {
   std::vector<double> scale(static_cast<std::size_t>(x.cols));
   std::vector<double> weight(static_cast<std::size_t>(std::min<Index>(x.cols, 4096)));
-  std::vector<double> fourth(static_cast<std::size_t>(x.rows));
+  std::vector<double> of_rows(static_cast<std::size_t>(x.rows));
   double sum = 0;
   const auto prepare = [&](const Matrix& block, Index col) {
     column_moments(block, mean + col, m2 + col);
@@ -101,8 +101,9 @@ double gram_and_moments(const Matrix& x, double share, double ridge, bool in_flo
       weight[static_cast<std::size_t>(c)] = varies ? 1 / variance : 0.0;
       of_block[c] = varies ? 1 / std::sqrt(variance) : 0.0;
     }
-    quartic(block, mean + col, weight.data(), fourth.data());
-    for (const double row : fourth) sum += row;
+    if (!fourth) return;
+    quartic(block, mean + col, weight.data(), of_rows.data());
+    for (const double row : of_rows) sum += row;
   };
   add_blocks(x, mean, scale.data(), prepare, in_float, out);
   return sum;

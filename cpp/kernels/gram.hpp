@@ -12,9 +12,9 @@ void gram(const Matrix& x, const double* centre, const double* scale, bool in_fl
 
 // The same in one pass with the moments of the columns, which are written to mean and m2: centred
 // on the mean, scale_j = (share m2_j + ridge)^-1/2, or 0 if m2_j cannot be divided by. Returns the
-// sum of all y_ij^4.
-double gram_and_moments(const Matrix& x, double share, double ridge, bool in_float, double* mean,
-                        double* m2, double* out);
+// sum of all y_ij^4, if it is wanted.
+double gram_and_moments(const Matrix& x, double share, double ridge, bool fourth, bool in_float,
+                        double* mean, double* m2, double* out);
 
 // out_j += sum over the rows of weight_i (x_ij - centre_j)
 void add_combination(const Matrix& x, const double* centre, const double* weight, double* out);

@@ -46,7 +46,9 @@ class Columns:
         """Take in more columns, which are kept as a view; none, if a value is not finite."""
         _dense._use_blas()
         single = _low_rank.sums_in_float(part)
-        mean, squares, gram, fourth = _core.gram_and_moments(part, *self._units(), single)
+        rule = self.shrinkage == "auto"
+        found = _core.gram_and_moments(part, *self._units(), rule, single)
+        mean, squares, gram, fourth = found
         require_finite(name, part, squares)
         self.extend([_view(part)], [mean], [squares], gram, fourth, single)
 
