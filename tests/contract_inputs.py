@@ -33,6 +33,7 @@ class Call:
     kind: Kind = "data"
     scalars: dict[str, tuple[Any, tuple[Any, ...]]] = field(default_factory=dict)  # good, bad ones
     number_will_do: bool = False  # one number for all coordinates
+    any_shape: bool = False  # the arguments need not fit anything else
 
 
 NAN = float("nan")

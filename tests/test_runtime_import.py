@@ -13,7 +13,16 @@ import leakscore
 from tests.test_runtime_isa import run_python
 
 HEAVY = ["scipy", "argparse", "concurrent.futures", "importlib.metadata", "multiprocessing"]
-ROOMS = ["audit", "distributions", "games", "leakage", "scores", "tradeoff"]
+ROOMS = [
+    "audit",
+    "canaries",
+    "distributions",
+    "games",
+    "leakage",
+    "scores",
+    "tradeoff",
+    "whitebox",
+]
 
 
 def loaded_by(code: str) -> set[str]:

@@ -1,7 +1,8 @@
 """Membership leakage: how surely an attacker can tell that a record was in the data.
 
-The rooms (`audit`, `distributions`, `games`, `leakage`, `scores`, `tradeoff`) and `Reference` are
-loaded on first use, so that ``import leakscore`` costs little more than ``import numpy``.
+The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `tradeoff`,
+`whitebox`) and `Reference` are loaded on first use, so that ``import leakscore`` costs little more
+than ``import numpy``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ from typing import TYPE_CHECKING
 from leakscore._runtime import active_isa, get_num_threads, set_num_threads, supported_isas
 
 if TYPE_CHECKING:
-    from leakscore import audit, distributions, games, leakage, scores, tradeoff
+    from leakscore import (
+        audit,
+        canaries,
+        distributions,
+        games,
+        leakage,
+        scores,
+        tradeoff,
+        whitebox,
+    )
     from leakscore._column_gram import ColumnGram
     from leakscore._moments import Moments
     from leakscore.reference import Reference, SingularCovarianceError
@@ -25,6 +35,7 @@ __all__ = [
     "SingularCovarianceError",
     "active_isa",
     "audit",
+    "canaries",
     "distributions",
     "games",
     "get_num_threads",
@@ -33,9 +44,21 @@ __all__ = [
     "set_num_threads",
     "supported_isas",
     "tradeoff",
+    "whitebox",
 ]
 
-_ROOMS = frozenset({"audit", "distributions", "games", "leakage", "scores", "tradeoff"})
+_ROOMS = frozenset(
+    {
+        "audit",
+        "canaries",
+        "distributions",
+        "games",
+        "leakage",
+        "scores",
+        "tradeoff",
+        "whitebox",
+    }
+)
 _HOMES = {
     "ColumnGram": "_column_gram",
     "Moments": "_moments",

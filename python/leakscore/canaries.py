@@ -1,0 +1,194 @@
+"""Canaries: the records or gradients whose presence an audit finds most easily.
+
+The surer a record's own membership shows, the larger its squared Mahalanobis distance from the
+others, so an audit inserts the candidates that are furthest out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _clipping, _validate
+from leakscore.reference import Reference
+
+__all__ = ["canife_loss", "rank_sum", "select"]
+
+_Doubles = npt.NDArray[np.float64]
+_Indices = npt.NDArray[np.intp]
+
+_BLOCK = 1 << 18  # doubles of a table that are converted at once: 2 MB
+
+
+def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[_Indices, _Doubles]:
+    """Choose the k candidates with the largest squared Mahalanobis distance.
+
+    Parameters
+    ----------
+    candidates : (c, d) array_like
+        Candidate records, or clipped per-sample gradients, one a row. Read where they are.
+    reference : Reference
+        Mean and covariance of one record (of one clipped gradient).
+    k : int
+        How many to choose, from 1 to c.
+
+    Returns
+    -------
+    indices : (k,) ndarray of int
+        Rows of `candidates`, the furthest first; of equal ones, the first comes first.
+    squared_distances : (k,) ndarray
+        Their squared Mahalanobis distances. Over n, these are leakage scores.
+
+    Raises
+    ------
+    SingularCovarianceError
+        If the covariance is singular.
+    ValueError
+        If shapes do not fit, k is out of range or a value is not finite.
+
+    References
+    ----------
+    A. Azize and D. Basu, "Some Targets Are Harder to Identify than Others" (AISTATS), algorithm 3.
+    There the covariance is the uncentred second moment; a Reference is always centred.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 4.0])
+    >>> leakscore.canaries.select([[1.0, 0.0], [0.0, 4.0], [2.0, 2.0]], reference, k=2)
+    (array([2, 1]), array([5., 4.]))
+    """
+    reference = _validate.instance("reference", reference, Reference)
+    rows = _validate.matrix("candidates", candidates, cols=reference.dim)
+    k = _validate.count("k", k, low=1, high=len(rows))
+    distances = reference._distances("candidates", rows, reference.mean)
+    indices = _largest(distances, k)
+    return indices, distances[indices]
+
+
+def rank_sum(distances: npt.ArrayLike, k: int) -> _Indices:
+    """Choose the k candidates that rank highest over all steps of a training.
+
+    At each step the candidates are ranked by distance, 1 for the smallest; the ranks of a candidate
+    are added up over the steps. Ranks, unlike distances, weigh every step alike.
+
+    Parameters
+    ----------
+    distances : (T, c) array_like
+        Distance of each of the c candidates at each of T steps, in any increasing scale (the
+        Mahalanobis distance or its square). Infinite ones are ordered like others.
+    k : int
+        How many to choose, from 1 to c.
+
+    Returns
+    -------
+    (k,) ndarray of int
+        Candidates, that of the largest sum first; of equal sums, the first comes first.
+
+    Raises
+    ------
+    ValueError
+        If distances is not 2-D, is empty or holds NaN, or k is out of range.
+
+    Notes
+    -----
+    Candidates of equal distance share the mean of their ranks, so that their order means nothing.
+
+    References
+    ----------
+    A. Azize and D. Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024), algorithm 6.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.canaries.rank_sum([[1.0, 9.0, 3.0], [2.0, 1.0, 3.0], [0.0, 2.0, 1.0]], k=2)
+    array([1, 2])
+    """
+    steps = _validate.matrix("distances", distances)
+    k = _validate.count("k", k, low=1, high=steps.shape[1])
+    doubled = np.zeros(steps.shape[1], dtype=np.int64)  # twice the sum of ranks: a whole number
+    for step in steps:
+        if np.isnan(step).any():
+            raise ValueError("Expected distances to hold no NaN")
+        ordered = np.sort(step)
+        doubled += np.searchsorted(ordered, step, side="left")
+        doubled += np.searchsorted(ordered, step, side="right") + 1
+    return _largest(doubled, k)
+
+
+def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, _Doubles]:
+    """Loss, and its gradient, by which CANIFE designs a canary's gradient.
+
+    sum_i <u_i, g>^2 + max(C - |g|, 0)^2: small for a gradient that is orthogonal to those of the
+    others and as long as clipping allows.
+
+    Parameters
+    ----------
+    g : (d,) array_like
+        Gradient of the canary.
+    U : (r, d) array_like
+        Gradients of other records, one a row. Read where they are.
+    C : float
+        Clipping norm, above 0, in the units of `g`.
+
+    Returns
+    -------
+    loss : float
+        At least 0.
+    gradient : (d,) ndarray
+        2 U'U g - 2 (C - |g|)+ g / |g|. At g = 0, where the second term has a peak and no gradient,
+        it counts as 0.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, C <= 0, a value is not finite or so large that the loss overflows.
+
+    Notes
+    -----
+    Minimising g'U'U g over the sphere finds the same direction as maximising g'(U'U)^-1 g, but the
+    two order other vectors differently (rank correlation -0.48 between random unit vectors): a
+    canary of small loss need not be one of large Mahalanobis distance, contrary to appendix D.2 of
+    Azize & Basu, "Some Targets Are Harder to Identify than Others" (AISTATS), equation 26.
+
+    References
+    ----------
+    S. Maddock, A. Sablayrolles and P. Stock, "CANIFE: Crafting canaries for empirical privacy
+    measurement in federated learning" (ICLR 2023).
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.canaries.canife_loss([3.0, 0.0], [[1.0, 1.0], [0.0, 2.0]], C=5.0)
+    (13.0, array([2., 6.]))
+    """
+    canary = _validate.vector("g", g)
+    others = _validate.matrix("U", U)
+    if others.shape[1] != canary.size:
+        raise ValueError(
+            f"Expected g of shape {canary.shape} and U of shape {others.shape} to have as many "
+            "coordinates"
+        )
+    bound = _validate.scalar("C", C, 0.0, closed="neither")
+    loss, gradient = 0.0, np.zeros(canary.size)
+    step = max(1, _BLOCK // canary.size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first in range(0, len(others), step):
+            block = np.asarray(others[first : first + step], dtype=np.float64)
+            products = block @ canary
+            loss += float(products @ products)
+            gradient += 2 * (products @ block)
+        length = float(_clipping.norms(canary[np.newaxis])[0])
+        if length < bound:
+            loss += (bound - length) ** 2
+            if length > 0.0:
+                gradient -= (2 * (bound - length)) * (canary / length)
+    if not (np.isfinite(loss) and np.isfinite(gradient).all()):
+        _validate.finite("U", others)
+        raise ValueError("Expected g, U and C so small that the loss does not overflow")
+    return loss, gradient
+
+
+def _largest(values: npt.NDArray[np.float64] | npt.NDArray[np.int64], k: int) -> _Indices:
+    """Return where the k largest values are, the largest first and equal ones in order."""
+    return np.asarray(np.argsort(-values, kind="stable")[:k])
