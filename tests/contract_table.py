@@ -157,6 +157,17 @@ CALLS: dict[str, list[Call]] = {
             },
         )
     ],
+    "games.average_target": [
+        Call(
+            partial(games.average_target, population, games.EmpiricalMean(20, noise_std=0.5)),
+            scalars={"rounds": (300, good.NO_COUNT), "rng": (5, good.NO_RNG)},
+        )
+        for population in (
+            games.Bernoulli(good.MEANS),
+            games.Gaussian(good.MEANS, good.VARIANCES),
+            games.Empirical(good.SMALL, exclude=4, replace=False),
+        )
+    ],
     "games.fixed_target": [
         Call(
             partial(games.fixed_target, population, mechanism=games.EmpiricalMean(50)),

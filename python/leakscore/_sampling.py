@@ -6,6 +6,7 @@ the key and on the rounds alone: callers may cut the rounds wherever `tile` divi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,10 +34,33 @@ class Mean:
         """Return the standard deviation of the noise per coordinate, (d,)."""
         return np.ascontiguousarray(np.broadcast_to(self.noise_std, (dim,)))
 
+    def without_noise(self) -> Mean:
+        """Return the same mean before noise is added."""
+        return Mean(self.records, self.replaced, np.zeros(()))
+
     def add_noise(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
         """Add Gaussian noise in place."""
         if (self.noise_std > 0).any():
             _core.add_noise(key, first, included, self.noise(out.shape[1]), out)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table of records; see games.Empirical."""
+
+    X: npt.NDArray[Any]
+    exclude: int | None
+    replace: bool
+
+    @property
+    def available(self) -> int:
+        """Number of rows that may be drawn."""
+        return len(self.X) - (self.exclude is not None)
+
+    @property
+    def arguments(self) -> tuple[npt.NDArray[Any], int, bool]:
+        """What the compiled draws take."""
+        return self.X, -1 if self.exclude is None else self.exclude, self.replace
 
 
 class Sampler(Protocol):
@@ -111,18 +135,15 @@ class TableMeans:
 
     Either the rows drawn are added up one by one, or, where a round draws a good part of the table,
     how often each row was drawn is counted and the counts of many rounds are multiplied with the
-    table at once.
+    table at once. The target is one record (d,), or one a round (T, d).
     """
 
-    def __init__(
-        self, X: npt.NDArray[Any], exclude: int | None, replace: bool, target: Doubles, mean: Mean
-    ) -> None:
-        self.X, self.target, self.mean = X, target, mean
-        self.exclude, self.replace = -1 if exclude is None else exclude, replace
-        self.counted = 8 * mean.records >= len(X)
-        self.tile = min(256, max(1, _BLOCK // max(X.shape))) if self.counted else 1
-        small = self.counted and X.size <= _BLOCK
-        self.whole = np.ascontiguousarray(X, dtype=np.float64) if small else None
+    def __init__(self, rows: Rows, target: Doubles, mean: Mean) -> None:
+        self.rows, self.X, self.target, self.mean = rows, rows.X, target, mean
+        self.counted = 8 * mean.records >= len(self.X)
+        self.tile = min(256, max(1, _BLOCK // max(self.X.shape))) if self.counted else 1
+        small = self.counted and self.X.size <= _BLOCK
+        self.whole = np.ascontiguousarray(self.X, dtype=np.float64) if small else None
 
     def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
         """Write released means; see Sampler."""
@@ -133,26 +154,52 @@ class TableMeans:
         self.mean.add_noise(key, first, included, out)
 
     def _fill_tile(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
-        rows = (self.mean.records, self.mean.replaced, self.X, self.exclude, self.replace)
+        rows = (self.mean.records, self.mean.replaced, *self.rows.arguments)
         if self.counted:
             counts = np.empty((len(out), len(self.X)))
             _core.row_counts(key, first, included, *rows, counts)
-            with np.errstate(invalid="ignore"):  # 0 times inf: refused below
-                self._multiply(counts, out)
+            self.multiply(counts, out)
         else:
             _core.row_sums(key, first, included, *rows, out)
-        np.add(out, self.target, out=out, where=included[:, None])
+        own = self.target if self.target.ndim == 1 else self.target[first : first + len(out)]
+        np.add(out, own, out=out, where=included[:, None])
         out /= self.mean.records
         if not np.isfinite(out).all():
             _validate.finite("X", self.X)
 
-    def _multiply(self, counts: Doubles, out: Doubles) -> None:
+    def multiply(self, counts: Doubles, out: Doubles) -> None:
         """Write counts @ X, converting X a few rows at a time where it is not small."""
-        if self.whole is not None:
-            np.matmul(counts, self.whole, out=out)
-            return
-        out[:] = 0.0
-        step = max(1, _BLOCK // self.X.shape[1])
-        for start in range(0, len(self.X), step):
-            block = np.asarray(self.X[start : start + step], dtype=np.float64)
-            out += counts[:, start : start + step] @ block
+        with np.errstate(invalid="ignore"):  # 0 times inf: refused by whoever asks
+            if self.whole is not None:
+                np.matmul(counts, self.whole, out=out)
+                return
+            out[:] = 0.0
+            step = max(1, _BLOCK // self.X.shape[1])
+            for start in range(0, len(self.X), step):
+                block = np.asarray(self.X[start : start + step], dtype=np.float64)
+                out += counts[:, start : start + step] @ block
+
+
+class OwnTargets:
+    """Means of a sampler whose target is 0, to which the target of each round is added."""
+
+    def __init__(
+        self, others: Callable[[Mean], Sampler], targets: Doubles, mean: Mean, counts: bool
+    ) -> None:
+        self.others, self.targets, self.mean = others(mean.without_noise()), targets, mean
+        self.counts = counts  # sums are whole numbers and must stay so
+        self.tile = self.others.tile
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        self.others.fill(key, first, included, out)
+        step = max(1, _BLOCK // out.shape[1])
+        places = np.flatnonzero(included)
+        for start in range(0, places.size, step):
+            place = places[start : start + step]
+            sums = out[place] * self.mean.records
+            if self.counts:
+                np.rint(sums, out=sums)
+            sums += self.targets[first + place]
+            out[place] = sums / self.mean.records
+        self.mean.add_noise(key, first, included, out)

@@ -2,7 +2,8 @@
 
 A population says what one record is drawn from, a mechanism what is released, and `fixed_target`
 plays: in each round a fair coin decides whether the target's record takes the place of one of the n
-records. What comes back is what an attacker sees, and the truth to judge the attack by.
+records. `average_target` plays with a new target in each round. What comes back is what an attacker
+sees, and the truth to judge the attack by.
 
 Means are drawn from their exact law (the mean of n Bernoulli records is a binomial count over n),
 never through an n x d matrix, unless the population is a table. Every draw is a function of the
@@ -13,244 +14,26 @@ same draws whatever the number of threads, the CPU, or the size of the blocks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _sampling, _validate
-from leakscore.reference import Reference
+from leakscore import _average, _core, _sampling, _validate
+from leakscore._populations import Bernoulli, Empirical, EmpiricalMean, Gaussian, Population
 
-__all__ = ["Bernoulli", "Empirical", "EmpiricalMean", "Gaussian", "fixed_target"]
+__all__ = [
+    "Bernoulli",
+    "Empirical",
+    "EmpiricalMean",
+    "Gaussian",
+    "average_target",
+    "fixed_target",
+]
 
 _Doubles = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]
 
 _STREAM_BLOCK = 1 << 21  # doubles that a score sees at once: 16 MB
-
-
-@dataclass(frozen=True, eq=False)
-class Bernoulli:
-    """Records of d independent coordinates that are 0 or 1.
-
-    Parameters
-    ----------
-    p : (d,) array_like
-        Probability of a 1, in [0, 1].
-
-    Notes
-    -----
-    The mean of n records is Binomial(n, p_j) / n in each coordinate, drawn by inversion of its
-    distribution function in units of 2^-64 (by transformed rejection, Hormann 1993, where its
-    variance exceeds 65536).
-
-    Examples
-    --------
-    >>> from leakscore.games import Bernoulli
-    >>> Bernoulli([0.1, 0.5]).dim
-    2
-    """
-
-    p: npt.ArrayLike
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p", _validate.vector("p", self.p, low=0.0, high=1.0).copy())
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates d."""
-        return int(np.size(self.p))
-
-    def _sampler(self, target: _Doubles, mechanism: EmpiricalMean) -> _sampling.Sampler:
-        _validate.binary("target", target)
-        return _sampling.BernoulliMeans(np.asarray(self.p), target, mechanism._mean(self.dim))
-
-
-@dataclass(frozen=True, eq=False)
-class Gaussian:
-    """Records from a normal law.
-
-    Parameters
-    ----------
-    mean : (d,) array_like
-        Mean of one record.
-    cov : (d,) or (d, d) array_like
-        Covariance of one record: variances of independent coordinates, or a symmetric positive
-        semidefinite matrix. It may be singular.
-
-    Raises
-    ------
-    ValueError
-        If a variance is negative, or the matrix is not symmetric or not positive semidefinite.
-
-    Examples
-    --------
-    >>> from leakscore.games import Gaussian
-    >>> Gaussian([0.0, 0.0], [[1.0, 0.9], [0.9, 1.0]]).dim
-    2
-    """
-
-    mean: npt.ArrayLike
-    cov: npt.ArrayLike
-    _factor: _Doubles = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        known = Reference(self.mean, self.cov)  # which refuses what is no mean and covariance
-        cov = known.cov
-        object.__setattr__(self, "mean", known.mean)
-        object.__setattr__(self, "cov", cov)
-        object.__setattr__(self, "_factor", cov if cov.ndim == 1 else _square_root(cov))
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates d."""
-        return int(np.size(self.mean))
-
-    def _sampler(self, target: _Doubles, mechanism: EmpiricalMean) -> _sampling.Sampler:
-        of_factor = (
-            _sampling.GaussianMeans if self._factor.ndim == 1 else _sampling.CorrelatedGaussianMeans
-        )
-        mean = mechanism._mean(self.dim)
-        return of_factor(np.asarray(self.mean), self._factor, target, mean)
-
-
-def _square_root(cov: _Doubles) -> _Doubles:
-    """Return L with L L' = cov: Cholesky's factor, or from eigenvectors where cov is singular."""
-    try:
-        return np.asarray(np.linalg.cholesky(cov))
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(cov)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Empirical:
-    """Records that are rows of a table.
-
-    Parameters
-    ----------
-    X : (N, d) array_like
-        The table. It is read where it is, in its own dtype.
-    exclude : int, optional
-        Number of the row that is never drawn: the target's own, so that it is truly absent from the
-        rounds without it.
-    replace : bool
-        With True (the default) rows are put back, so that the table stands for an infinite
-        population with its distribution. With False the n records of a release are n of the
-        N rows (of the N - 1 that are not excluded).
-
-    Examples
-    --------
-    >>> from leakscore.games import Empirical
-    >>> Empirical([[0, 1], [1, 1], [2, 0]], exclude=2).dim
-    2
-    """
-
-    X: npt.ArrayLike
-    exclude: int | None = field(default=None, kw_only=True)
-    replace: bool = field(default=True, kw_only=True)
-
-    def __post_init__(self) -> None:
-        table = _validate.matrix("X", self.X, min_rows=1 if self.exclude is None else 2)
-        if len(table) >= 1 << 32:
-            raise ValueError(f"Expected X of shape {table.shape} to have fewer than 2^32 rows")
-        object.__setattr__(self, "X", table)
-        if self.exclude is not None:
-            row = _validate.count("exclude", self.exclude, high=len(table) - 1)
-            object.__setattr__(self, "exclude", row)
-        _validate.flag("replace", self.replace)
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates d."""
-        return int(np.shape(self.X)[1])
-
-    def _sampler(self, target: _Doubles, mechanism: EmpiricalMean) -> _sampling.Sampler:
-        table = np.asarray(self.X)
-        available = len(table) - (self.exclude is not None)
-        if not self.replace and mechanism.n > available:
-            raise ValueError(
-                f"Expected n={mechanism.n} in [2, {available}], the rows of X"
-                f"{'' if self.exclude is None else ' without the excluded one'}, with replace=False"
-            )
-        mean = mechanism._mean(self.dim)
-        return _sampling.TableMeans(table, self.exclude, self.replace, target, mean)
-
-
-@dataclass(frozen=True, eq=False)
-class EmpiricalMean:
-    """The released mean of n records, with Gaussian noise and sub-sampling if asked for.
-
-    Parameters
-    ----------
-    n : int
-        Number of records, at least 2.
-    noise_std : float or (d,) array_like
-        Standard deviation, per coordinate, of the noise on the released mean. (The papers' C_gamma
-        is n noise_std^2.)
-    sample_rate : float
-        The mean is taken over sample_rate n of the n records, drawn without replacement; that
-        number must be an integer. A target that is in the data is in the sample with this
-        probability.
-    neighbours : {"replace", "add-remove"}
-        In a round without the target, another record takes its place (the papers' game), or nothing
-        does: then n - 1 records are summed, and still divided by n. "add-remove" needs
-        ``sample_rate=1``.
-
-    Raises
-    ------
-    ValueError
-        If sample_rate n is no integer; the message names the two nearest rates.
-
-    Examples
-    --------
-    >>> from leakscore.games import EmpiricalMean
-    >>> EmpiricalMean(1000, sample_rate=0.25).num_averaged
-    250
-    """
-
-    n: int
-    noise_std: npt.ArrayLike = field(default=0.0, kw_only=True)
-    sample_rate: float = field(default=1.0, kw_only=True)
-    neighbours: Literal["replace", "add-remove"] = field(default="replace", kw_only=True)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", _validate.count("n", self.n, low=2, high=1 << 53))
-        noise = _validate.doubles("noise_std", self.noise_std)
-        _validate.per_coordinate("noise_std", noise, noise.size)
-        object.__setattr__(self, "noise_std", noise.copy() if noise.ndim else float(noise))
-        rate = _validate.scalar("sample_rate", self.sample_rate, 0.0, 1.0, closed="right")
-        object.__setattr__(self, "sample_rate", rate)
-        _validate.choice("neighbours", self.neighbours, ("replace", "add-remove"))
-        if rate < 1.0 and self.neighbours == "add-remove":
-            raise ValueError(f"Expected sample_rate={rate} to be 1 with neighbours='add-remove'")
-        if self.num_averaged < 1 or abs(rate * self.n - self.num_averaged) > 1e-12 * self.n:
-            low = max(1, int(rate * self.n))
-            rates = f"{low / self.n!r} and {(low + 1) / self.n!r}"
-            raise ValueError(
-                f"Expected sample_rate={rate} to average a whole number of the n={self.n} records; "
-                f"the nearest such rates are {rates}"
-            )
-
-    @property
-    def num_averaged(self) -> int:
-        """Number of records that are averaged, sample_rate n."""
-        return round(self.sample_rate * self.n)
-
-    def _mean(self, dim: int) -> _sampling.Mean:
-        noise = _validate.per_coordinate("noise_std", self.noise_std, dim)
-        return _sampling.Mean(self.num_averaged, self.neighbours == "replace", noise)
-
-    def _included(self, key: _sampling.Key, member: _Flags) -> _Flags:
-        """Return in which rounds the target's record enters the mean."""
-        if self.num_averaged == self.n:
-            return member
-        below = np.uint64((self.num_averaged << 64) // self.n)
-        return np.asarray(member & (_core.inclusion_words(key, member.size) < below))
-
-
-Population: TypeAlias = Bernoulli | Gaussian | Empirical
 
 
 def fixed_target(
@@ -328,19 +111,14 @@ def fixed_target(
     >>> bool(scores[member].mean() > scores[~member].mean())
     True
     """
-    if not isinstance(population, Bernoulli | Gaussian | Empirical):
-        raise TypeError(
-            f"Expected population={population!r} to be a Bernoulli, Gaussian or Empirical"
-        )
-    if not isinstance(mechanism, EmpiricalMean):
-        raise TypeError(f"Expected mechanism={mechanism!r} to be an EmpiricalMean")
+    _require(population, mechanism)
     z = _validate.vector("target", target, size=population.dim)
-    rounds = _validate.count("rounds", rounds, low=1)
-    if _validate.flag("balanced", balanced) and rounds % 2:
-        raise ValueError(f"Expected rounds={rounds} to be even with balanced=True")
+    rounds = _rounds(rounds, balanced)
     if score is not None and not callable(score):
         raise TypeError(f"Expected score={score!r} to be a function of the outputs, or None")
-    sampler = population._sampler(z, mechanism)
+    if isinstance(population, Empirical):
+        population._require(mechanism.n)
+    sampler = population._sampler(z, mechanism._mean(population.dim))
     generator = _validate.generator("rng", rng)
     key = generator.integers(0, 1 << 64, size=2, dtype=np.uint64)
 
@@ -356,6 +134,102 @@ def fixed_target(
         flags = included[first : first + block]
         scores[first : first + block] = _block_scores(sampler, key, first, flags, z.size, score)
     return scores, member
+
+
+def average_target(
+    population: Population,
+    mechanism: EmpiricalMean,
+    rounds: int,
+    rng: np.random.Generator | int,
+    *,
+    balanced: bool = False,
+) -> tuple[_Doubles, _Doubles, _Flags]:
+    """Play rounds of the membership game with a new target from the population in each.
+
+    In a round where the target is a member (H1) it is one of the n records drawn from the
+    population; otherwise (H0) it is drawn besides them. An attack is judged by its average over
+    targets, which hides what it does to the worst of them.
+
+    Parameters
+    ----------
+    population : Bernoulli, Gaussian or Empirical
+        What the records and the targets are drawn from. With an Empirical whose rows are not put
+        back, a target that is out is a row that none of the n records is.
+    mechanism : EmpiricalMean
+        What is released. With sub-sampling a member is in the mean with probability
+        ``sample_rate``, and else as absent from it as a non-member.
+    rounds : int
+        Number of rounds T, at least 1.
+    rng : numpy.random.Generator or int
+        Source of the game's two 128-bit keys (all that is drawn from it), or a seed.
+    balanced : bool
+        With True exactly T/2 rounds, in random order, have their target in; T must be even. With
+        False (the default) a fair coin decides in each round.
+
+    Returns
+    -------
+    targets : (T, d) ndarray
+        The target of each round. Score it against its own release: ``paired=True``.
+    outputs : (T, d) ndarray
+        The released means.
+    member : (T,) ndarray of bool
+        Whether the target was in.
+
+    Raises
+    ------
+    TypeError
+        If the population, the mechanism or the generator is none.
+    ValueError
+        If rows that are not put back do not suffice for n records and a target beside them, or
+        rounds is odd in a balanced game.
+
+    Notes
+    -----
+    Algorithms 3 and 4 of Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024).
+    The mean of the leakage scores over targets is d/n for any law of the records, but the power is
+    not that of leakage d/n: it is the average of the targets' own powers. Reproducible as
+    `fixed_target`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import Reference, scores
+    >>> from leakscore.games import EmpiricalMean, Gaussian, average_target
+    >>> reference = Reference(np.zeros(100), np.ones(100))
+    >>> population = Gaussian(reference.mean, reference.cov)
+    >>> targets, outputs, member = average_target(population, EmpiricalMean(50), 2000, rng=1)
+    >>> score = scores.gaussian_llr(outputs, targets, reference, 50, paired=True)
+    >>> print(round(float(score[member].mean() - score[~member].mean()), 1))  # d/n is 2
+    2.0
+    """
+    _require(population, mechanism)
+    rounds = _rounds(rounds, balanced)
+    if isinstance(population, Empirical):
+        population._require(mechanism.n, others=int(mechanism.neighbours == "replace"))
+    mean = mechanism._mean(population.dim)
+    generator = _validate.generator("rng", rng)
+    keys = generator.integers(0, 1 << 64, size=(2, 2), dtype=np.uint64)
+
+    member = _coins(keys[0], rounds, balanced)
+    included = mechanism._included(keys[0], member)
+    return *_average.draw(population, mean, keys[0], keys[1], included), member
+
+
+def _require(population: Population, mechanism: EmpiricalMean) -> None:
+    if not isinstance(population, Bernoulli | Gaussian | Empirical):
+        raise TypeError(
+            f"Expected population={population!r} to be a Bernoulli, Gaussian or Empirical"
+        )
+    if not isinstance(mechanism, EmpiricalMean):
+        raise TypeError(f"Expected mechanism={mechanism!r} to be an EmpiricalMean")
+
+
+def _rounds(rounds: int, balanced: bool) -> int:
+    """Return the number of rounds of a game."""
+    rounds = _validate.count("rounds", rounds, low=1)
+    if _validate.flag("balanced", balanced) and rounds % 2:
+        raise ValueError(f"Expected rounds={rounds} to be even with balanced=True")
+    return rounds
 
 
 def _block_scores(
