@@ -15,7 +15,7 @@ TABLE = RNG.gamma(2.0, size=(30, 4)) * [1.0, 5.0, 0.1, 1.0]
 FACTOR = RNG.normal(size=(4, 4))
 MU = np.array([-1.0, 0.0, 2.0, 5.0])
 P = np.array([0.1, 0.5, 0.9, 0.3])
-ROUNDS = 40_000
+ROUNDS = 20_000
 POPULATIONS = {
     "bernoulli": (Bernoulli(P), P, np.diag(P * (1 - P)), np.inf),
     "diagonal": (Gaussian(MU, MU**2), MU, np.diag(MU**2), np.inf),
