@@ -12,8 +12,7 @@ from mpmath import mp, mpf
 TABLE = Path(__file__).parent / "tables" / "chi2.csv"
 TAIL_FLOOR = mpf("1e-305")
 TOLERANCE = 3e-15
-
-mp.dps = 50
+DIGITS = 50  # more than the table has
 
 
 @dataclass(frozen=True)
@@ -29,23 +28,24 @@ class Row:
 
     def value(self, name: str) -> mpf:
         """Return what the function of that name should return."""
-        assert mp.dps >= 50
-        return (
-            getattr(self, name) if name.startswith("log") else mp.exp(getattr(self, f"log{name}"))
-        )
+        with mp.workdps(DIGITS):
+            log = getattr(self, f"log{name.removeprefix('log')}")
+            return log if name.startswith("log") else mp.exp(log)
 
 
 def rows() -> list[Row]:
     """Read the table."""
     with TABLE.open() as file:
         lines = list(csv.reader(line for line in file if not line.startswith("#")))[1:]
-    return [Row(*map(float, line[:3]), *map(mpf, line[3:])) for line in lines]
+    with mp.workdps(DIGITS):
+        return [Row(*map(float, line[:3]), *map(mpf, line[3:])) for line in lines]
 
 
 def relative(got: np.ndarray, wanted: list[mpf]) -> np.ndarray:
     """Return relative errors, of infinite size for NaN; subnormal results are not relative."""
-    errors = [
-        mp.inf if np.isnan(g) else abs(mpf(float(g)) - w) / max(abs(w), TAIL_FLOOR)
-        for g, w in zip(got, wanted, strict=True)
-    ]
+    with mp.workdps(DIGITS):
+        errors = [
+            mp.inf if np.isnan(g) else abs(mpf(float(g)) - w) / max(abs(w), TAIL_FLOOR)
+            for g, w in zip(got, wanted, strict=True)
+        ]
     return np.array([float(e) for e in errors])

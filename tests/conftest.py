@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from hypothesis import settings
+from mpmath import mp
 
 import leakscore
 from leakscore import _core
@@ -35,9 +36,16 @@ def _restore_threads() -> Iterator[None]:
 
 
 @pytest.fixture(params=leakscore.supported_isas())
-def each_isa(request: pytest.FixtureRequest) -> Iterator[str]:
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run a test once on every ISA level of this machine."""
     before = leakscore.active_isa()
     _core.select_isa(request.param)
     yield request.param
     _core.select_isa(before)
+
+
+@pytest.fixture
+def digits() -> Iterator[None]:
+    """Compute in mpmath with more digits than any double needs."""
+    with mp.workdps(50):
+        yield

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
 
 import leakscore
-from leakscore import _core
 from leakscore.distributions import clopper_pearson
 from tests.oracles import binomial as oracle
 
 TOLERANCE = 4e-15
 
 rng = np.random.default_rng(1934)
-
-
-@pytest.fixture(params=leakscore.supported_isas())
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = leakscore.active_isa()
-    _core.select_isa(request.param)
-    yield request.param
-    _core.select_isa(before)
 
 
 def cases(count: int) -> list[tuple[int, int, float]]:

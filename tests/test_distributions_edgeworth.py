@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from math import factorial
 
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 import scipy.stats
 from mpmath import mp, mpf
 
-import leakscore
-from leakscore import _core
 from leakscore.distributions import edgeworth, norm
 from tests.oracles import edgeworth as oracle
 
@@ -43,14 +40,6 @@ FAMILIES = {
 }
 each_family = pytest.mark.parametrize("family", FAMILIES)
 each_length = pytest.mark.parametrize("length", range(2, 7))
-
-
-@pytest.fixture(params=leakscore.supported_isas())
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = leakscore.active_isa()
-    _core.select_isa(request.param)
-    yield request.param
-    _core.select_isa(before)
 
 
 def valid_points(cumulants: np.ndarray, count: int = 20001, width: float = 12.0) -> np.ndarray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -20,14 +18,6 @@ VALUES = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]
 QUANTILES = {"ppf": "logcdf", "isf": "logsf", "ilogcdf": "logcdf", "ilogsf": "logsf"}
 
 rng = np.random.default_rng(41)
-
-
-@pytest.fixture(params=leakscore.supported_isas())
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = leakscore.active_isa()
-    _core.select_isa(request.param)
-    yield request.param
-    _core.select_isa(before)
 
 
 def laws(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

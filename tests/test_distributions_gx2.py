@@ -10,21 +10,11 @@ import pytest
 import scipy.stats
 from mpmath import mp, mpf
 
-import leakscore
-from leakscore import _core
 from leakscore.distributions import chi2, gx2, ncx2, norm
 from tests.oracles import gx2 as oracle
 
 TARGET = 1e-12
 TINY = 1e-300
-
-
-@pytest.fixture(params=leakscore.supported_isas())
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = leakscore.active_isa()
-    _core.select_isa(request.param)
-    yield request.param
-    _core.select_isa(before)
 
 
 @pytest.fixture(autouse=True)

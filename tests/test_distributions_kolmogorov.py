@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.special
 
 import leakscore
-from leakscore import _core
 from leakscore.distributions import kolmogorov
 from tests.oracles import kolmogorov as oracle
 
 TOLERANCE = 5e-15  # above 1e-300
 
 rng = np.random.default_rng(1951)
-
-
-@pytest.fixture(params=leakscore.supported_isas())
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = leakscore.active_isa()
-    _core.select_isa(request.param)
-    yield request.param
-    _core.select_isa(before)
 
 
 def points(n: int) -> np.ndarray:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-import leakscore
-from leakscore import _core
 from leakscore.distributions import marcum_p, marcum_q, marcum_q_inv, ncx2
 from tests.chi2_points import TAIL_FLOOR, TOLERANCE, relative
 from tests.oracles.chi2 import logs
 
+pytestmark = pytest.mark.usefixtures("digits")
+
 rng = np.random.default_rng(33)
-
-
-@pytest.fixture(params=leakscore.supported_isas())
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = leakscore.active_isa()
-    _core.select_isa(request.param)
-    yield request.param
-    _core.select_isa(before)
 
 
 def cases() -> list[tuple[float, float, float]]:

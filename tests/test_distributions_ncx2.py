@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from mpmath import mp, mpf
@@ -16,15 +14,9 @@ from tests.chi2_points import TAIL_FLOOR, TOLERANCE, Row, relative, rows
 FUNCTIONS = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]
 TABLE = rows()
 
+pytestmark = pytest.mark.usefixtures("digits")
+
 rng = np.random.default_rng(31)
-
-
-@pytest.fixture(params=leakscore.supported_isas())
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = leakscore.active_isa()
-    _core.select_isa(request.param)
-    yield request.param
-    _core.select_isa(before)
 
 
 def columns(table: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

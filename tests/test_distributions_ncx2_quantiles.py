@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-import leakscore
-from leakscore import _core
 from leakscore.distributions import chi2, ncx2
 from tests.chi2_points import TAIL_FLOOR, rows
 from tests.oracles.chi2 import logs
@@ -19,15 +15,9 @@ from tests.oracles.chi2 import logs
 TOLERANCE = 1e-13
 TABLE = rows()
 
+pytestmark = pytest.mark.usefixtures("digits")
+
 rng = np.random.default_rng(32)
-
-
-@pytest.fixture(params=leakscore.supported_isas())
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = leakscore.active_isa()
-    _core.select_isa(request.param)
-    yield request.param
-    _core.select_isa(before)
 
 
 @pytest.mark.parametrize("name", ["ppf", "isf", "ilogcdf", "ilogsf"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.special
@@ -20,14 +18,6 @@ TOLERANCE = {"v2": 1e-15, "v3": 5e-16, "v4": 5e-16, "native": 5e-16}
 LARGEST = float.fromhex("0x1.6a09e667f3bccp+512")  # the largest a with a finite a^2 / 2
 
 rng = np.random.default_rng(20240)
-
-
-@pytest.fixture(params=leakscore.supported_isas())
-def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = leakscore.active_isa()
-    _core.select_isa(request.param)
-    yield request.param
-    _core.select_isa(before)
 
 
 def neighbourhood(points: list[float], count: int = 4) -> np.ndarray:

@@ -56,11 +56,11 @@ def test_a_generator_moves_on_and_a_seed_stands_for_its_generator(name: str) -> 
 
 
 @pytest.mark.parametrize("name", OUTSIDE_BLAS)
-def test_isa_and_threads_change_nothing(name: str, each_isa: str) -> None:
+def test_isa_and_threads_change_nothing(name: str, isa: str) -> None:
     _core.select_isa(supported_isas()[0])
     set_num_threads(1)
     expected = play(name)
-    _core.select_isa(each_isa)
+    _core.select_isa(isa)
     for count in (1, 2, 8):
         set_num_threads(count)
         same(play(name), expected)

@@ -122,12 +122,12 @@ def test_coordinates_and_rounds_are_independent() -> None:
 
 
 @pytest.mark.parametrize("n", [1000, 10**7])
-def test_the_same_on_every_isa_thread_count_and_cut(n: int, each_isa: str) -> None:
+def test_the_same_on_every_isa_thread_count_and_cut(n: int, isa: str) -> None:
     p = np.random.default_rng(0).random(37)
     _core.select_isa(supported_isas()[0])
     set_num_threads(1)
     expected = counts(n, p, 9000)
-    _core.select_isa(each_isa)
+    _core.select_isa(isa)
     for threads in (1, 2, 8):
         set_num_threads(threads)
         np.testing.assert_array_equal(counts(n, p, 9000), expected)

@@ -18,7 +18,7 @@ def normals(seed: int, count: int, first: int = 0) -> np.ndarray:
     return out[:, 0]
 
 
-def test_the_slow_twin_agrees(each_isa: str) -> None:
+def test_the_slow_twin_agrees(isa: str) -> None:
     key = np.array([3, 99], dtype=np.uint64)
     drawn = normals(3, 1000)
     for i in [*range(0, 256, 5), 500, 999]:
@@ -26,11 +26,11 @@ def test_the_slow_twin_agrees(each_isa: str) -> None:
         assert abs(drawn[i] - exact) <= 5e-16 * max(1, abs(exact))
 
 
-def test_the_same_on_every_isa_and_thread_count(each_isa: str) -> None:
+def test_the_same_on_every_isa_and_thread_count(isa: str) -> None:
     _core.select_isa(supported_isas()[0])
     set_num_threads(1)
     expected = normals(5, 300_000)
-    _core.select_isa(each_isa)
+    _core.select_isa(isa)
     for count in (1, 2, 8):
         set_num_threads(count)
         np.testing.assert_array_equal(normals(5, 300_000), expected)

@@ -47,7 +47,7 @@ def test_a_word_depends_on_its_place_alone(count: int) -> None:
     assert inclusions[-1] == oracle.word(key, oracle.INCLUSION, 0, count - 1)
 
 
-def test_words_on_every_isa_and_thread_count(each_isa: str) -> None:
+def test_words_on_every_isa_and_thread_count(isa: str) -> None:
     key = words([1, 2])
     set_num_threads(1)
     expected = _core.coin_words(key, 300_000)

@@ -26,7 +26,7 @@ def test_it_is_the_ratio_of_binomial_laws(n) -> None:
 
 @pytest.mark.parametrize("dim", [1, 7, 8, 127, 128, 129, 2048, 2049, 5000])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_any_number_of_coordinates(dim, dtype, each_isa) -> None:
+def test_any_number_of_coordinates(dim, dtype, isa) -> None:
     rng = np.random.default_rng(dim)
     p = rng.uniform(0.02, 0.98, dim)
     x = rng.binomial(1000, p, size=(6, dim)).clip(1, 999).astype(dtype) / dtype(1000)
@@ -69,7 +69,7 @@ def test_probabilities_and_means_near_0_and_1(lowest) -> None:
     np.testing.assert_allclose(many, np.repeat(truth, 6, axis=1), rtol=1e-12)
 
 
-def test_what_cannot_be_is_minus_infinity(each_isa) -> None:
+def test_what_cannot_be_is_minus_infinity(isa) -> None:
     p = np.full(300, 0.3)
     z = np.zeros((20, 300))
     z[:, 150:] = 1
@@ -138,7 +138,7 @@ def test_probability_of_a_proof_under_both_hypotheses() -> None:
         ({"z": np.nan}, r"target in \{0, 1\}"),
     ],
 )
-def test_values_out_of_range_are_refused(targets, change, message, each_isa) -> None:
+def test_values_out_of_range_are_refused(targets, change, message, isa) -> None:
     p, x, z = np.full(9, 0.5), np.full((2, 9), 0.5), np.zeros((targets, 9))
     p[3] = change.get("p", 0.5)
     x[1, 3] = change.get("x", 0.5)

@@ -114,7 +114,7 @@ def test_any_number_of_threads_gives_the_same_bits(name, shape, paired) -> None:
 
 
 @every_score
-def test_every_isa_level_gives_the_same_numbers(name, each_isa) -> None:
+def test_every_isa_level_gives_the_same_numbers(name, isa) -> None:
     x, z, p = data(30, 400)
     result = SCORES[name](x, z, p)
     _core.select_isa("")

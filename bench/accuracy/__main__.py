@@ -10,6 +10,8 @@ from pathlib import Path
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+from mpmath import mp  # noqa: E402
+
 from bench.accuracy import boost  # noqa: E402
 from bench.accuracy.measure import Errors, Law, nanoseconds  # noqa: E402
 
@@ -102,13 +104,14 @@ def main() -> None:
     import leakscore
 
     leakscore.set_num_threads(1)
-    found = [
-        getattr(importlib.import_module(f"bench.accuracy.{module}"), name)()
-        for module, name in SECTIONS
-    ]
-    if boost.version() is None:
-        found = [_without_boost(law) for law in found]
-    PAGE.write_text("\n".join([_head(), *(section(law) + "\n" for law in found)]))
+    with mp.workdps(50):
+        found = [
+            getattr(importlib.import_module(f"bench.accuracy.{module}"), name)()
+            for module, name in SECTIONS
+        ]
+        if boost.version() is None:
+            found = [_without_boost(law) for law in found]
+        PAGE.write_text("\n".join([_head(), *(section(law) + "\n" for law in found)]))
 
 
 def _without_boost(law: Law) -> Law:

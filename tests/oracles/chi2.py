@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from mpmath import mp, mpf
 
-mp.dps = 80
+DIGITS = 80
 
 NEGLIGIBLE = mpf(10) ** -66
 
@@ -138,4 +138,5 @@ class Mixture:
 
 def logs(x: float | mpf, df: float, nc: float | mpf = 0.0) -> Logs:
     """Return log cdf, log sf and log pdf at x > 0."""
-    return Mixture(x, df, nc).logs()
+    with mp.workdps(DIGITS):
+        return Mixture(x, df, nc).logs()
