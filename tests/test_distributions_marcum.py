@@ -25,7 +25,8 @@ def cases() -> list[tuple[float, float, float]]:
 
 
 CASES = cases()
-LOGS = [logs(mpf(b) ** 2, 2 * m, mpf(a) ** 2) for m, a, b in CASES]
+with mp.workdps(50):
+    LOGS = [logs(mpf(b) ** 2, 2 * m, mpf(a) ** 2) for m, a, b in CASES]
 
 
 def test_both_tails(isa: str) -> None:
