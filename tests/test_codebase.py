@@ -151,6 +151,8 @@ def test_every_argument_has_a_type(name: str) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
 def test_doctests(module: ModuleType) -> None:
+    if module.__name__ == "leakscore.torch":
+        pytest.importorskip("torch", reason="PyTorch is not installed")
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     result = doctest.testmod(module, optionflags=flags)
     assert result.failed == 0

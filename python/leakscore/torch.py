@@ -1,0 +1,225 @@
+"""Per-sample gradients of PyTorch modules, and references of them, for `leakscore.whitebox`.
+
+An optional room: nothing else imports it, and it imports PyTorch (2.0 or later) only when it is
+used. The CPU build will do:
+``pip install torch --index-url https://download.pytorch.org/whl/cpu``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from leakscore import _validate
+from leakscore._moments import Moments
+from leakscore.reference import Reference
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["fit_reference", "per_sample_gradients"]
+
+
+def per_sample_gradients(
+    module: torch.nn.Module,
+    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
+    *,
+    c: float | None = None,
+    chunk_size: int = 32,
+) -> torch.Tensor:
+    """Gradient of the loss of every sample, clipped as DP-SGD clips, one a row.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The model, on any device. Batch normalisation mixes samples and has no per-sample gradient:
+        put the module in ``eval`` mode or use group normalisation. Dropout in ``train`` mode draws
+        a mask for each sample.
+    loss : callable
+        Maps the module's outputs and the targets, both for a batch of one, to its loss.
+    inputs : (B, ...) Tensor
+        Samples, on the module's device.
+    targets : (B, ...) Tensor
+        Their labels.
+    c : float, optional
+        Clipping norm, above 0: rows longer than it are scaled down to it. Without it nothing is
+        clipped.
+    chunk_size : int
+        Samples that are differentiated together, at least 1. Beside the result, memory holds the
+        gradients of so many samples.
+
+    Returns
+    -------
+    (B, d) Tensor
+        Without a graph, on the module's device and in its precision. The columns are the parameters
+        with ``requires_grad`` in the order of ``module.named_parameters()``, each flattened, as
+        ``torch.nn.utils.parameters_to_vector`` orders theta. Gradients are written to their place
+        as they come; a CPU result is read by leakscore, and by ``.numpy()``, without a copy.
+
+    Raises
+    ------
+    ImportError
+        If PyTorch is not installed.
+    TypeError
+        If `module` is no module.
+    ValueError
+        If the numbers of inputs and targets differ or are 0, no parameter needs a gradient, a
+        gradient is not finite, or a number is out of its range.
+
+    Notes
+    -----
+    ``torch.func.vmap`` of ``grad``. Norms are summed in float64.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from leakscore.torch import per_sample_gradients
+    >>> line = torch.nn.Linear(2, 1, bias=False)
+    >>> mean = lambda outputs, targets: outputs.mean()
+    >>> x = torch.tensor([[3.0, 4.0], [0.25, 0.0]])
+    >>> per_sample_gradients(line, mean, x, x, c=1.0).tolist()[1]
+    [0.25, 0.0]
+    """
+    pytorch = _pytorch()
+    parameters = _trainable(module, pytorch)
+    bound = None if c is None else _validate.scalar("c", c, 0.0, closed="neither")
+    step = _validate.count("chunk_size", chunk_size, low=1)
+    samples = len(inputs)
+    if samples == 0 or len(targets) != samples:
+        raise ValueError(
+            f"Expected inputs of length {samples} and targets of length {len(targets)} to be of "
+            "the same length, at least 1"
+        )
+
+    def sample_loss(theta: dict[str, Any], x: Any, y: Any) -> Any:
+        outputs = pytorch.func.functional_call(module, theta, (x.unsqueeze(0),))
+        return loss(outputs, y.unsqueeze(0)).sum()
+
+    gradients = pytorch.func.vmap(
+        pytorch.func.grad(sample_loss), in_dims=(None, 0, 0), randomness="different"
+    )
+    rows = _empty_rows(samples, list(parameters.values()), pytorch)
+    for start in range(0, samples, step):
+        part = slice(start, start + step)
+        _write(gradients(parameters, inputs[part], targets[part]), rows[part])
+        _clip(rows[part], bound, pytorch)
+    return rows
+
+
+def fit_reference(
+    module: torch.nn.Module,
+    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    loader: Iterable[tuple[torch.Tensor, torch.Tensor]],
+    *,
+    c: float | None = None,
+    chunk_size: int = 32,
+    cov: Literal["full", "diagonal"] = "diagonal",
+    shrinkage: float | Literal["oas"] | None = None,
+    ridge: float = 0.0,
+    ddof: int = 0,
+) -> Reference:
+    """Fit the reference of one clipped gradient in one pass over a data loader.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The model, as for `per_sample_gradients`.
+    loss : callable
+        Loss of a batch of one.
+    loader : iterable of (inputs, targets)
+        Batches of any sizes, such as a ``DataLoader``, on the module's device. Only one batch's
+        gradients are held at a time.
+    c : float, optional
+        Clipping norm, above 0.
+    chunk_size : int
+        Samples that are differentiated together.
+    cov : {"diagonal", "full"}
+        The variances alone, or the d x d matrix.
+    shrinkage, ridge, ddof
+        As for `leakscore.Moments.reference`.
+
+    Returns
+    -------
+    Reference
+        Mean and covariance of the gradients of all batches.
+
+    Raises
+    ------
+    ImportError
+        If PyTorch is not installed.
+    ValueError
+        If there are fewer than two samples, or as `per_sample_gradients`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from leakscore.torch import fit_reference
+    >>> line = torch.nn.Linear(1, 1, bias=False)
+    >>> mean = lambda outputs, targets: outputs.mean()
+    >>> batches = [(x, torch.zeros(len(x))) for x in torch.tensor([[1.0], [2.0], [6.0]]).split(2)]
+    >>> fit_reference(line, mean, batches).mean
+    array([3.])
+    """
+    pytorch = _pytorch()
+    dim = sum(parameter.numel() for parameter in _trainable(module, pytorch).values())
+    moments = Moments(dim, cov)
+    for inputs, targets in loader:
+        rows = per_sample_gradients(module, loss, inputs, targets, c=c, chunk_size=chunk_size)
+        moments.update(rows.cpu())
+    return moments.reference(shrinkage=shrinkage, ridge=ridge, ddof=ddof)
+
+
+def _pytorch() -> Any:
+    """Return PyTorch with its functional part, or say how to get it."""
+    try:
+        import_module("torch.func")
+    except ImportError as error:
+        raise ImportError(
+            f"leakscore.torch needs PyTorch 2.0 or later ({error}): "
+            "pip install torch --index-url https://download.pytorch.org/whl/cpu"
+        ) from error
+    return import_module("torch")
+
+
+def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
+    """Return the parameters that training changes, by name."""
+    if not isinstance(module, pytorch.nn.Module):
+        raise TypeError(f"Expected module={module!r} to be a torch.nn.Module")
+    found = {
+        name: parameter.detach()
+        for name, parameter in module.named_parameters()
+        if parameter.requires_grad
+    }
+    if not found:
+        raise ValueError("Expected module to have a parameter with requires_grad")
+    return found
+
+
+def _empty_rows(samples: int, parameters: list[Any], pytorch: Any) -> Any:
+    """Return room for all gradients, in the widest precision of the parameters."""
+    dtype = reduce(pytorch.promote_types, (parameter.dtype for parameter in parameters))
+    dim = sum(parameter.numel() for parameter in parameters)
+    return pytorch.empty((samples, dim), dtype=dtype, device=parameters[0].device)
+
+
+def _write(gradients: dict[str, Any], rows: Any) -> None:
+    """Write the gradients of all parameters side by side, letting each go at once."""
+    start = 0
+    for name in list(gradients):
+        gradient = gradients.pop(name).flatten(start_dim=1)
+        rows[:, start : start + gradient.shape[1]] = gradient
+        start += gradient.shape[1]
+
+
+def _clip(rows: Any, bound: float | None, pytorch: Any) -> None:
+    """Scale long rows down to the bound, in place, once all are known to be finite."""
+    norms = pytorch.linalg.vector_norm(rows, dim=1, dtype=pytorch.float64)
+    if not bool(pytorch.isfinite(norms).all()):
+        raise ValueError("Expected gradients to be finite, but one holds NaN or inf")
+    if bound is not None:
+        factors = (bound / norms).clamp(max=1.0)  # 1 for zeros, as the quotient is infinite
+        rows *= factors.to(rows.dtype).unsqueeze(1)

@@ -1,0 +1,113 @@
+"""`leakscore.torch`: against one backward pass a sample where PyTorch is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import Reference
+from leakscore.torch import fit_reference, per_sample_gradients
+from leakscore.whitebox import clip
+from tests.test_runtime_isa import run_python
+
+INSTALLED = importlib.util.find_spec("torch") is not None
+needs_torch = pytest.mark.skipif(not INSTALLED, reason="PyTorch is not installed")
+
+
+@pytest.fixture
+def example() -> tuple[Any, ...]:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch.manual_seed(3)
+    module = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3), torch.nn.Flatten(), torch.nn.Tanh(), torch.nn.Linear(18, 4)
+    )
+    module[0].bias.requires_grad_(False)
+    return module, torch.nn.functional.cross_entropy, torch.randn(11, 1, 5, 5), torch.arange(11) % 4
+
+
+def backward(module: Any, loss: Any, inputs: Any, targets: Any) -> np.ndarray:
+    """Return the gradients of a plain loop."""
+    rows = []
+    for x, y in zip(inputs, targets, strict=True):
+        module.zero_grad()
+        loss(module(x[None]), y[None]).backward()
+        parts = [p.grad.flatten() for p in module.parameters() if p.requires_grad]
+        rows.append(np.concatenate([part.numpy() for part in parts]))
+    module.zero_grad()
+    return np.array(rows, dtype=np.float64)
+
+
+@pytest.mark.parametrize("chunk_size", [1, 4, 100])
+def test_gradients_are_those_of_backward(example: tuple[Any, ...], chunk_size: int) -> None:
+    rows = per_sample_gradients(*example, chunk_size=chunk_size)
+    np.testing.assert_allclose(rows.numpy(), backward(*example), rtol=1e-4, atol=1e-6)
+    assert not rows.requires_grad
+    assert all(parameter.grad is None for parameter in example[0].parameters())
+
+
+@pytest.mark.parametrize("c", [1e-3, 1.0, 1e6])
+def test_clipping_is_that_of_whitebox(example: tuple[Any, ...], c: float) -> None:
+    clipped = per_sample_gradients(*example, c=c).numpy()
+    raw = per_sample_gradients(*example).numpy()
+    np.testing.assert_allclose(clipped, clip(raw, c), rtol=1e-5, atol=1e-6 * c)
+
+
+@pytest.mark.parametrize("cov", ["diagonal", "full"])
+def test_one_pass_fits_the_reference_of_all_rows(example: tuple[Any, ...], cov: Any) -> None:
+    module, loss, inputs, targets = example
+    batches = [(inputs[part], targets[part]) for part in (slice(0, 4), slice(4, 5), slice(5, 11))]
+    found = fit_reference(module, loss, iter(batches), c=0.7, cov=cov, ridge=0.01, ddof=1)
+    rows = per_sample_gradients(*example, c=0.7).numpy()
+    expected = Reference.fit(rows, cov, ridge=0.01, ddof=1)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(found.cov, expected.cov, rtol=1e-5, atol=1e-8)
+
+
+def test_what_cannot_be_differentiated(example: tuple[Any, ...]) -> None:
+    module, loss, inputs, targets = example
+    with pytest.raises(ValueError, match="targets"):
+        per_sample_gradients(module, loss, inputs, targets[:-1])
+    with pytest.raises(TypeError, match="module"):
+        per_sample_gradients(loss, loss, inputs, targets)
+    with pytest.raises(ValueError, match="c=0"):
+        per_sample_gradients(module, loss, inputs, targets, c=0.0)
+    with pytest.raises(ValueError, match="finite"):
+        per_sample_gradients(module, loss, inputs * float("nan"), targets)
+    for parameter in module.parameters():
+        parameter.requires_grad_(False)
+    with pytest.raises(ValueError, match="requires_grad"):
+        per_sample_gradients(module, loss, inputs, targets)
+
+
+@needs_torch
+def test_the_examples_run() -> None:
+    code = "import doctest, leakscore.torch; assert not doctest.testmod(leakscore.torch).failed"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["per_sample_gradients(None, None, [], [])", "fit_reference(None, None, [])"],
+)
+def test_without_pytorch_the_remedy_is_named(call: str) -> None:
+    done = run_python(
+        "import sys; sys.modules['torch'] = None; import leakscore.torch as room; "
+        f"room.{call}"
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "ImportError: leakscore.torch needs PyTorch" in done.stderr
+    assert "pip install torch --index-url" in done.stderr
+
+
+def test_nothing_imports_it() -> None:
+    code = (
+        "import sys, leakscore.whitebox, leakscore.cli; assert 'leakscore.torch' not in sys.modules"
+    )
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
