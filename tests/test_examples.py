@@ -1,0 +1,40 @@
+"""The examples run, and what they show holds."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def load(name: str) -> SimpleNamespace:
+    return SimpleNamespace(**runpy.run_path(str(EXAMPLES / f"{name}.py")))
+
+
+def test_privacy_onion() -> None:
+    """The mean distance of the kept is d by algebra; before, it is what the outliers leave them."""
+    onion = load("privacy_onion")
+    X = onion.table(np.random.default_rng(5))
+    layer = onion.peel(X, 0.05)
+    assert len(layer.kept) == 3800
+    assert layer.after.mean() == pytest.approx(20.0, rel=1e-12)
+    # Variances 1 and 25 in the shares .95 and .05 make 2.2: the others are at 20/2.2 = 9.1.
+    assert layer.before.mean() == pytest.approx(20 / 2.2, rel=0.06)
+    assert np.all(layer.after > layer.before)
+    inverse = np.linalg.inv(np.cov(X.T, ddof=0))
+    centred = X - X.mean(axis=0)
+    distances = np.einsum("ij,jk,ik->i", centred, inverse, centred)
+    np.testing.assert_allclose(layer.before, distances[layer.kept], rtol=1e-10)
+    assert np.delete(distances, layer.kept).min() >= layer.before.max()
+
+
+def test_privacy_onion_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    load("privacy_onion").main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[4:7]] == ["3800", "3610", "3430"]
+    assert lines[4].split()[2:4] == ["20.00", "100.0%"]
