@@ -135,3 +135,9 @@ def test_bad_values() -> None:
         clopper_pearson(1, 10, 0.9, "two-sided")
     with pytest.raises(ValueError, match="broadcast"):
         clopper_pearson([1, 2], [10, 20, 30])
+
+
+def test_truth_values_are_no_counts() -> None:
+    for k, n in ((True, 10), ([True, False], 10), (1, np.True_)):
+        with pytest.raises(TypeError, match=r"\b[kn]\b"):
+            clopper_pearson(k, n)

@@ -182,3 +182,9 @@ def test_against_the_two_sided_law() -> None:
     law = scipy.stats.laplace(loc=loc, scale=1.5)
     expected = law.cdf(x) - law.cdf(-x)
     np.testing.assert_allclose(folded_laplace.cdf(x, loc, 1.5), expected, rtol=1e-9)
+
+
+def test_nothing_lies_below_the_fold(isa: str) -> None:
+    cdf = folded_laplace.cdf([-1.0, -0.0, 0.0], 0.0, 1.0)
+    assert (cdf == 0).all()
+    assert not np.signbit(cdf).any()

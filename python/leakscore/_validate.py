@@ -218,7 +218,7 @@ def vector(
     if outside.any():
         index = int(np.argmax(outside))
         bounds = f"{'(' if open_low else '['}{low:g}, {high:g}]"
-        raise ValueError(f"Expected {name}[{index}]={array[index]!r} in {bounds}")
+        raise ValueError(f"Expected {name}[{index}]={float(array[index])!r} in {bounds}")
     return array
 
 
@@ -262,6 +262,8 @@ def scores(name: str, value: object, size: int) -> Doubles:
 def whole(name: str, value: object, low: int) -> Doubles:
     """An array of whole numbers of any shape, from `low` to the last that float64 counts to."""
     array = real_array(name, value)
+    if array.dtype.kind == "b":
+        raise TypeError(f"Expected {name} to hold numbers, not dtype {array.dtype}")
     if array.dtype.kind not in "iu":
         array = array.astype(np.float64)
     inside = (array >= low) & (array <= 2**53) & (np.floor(array) == array)

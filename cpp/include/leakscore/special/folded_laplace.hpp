@@ -130,7 +130,7 @@ LEAKSCORE_FN double folded_laplace_logpdf(double x, double loc, double scale) {
 
 LEAKSCORE_FN double folded_laplace_cdf(double x, double loc, double scale) {
   using namespace folded_laplace_parts;
-  return where_proper(x, loc, scale, 0.0, lower_mass(place_of(x, loc, scale)));
+  return where_proper(x, loc, scale, 0.0, lower_mass(place_of(x, loc, scale))) + 0.0;  // never -0
 }
 
 LEAKSCORE_FN double folded_laplace_sf(double x, double loc, double scale) {
