@@ -16,7 +16,11 @@ from leakscore.reproduce._outcome import Outcome
 
 __all__ = ["names", "run"]
 
-_FIGURES = {"azize-2": "azize"}  # name: module, whose `reproduce` takes rounds, seed and out
+# Name: module, which has `reproduce(rounds=, seed=)` and `draw(outcome, path)`.
+_FIGURES = {
+    "azize-2": "azize",
+    "azize-6": "azize_references",
+}
 
 
 def names() -> list[str]:
@@ -30,7 +34,7 @@ def names() -> list[str]:
     --------
     >>> from leakscore import reproduce
     >>> reproduce.names()
-    ['azize-2']
+    ['azize-2', 'azize-6']
     """
     return sorted(_FIGURES)
 

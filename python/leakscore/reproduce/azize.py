@@ -5,8 +5,8 @@ Three targets, "easy", "medium" and "hard" to recognise, are attacked by the cov
 paper's equation 10). Its law under both hypotheses, and the ROC curve that follows (equation 9),
 must be those of the Gaussian theory with the leakage score m.
 
-Panel (f), sub-sampling, is left out: the paper's law (Gaussian with rho m) is not that of the
-mechanism it defines, whose advantage is at most rho.
+Panel (f), sub-sampling, is left out: the paper's law (Gaussian with
+rho m) is not that of the mechanism it defines, whose advantage is at most rho.
 """
 
 from __future__ import annotations
@@ -132,6 +132,18 @@ def draw(outcome: Outcome, path: Path) -> None:
     plain, noisy = outcome.curves["targets"], outcome.curves["noise"]
     figure = Figure(figsize=(12.5, 7.6), layout="constrained")
     axes = figure.subplots(2, 3)
+    panels(axes, plain, noisy)
+    deviations(axes[1, 2], outcome)
+    figure.suptitle(
+        f"{outcome.title}\nsolid: {outcome.rounds} simulated rounds per hypothesis; "
+        "dotted: Gaussian theory",
+        fontsize=11,
+    )
+    figure.savefig(path, dpi=150)
+
+
+def panels(axes: Any, plain: dict[str, Game], noisy: dict[float, Game]) -> None:
+    """Draw the panels (a) to (e)."""
     _histograms(axes[0, 0], plain["easy"], "(a) scores of the easy target")
     _histograms(axes[0, 1], plain["hard"], "(b) scores of the hard target")
     hard = {plain["hard"].label: plain["hard"]}
@@ -142,13 +154,6 @@ def draw(outcome: Outcome, path: Path) -> None:
         rf"$\gamma$ = {gamma:g}, {game.label}": game for gamma, game in noisy.items()
     }
     _curves(axes[1, 1], by_noise, "(e) easy target, noise on the mean", ["C0", *SHADES])
-    _deviations(axes[1, 2], outcome)
-    figure.suptitle(
-        f"{outcome.title}\nsolid: {outcome.rounds} simulated rounds per hypothesis; "
-        "dotted: Gaussian theory",
-        fontsize=11,
-    )
-    figure.savefig(path, dpi=150)
 
 
 def _histograms(axes: Any, game: Game, title: str) -> None:
@@ -184,21 +189,25 @@ def _curves(axes: Any, games: dict[str, Game], title: str, colours: list[str]) -
     axes.legend(fontsize=8, loc="lower right")
 
 
-def _deviations(axes: Any, outcome: Outcome) -> None:
-    """Every number of the table: its distance from the theory in standard errors."""
+def deviations(axes: Any, outcome: Outcome, separator: str = ":") -> None:
+    """Every number of the table: its distance from the theory in standard errors.
+
+    Numbers whose names begin alike, up to the separator, are a group.
+    """
     z = np.array([row.z for row in outcome.rows])
     ok = np.array([row.ok for row in outcome.rows])
     place = np.arange(z.size)
-    games = [row.name.partition(":")[0] for row in outcome.rows]
-    starts = [i for i in place if i == 0 or games[i] != games[i - 1]]
+    groups = [row.name.partition(separator)[0] for row in outcome.rows]
+    starts = np.array([i for i in place if i == 0 or groups[i] != groups[i - 1]])
     axes.axhspan(-STANDARD_ERRORS, STANDARD_ERRORS, color="0.93")
     axes.axhline(0, color="0.6", lw=0.8)
     axes.plot(place[ok], z[ok], "o", ms=3, color="C0")
     axes.plot(place[~ok], z[~ok], "o", ms=5, color="C3")
     limit = max(STANDARD_ERRORS + 1.0, float(np.abs(z).max()) + 0.5)
-    axes.vlines(np.array(starts[1:]) - 0.5, -limit, limit, color="0.8", lw=0.8)
+    axes.vlines(starts[1:] - 0.5, -limit, limit, color="0.8", lw=0.8)
     axes.set(title=f"all {z.size} numbers: measured - theory", ylabel="standard errors")
     axes.set(xlim=(-1, z.size), ylim=(-limit, limit))
-    labels = [games[i].replace("easy, gamma", r"$\gamma$ =") for i in starts]
-    axes.set_xticks(np.array(starts) + z.size / len(starts) / 2 - 0.5, labels, fontsize=8)
+    labels = [groups[i].replace("easy, gamma", r"$\gamma$ =") for i in starts]
+    middles = (starts + np.append(starts[1:], z.size) - 1) / 2
+    axes.set_xticks(middles, labels, fontsize=8)
     axes.tick_params(axis="x", length=0)
