@@ -15,12 +15,24 @@ L, D, N = 7, 5, 12
 SQUARE = RNG.normal(size=(D, D))
 FULL = Reference(RNG.normal(size=D), SQUARE @ SQUARE.T + np.eye(D))
 DIAGONAL = Reference(RNG.normal(size=D), RNG.random(D) + 0.2)
+LOW_RANK = Reference.low_rank(RNG.normal(size=D), RNG.random(D) + 0.2, RNG.normal(size=(D, 2)))
 THETA = RNG.normal(size=(L + 1, D))
 TARGETS = RNG.normal(size=(L, D))
 
 
 def matrix(reference: Reference) -> np.ndarray:
     return reference.cov if reference.cov.ndim == 2 else np.diag(reference.cov)
+
+
+def test_clip_finds_what_is_not_finite_in_any_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = RNG.normal(size=(9, 4)) * 10.0 ** np.arange(-3, 6)[:, np.newaxis]
+    expected = clip(rows, 1.0)
+    monkeypatch.setattr("leakscore.whitebox._CACHED", 8)
+    np.testing.assert_array_equal(clip(rows, 1.0), expected)
+    for bad in (np.nan, np.inf):
+        rows[7, 3] = bad
+        with pytest.raises(ValueError, match="g to be finite"):
+            clip(rows, 1.0)
 
 
 @pytest.mark.parametrize("magnitude", [1e-322, 1e-310, 1e-200, 1e-140, 1.0, 1e150, 1e200, 1e308])
@@ -45,7 +57,7 @@ def test_clip_keeps_short_rows_and_its_argument() -> None:
         clip(np.ones((1, 2, 3)), 1.0)
 
 
-@pytest.mark.parametrize("reference", [FULL, DIAGONAL], ids=["full", "diagonal"])
+@pytest.mark.parametrize("reference", [FULL, DIAGONAL, LOW_RANK], ids=lambda known: known.kind)
 @pytest.mark.parametrize("rates", [0.25, np.linspace(0.1, 0.9, L)], ids=["constant", "schedule"])
 def test_the_attack_is_the_score_of_every_step(reference: Reference, rates: np.ndarray) -> None:
     each = np.broadcast_to(rates, L)

@@ -22,8 +22,11 @@ def norms(rows: Doubles) -> Doubles:
     return np.asarray(result)
 
 
-def clip(rows: Doubles, bound: float) -> None:
-    """Scale the rows of (k, d) that are longer than the bound down to it, in place."""
+def clip(rows: Doubles, bound: float) -> bool:
+    """Scale the rows of (k, d) that are longer than the bound down to it, in place.
+
+    Return whether all are finite; nothing is done to those that are not.
+    """
     squares, extreme = _squares(rows)
     lengths = np.sqrt(squares)
     for i in extreme:
@@ -33,8 +36,11 @@ def clip(rows: Doubles, bound: float) -> None:
             if np.ldexp(length, exponent) > bound:
                 np.multiply(scaled, bound / length, out=rows[i])
         lengths[i] = 0.0  # done
-    for i in np.flatnonzero(lengths > bound):
-        rows[i] *= bound / lengths[i]
+    finite = np.isfinite(lengths)
+    long = finite & (lengths > bound)
+    if long.any():
+        rows *= np.divide(bound, lengths, out=np.ones_like(lengths), where=long)[:, np.newaxis]
+    return bool(finite.all())
 
 
 def _squares(rows: Doubles) -> tuple[Doubles, Indices]:

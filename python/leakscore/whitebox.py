@@ -32,6 +32,7 @@ __all__ = [
 _Doubles = npt.NDArray[np.float64]
 
 _BLOCK = 1 << 20  # doubles in the largest temporary: 8 MB
+_CACHED = 1 << 16  # doubles that are written and read again at once: 512 KB
 
 
 def clip(g: npt.ArrayLike, c: float) -> _Doubles:
@@ -65,9 +66,14 @@ def clip(g: npt.ArrayLike, c: float) -> _Doubles:
     """
     given = _validate.rows("g", g)
     bound = _validate.scalar("c", c, 0.0, closed="neither")
-    result = np.array(given, dtype=np.float64, order="C")
-    _validate.finite("g", result)
-    _clipping.clip(np.atleast_2d(result), bound)
+    result = np.empty(given.shape)
+    source, rows = np.atleast_2d(given), np.atleast_2d(result)
+    step = max(1, _CACHED // source.shape[1])
+    for first in range(0, len(source), step):
+        part = rows[first : first + step]
+        part[:] = source[first : first + step]
+        if not _clipping.clip(part, bound):
+            _validate.finite("g", given)
     return result
 
 
