@@ -141,7 +141,7 @@ def test_bad_arguments(arguments: dict, error: type[Exception], words: str) -> N
 
 
 def test_names() -> None:
-    assert reproduce.names() == ["azize-2", "azize-6"]
+    assert reproduce.names() == ["azize-2", "azize-5", "azize-6", "azize-subsampling"]
 
 
 @pytest.mark.slow

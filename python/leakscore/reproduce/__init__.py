@@ -19,7 +19,9 @@ __all__ = ["names", "run"]
 # Name: module, which has `reproduce(rounds=, seed=)` and `draw(outcome, path)`.
 _FIGURES = {
     "azize-2": "azize",
+    "azize-5": "azize_appendix",
     "azize-6": "azize_references",
+    "azize-subsampling": "azize_subsampling",
 }
 
 
@@ -34,7 +36,7 @@ def names() -> list[str]:
     --------
     >>> from leakscore import reproduce
     >>> reproduce.names()
-    ['azize-2', 'azize-6']
+    ['azize-2', 'azize-5', 'azize-6', 'azize-subsampling']
     """
     return sorted(_FIGURES)
 

@@ -5,8 +5,8 @@ Three targets, "easy", "medium" and "hard" to recognise, are attacked by the cov
 paper's equation 10). Its law under both hypotheses, and the ROC curve that follows (equation 9),
 must be those of the Gaussian theory with the leakage score m.
 
-Panel (f), sub-sampling, is left out: the paper's law (Gaussian with
-rho m) is not that of the mechanism it defines, whose advantage is at most rho.
+Panel (f), sub-sampling, is a figure of its own, in azize_subsampling: the paper's law (Gaussian
+with rho m) is not that of the mechanism it defines, whose advantage is at most rho.
 """
 
 from __future__ import annotations
