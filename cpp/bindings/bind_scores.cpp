@@ -34,6 +34,28 @@ py::tuple bernoulli(const py::array& observed, const py::array& target, const Do
   return py::make_tuple(std::move(out), flags);
 }
 
+template <SeriesScore score>
+py::tuple series_of(const py::array& observed, const py::array& target, const Doubles& mean,
+                    const Doubles& variance, const Doubles& skewness, const Doubles& kurtosis,
+                    double n, double rate, double constant) {
+  const Matrix x = matrix_of(observed);
+  const Matrix z = matrix_of(target);
+  const KnownLaw known{mean.data(), variance.data(), skewness.data(), kurtosis.data(), n,
+                       rate,        constant};
+  Doubles out = result_for(x, z, false);
+  double* result = out.mutable_data();
+  const int flags = without_gil([&] { return series_scores(score, x, z, known, result); });
+  return py::make_tuple(std::move(out), flags);
+}
+
+template <SeriesScore score>
+void def_series(py::module_& m, const char* name) {
+  m.def(name, &series_of<score>, py::arg("observed"), py::arg("target"),
+        py::arg("mean").noconvert(), py::arg("variance").noconvert(),
+        py::arg("skewness").noconvert(), py::arg("kurtosis").noconvert(), py::arg("n"),
+        py::arg("rate") = 1.0, py::arg("constant") = 0.0);
+}
+
 template <Score score>
 void def_score(py::module_& m, const char* name) {
   m.def(name, &score_of<score>, py::arg("observed"), py::arg("target"), py::arg("mean").noconvert(),
@@ -49,6 +71,9 @@ void bind_scores(py::module_& m) {
   def_score<Score::add_remove_llr>(m, "add_remove_llr");
   def_score<Score::scalar_product>(m, "scalar_product");
   def_score<Score::weighted_sum>(m, "weighted_sum");
+  def_series<SeriesScore::edgeworth_second>(m, "edgeworth_second");
+  def_series<SeriesScore::edgeworth_third>(m, "edgeworth_third");
+  def_series<SeriesScore::subsampled_product>(m, "subsampled_product");
   m.def("bernoulli_llr", &bernoulli, py::arg("observed"), py::arg("target"),
         py::arg("p").noconvert(), py::arg("paired"));
 }

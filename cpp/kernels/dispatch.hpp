@@ -16,6 +16,7 @@
 #include "kernels/products.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
+#include "kernels/series.hpp"
 #include "kernels/tradeoff.hpp"
 
 namespace leakscore {
@@ -35,6 +36,7 @@ struct Kernels {
   const KolmogorovKernels* kolmogorov;
   const BinomialKernels* binomial;
   const Gx2Kernels* gx2;
+  const SeriesKernels* series;
 };
 
 const Kernels& kernels();

@@ -6,6 +6,7 @@
 // row.
 #pragma once
 
+#include "kernels/series.hpp"
 #include "leakscore/linalg/matrix.hpp"
 
 namespace leakscore {
@@ -26,8 +27,23 @@ enum class Score { covariance_score, gaussian_llr, add_remove_llr, scalar_produc
 int scores(Score score, const Matrix& observed, const Matrix& target, bool paired,
            const Known& known, double* out);
 
-// The same for Bernoulli data with probabilities p; returns flags. A flag that says that an
-// argument is out of range makes `out` meaningless.
+// Independent coordinates of any law: moments of one record, one entry per coordinate.
+struct KnownLaw {
+  const double* mean = nullptr;
+  const double* variance = nullptr;
+  const double* skewness = nullptr;
+  const double* kurtosis = nullptr;
+  double n = 0.0;         // records averaged
+  double rate = 1.0;      // probability that the target is drawn into the sample
+  double constant = 0.0;  // of the third cumulant in subsampled_product
+};
+
+// out (rows of observed, rows of target). Returns 0, or the flag not_finite.
+int series_scores(SeriesScore score, const Matrix& observed, const Matrix& target,
+                  const KnownLaw& known, double* out);
+
+// The scores of a release for Bernoulli data with probabilities p; returns flags. A flag that says
+// that an argument is out of range makes `out` meaningless.
 int bernoulli_llr(const Matrix& observed, const Matrix& target, bool paired, const double* p,
                   double* out);
 

@@ -13,6 +13,7 @@
 #include "kernels/products.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
+#include "kernels/series.hpp"
 #include "kernels/tradeoff.hpp"
 #include "leakscore/isa.hpp"
 
@@ -31,6 +32,7 @@
   extern const KolmogorovKernels kolmogorov_kernels;        \
   extern const BinomialKernels binomial_kernels;            \
   extern const Gx2Kernels gx2_kernels;                      \
+  extern const SeriesKernels series_kernels;                \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

@@ -154,6 +154,39 @@ def weighted_sum(
     n: float,
     paired: bool,
 ) -> tuple[_Doubles, int]: ...
+def edgeworth_second(
+    observed: _Array,
+    target: _Array,
+    mean: _Doubles,
+    variance: _Doubles,
+    skewness: _Doubles,
+    kurtosis: _Doubles,
+    n: float,
+    rate: float = ...,
+    constant: float = ...,
+) -> tuple[_Doubles, int]: ...
+def edgeworth_third(
+    observed: _Array,
+    target: _Array,
+    mean: _Doubles,
+    variance: _Doubles,
+    skewness: _Doubles,
+    kurtosis: _Doubles,
+    n: float,
+    rate: float = ...,
+    constant: float = ...,
+) -> tuple[_Doubles, int]: ...
+def subsampled_product(
+    observed: _Array,
+    target: _Array,
+    mean: _Doubles,
+    variance: _Doubles,
+    skewness: _Doubles,
+    kurtosis: _Doubles,
+    n: float,
+    rate: float = ...,
+    constant: float = ...,
+) -> tuple[_Doubles, int]: ...
 def bernoulli_llr(
     observed: _Array, target: _Array, p: _Doubles, paired: bool
 ) -> tuple[_Doubles, int]: ...

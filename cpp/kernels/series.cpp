@@ -1,0 +1,105 @@
+// Bodies of the polynomial scores' loops; compiled once per ISA level.
+#include "kernels/series.hpp"
+
+#include "kernels/table.hpp"
+#include "leakscore/linalg/rows.hpp"
+#include "leakscore/linalg/tile.hpp"
+#include "leakscore/scores/series.hpp"
+
+namespace leakscore::LEAKSCORE_ISA {
+namespace {
+
+using std::ptrdiff_t;
+
+// Not inlined: the compiler trusts __restrict on parameters only.
+template <class Score>
+[[gnu::noinline]] double fill_columns(const double* __restrict target,
+                                      const double* __restrict mean,
+                                      const double* __restrict variance,
+                                      const double* __restrict skewness,
+                                      const double* __restrict kurtosis, const Sampling sampling,
+                                      ptrdiff_t count, double* __restrict centre,
+                                      double* __restrict scale, double* __restrict linear,
+                                      double* __restrict quadratic, double* __restrict cubic,
+                                      double* __restrict quartic, Score score) {
+  for (ptrdiff_t j = 0; j < count; ++j) {
+    const double inverse = 1.0 / __builtin_sqrt(variance[j]);
+    const Standardised known{(target[j] - mean[j]) * inverse, skewness[j], kurtosis[j]};
+    const Series series = score(known, sampling);
+    centre[j] = series.constant;  // until they are added up
+    scale[j] = inverse;
+    linear[j] = series.linear;
+    quadratic[j] = series.quadratic;
+    cubic[j] = series.cubic;
+    quartic[j] = series.quartic;
+  }
+  double constants = 0.0;
+  const auto itself = [](double v, ptrdiff_t) { return v; };
+  row_sums(Tile<double>{centre, count}, 1, count, itself, &constants);
+  for (ptrdiff_t j = 0; j < count; ++j) centre[j] = mean[j];
+  return constants;
+}
+
+#define LEAKSCORE_FILL(name)                                                               \
+  double fill_##name(const LawTile& law, ptrdiff_t count, const SeriesTile& out) {         \
+    return fill_columns(                                                                   \
+        law.target, law.mean, law.variance, law.skewness, law.kurtosis,                    \
+        Sampling{law.n, law.rate, law.constant}, count, out.centre, out.scale, out.linear, \
+        out.quadratic, out.cubic, out.quartic,                                             \
+        [](const Standardised& known, const Sampling& s) { return name(known, s); });      \
+  }
+LEAKSCORE_FILL(edgeworth_second)
+LEAKSCORE_FILL(edgeworth_third)
+LEAKSCORE_FILL(subsampled_product)
+#undef LEAKSCORE_FILL
+
+template <class Term>
+LEAKSCORE_FN void sums(const Matrix& x, const Term& term, double* out) {
+  if (reads_as_float(x))
+    row_sums(tile_of<float>(x, 0, x.rows, 0, x.cols, nullptr), x.rows, x.cols, term, out);
+  else
+    row_sums(tile_of<double>(x, 0, x.rows, 0, x.cols, nullptr), x.rows, x.cols, term, out);
+}
+
+void sums_to_second(const Matrix& x, const SeriesTile& t, double* out) {
+  sums(
+      x,
+      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic](double v, ptrdiff_t j) {
+        const double u = (v - m[j]) * s[j];
+        return u * (a[j] + u * b[j]);
+      },
+      out);
+}
+
+void sums_to_third(const Matrix& x, const SeriesTile& t, double* out) {
+  sums(
+      x,
+      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic, c = t.cubic](double v,
+                                                                              ptrdiff_t j) {
+        const double u = (v - m[j]) * s[j];
+        return u * (a[j] + u * (b[j] + u * c[j]));
+      },
+      out);
+}
+
+void sums_to_fourth(const Matrix& x, const SeriesTile& t, double* out) {
+  sums(
+      x,
+      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic, c = t.cubic, d = t.quartic](
+          double v, ptrdiff_t j) {
+        const double u = (v - m[j]) * s[j];
+        return u * (a[j] + u * (b[j] + u * (c[j] + u * d[j])));
+      },
+      out);
+}
+
+}  // namespace
+
+const SeriesKernels series_kernels{.edgeworth_second = fill_edgeworth_second,
+                                   .edgeworth_third = fill_edgeworth_third,
+                                   .subsampled_product = fill_subsampled_product,
+                                   .sums_to_second = sums_to_second,
+                                   .sums_to_third = sums_to_third,
+                                   .sums_to_fourth = sums_to_fourth};
+
+}  // namespace leakscore::LEAKSCORE_ISA
