@@ -13,6 +13,7 @@ from tests import contract_inputs as good
 from tests.contract_distributions import LAWS
 from tests.contract_inputs import Call
 from tests.contract_reference import REFERENCES
+from tests.contract_theory import THEORY
 from tests.contract_whitebox import WHITEBOX
 
 N = (50, good.NO_COUNT)
@@ -190,7 +191,7 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= LAWS | WHITEBOX
+CALLS |= LAWS | THEORY | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = {

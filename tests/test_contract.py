@@ -207,7 +207,9 @@ def test_wrong_shapes(name: str, argument: str) -> None:
         wrong += [(*values.shape[:-1], values.shape[-1] + 1)]
     for shape in wrong:
         # Where two arguments disagree, either may be named.
-        with pytest.raises(ValueError, match=rf"\b({argument}|cov|target|observed)\b"):
+        with pytest.raises(
+            ValueError, match=rf"\b({argument}|cov|target|observed|frequency|estimate)\b"
+        ):
             run(call, **{argument: np.full(shape, 0.5)})
 
 

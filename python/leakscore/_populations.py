@@ -225,13 +225,7 @@ class EmpiricalMean:
         _validate.choice("neighbours", self.neighbours, ("replace", "add-remove"))
         if rate < 1.0 and self.neighbours == "add-remove":
             raise ValueError(f"Expected sample_rate={rate} to be 1 with neighbours='add-remove'")
-        if self.num_averaged < 1 or abs(rate * self.n - self.num_averaged) > 1e-12 * self.n:
-            low = max(1, int(rate * self.n))
-            rates = f"{low / self.n!r} and {(low + 1) / self.n!r}"
-            raise ValueError(
-                f"Expected sample_rate={rate} to average a whole number of the n={self.n} records; "
-                f"the nearest such rates are {rates}"
-            )
+        _validate.sampled("sample_rate", rate, self.n)
 
     @property
     def num_averaged(self) -> int:

@@ -31,14 +31,23 @@ def rows(
     observed: npt.ArrayLike, target: npt.ArrayLike, dim: int, paired: bool
 ) -> tuple[Array, Array]:
     """Return both arguments as arrays of one or more rows of `dim` coordinates."""
-    x = _validate.rows("observed", observed, cols=dim)
-    z = _validate.rows("target", target, cols=dim)
+    x, z = named_rows("observed", observed, "target", target, dim)
     if _validate.flag("paired", paired) and (x.ndim != 2 or x.shape != z.shape):
         raise ValueError(
             f"Expected target of shape {z.shape} and observed of shape {x.shape} to be (T, d), "
             "both the same, if paired"
         )
     return x, z
+
+
+def named_rows(
+    first_name: str, first: npt.ArrayLike, second_name: str, second: npt.ArrayLike, dim: int
+) -> tuple[Array, Array]:
+    """Return two arguments as arrays of one or more rows of `dim` coordinates."""
+    return (
+        _validate.rows(first_name, first, cols=dim),
+        _validate.rows(second_name, second, cols=dim),
+    )
 
 
 def many(target: Array, paired: bool) -> bool:
@@ -143,7 +152,8 @@ def _noise(value: Any, dim: int) -> Doubles:
     return np.atleast_1d(_validate.per_coordinate("noise_std", value, dim))
 
 
-def _slices(total: int, step: int) -> Iterator[slice]:
+def slices(total: int, step: int) -> Iterator[slice]:
+    """Cut a range into slices of `step`, the last one shorter."""
     return (slice(start, min(start + step, total)) for start in range(0, total, step))
 
 
@@ -162,13 +172,11 @@ def bernoulli(observed: Array, target: Array, p: Doubles) -> Doubles | None:
     result = np.zeros((len(table), len(target)))
     excluded = np.zeros(result.shape, dtype=bool)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        for cols, targets in product(
-            _slices(table.shape[1], _COLS), _slices(len(target), _TARGETS)
-        ):
+        for cols, targets in product(slices(table.shape[1], _COLS), slices(len(target), _TARGETS)):
             z = target[targets, cols].astype(np.float64)
             if not ((z == 0) | (z == 1)).all():
                 return None
-            for rows in _slices(len(table), _ROWS):
+            for rows in slices(len(table), _ROWS):
                 x = table[rows, cols].astype(np.float64)
                 low, high = x.min(), x.max()
                 if not (low >= 0 and high <= 1):
@@ -214,7 +222,7 @@ def dense_linear(
     observed, targets = np.atleast_2d(release.observed), np.atleast_2d(release.target)
     mean = release.reference.mean
     result = np.empty((len(observed),) if release.paired else (len(observed), len(targets)))
-    for rows in _slices(len(targets), _block_rows(targets.shape[1])):
+    for rows in slices(len(targets), _block_rows(targets.shape[1])):
         weight = covariance.solve(_rows("target", targets, rows, origin)) / factor
         shift = _rows("target", targets, rows, 2 * mean - origin)
         constant = np.einsum("ij,ij->i", shift, weight) / (2 * release.n)
@@ -242,7 +250,7 @@ def dense_quadratic(release: Release) -> Doubles:
         out = release.without_target()
         logdet += known._covariance.log_ratio(out._covariance)
         distances = np.empty(len(observed))
-        for rows in _slices(len(observed), _block_rows(reference.dim)):
+        for rows in slices(len(observed), _block_rows(reference.dim)):
             block = _rows("observed", observed, rows, reference.mean)
             left, right = reference._covariance.times(out.solve(block)), known.solve(block)
             distances[rows] = np.einsum("ij,ij->i", left, right) / factor

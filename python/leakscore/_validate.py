@@ -279,22 +279,22 @@ def interval(
     low: float = -np.inf,
     high: float = np.inf,
     *,
-    closed: Literal["both", "left", "neither"] = "both",
+    closed: Literal["both", "left", "right", "neither"] = "both",
     nan: bool = False,
 ) -> Doubles:
     """A float64 array of any shape with entries in a range, infinite ends (and NaN) included."""
     if type(value) is float and low < value < high:  # the common case, three times as fast
         return np.array(value)
     array = np.asarray(real_array(name, value), dtype=np.float64)
-    inside = (array > low) if closed == "neither" else (array >= low)
-    inside = inside & ((array <= high) if closed == "both" else (array < high))
+    left, right = closed in ("both", "left"), closed in ("both", "right")
+    inside = (array >= low) if left else (array > low)
+    inside = inside & ((array <= high) if right else (array < high))
     if nan:
         inside = inside | np.isnan(array)
     if not inside.all():
         index = np.unravel_index(int(np.argmin(inside)), array.shape)
         place = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
-        left, right = "(" if closed == "neither" else "[", "]" if closed == "both" else ")"
-        bounds = f"{left}{low:g}, {high:g}{right}"
+        bounds = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
         raise ValueError(f"Expected {name}{place}={float(array[index])!r} in {bounds}")
     return array
 
@@ -362,3 +362,16 @@ def cumulants(name: str, value: object) -> Doubles:
     if not (array[..., 1] > 0).all():
         raise ValueError(f"Expected {name}={_brief(value)} with a variance > 0")
     return array
+
+
+def sampled(name: str, rate: float, n: int, low: int = 1) -> int:
+    """Return how many of n records a rate samples, a whole number; names the nearest such rates."""
+    count = round(rate * n)
+    if count < low or abs(rate * n - count) > 1e-12 * n:
+        below = max(low, int(rate * n))
+        rates = f"{below / n!r} and {(below + 1) / n!r}"
+        raise ValueError(
+            f"Expected {name}={rate} to average a whole number of the n={n} records, at least "
+            f"{low}; the nearest such rates are {rates}"
+        )
+    return count

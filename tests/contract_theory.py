@@ -1,0 +1,109 @@
+"""Good calls of the scores and leakages beyond the Gaussian mean, for contract_table.py."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from leakscore import scores
+from tests import contract_inputs as good
+from tests.contract_inputs import Call
+
+N = (50, good.NO_COUNT)
+RATE = (0.5, (0.0, 1.5, good.NAN, "1", None, 1j))
+COPIES = np.random.default_rng(14).integers(0, 3, size=(20, good.DIM)).astype(float)
+POOL = np.round(16 * good.RATES[:50]) / 16
+
+THEORY: dict[str, list[Call]] = {
+    "scores.edgeworth_llr": [
+        Call(
+            partial(scores.edgeworth_llr, reference=good.PLAIN, skewness=0.5, kurtosis=0.25),
+            {"observed": good.TABLE, "target": target},
+            scalars={"n": N, "order": (3, (1, 4, 2.5, "2", None, True))},
+        )
+        for target in (good.TARGET, good.SMALL[:3])
+    ]
+    + [
+        Call(
+            partial(scores.edgeworth_llr, good.SMALL, good.TARGET, good.PLAIN, 50, order=3),
+            {"skewness": good.SMALL[0], "kurtosis": good.SMALL[1]},
+            number_will_do=True,
+        )
+    ],
+    "scores.subsampled_llr": [
+        Call(
+            lambda llr=0.5, sample_rate=0.5: scores.subsampled_llr(llr, sample_rate),
+            {"llr": good.FEW},
+            kind="curve",
+        ),
+        Call(
+            lambda sample_rate: scores.subsampled_llr(0.5, sample_rate),
+            {},
+            "curve",
+            {"sample_rate": RATE},
+        ),
+    ],
+    "scores.subsampled_product_score": [
+        Call(
+            partial(scores.subsampled_product_score, reference=good.PLAIN, skewness=0.5),
+            {"observed": good.TABLE, "target": good.TARGET},
+            scalars={
+                "n": (50, good.NO_COUNT),
+                "sample_rate": (0.5, (*RATE[1], 0.501, 0.02)),
+                "constant": (1.0, (good.NAN, "1", None, 1j)),
+            },
+        ),
+        Call(
+            lambda skewness: scores.subsampled_product_score(
+                good.SMALL, good.TARGET, good.PLAIN, 50, 0.5, skewness=skewness
+            ),
+            {"skewness": good.SMALL[0]},
+            number_will_do=True,
+        ),
+    ],
+    "scores.glir": [
+        Call(
+            partial(scores.glir, reference=reference),
+            {"observed": good.SMALL, "target": good.TARGET},
+            scalars={"n": N, "noise_std": (0.5, good.NO_POSITIVE)},
+        )
+        for reference in (good.PLAIN, good.FULL, good.THIN)
+    ],
+    "scores.genotype_llr": [
+        Call(
+            partial(scores.genotype_llr, n=8),
+            {"frequency": POOL, "genotype": COPIES, "p": good.MEANS},
+            scalars={
+                "ploidy": (2, good.NO_COUNT),
+                "pseudocount": (0.5, (0.0, -1.0, good.NAN, "1", 1j)),
+                "missing": (-1, ("none", 1j, 2, float("inf"))),
+            },
+        ),
+        Call(
+            partial(scores.genotype_llr, POOL, COPIES, good.MEANS),
+            scalars={"n": (8, (0, -1, 2.5, True, "3", None, good.NAN, 1j, [5]))},
+        ),
+    ],
+    "scores.homer_distance": [
+        Call(
+            scores.homer_distance,
+            {"observed": good.RATES, "target": good.BITS, "p": good.MEANS},
+        )
+    ],
+    "scores.z_estimator_llr": [
+        Call(
+            lambda n=50, **given: scores.z_estimator_llr(
+                **({"estimate": good.SMALL, "influence": good.TARGET} | given),
+                n=n,
+            ),
+            {
+                "estimate": good.SMALL,
+                "influence": good.TARGET,
+                "influence_covariance": good.VARIANCES,
+                "theta0": good.SMALL[2],
+            },
+            scalars={"n": N},
+        )
+    ],
+}
