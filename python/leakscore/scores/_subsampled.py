@@ -63,13 +63,14 @@ def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
     if rate == 1.0:
         result = ratio + 0.0
     else:
-        with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            near = np.log1p(rate * np.expm1(np.minimum(ratio, 700.0)))
-            low = np.log((1.0 - rate) + rate * np.exp(np.minimum(ratio, 0.0)))
-            high = ratio + np.log(rate + (1.0 - rate) * np.exp(-np.maximum(ratio, 0.0)))
-        # 1 + rate expm1(llr) cancels only where it is small.
-        cancels = (ratio < -1.0) & (rate > 0.5)
-        result = np.where(cancels, low, np.where(ratio > 700.0, high, near))
+        with np.errstate(over="ignore", under="ignore"):
+            # exp in two factors: the rate may bring what overflows back into range.
+            far = np.exp(np.clip(ratio - 700.0, 0.0, None))
+            result = np.log1p(rate * np.expm1(np.minimum(ratio, 700.0)) * far)
+            result = np.where(np.isinf(result), ratio + np.log(rate), result)
+            if rate > 0.5:  # 1 + rate expm1(llr) cancels where it is small
+                small = np.log((1.0 - rate) + rate * np.exp(np.minimum(ratio, 0.0)))
+                result = np.where(ratio < -1.0, small, result)
     return result if result.ndim else float(result)
 
 
