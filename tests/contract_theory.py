@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from leakscore import scores
+from leakscore import leakage, scores
 from tests import contract_inputs as good
 from tests.contract_inputs import Call
 
@@ -105,5 +105,75 @@ THEORY: dict[str, list[Call]] = {
             },
             scalars={"n": N},
         )
+    ],
+    "leakage.cross_leakage": [
+        Call(
+            partial(leakage.cross_leakage, reference=reference),
+            {"attack_target": good.SMALL, "true_target": good.TARGET},
+            scalars={
+                "n": N,
+                "noise_std": (0.5, good.NO_POSITIVE),
+                "neighbours": ("add-remove", ("both", None, 1)),
+            },
+        )
+        for reference in (good.PLAIN, good.FULL, good.THIN)
+    ],
+    "leakage.second_order_leakage": [
+        Call(
+            partial(leakage.second_order_leakage, reference=good.PLAIN, skewness=0.5),
+            {"target": good.SMALL},
+            scalars={"n": N},
+        ),
+        Call(
+            partial(leakage.second_order_leakage, good.SMALL, good.PLAIN, 50),
+            {"skewness": good.SMALL[0]},
+            number_will_do=True,
+        ),
+    ],
+    "leakage.group_leakage": [
+        Call(
+            partial(leakage.group_leakage, reference=reference),
+            {"targets": good.SMALL[:40]},
+            scalars={
+                "n": N,
+                "noise_std": (0.5, good.NO_POSITIVE),
+                "neighbours": ("add-remove", ("both", None, 1)),
+            },
+        )
+        for reference in (good.PLAIN, good.FULL, good.THIN)
+    ],
+    "leakage.release_leakage": [
+        Call(
+            partial(leakage.release_leakage, reference=reference, counts=[10, 30, 35]),
+            {"target": good.SMALL},
+            scalars={
+                "step": (1, (-1, 3, 1.5, "0", None, True)),
+                "noise_std": (0.5, good.NO_POSITIVE),
+            },
+        )
+        for reference in (good.PLAIN, good.FULL, good.THIN)
+    ],
+    "leakage.effective_leakage": [
+        Call(
+            lambda squared_mahalanobis: leakage.effective_leakage(
+                squared_mahalanobis, 50, 20, n_reference=60, covariance="full"
+            ),
+            {"squared_mahalanobis": np.abs(good.FEW)},
+            kind="curve",
+        ),
+        Call(
+            lambda n=50, dim=20, n_reference=60, covariance="full", ridge=None: (
+                leakage.effective_leakage(
+                    30.0, n, dim, n_reference=n_reference, covariance=covariance, ridge=ridge
+                )
+            ),
+            scalars={
+                "n": N,
+                "dim": (20, good.NO_COUNT),
+                "n_reference": (60, good.NO_COUNT),
+                "covariance": ("full", ("both", None)),
+                "ridge": (0.5, (0.0, *good.NO_POSITIVE)),
+            },
+        ),
     ],
 }

@@ -1,0 +1,175 @@
+"""Leakage of several releases, and of several targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore.leakage._score import Neighbours, centred, game, leakages, noisy
+from leakscore.reference import Reference
+
+__all__ = ["group_leakage", "release_leakage"]
+
+
+def group_leakage(
+    targets: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = 0.0,
+    neighbours: Neighbours = "replace",
+) -> float:
+    """Leakage score of a group of targets that are all members or all not.
+
+    A family's records, or one person's several: the shifts of the mean add up, so K equal records
+    leak K^2 times as much as one.
+
+    Parameters
+    ----------
+    targets : (K, d) array_like
+        The records of the group.
+    reference : Reference
+        Mean and covariance C of one record of the population.
+    n : int
+        Number of records averaged, at least 2 and at least K.
+    noise_std : float or (d,) array_like
+        Standard deviation of the Gaussian noise on the released mean, at least 0.
+    neighbours : {"replace", "add-remove"}
+        As in `leakage_score`: K other records in the group's place, or none.
+
+    Returns
+    -------
+    float
+        With a the sum of the targets less the mean and S the noise variances: a' (C + n S)^-1 a / n
+        for "replace"; as in `leakage_score` of the sum of the targets for "add-remove". As n grows
+        beyond K.
+
+    Raises
+    ------
+    SingularCovarianceError
+        If C + n S is singular.
+    ValueError
+        If shapes do not fit, K > n, or a value is not finite.
+
+    Notes
+    -----
+    Releases of fresh data, independent of each other, simply add their scores. Repeated noisy
+    releases of the same mean are one release whose noise_std is divided by the square root of their
+    number; `release_leakage` is for means that share some of their records.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 4.0])
+    >>> leakscore.leakage.group_leakage([[3.0, 0.0], [3.0, 0.0]], reference, 10)
+    3.6
+    """
+    _validate.instance("reference", reference, Reference)
+    n = _validate.count("n", n, low=2)
+    _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
+    noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
+    rows = _validate.matrix("targets", targets, cols=reference.dim)
+    if len(rows) > n:
+        raise ValueError(f"Expected n={n} >= {len(rows)}, the number of targets in the group")
+    centre, per_record, divisor = game(reference, n, neighbours)
+    shift = np.zeros(reference.dim)
+    for row in rows:
+        shift += centred("targets", row, centre)
+    known = noisy(reference, per_record, noise)
+    return float(known._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor)
+
+
+def release_leakage(
+    target: npt.ArrayLike,
+    reference: Reference,
+    counts: npt.ArrayLike,
+    *,
+    step: int,
+    noise_std: npt.ArrayLike = 0.0,
+) -> Any:
+    """Joint leakage score of a sequence of cumulative means: a table and its updates.
+
+    Records are added batch by batch, and after each batch the mean of all records so far is
+    released. The attacker sees all these means; the target is in the batch of one step or nowhere.
+
+    Parameters
+    ----------
+    target : (d,) or (k, d) array_like
+        One record or several.
+    reference : Reference
+        Mean and covariance C of one record of the population.
+    counts : (T,) array_like of int
+        Numbers of records behind each mean, increasing, the first at least 1.
+    step : int
+        Which batch the target is in: 0 for the first, up to T - 1; counts[step] is the first count
+        that includes it.
+    noise_std : float or (d,) array_like
+        Standard deviation of the independent Gaussian noise on each of the released means.
+
+    Returns
+    -------
+    float or (k,) ndarray
+        Joint leakage score; without noise M / b with b the size of the batch, as the differences of
+        the means give away the mean of each batch. +inf for a batch of one record without noise:
+        the record itself is given away.
+
+    Raises
+    ------
+    SingularCovarianceError
+        If C is singular and there is no noise.
+    ValueError
+        If `counts` do not increase, `step` is not one of theirs, shapes do not fit, or a value is
+        not finite.
+
+    Notes
+    -----
+    The means are jointly Gaussian as batches grow: cov(x_s, x_t) = C / max(n_s, n_t), with the
+    noise variances S added where s = t, and the target shifts x_t by (z - mean) / n_t from its step
+    on. With the eigenvalues l_i of the matrix 1 / max(n_s, n_t) and c_i the coordinates of the
+    vector of 1 / n_t, the score is the sum of (c_i^2 / l_i) (z - mean)' (C + S/l_i)^-1 (z - mean).
+    It is never below the score of any one of the means. Batch means: T. Michel, D. Basu and
+    E. Kaufmann, sequential membership inference.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 4.0])
+    >>> leakscore.leakage.release_leakage([3.0, 0.0], reference, [100, 110], step=1)
+    0.9
+    >>> leakscore.leakage.leakage_score([3.0, 0.0], reference, 110)
+    0.0818...
+    """
+    _validate.instance("reference", reference, Reference)
+    totals = _validate.whole("counts", counts, 1)
+    if totals.ndim != 1 or totals.size == 0:
+        raise ValueError(f"Expected counts of shape {totals.shape} to be (T,) with T >= 1")
+    batches = np.diff(totals, prepend=0.0)
+    if not (batches > 0).all():
+        raise ValueError(f"Expected counts={counts!r} to increase")
+    step = _validate.count("step", step, 0, totals.size - 1)
+    noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
+    rows = _validate.rows("target", target, cols=reference.dim)
+    if not noise.any():
+        distance = leakages("target", rows, reference, 1, noise, "replace")
+        result = distance / batches[step] if batches[step] > 1 else _revealed(distance)
+    else:
+        result = np.zeros(1 if rows.ndim == 1 else len(rows))
+        for eigenvalue, weight in _modes(totals, step):
+            known = noisy(reference, 1.0 / eigenvalue, noise)
+            result += weight / eigenvalue * known._distances("target", rows, reference.mean)
+    return float(result[0]) if rows.ndim == 1 else result
+
+
+def _revealed(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Leakage of a record that is released as it is."""
+    return np.full_like(distance, np.inf)
+
+
+def _modes(totals: npt.NDArray[np.float64], step: int) -> list[tuple[float, float]]:
+    """Return the eigenvalues of 1/max(n_s, n_t) and the squared coordinates of the shift."""
+    values, vectors = np.linalg.eigh(1.0 / np.maximum.outer(totals, totals))
+    shift = np.where(np.arange(totals.size) >= step, 1.0 / totals, 0.0)
+    return list(zip(values.tolist(), ((shift @ vectors) ** 2).tolist(), strict=True))
