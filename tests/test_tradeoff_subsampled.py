@@ -1,0 +1,154 @@
+"""The curve of a sub-sampled mean against a fine search over thresholds and mpmath."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mpf
+from scipy.stats import norm
+
+from leakscore.tradeoff import gaussian, subsampled_mean
+
+CASES = [(8.8834, 0.1), (5.0014, 0.3), (3.1031, 0.9), (0.01, 0.5), (40.0, 0.02)]
+ALPHA = np.array([0.0, 1e-300, 1e-12, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1.0])
+
+
+@pytest.fixture(params=CASES, ids=str)
+def case(request: pytest.FixtureRequest) -> tuple[float, float]:
+    return request.param
+
+
+def masses(m: float, rho: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return P0 and P1 above many thresholds, and P1 below."""
+    mu = np.sqrt(m / rho)
+    t = np.linspace(-12, mu + 12, 400_001)
+    above = (1 - rho) * norm.sf(t) + rho * norm.sf(t - mu)
+    return norm.sf(t), above, (1 - rho) * norm.cdf(t) + rho * norm.cdf(t - mu)
+
+
+def test_power_and_advantage(case: tuple[float, float]) -> None:
+    m, rho = case
+    f = subsampled_mean(m, rho)
+    mu = np.sqrt(m / rho)
+    wanted = (1 - rho) * ALPHA + rho * norm.sf(norm.isf(ALPHA) - mu)
+    np.testing.assert_allclose(f.power(ALPHA), wanted, rtol=1e-12)
+    np.testing.assert_allclose(f(ALPHA) + f.power(ALPHA), 1.0, rtol=0, atol=4e-16)
+    np.testing.assert_allclose(np.exp(f.log_power(np.log(ALPHA[1:]))), wanted[1:], rtol=1e-12)
+    assert f.advantage() == pytest.approx(rho * (2 * norm.cdf(mu / 2) - 1), rel=1e-13)
+    assert f.advantage() <= rho
+    none, some, _ = masses(m, rho)
+    assert f.auc() == pytest.approx(np.trapezoid(some[::-1], none[::-1]), rel=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [-3.0, -0.2, 0.0, 0.05, 0.7, 3.0])
+def test_deltas_are_the_largest_over_thresholds(case: tuple[float, float], epsilon: float) -> None:
+    f = subsampled_mean(*case)
+    none, some, missed = masses(*case)
+    forward = max((some - np.exp(epsilon) * none).max(), 0.0, 1 - np.exp(epsilon))
+    reverse = max((norm.cdf(norm.isf(none)) - np.exp(epsilon) * missed).max(), 0.0)
+    assert f.delta(epsilon, "forward") == pytest.approx(forward, abs=2e-9)
+    assert f.delta(epsilon, "reverse") == pytest.approx(max(reverse, 1 - np.exp(epsilon)), abs=2e-9)
+    assert f.delta(epsilon) == max(f.delta(epsilon, "forward"), f.delta(epsilon, "reverse"))
+    assert f.inverse().delta(epsilon, "forward") == f.delta(epsilon, "reverse")
+
+
+def test_far_profile_keeps_its_digits() -> None:
+    m, rho = 4.0, 0.25
+    with mpmath.workdps(60):
+        mu = mpmath.sqrt(mpf(m) / mpf(rho))
+        for epsilon in (2.0, 9.0, 40.0, 100.0):
+            inner = mpmath.log1p(mpmath.expm1(epsilon) / mpf(rho))
+            first = mpmath.ncdf(-inner / mu + mu / 2)
+            second = mpmath.exp(inner) * mpmath.ncdf(-inner / mu - mu / 2)
+            wanted = mpf(rho) * (first - second)
+            got = subsampled_mean(m, rho).delta(epsilon, "forward")
+            assert abs(mpf(float(got)) / wanted - 1) < 2e-12
+
+
+def test_epsilon_inverts_delta(case: tuple[float, float]) -> None:
+    f = subsampled_mean(*case)
+    for direction in ("forward", "reverse", "both"):
+        delta = np.array([1e-12, 1e-6, 1e-3, 0.5 * float(f.advantage())])
+        epsilon = f.epsilon(delta, direction)
+        # The least epsilon: at it delta is small enough, just below it is not.
+        assert (f.delta(epsilon, direction) <= delta * (1 + 1e-11)).all()
+        assert (f.delta(epsilon * (1 - 1e-13), direction) >= delta * (1 - 1e-11)).all()
+        assert f.epsilon(float(f.advantage()) * (1 + 1e-12), direction) == 0.0
+    assert (f.epsilon([0.0, 1e-300], "reverse") <= -np.log1p(-case[1])).all()
+    assert f.epsilon(0.0) == np.inf
+
+
+def test_inverse_swaps_the_errors(case: tuple[float, float]) -> None:
+    m, rho = case
+    f = subsampled_mean(m, rho)
+    inverse, x = f.inverse(), np.array([1e-300, 1e-9, 1e-3, 0.2, 0.7, 0.999])
+    power = inverse.power(x)
+    t = norm.ppf(power)
+    small = np.logaddexp(
+        np.log1p(-rho) + norm.logcdf(t), np.log(rho) + norm.logcdf(t - np.sqrt(m / rho))
+    )
+    np.testing.assert_allclose(small[power < 0.5], np.log(x)[power < 0.5], rtol=1e-11)
+    inside = inverse(x) > 1e-290  # elsewhere no double says what is left of H1
+    np.testing.assert_allclose(f(inverse(x))[2:][inside[2:]], x[2:][inside[2:]], rtol=1e-11)
+    np.testing.assert_allclose(inverse(x) + power, 1.0, rtol=0, atol=4e-16)
+    np.testing.assert_allclose(inverse.log_power(np.log(x)), np.log(power), rtol=1e-12, atol=1e-15)
+    assert inverse.advantage() == f.advantage()
+    assert inverse.inverse()(0.3) == f(0.3)
+    np.testing.assert_array_equal(inverse([0.0, 1.0]), [1.0, 0.0])
+    limit = inverse.ppv(1e-250, 0.5)
+    assert inverse.ppv(0.0, 0.5) == pytest.approx(limit, rel=0.1)
+
+
+def test_hull_of_curve_and_inverse(case: tuple[float, float]) -> None:
+    f = subsampled_mean(*case)
+    hull, inverse = f.symmetrized(), f.inverse()
+    alpha = np.linspace(0, 1, 20_001)
+    beta = hull(alpha)
+    assert (beta <= np.minimum(f(alpha), inverse(alpha)) + 1e-14).all()
+    assert (np.diff(beta, 2) >= -1e-12).all()
+    known = beta > 1e-9
+    np.testing.assert_allclose(hull(beta[known]), alpha[known], rtol=1e-9, atol=1e-9)
+    assert hull.advantage() == f.advantage()
+    assert hull.auc() == pytest.approx(1 - np.trapezoid(beta, alpha), abs=1e-5)
+    np.testing.assert_array_equal(hull.delta([0.1, 1.0]), f.delta([0.1, 1.0]))
+    np.testing.assert_array_equal(hull.epsilon([1e-5, 1e-2]), f.epsilon([1e-5, 1e-2]))
+    np.testing.assert_allclose(np.exp(hull.log_power(np.log(alpha[1:]))), 1 - beta[1:], rtol=1e-10)
+
+
+def test_the_whole_sample_is_gaussian() -> None:
+    f, g = subsampled_mean([0.5, 4.0], 1.0), gaussian(leakage=[0.5, 4.0])
+    alpha, epsilon, delta = [1e-9, 0.1, 0.8], [-1.0, 0.0, 2.0], [1e-9, 1e-3, 0.9]
+    for curve in (f, f.inverse(), f.symmetrized()):
+        np.testing.assert_allclose(curve(alpha), g(alpha), rtol=1e-10)
+        np.testing.assert_allclose(curve.delta(epsilon), g.delta(epsilon), rtol=1e-12)
+        np.testing.assert_allclose(curve.epsilon(delta), g.epsilon(delta), rtol=1e-10)
+        np.testing.assert_allclose(curve.auc(), g.auc(), rtol=1e-13)
+
+
+def test_nothing_leaks_without_leakage() -> None:
+    f = subsampled_mean(0.0, 0.3)
+    for curve in (f, f.inverse(), f.symmetrized()):
+        np.testing.assert_allclose(curve([0.0, 0.2, 1.0]), [1.0, 0.8, 0.0], rtol=1e-14)
+        assert curve.advantage() == 0
+        assert curve.epsilon(1e-9) == 0
+        assert curve.ppv(0.0, 0.25) == 0.25
+
+
+def test_shapes() -> None:
+    f = subsampled_mean([[1.0], [2.0]], [0.1, 0.5, 1.0])
+    assert f.shape == (2, 3)
+    assert f.power([0.1, 0.2]).shape == (2, 3, 2)
+    assert f.epsilon([1e-5, 1e-3]).shape == (2, 3, 2)
+    assert f.inverse().power([0.1, 0.2]).shape == (2, 3, 2)
+    assert f.symmetrized().log_power([-1.0]).shape == (2, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("leakage", "rate", "name"),
+    [(-1, 0.5, "leakage"), (np.nan, 0.5, "leakage"), (np.inf, 0.5, "leakage")]
+    + [(1.0, bad, "sample_rate") for bad in (0.0, -0.1, 1.1, np.nan)],
+)
+def test_refused(leakage: float, rate: float, name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        subsampled_mean(leakage, rate)
