@@ -97,6 +97,13 @@ CALLS: dict[str, list[Call]] = {
         )
         for name in ("mu", "leakage")
     ],
+    "tradeoff.subsampled_mean": [
+        Call(
+            lambda leakage, sample_rate: tradeoff.subsampled_mean(leakage, sample_rate).power(0.1),
+            {"leakage": np.abs(good.FEW[:1023]), "sample_rate": good.SHARES},
+            kind="curve",
+        )
+    ],
     "tradeoff.gdp_delta": [
         Call(tradeoff.gdp_delta, {"epsilon": good.FEW, "mu": np.abs(good.FEW)}, kind="curve")
     ],
@@ -202,6 +209,7 @@ NO_ARGUMENTS = {
     "audit.Audit.roc",
     "tradeoff.GaussianTradeOff.inverse",
     "tradeoff.GaussianTradeOff.symmetrized",
+    "tradeoff.SubsampledTradeOff.inverse",
     "tradeoff.TradeOff.advantage",
     "tradeoff.TradeOff.auc",
     "tradeoff.TradeOff.inverse",
@@ -216,5 +224,6 @@ RESULTS = {
     "distributions.GeneralizedChiSquare",
     "leakage.RequiredNoise",
     "tradeoff.GaussianTradeOff",
+    "tradeoff.SubsampledTradeOff",
     "tradeoff.TradeOff",
 }

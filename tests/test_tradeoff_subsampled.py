@@ -22,7 +22,7 @@ def case(request: pytest.FixtureRequest) -> tuple[float, float]:
 def masses(m: float, rho: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return P0 and P1 above many thresholds, and P1 below."""
     mu = np.sqrt(m / rho)
-    t = np.linspace(-12, mu + 12, 400_001)
+    t = np.linspace(-12, mu + 12, 40_001)
     above = (1 - rho) * norm.sf(t) + rho * norm.sf(t - mu)
     return norm.sf(t), above, (1 - rho) * norm.cdf(t) + rho * norm.cdf(t - mu)
 
@@ -38,7 +38,7 @@ def test_power_and_advantage(case: tuple[float, float]) -> None:
     assert f.advantage() == pytest.approx(rho * (2 * norm.cdf(mu / 2) - 1), rel=1e-13)
     assert f.advantage() <= rho
     none, some, _ = masses(m, rho)
-    assert f.auc() == pytest.approx(np.trapezoid(some[::-1], none[::-1]), rel=1e-8)
+    assert f.auc() == pytest.approx(np.trapezoid(some[::-1], none[::-1]), rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [-3.0, -0.2, 0.0, 0.05, 0.7, 3.0])
@@ -47,8 +47,8 @@ def test_deltas_are_the_largest_over_thresholds(case: tuple[float, float], epsil
     none, some, missed = masses(*case)
     forward = max((some - np.exp(epsilon) * none).max(), 0.0, 1 - np.exp(epsilon))
     reverse = max((norm.cdf(norm.isf(none)) - np.exp(epsilon) * missed).max(), 0.0)
-    assert f.delta(epsilon, "forward") == pytest.approx(forward, abs=2e-9)
-    assert f.delta(epsilon, "reverse") == pytest.approx(max(reverse, 1 - np.exp(epsilon)), abs=2e-9)
+    assert f.delta(epsilon, "forward") == pytest.approx(forward, abs=2e-7)
+    assert f.delta(epsilon, "reverse") == pytest.approx(max(reverse, 1 - np.exp(epsilon)), abs=2e-7)
     assert f.delta(epsilon) == max(f.delta(epsilon, "forward"), f.delta(epsilon, "reverse"))
     assert f.inverse().delta(epsilon, "forward") == f.delta(epsilon, "reverse")
 
