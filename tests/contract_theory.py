@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from leakscore import leakage, scores
+from leakscore import leakage, scores, tradeoff
 from tests import contract_inputs as good
 from tests.contract_inputs import Call
 
@@ -175,5 +175,39 @@ THEORY: dict[str, list[Call]] = {
                 "ridge": (0.5, (0.0, *good.NO_POSITIVE)),
             },
         ),
+    ],
+    "tradeoff.misspecified": [
+        Call(
+            lambda **given: tradeoff.misspecified(**given).power([0.1, 0.5]),
+            {"m_targ": good.POSITIVE, "m_scal": good.FEW},
+            kind="curve",
+        )
+    ],
+    "tradeoff.gaussian_mean": [
+        Call(
+            lambda squared_mahalanobis: tradeoff.gaussian_mean(squared_mahalanobis, 20, 7).power(
+                0.1
+            ),
+            {"squared_mahalanobis": np.abs(good.FEW)},
+            kind="curve",
+        ),
+        Call(
+            lambda n=20, dim=7, noise_ratio=0.0: tradeoff.gaussian_mean(
+                30.0, n, dim, noise_ratio=noise_ratio
+            ).power(0.1),
+            scalars={
+                "n": (20, (0, -1, 1, 2.5, "3", good.NAN, 1j)),
+                "dim": (7, (0, -1, 2.5, "3", good.NAN, 1j)),
+                "noise_ratio": (0.5, good.NO_POSITIVE),
+            },
+        ),
+    ],
+    "tradeoff.from_llr": [
+        Call(
+            lambda **given: tradeoff.from_llr(**given).power([0.01, 0.1, 0.5]),
+            {name: good.POINTS[:4000]},
+            kind="scores",
+        )
+        for name in ("llr_h0", "llr_h1")
     ],
 }

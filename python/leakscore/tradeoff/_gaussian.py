@@ -1,32 +1,17 @@
-"""Trade-off curves: the least false negative rate of any test at each false positive rate.
-
-A `TradeOff` f maps alpha, the share of non-members that a test flags, to f(alpha), the least share
-of members that it then misses. The hypotheses are H0, not a member, and H1, a member. Results have
-the shape of the curve's parameters followed by the shape of the argument: one object holds the
-curves of many targets.
-"""
+"""The Gaussian trade-off curve, and the one of an attack on a mistaken target."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._curve import TradeOff, aligned
-from leakscore._subsampled_curve import SubsampledTradeOff
 from leakscore._validate import Doubles
 
-__all__ = [
-    "GaussianTradeOff",
-    "SubsampledTradeOff",
-    "TradeOff",
-    "gaussian",
-    "gdp_delta",
-    "gdp_epsilon",
-    "subsampled_mean",
-]
+__all__ = ["GaussianTradeOff", "gaussian", "gdp_delta", "gdp_epsilon", "misspecified"]
 
 
 class GaussianTradeOff(TradeOff):
@@ -47,8 +32,14 @@ class GaussianTradeOff(TradeOff):
 
     __slots__ = ("_leakage", "_mu")
 
-    def __init__(self, mu: Doubles, leakage: Doubles) -> None:
-        super().__init__(mu.shape, "guarantee", "informed")
+    def __init__(
+        self,
+        mu: Doubles,
+        leakage: Doubles,
+        kind: Literal["guarantee", "attack"] = "guarantee",
+        adversary: str = "informed",
+    ) -> None:
+        super().__init__(mu.shape, kind, adversary)
         self._mu = mu
         self._leakage = leakage
 
@@ -162,62 +153,63 @@ def gaussian(
     return GaussianTradeOff(_frozen(distance), _frozen(score))
 
 
-def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> TradeOff:
-    """Return the exact curve of the mean of k = rho n of n records, drawn without replacement.
+def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeOff:
+    """Return the trade-off curve of the attack on a released mean that takes another target for it.
 
-    The target is in the sample with probability rho, and then it leaks m / rho, as k records are
-    averaged in place of n; otherwise the release says nothing about it:
-
-    ``power(alpha) = (1 - rho) alpha + rho Phi(Phi^-1(alpha) + sqrt(m / rho))``
+    The scores of `leakscore.scores.covariance_score` for a target z_targ, where in truth another
+    record z is a member or not, have the laws N(-m_targ/2, m_targ) and N(m_scal - m_targ/2,
+    m_targ): a Gaussian curve with mu = abs(m_scal) / sqrt(m_targ).
 
     Parameters
     ----------
-    leakage : array_like
-        Leakage score m that the mean of all n records would have, in [0, inf).
-    sample_rate : array_like
-        rho = k / n, in (0, 1]; broadcast against `leakage`. At 1 the curve is `gaussian`.
+    m_targ : array_like
+        Leakage score of the attack's target, ``leakage_score(z_targ, ...)``; at least 0.
+    m_scal : array_like
+        ``leakscore.leakage.cross_leakage(z_targ, z, ...)``, of either sign; broadcast with
+        `m_targ`. 0 where `m_targ` is.
 
     Returns
     -------
-    SubsampledTradeOff
-        Of the broadcast shape. Not symmetric: delta and epsilon differ by direction, and "both"
-        is the statement of differential privacy.
+    GaussianTradeOff
+        Of the broadcast shape, kind "attack" and adversary "misspecified": who knows z does better,
+        with ``gaussian(leakage=m)``, m = leakage_score(z, ...). Its `leakage` is m_scal^2 / m_targ.
 
     Raises
     ------
     ValueError
-        If an argument is out of range or NaN, or the shapes do not broadcast.
+        If `m_targ` is negative, or 0 where `m_scal` is not; if one of them is not finite, or they
+        do not broadcast.
 
     Notes
     -----
-    Advantage rho (2 Phi(sqrt(m / rho) / 2) - 1), never above rho. With c = 1 - e^eps (1 - rho),
+    The advantage 2 Phi(abs(m_scal) / (2 sqrt m_targ)) - 1 is attained at the threshold
+    (m_scal - m_targ)/2 of the score; where m_scal < 0 members have the lower scores, and the curve
+    is that of the attacker who accuses below the threshold. The loss against the informed attacker
+    is the difference of the two advantages, and never negative, as m_scal^2 <= m m_targ.
 
-    ``forward: rho delta_G(log(1 + (e^eps - 1) / rho)),   reverse: c delta_G(eps + log(rho / c))``
-
-    where delta_G belongs to a Gaussian curve of leakage m / rho; the second is 0 for c <= 0.
-
-    The papers claim a Gaussian curve of leakage rho m (Azize & Basu 2024, theorem 4.3; AISTATS,
-    theorem 4.2), which is wrong: the target is in or out for all coordinates at once, so that under
-    H1 they are not independent. At rho = 0.1 and m = 8.88 they claim an advantage of 0.36, and no
-    test can have more than 0.1; at small alpha their curve even claims too little power. To compare
-    with it use `gaussian(leakage=rho * m)`.
+    References
+    ----------
+    Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024), theorem 4.5. In its
+    proof (C.6) the variance is printed as that of the true target and the threshold as 0; at
+    m_targ = 4 and m_scal = 2 that threshold has an advantage of .341 instead of .383.
 
     Examples
     --------
-    >>> f = subsampled_mean(8.8834, 0.1)
-    >>> print(round(float(f.advantage()), 4), round(float(f.power(0.1)), 4))
-    0.1 0.19
-    >>> print(f.delta(0.05, "forward").round(4), f.delta(0.05, "reverse").round(4))
-    0.1 0.0539
+    >>> f = misspecified(4.0, [2.0, -2.0])
+    >>> f.kind, f.advantage().round(4)
+    ('attack', array([0.3829, 0.3829]))
     """
-    score, rate = _validate.broadcast(
-        leakage=_validate.interval("leakage", leakage, 0.0, closed="left"),
-        sample_rate=_validate.interval("sample_rate", sample_rate, 0.0, 1.0),
-    )
-    if (rate == 0.0).any():
-        raise ValueError(f"Expected sample_rate={sample_rate!r} in (0, 1]")
-    with np.errstate(over="ignore", under="ignore"):
-        return SubsampledTradeOff(_frozen(np.sqrt(score / rate)), _frozen(rate))
+    own = _validate.interval("m_targ", m_targ, 0.0, closed="left")
+    shared = _validate.interval("m_scal", m_scal, closed="neither")
+    own, shared = _validate.broadcast(m_targ=own, m_scal=shared)
+    if ((own == 0.0) & (shared != 0.0)).any():
+        bad = float(shared[(own == 0.0) & (shared != 0.0)].flat[0])
+        raise ValueError(f"Expected m_scal={bad!r} to be 0 where m_targ is")
+    root = np.sqrt(own)
+    with np.errstate(over="ignore"):
+        mu = np.divide(np.abs(shared), root, out=np.zeros(own.shape), where=own > 0.0)
+        score = mu * mu
+    return GaussianTradeOff(_frozen(mu), _frozen(score), "attack", "misspecified")
 
 
 def gdp_delta(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> Any:

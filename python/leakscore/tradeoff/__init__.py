@@ -1,0 +1,32 @@
+"""Trade-off curves: the least false negative rate of any test at each false positive rate.
+
+A `TradeOff` f maps alpha, the share of non-members that a test flags, to f(alpha), the least share
+of members that it then misses. The hypotheses are H0, not a member, and H1, a member. Results have
+the shape of the curve's parameters followed by the shape of the argument: one object holds the
+curves of many targets.
+"""
+
+from leakscore._curve import TradeOff
+from leakscore.tradeoff._empirical import from_llr
+from leakscore.tradeoff._gaussian import (
+    GaussianTradeOff,
+    gaussian,
+    gdp_delta,
+    gdp_epsilon,
+    misspecified,
+)
+from leakscore.tradeoff._mean import gaussian_mean
+from leakscore.tradeoff._subsampled import SubsampledTradeOff, subsampled_mean
+
+__all__ = [
+    "GaussianTradeOff",
+    "SubsampledTradeOff",
+    "TradeOff",
+    "from_llr",
+    "gaussian",
+    "gaussian_mean",
+    "gdp_delta",
+    "gdp_epsilon",
+    "misspecified",
+    "subsampled_mean",
+]
