@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from mpmath import mp, mpf
-from tests.test_distributions_gx2 import LAWS, TRUE, moments
+from tests.gx2_points import LAWS, TRUE, moments
 
 from bench.accuracy.measure import SMALLEST, Array, Evaluate, Law, Sample, Speed
 from leakscore.distributions import gx2

@@ -55,16 +55,8 @@ LEAKSCORE_FILL(scalar_product)
 LEAKSCORE_FILL(weighted_sum)
 #undef LEAKSCORE_FILL
 
-template <class Term>
-LEAKSCORE_FN void sums(const Matrix& x, const Term& term, double* out) {
-  if (reads_as_float(x))
-    row_sums(tile_of<float>(x, 0, x.rows, 0, x.cols, nullptr), x.rows, x.cols, term, out);
-  else
-    row_sums(tile_of<double>(x, 0, x.rows, 0, x.cols, nullptr), x.rows, x.cols, term, out);
-}
-
 void linear_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
-  sums(
+  row_sums(
       x,
       [centre = tile.centre, linear = tile.linear](double v, ptrdiff_t j) {
         return (v - centre[j]) * linear[j];
@@ -73,7 +65,7 @@ void linear_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
 }
 
 void quadratic_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
-  sums(
+  row_sums(
       x,
       [centre = tile.centre, linear = tile.linear, quadratic = tile.quadratic](double v,
                                                                                ptrdiff_t j) {

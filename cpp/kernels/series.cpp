@@ -53,16 +53,8 @@ LEAKSCORE_FILL(edgeworth_third)
 LEAKSCORE_FILL(subsampled_product)
 #undef LEAKSCORE_FILL
 
-template <class Term>
-LEAKSCORE_FN void sums(const Matrix& x, const Term& term, double* out) {
-  if (reads_as_float(x))
-    row_sums(tile_of<float>(x, 0, x.rows, 0, x.cols, nullptr), x.rows, x.cols, term, out);
-  else
-    row_sums(tile_of<double>(x, 0, x.rows, 0, x.cols, nullptr), x.rows, x.cols, term, out);
-}
-
 void sums_to_second(const Matrix& x, const SeriesTile& t, double* out) {
-  sums(
+  row_sums(
       x,
       [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic](double v, ptrdiff_t j) {
         const double u = (v - m[j]) * s[j];
@@ -72,7 +64,7 @@ void sums_to_second(const Matrix& x, const SeriesTile& t, double* out) {
 }
 
 void sums_to_third(const Matrix& x, const SeriesTile& t, double* out) {
-  sums(
+  row_sums(
       x,
       [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic, c = t.cubic](double v,
                                                                               ptrdiff_t j) {
@@ -83,7 +75,7 @@ void sums_to_third(const Matrix& x, const SeriesTile& t, double* out) {
 }
 
 void sums_to_fourth(const Matrix& x, const SeriesTile& t, double* out) {
-  sums(
+  row_sums(
       x,
       [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic, c = t.cubic, d = t.quartic](
           double v, ptrdiff_t j) {

@@ -17,7 +17,8 @@ def falling_root(
     """Solve function = 0 on [low, high], elementwise; it falls, and returns its slope as well.
 
     Newton's steps, and halving where one leaves what is known to hold the root or does not halve
-    it in a few steps. Ends one step after a step of 1e-12, or with no double left between the ends.
+    it in a few steps. Ends one step after a step of 1e-12, or with no double left between the ends;
+    raises RuntimeError if neither happens.
     """
     low, high = np.array(low), np.array(high)
     x = 0.5 * low + 0.5 * high
@@ -36,4 +37,4 @@ def falling_root(
         if (settled | narrow | (value == 0.0)).all():
             return np.where(value == 0.0, x, following)
         x = np.where(settled | (value == 0.0), x, following)
-    return x
+    raise RuntimeError("The search for a root did not end")

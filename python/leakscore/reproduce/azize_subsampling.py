@@ -29,7 +29,7 @@ from leakscore.leakage import leakage_score
 from leakscore.reproduce._outcome import STANDARD_ERRORS, Outcome, Row
 from leakscore.reproduce.azize import ALPHAS, D, N, deviations, targets
 from leakscore.scores import covariance_score
-from leakscore.tradeoff import gaussian
+from leakscore.tradeoff import gaussian, subsampled_mean
 
 Doubles = npt.NDArray[np.float64]
 
@@ -51,8 +51,7 @@ class SubsampledGame:
 
     def power(self, alpha: npt.ArrayLike) -> Any:
         """Exact power of the best attack: on the mean of k records, if the target is sampled."""
-        sampled = gaussian(leakage=self.leakage / self.rate).power(alpha)
-        return (1 - self.rate) * np.asarray(alpha) + self.rate * sampled
+        return subsampled_mean(self.leakage, self.rate).power(alpha)
 
     @property
     def claimed(self) -> Any:
@@ -90,7 +89,7 @@ class SubsampledGame:
 
 def exact_advantage(leakage: float, rate: npt.ArrayLike) -> Any:
     """Return the largest advantage: that on the mean of k records, if the target is sampled."""
-    return np.asarray(rate) * gaussian(leakage=leakage / np.asarray(rate)).advantage()
+    return subsampled_mean(leakage, rate).advantage()
 
 
 def play(

@@ -48,6 +48,15 @@ LEAKSCORE_FN void row_sums(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdiff_t
   for (; r < rows; ++r) sum_rows<1>(x, r, cols, term, out);
 }
 
+// The same for a whole matrix, whatever its element type.
+template <class Term>
+LEAKSCORE_FN void row_sums(const Matrix& x, const Term& term, double* out) {
+  if (reads_as_float(x))
+    row_sums(tile_of<float>(x, 0, x.rows, 0, x.cols, nullptr), x.rows, x.cols, term, out);
+  else
+    row_sums(tile_of<double>(x, 0, x.rows, 0, x.cols, nullptr), x.rows, x.cols, term, out);
+}
+
 // The same for columns, which are added four at a time.
 template <class T, class Term>
 LEAKSCORE_FN void row_sums_by_columns(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdiff_t cols,
