@@ -5,18 +5,21 @@ One module per paper; only the command line (``leakscore reproduce FIGURE``) imp
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TextIO
+from typing import Any, TextIO
 
 from leakscore import _validate
+from leakscore.reproduce import _data
 from leakscore.reproduce._outcome import Outcome
 
 __all__ = ["names", "run"]
 
-# Name: module, which has `reproduce(rounds=, seed=)` and `draw(outcome, path)`.
+# Name: module, which has `reproduce(rounds=, seed=)` and `draw(outcome, path)`. Where the name has an
+# entry in `_data.PACKAGES`, `reproduce` takes `data=` too, a tuple of paths.
 _FIGURES = {
     "azize-2": "azize",
     "azize-5": "azize_appendix",
@@ -47,6 +50,7 @@ def run(
     rounds: int | None = None,
     seed: int = 1,
     out: str | Path | None = None,
+    data: str | os.PathLike[str] | None = None,
     stream: TextIO | None = None,
 ) -> bool:
     """Reproduce a figure: print its numbers beside the theory's, and draw it.
@@ -64,6 +68,9 @@ def run(
         Directory of the figure's file, made if it does not exist; by default the current one. The
         figure needs matplotlib (``pip install "leakscore[plot]"``); without it a line says that it
         was not drawn.
+    data : path, optional
+        Of figures that read real data: the folder of the files, one of the files, or a folder into
+        which their Debian package was unpacked; by default where the package is installed.
     stream : file, optional
         Where the table is printed; standard output by default.
 
@@ -75,7 +82,10 @@ def run(
     Raises
     ------
     ValueError
-        If there is no such figure, or an argument is out of its range.
+        If there is no such figure, an argument is out of its range, or `data` is given to a figure
+        that reads none.
+    FileNotFoundError
+        If the data are not there; it names the package and how to get it.
 
     Examples
     --------
@@ -90,8 +100,11 @@ def run(
         rounds = _validate.count("rounds", rounds, low=2)
     seed = _validate.count("seed", seed)
     folder = Path("." if out is None else out)
+    keywords: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
+    if data is not None or name in _data.PACKAGES:
+        keywords["data"] = _data.find(name, data)
     module = import_module(f"leakscore.reproduce.{_FIGURES[name]}")
-    outcome = module.reproduce(seed=seed, **({} if rounds is None else {"rounds": rounds}))
+    outcome = module.reproduce(seed=seed, **keywords)
     file = sys.stdout if stream is None else stream
     print(outcome.table(), file=file, flush=True)
     print(_draw(module, outcome, folder / f"{name}.png"), file=file, flush=True)
