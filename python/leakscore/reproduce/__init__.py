@@ -18,8 +18,8 @@ from leakscore.reproduce._outcome import Outcome
 
 __all__ = ["names", "run"]
 
-# Name: module, which has `reproduce(rounds=, seed=)` and `draw(outcome, path)`. Where the name has an
-# entry in `_data.PACKAGES`, `reproduce` takes `data=` too, a tuple of paths.
+# Name: module, which has `reproduce(rounds=, seed=)` and `draw(outcome, path)`.
+# Where the name has an entry in `_data.PACKAGES`, `reproduce` takes `data=` too, a tuple of paths.
 _FIGURES = {
     "azize-2": "azize",
     "azize-5": "azize_appendix",
