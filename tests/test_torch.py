@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import Reference
+from leakscore import Reference, _validate
 from leakscore.torch import fit_reference, per_sample_gradients
 from leakscore.whitebox import clip
 from tests.test_runtime_isa import run_python
@@ -78,10 +78,83 @@ def test_what_cannot_be_differentiated(example: tuple[Any, ...]) -> None:
         per_sample_gradients(module, loss, inputs, targets, c=0.0)
     with pytest.raises(ValueError, match="finite"):
         per_sample_gradients(module, loss, inputs * float("nan"), targets)
+    with pytest.raises(TypeError, match=r"inputs to be a torch\.Tensor, not ndarray"):
+        per_sample_gradients(module, loss, inputs.numpy(), targets)
+    with pytest.raises(ValueError, match="targets to have a sample a row"):
+        per_sample_gradients(module, loss, inputs, targets[0])
     for parameter in module.parameters():
         parameter.requires_grad_(False)
     with pytest.raises(ValueError, match="requires_grad"):
         per_sample_gradients(module, loss, inputs, targets)
+
+
+@pytest.mark.parametrize(
+    ("precision", "tolerance"), [("float64", 1e-12), ("float16", 5e-3), ("bfloat16", 4e-2)]
+)
+def test_every_precision(example: tuple[Any, ...], precision: str, tolerance: float) -> None:
+    torch = pytest.importorskip("torch")
+    module, loss, inputs, targets = example
+    expected = clip(backward(module.double(), loss, inputs.double(), targets), 0.5)
+    dtype = getattr(torch, precision)
+    rows = per_sample_gradients(module.to(dtype), loss, inputs.to(dtype), targets, c=0.5)
+    assert rows.dtype == dtype
+    np.testing.assert_allclose(rows.double().numpy(), expected, rtol=0, atol=tolerance / 2)
+    found = fit_reference(module, loss, [(inputs.to(dtype), targets)], c=0.5)
+    np.testing.assert_allclose(found.mean, expected.mean(axis=0), rtol=0, atol=tolerance / 2)
+
+
+def test_results_have_no_graph_and_are_not_copied(example: tuple[Any, ...]) -> None:
+    module, loss, inputs, targets = example
+    rows = per_sample_gradients(module, loss, inputs.requires_grad_(), targets, c=1.0)
+    assert not rows.requires_grad
+    assert rows.is_contiguous()
+    assert np.shares_memory(_validate.matrix("rows", rows), rows.numpy())
+    assert Reference.fit(rows, "low-rank").mean.shape == (rows.shape[1],)
+
+
+def test_samples_that_a_module_mixes_have_no_gradient_of_their_own() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    total = lambda outputs, targets: (outputs - targets).square().sum()  # noqa: E731
+    inputs, targets = torch.randn(5, 3), torch.randn(5, 4)
+    with pytest.raises(ValueError, match=r"but 1 is a BatchNorm1d.*module\.eval\(\)"):
+        per_sample_gradients(module, total, inputs, targets)
+    rows = per_sample_gradients(module.eval(), total, inputs, targets)
+    np.testing.assert_allclose(rows, backward(module, total, inputs, targets), rtol=1e-4, atol=1e-6)
+    module[1] = torch.nn.BatchNorm1d(4, track_running_stats=False).eval()
+    with pytest.raises(ValueError, match="normalises over the batch"):
+        per_sample_gradients(module, total, inputs, targets)
+
+
+def test_weights_that_are_used_twice_and_those_that_are_not() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4))
+    module[2].weight = module[0].weight
+    module.spare = torch.nn.Linear(4, 1)
+    module.forward = lambda x: module[2](module[1](module[0](x)))
+    total = lambda outputs, targets: (outputs - targets).square().sum()  # noqa: E731
+    inputs, targets = torch.randn(3, 4), torch.randn(3, 4)
+    rows = per_sample_gradients(module, total, inputs, targets).numpy()
+    assert not rows[:, 24:].any()
+    module.spare.requires_grad_(False)
+    np.testing.assert_allclose(
+        rows[:, :24], backward(module, total, inputs, targets), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_data_loader_is_read_once(example: tuple[Any, ...]) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    module, loss, inputs, targets = example
+    data = torch.utils.data.TensorDataset(inputs, targets)
+    loader = torch.utils.data.DataLoader(data, batch_size=4)
+    found = fit_reference(module, loss, loader)
+    expected = fit_reference(module, loss, [[inputs, targets]])
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-5, atol=1e-8)
+    for batch in (inputs, (inputs,), (inputs, targets, targets), {"x": inputs}):
+        with pytest.raises(TypeError, match=r"pairs \(inputs, targets\).*, not a "):
+            fit_reference(module, loss, [batch])
+    with pytest.raises(ValueError, match="at least 2"):
+        fit_reference(module, loss, [])
 
 
 @needs_torch

@@ -36,9 +36,9 @@ def per_sample_gradients(
     Parameters
     ----------
     module : torch.nn.Module
-        The model, on any device. Batch normalisation mixes samples and has no per-sample gradient:
-        put the module in ``eval`` mode or use group normalisation. Dropout in ``train`` mode draws
-        a mask for each sample.
+        The model, on any device. Batch normalisation mixes samples and is refused, as it has no
+        per-sample gradient: put the module in ``eval`` mode or use group normalisation. Dropout in
+        ``train`` mode draws a mask for each sample.
     loss : callable
         Maps the module's outputs and the targets, both for a batch of one, to its loss.
     inputs : (B, ...) Tensor
@@ -58,21 +58,23 @@ def per_sample_gradients(
         Without a graph, on the module's device and in its precision. The columns are the parameters
         with ``requires_grad`` in the order of ``module.named_parameters()``, each flattened, as
         ``torch.nn.utils.parameters_to_vector`` orders theta. Gradients are written to their place
-        as they come; a CPU result is read by leakscore, and by ``.numpy()``, without a copy.
+        as they come; a CPU result is read by leakscore, and by ``.numpy()``, without a copy
+        (bfloat16, which numpy has not, after ``.float()``).
 
     Raises
     ------
     ImportError
         If PyTorch is not installed.
     TypeError
-        If `module` is no module.
+        If `module` is no module, or `inputs` or `targets` no tensor.
     ValueError
-        If the numbers of inputs and targets differ or are 0, no parameter needs a gradient, a
-        gradient is not finite, or a number is out of its range.
+        If the numbers of inputs and targets differ or are 0, no parameter needs a gradient, the
+        module mixes samples, a gradient is not finite, or a number is out of its range.
 
     Notes
     -----
-    ``torch.func.vmap`` of ``grad``. Norms are summed in float64.
+    ``torch.func.vmap`` of ``grad``. Norms are summed in float64; the clipped rows are rounded to
+    the module's precision, which in half precision may leave a norm that much above `c`.
 
     Examples
     --------
@@ -88,12 +90,7 @@ def per_sample_gradients(
     parameters = _trainable(module, pytorch)
     bound = None if c is None else _validate.scalar("c", c, 0.0, closed="neither")
     step = _validate.count("chunk_size", chunk_size, low=1)
-    samples = len(inputs)
-    if samples == 0 or len(targets) != samples:
-        raise ValueError(
-            f"Expected inputs of length {samples} and targets of length {len(targets)} to be of "
-            "the same length, at least 1"
-        )
+    samples = _samples(inputs, targets, pytorch)
 
     def sample_loss(theta: dict[str, Any], x: Any, y: Any) -> Any:
         outputs = pytorch.func.functional_call(module, theta, (x.unsqueeze(0),))
@@ -102,11 +99,12 @@ def per_sample_gradients(
     gradients = pytorch.func.vmap(
         pytorch.func.grad(sample_loss), in_dims=(None, 0, 0), randomness="different"
     )
-    rows = _empty_rows(samples, list(parameters.values()), pytorch)
-    for start in range(0, samples, step):
-        part = slice(start, start + step)
-        _write(gradients(parameters, inputs[part], targets[part]), rows[part])
-        _clip(rows[part], bound, pytorch)
+    with pytorch.no_grad():  # no graph of the inputs; `grad` makes its own all the same
+        rows = _empty_rows(samples, list(parameters.values()), pytorch)
+        for start in range(0, samples, step):
+            part = slice(start, start + step)
+            _write(gradients(parameters, inputs[part], targets[part]), rows[part])
+            _clip(rows[part], bound, pytorch)
     return rows
 
 
@@ -151,8 +149,8 @@ def fit_reference(
     ------
     ImportError
         If PyTorch is not installed.
-    ValueError
-        If there are fewer than two samples, or as `per_sample_gradients`.
+    TypeError, ValueError
+        If a batch is not a pair, there are fewer than two samples, or as `per_sample_gradients`.
 
     Examples
     --------
@@ -167,9 +165,11 @@ def fit_reference(
     pytorch = _pytorch()
     dim = sum(parameter.numel() for parameter in _trainable(module, pytorch).values())
     moments = Moments(dim, cov)
-    for inputs, targets in loader:
-        rows = per_sample_gradients(module, loss, inputs, targets, c=c, chunk_size=chunk_size)
-        moments.update(rows.cpu())
+    for batch in loader:
+        inputs, targets = _pair(batch)
+        rows = per_sample_gradients(module, loss, inputs, targets, c=c, chunk_size=chunk_size).cpu()
+        half = rows.dtype in (pytorch.float16, pytorch.bfloat16)
+        moments.update(rows.float() if half else rows)
     return moments.reference(shrinkage=shrinkage, ridge=ridge, ddof=ddof)
 
 
@@ -196,7 +196,41 @@ def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
     }
     if not found:
         raise ValueError("Expected module to have a parameter with requires_grad")
+    for name, part in module.named_modules():
+        mixes = isinstance(part, pytorch.nn.modules.batchnorm._BatchNorm)
+        if mixes and (part.training or part.running_mean is None):
+            raise ValueError(
+                f"Expected module to treat samples apart, but {name or 'it'} is a "
+                f"{type(part).__name__} that normalises over the batch: call module.eval() or use "
+                "GroupNorm"
+            )
     return found
+
+
+def _samples(inputs: Any, targets: Any, pytorch: Any) -> int:
+    """Return the number of samples."""
+    for name, value in (("inputs", inputs), ("targets", targets)):
+        if not isinstance(value, pytorch.Tensor):
+            raise TypeError(f"Expected {name} to be a torch.Tensor, not {type(value).__name__}")
+        if value.ndim == 0:
+            raise ValueError(f"Expected {name} to have a sample a row, not to be a number")
+    if len(inputs) == 0 or len(targets) != len(inputs):
+        raise ValueError(
+            f"Expected inputs of length {len(inputs)} and targets of length {len(targets)} to be "
+            "of the same length, at least 1"
+        )
+    return len(inputs)
+
+
+def _pair(batch: Any) -> tuple[Any, Any]:
+    """Return the inputs and the targets of a batch."""
+    if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+        held = f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else ""
+        raise TypeError(
+            "Expected loader to yield pairs (inputs, targets), such as of a TensorDataset of two "
+            f"tensors, not a {type(batch).__name__}{held}"
+        )
+    return batch[0], batch[1]
 
 
 def _empty_rows(samples: int, parameters: list[Any], pytorch: Any) -> Any:
