@@ -187,6 +187,16 @@ CALLS: dict[str, list[Call]] = {
             (games.Gaussian(good.MEANS, good.VARIANCES), good.TARGET),
         )
     ],
+    "games.summarize": [
+        Call(
+            lambda scores, threshold=0.0: (
+                games.summarize(scores, np.arange(4000) % 2 == 0, threshold=threshold).power
+            ),
+            {"scores": good.POINTS[:4000]},
+            kind="scores",
+            scalars={"threshold": (0.5, (good.NAN, float("inf"), "0", 1j))},
+        )
+    ],
 }
 CALLS |= {
     f"tradeoff.TradeOff.{name}": [Call(getattr(good.CURVE, name), {argument: values}, "curve")]
@@ -222,6 +232,7 @@ RESULTS = {
     "audit.Roc",
     "distributions.Distribution",
     "distributions.GeneralizedChiSquare",
+    "games.GameSummary",
     "leakage.RequiredNoise",
     "tradeoff.GaussianTradeOff",
     "tradeoff.SubsampledTradeOff",

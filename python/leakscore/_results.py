@@ -22,18 +22,20 @@ class Result:
         }
 
     def to_json(self) -> str:
-        """Return the fields as JSON; infinite numbers as the strings "inf" and "-inf"."""
-        return json.dumps(_without_infinities(self.to_dict()), allow_nan=False)
+        """Return the fields as JSON; infinite numbers as "inf" and "-inf", NaN as null."""
+        return json.dumps(_for_json(self.to_dict()), allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def _without_infinities(value: Any) -> Any:
-    """JSON has no infinite numbers."""
+def _for_json(value: Any) -> Any:
+    """JSON has no infinite numbers and no NaN."""
     if isinstance(value, dict):
-        return {key: _without_infinities(entry) for key, entry in value.items()}
+        return {key: _for_json(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_without_infinities(entry) for entry in value]
-    return str(value) if isinstance(value, float) and np.isinf(value) else value
+        return [_for_json(entry) for entry in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None if np.isnan(value) else str(value)
+    return value

@@ -3,7 +3,7 @@
 A population says what one record is drawn from, a mechanism what is released, and `fixed_target`
 plays: in each round a fair coin decides whether the target's record takes the place of one of the n
 records. `average_target` plays with a new target in each round. What comes back is what an attacker
-sees, and the truth to judge the attack by.
+sees, and the truth to judge the attack by; `summarize` measures an attack, with standard errors.
 
 Means are drawn from their exact law (the mean of n Bernoulli records is a binomial count over n),
 never through an n x d matrix, unless the population is a table. Every draw is a function of the
@@ -19,15 +19,18 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _average, _core, _sampling, _validate
+from leakscore._game_summary import GameSummary, summarize
 from leakscore._populations import Bernoulli, Empirical, EmpiricalMean, Gaussian, Population
 
 __all__ = [
     "Bernoulli",
     "Empirical",
     "EmpiricalMean",
+    "GameSummary",
     "Gaussian",
     "average_target",
     "fixed_target",
+    "summarize",
 ]
 
 _Doubles = npt.NDArray[np.float64]
