@@ -24,6 +24,7 @@ _FIGURES = {
     "azize-2": "azize",
     "azize-5": "azize_appendix",
     "azize-6": "azize_references",
+    "azize-errata": "azize_errata",
     "azize-subsampling": "azize_subsampling",
 }
 
@@ -39,7 +40,7 @@ def names() -> list[str]:
     --------
     >>> from leakscore import reproduce
     >>> reproduce.names()
-    ['azize-2', 'azize-5', 'azize-6', 'azize-subsampling']
+    ['azize-2', 'azize-5', 'azize-6', 'azize-errata', 'azize-subsampling']
     """
     return sorted(_FIGURES)
 

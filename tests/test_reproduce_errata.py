@@ -1,0 +1,34 @@
+"""`leakscore reproduce azize-errata`: ours agrees, the printed formula does not, and rows can fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leakscore.reproduce.azize_errata import Erratum, draw, reproduce
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ours_agree_and_the_printed_do_not(seed: int, tmp_path: Path) -> None:
+    outcome = reproduce(seed=seed, rounds=20_000)
+    assert [row.name for row in outcome.rows if not row.ok] == []
+    if seed == 1:
+        pytest.importorskip("matplotlib")
+        draw(outcome, tmp_path / "errata.png")
+        assert (tmp_path / "errata.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("theory", "printed", "ok"), [(1.0, 2.0, True), (2.0, 1.0, False), (1.0, 1.05, False)]
+)
+def test_a_row_needs_both(theory: float, printed: float, ok: bool) -> None:
+    assert Erratum("name", 1.0, theory, 0.1, printed).ok is ok
+
+
+def test_the_page_names_every_row() -> None:
+    page = (ROOT / "docs" / "errata.md").read_text()
+    for row in reproduce(rounds=200).rows:
+        assert f"`{row.name}`" in page
