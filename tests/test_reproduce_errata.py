@@ -1,4 +1,4 @@
-"""`leakscore reproduce azize-errata`: ours agrees, the printed formula does not, and rows can fail."""
+"""`leakscore reproduce azize-errata`: ours agrees, the printed does not, and a row can fail."""
 
 from __future__ import annotations
 
