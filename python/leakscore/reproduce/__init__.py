@@ -26,6 +26,7 @@ _FIGURES = {
     "azize-6": "azize_references",
     "azize-errata": "azize_errata",
     "azize-subsampling": "azize_subsampling",
+    "genotypes": "genotypes",
 }
 
 
@@ -40,7 +41,7 @@ def names() -> list[str]:
     --------
     >>> from leakscore import reproduce
     >>> reproduce.names()
-    ['azize-2', 'azize-5', 'azize-6', 'azize-errata', 'azize-subsampling']
+    ['azize-2', 'azize-5', 'azize-6', 'azize-errata', 'azize-subsampling', 'genotypes']
     """
     return sorted(_FIGURES)
 

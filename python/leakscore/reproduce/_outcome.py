@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,14 @@ from leakscore._results import Result
 Doubles = npt.NDArray[np.float64]
 
 STANDARD_ERRORS = 4  # that a measured number may be off
+SEEN = 2  # standard errors by which a difference must be above 0
 
 
 @dataclass(frozen=True)
 class Row(Result):
     """One number: measured, its theory, and how far they may be apart (4 standard errors)."""
+
+    errors: ClassVar[int] = STANDARD_ERRORS
 
     name: str
     measured: float
@@ -32,7 +35,7 @@ class Row(Result):
     @property
     def z(self) -> float:
         """Their distance in standard errors."""
-        return STANDARD_ERRORS * (self.measured - self.theory) / self.tolerance
+        return self.errors * (self.measured - self.theory) / self.tolerance
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and the verdict."""
@@ -47,14 +50,31 @@ class Row(Result):
 
 
 @dataclass(frozen=True)
+class Above(Row):
+    """A number that must be above another by more than the tolerance (2 standard errors)."""
+
+    errors: ClassVar[int] = SEEN
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is seen to be above."""
+        return self.measured - self.theory > self.tolerance
+
+
+@dataclass(frozen=True)
 class Outcome(Result):
-    """All numbers of a figure, and the scores that its curves are drawn from."""
+    """All numbers of a figure, and the scores that its curves are drawn from.
+
+    `notes` are lines that tell more and are not checked; `unit` says what the rounds are.
+    """
 
     title: str
     rounds: int
     seed: int
     rows: tuple[Row, ...]
     curves: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    unit: str = "rounds per hypothesis and setting"
 
     @property
     def ok(self) -> bool:
@@ -67,6 +87,7 @@ class Outcome(Result):
             "title": self.title,
             "rounds": self.rounds,
             "seed": self.seed,
+            "notes": list(self.notes),
             "rows": [row.to_dict() for row in self.rows],
             "ok": self.ok,
         }
@@ -76,14 +97,17 @@ class Outcome(Result):
         head = f"{'':46s} {'measured':>9s} {'theory':>9s} {'allowed':>9s} {'s.e.':>6s}"
         failed = sum(not row.ok for row in self.rows)
         verdict = f"{failed} of them do not" if failed else "all do"
-        worst = max(abs(row.z) for row in self.rows)
+        equal = [row for row in self.rows if not isinstance(row, Above)]
+        worst = max((abs(row.z) for row in equal), default=0.0)
+        above = f", or be above by {SEEN} (>)" if len(equal) < len(self.rows) else ""
         return "\n".join(
             [
                 self.title,
-                f"{self.rounds} rounds per hypothesis and setting, seed {self.seed}",
+                f"{self.rounds} {self.unit}, seed {self.seed}",
+                *self.notes,
                 head,
                 *map(str, self.rows),
-                f"{len(self.rows)} numbers must agree within {STANDARD_ERRORS} standard errors: "
-                f"{verdict} (largest distance {worst:.1f}).",
+                f"{len(self.rows)} numbers must agree within {STANDARD_ERRORS} standard errors"
+                f"{above}: {verdict} (largest distance {worst:.1f}).",
             ]
         )
