@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -16,32 +15,9 @@ from leakscore.cli import main
 from leakscore.reproduce import _data, genotypes
 from leakscore.reproduce._outcome import Above
 from leakscore.reproduce._pool import expected_auc
+from tests.linked import linked, write
 
-HEAD = "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t"
 PEOPLE, VARIANTS = 430, 450
-
-
-def linked(people: int, variants: int, seed: int, stay: float = 0.9) -> np.ndarray:
-    """Genotypes whose neighbours are correlated: a Gaussian chain along each chromosome, cut."""
-    rng = np.random.default_rng(seed)
-    noise = rng.standard_normal((2 * people, variants))
-    chain = np.empty_like(noise)
-    chain[:, 0] = noise[:, 0]
-    for j in range(1, variants):
-        chain[:, j] = stay * chain[:, j - 1] + np.sqrt(1 - stay**2) * noise[:, j]
-    alleles = chain > stats.norm.isf(rng.uniform(0.1, 0.5, variants))
-    return (alleles[:people].astype(np.int8) + alleles[people:]).astype(np.int8)
-
-
-def write(path: Path, counts: np.ndarray, first: int, phased: bool) -> Path:
-    calls = np.array(["0|0", "0|1", "1|1"] if phased else ["0/0", "0/1", "1/1"])[counts]
-    names = [f"P{first + i}" for i in range(len(counts))]
-    lines = [
-        "\t".join(["20", str(100 + j), ".", "A", "T", ".", ".", ".", "GT", *site])
-        for j, site in enumerate(calls.T)
-    ]
-    path.write_text(HEAD + "\t".join(names) + "\n" + "\n".join(lines) + "\n")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -56,48 +32,6 @@ def folder(counts: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> Path
     write(folder / "reference.vcf.gz", counts[:300], 0, True)
     write(folder / "unphased.vcf.gz", counts[300:], 300, False)
     return folder
-
-
-# --- the law of a pool ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("twins", [False, True])
-def test_expected_auc_has_the_moments_of_all_pools(twins: bool) -> None:
-    z = np.random.default_rng(2).standard_normal((8, 3))
-    z[7] = z[2] if twins else z[7]
-    products, n = z @ z.T, 4
-    chances = []
-    for i in range(8):
-        for j in set(range(8)) - {i}:
-            others = sorted(set(range(8)) - {i, j})
-            gaps = []
-            for rest in combinations(others, n - 1):
-                pool = [i, *rest]
-                score = products[:, pool].mean(axis=1) - np.diag(products) / (2 * n)
-                gaps.append(score[i] - score[j])
-            tie = twins and {i, j} == {2, 7}
-            chances.append(0.5 if tie else stats.norm.cdf(np.mean(gaps) / np.std(gaps)))
-    assert expected_auc(products, n) == pytest.approx(
-        np.mean(chances), rel=1e-7 if twins else 1e-12
-    )
-
-
-@pytest.mark.parametrize(("people", "n"), [(60, 30), (90, 20)])
-def test_expected_auc_is_that_of_drawn_pools(people: int, n: int) -> None:
-    """References that are few, so that mean and covariance of the attacker are far off."""
-    table = linked(people + 50, 40, 3).astype(float)
-    reference = Reference.fit(table[people:], shrinkage=0.1)
-    away = table[:people] - reference.mean
-    products = reference.inner(away, away)
-    rng = np.random.default_rng(4)
-    member = rng.permuted(np.tile(np.arange(people) < n, (4000, 1)), axis=1)
-    scores = member @ products / n - np.diag(products) / (2 * n)
-    above = (stats.rankdata(scores, axis=1) * member).sum(axis=1) - n * (n + 1) / 2
-    found = above / (n * (people - n))
-    assert found[0] == pytest.approx(roc_auc_score(member[0], scores[0]), abs=1e-12)
-    error = np.std(found) / np.sqrt(len(found))
-    assert expected_auc(products, n) == pytest.approx(np.mean(found), abs=4 * error + 1e-3)
-    assert np.mean(found) > 0.6
 
 
 # --- one split ------------------------------------------------------------------------------------
