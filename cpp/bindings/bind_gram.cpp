@@ -1,5 +1,6 @@
 // Gram matrices of whitened rows, and the combinations of rows that undo them.
 #include "bindings/arrays.hpp"
+#include "kernels/combination.hpp"
 #include "kernels/gram.hpp"
 
 namespace leakscore {
@@ -24,11 +25,40 @@ py::tuple gram_and_moments_of(const py::array& x, double share, double ridge, bo
   return py::make_tuple(mean, m2, out, sum);
 }
 
-void add_combination_of(const py::array& x, const Doubles& centre, const Doubles& weight,
-                        Doubles out) {
+// Columns [first, first + x.cols) of vectors and of what is one number a column.
+Vectors columns_of(Doubles& vectors, py::ssize_t first) {
+  return {vectors.mutable_data() + first, vectors.shape(0), vectors.shape(1)};
+}
+
+Doubles multiply_of(const py::array& x, py::ssize_t first, const Doubles& centre,
+                    const Doubles& vectors) {
   const Matrix view = matrix_of(x);
-  double* result = out.mutable_data();
-  without_gil([&] { add_combination(view, centre.data(), weight.data(), result); });
+  const Vectors some{const_cast<double*>(vectors.data()) + first, vectors.shape(0),
+                     vectors.shape(1)};
+  Doubles products({some.count, view.rows});
+  double* result = products.mutable_data();
+  without_gil([&] { multiply(view, centre.data() + first, some, result); });
+  return products;
+}
+
+void combine_of(const py::array& x, py::ssize_t first, const Doubles& centre, const Doubles& weight,
+                Doubles vectors) {
+  const Matrix view = matrix_of(x);
+  const Vectors some = columns_of(vectors, first);
+  without_gil([&] { combine(view, centre.data() + first, weight.data(), some); });
+}
+
+Doubles combine_and_multiply_of(const py::array& x, py::ssize_t first, const Doubles& centre,
+                                const Doubles& unit, const Doubles& weight, Doubles vectors) {
+  const Matrix view = matrix_of(x);
+  const Vectors some = columns_of(vectors, first);
+  Doubles products({some.count, view.rows});
+  double* result = products.mutable_data();
+  without_gil([&] {
+    combine_and_multiply(view, centre.data() + first, unit.data() + first, weight.data(), some,
+                         result);
+  });
+  return products;
 }
 
 }  // namespace
@@ -38,8 +68,13 @@ void bind_gram(py::module_& m) {
         py::arg("in_float"));
   m.def("gram_and_moments", &gram_and_moments_of, py::arg("x"), py::arg("share"), py::arg("ridge"),
         py::arg("fourth"), py::arg("in_float"));
-  m.def("add_combination", &add_combination_of, py::arg("x"), py::arg("centre").noconvert(),
-        py::arg("weight").noconvert(), py::arg("out").noconvert());
+  m.def("multiply", &multiply_of, py::arg("x"), py::arg("first"), py::arg("centre").noconvert(),
+        py::arg("vectors").noconvert());
+  m.def("combine", &combine_of, py::arg("x"), py::arg("first"), py::arg("centre").noconvert(),
+        py::arg("weight").noconvert(), py::arg("vectors").noconvert());
+  m.def("combine_and_multiply", &combine_and_multiply_of, py::arg("x"), py::arg("first"),
+        py::arg("centre").noconvert(), py::arg("unit").noconvert(), py::arg("weight").noconvert(),
+        py::arg("vectors").noconvert());
 }
 
 }  // namespace leakscore

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/blocks.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/reference.hpp"
 #include "leakscore/linalg/dense.hpp"
@@ -16,8 +17,6 @@ namespace leakscore {
 namespace {
 
 using Index = std::ptrdiff_t;
-
-Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
 // Room for a copy of `elements` of x, none if x is read where it is.
 std::vector<double> buffer_for(const Matrix& x, Index elements) {
@@ -36,7 +35,7 @@ Matrix columns(const Matrix& x, Index col, Index count) {
 template <class T>
 void whiten_rows(const Matrix& x, const double* centre, const double* scale, T* out) {
   const Index rows = std::max<Index>(block_elements / x.cols, 1);
-  parallel_for(ceil_div(x.rows, rows), [&](Index block) {
+  parallel_for(blocks_of(x.rows, rows), [&](Index block) {
     const Index first = block * rows;
     const RowRange range{first, std::min(rows, x.rows - first), 0, x.cols};
     std::vector<double> buffer = buffer_for(x, range.rows * range.cols);
@@ -107,20 +106,6 @@ double gram_and_moments(const Matrix& x, double share, double ridge, bool fourth
   };
   add_blocks(x, mean, scale.data(), prepare, in_float, out);
   return sum;
-}
-
-void add_combination(const Matrix& x, const double* centre, const double* weight, double* out) {
-  const Index width = std::min<Index>(x.cols, 2048);
-  const Index rows = std::max<Index>(block_elements / width, 4);
-  parallel_for(ceil_div(x.cols, width), [&](Index strip) {
-    const Index col = strip * width, count = std::min(width, x.cols - col);
-    std::vector<double> buffer = buffer_for(x, rows * count);
-    for (Index row = 0; row < x.rows; row += rows) {
-      const RowRange range{row, std::min(rows, x.rows - row), col, count};
-      kernels().moments->add_combination(x, range, centre + col, weight + row, out + col,
-                                         buffer.data());
-    }
-  });
 }
 
 }  // namespace leakscore

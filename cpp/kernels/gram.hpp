@@ -16,7 +16,4 @@ void gram(const Matrix& x, const double* centre, const double* scale, bool in_fl
 double gram_and_moments(const Matrix& x, double share, double ridge, bool fourth, bool in_float,
                         double* mean, double* m2, double* out);
 
-// out_j += sum over the rows of weight_i (x_ij - centre_j)
-void add_combination(const Matrix& x, const double* centre, const double* weight, double* out);
-
 }  // namespace leakscore

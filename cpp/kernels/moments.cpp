@@ -149,31 +149,6 @@ void whitened_float(const Matrix& x, RowRange range, const double* centre, const
   whiten_as(x, range, centre, scale, out, buffer);
 }
 
-// Four rows at a time, so that the sums are loaded and stored once for the four.
-template <class T>
-LEAKSCORE_FN void add_combination_of(const Tile<T>& tile, RowRange range, const double* centre,
-                                     const double* weight, double* __restrict out) {
-  const auto term = [=](const T* row, std::ptrdiff_t r, std::ptrdiff_t c) {
-    return weight[r] * (static_cast<double>(row[c]) - centre[c]);
-  };
-  std::ptrdiff_t r = 0;
-  for (; r + 4 <= range.rows; r += 4) {
-    const T *p = tile.line(r), *q = tile.line(r + 1), *s = tile.line(r + 2), *t = tile.line(r + 3);
-    for (std::ptrdiff_t c = 0; c < range.cols; ++c)
-      out[c] += (term(p, r, c) + term(q, r + 1, c)) + (term(s, r + 2, c) + term(t, r + 3, c));
-  }
-  for (; r < range.rows; ++r)
-    for (std::ptrdiff_t c = 0; c < range.cols; ++c) out[c] += term(tile.line(r), r, c);
-}
-
-void add_combination(const Matrix& x, RowRange range, const double* centre, const double* weight,
-                     double* out, double* buffer) {
-  if (reads_as_float(x))
-    add_combination_of(tile_of<float>(x, range, buffer), range, centre, weight, out);
-  else
-    add_combination_of(tile_of<double>(x, range, buffer), range, centre, weight, out);
-}
-
 template <class T, class Term>
 LEAKSCORE_FN void sums_as(const Matrix& x, RowRange range, Term term, double* out, double* buffer) {
   if (stored_by_columns<T>(x))
@@ -235,7 +210,6 @@ const MomentKernels moment_kernels{.column_moments = column_moments,
                                    .centred_float = centred_float,
                                    .whitened = whitened,
                                    .whitened_float = whitened_float,
-                                   .add_combination = add_combination,
                                    .quadratic = quadratic,
                                    .quartic = quartic,
                                    .left_out = left_out};

@@ -31,9 +31,6 @@ struct MomentKernels {
                    double* out, double* buffer);
   void (*whitened_float)(const Matrix& x, RowRange range, const double* centre, const double* scale,
                          float* out, double* buffer);
-  // out[j] += sum_i weight_i (x_ij - centre_j)
-  void (*add_combination)(const Matrix& x, RowRange range, const double* centre,
-                          const double* weight, double* out, double* buffer);
   // out[i] = sum_j t_ij with t_ij = (x_ij - centre_j)^2 weight_j
   void (*quadratic)(const Matrix& x, RowRange range, const double* centre, const double* weight,
                     double* out, double* buffer);

@@ -93,9 +93,139 @@ void pack(const double* weight, ptrdiff_t count, ptrdiff_t target, T* panels) {
   for (ptrdiff_t j = 0; j < count; ++j) out[j * panel<T>] = static_cast<T>(weight[j]);
 }
 
+// --- with one vector, in double ------------------------------------------------------------------
+
+using Doubles = Register<double>::type;
+constexpr ptrdiff_t width = vector_bytes / static_cast<ptrdiff_t>(sizeof(double));
+
+LEAKSCORE_FN Doubles load(const double* p) { return *reinterpret_cast<const Doubles*>(p); }
+
+// One instruction, which gcc finds in a list of elements only.
+LEAKSCORE_FN Doubles load(const float* p) {
+  const auto at = [p](int l) { return static_cast<double>(p[l]); };
+#if defined(__AVX512F__)
+  return Doubles{at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)};
+#elif defined(__AVX__)
+  return Doubles{at(0), at(1), at(2), at(3)};
+#else
+  return Doubles{at(0), at(1)};
+#endif
+}
+
+// Doubles lose digits to an offset of the data, floats in double do not.
+template <class T>
+constexpr bool centred_singly = sizeof(T) == sizeof(double);
+
+LEAKSCORE_FN double sum_of(const Doubles& vector) {
+  double sum = 0.0;
+  for (ptrdiff_t l = 0; l < width; ++l) sum += vector[l];
+  return sum;
+}
+
+template <class T, ptrdiff_t Rows>
+[[gnu::noinline]] void multiply_rows(const Tile<T> x, ptrdiff_t row, ptrdiff_t cols,
+                                     const double* __restrict centre,
+                                     const double* __restrict weight, double* __restrict sums) {
+  const T* lines[Rows];
+  for (ptrdiff_t r = 0; r < Rows; ++r) lines[r] = x.line(row + r);
+  Doubles even[Rows] = {}, odd[Rows] = {};
+  ptrdiff_t j = 0;
+  for (; j + 2 * width <= cols; j += 2 * width) {
+    const Doubles first = load(weight + j), second = load(weight + j + width);
+    LEAKSCORE_UNROLLED
+    for (ptrdiff_t r = 0; r < Rows; ++r) {
+      Doubles low = load(lines[r] + j), high = load(lines[r] + j + width);
+      if constexpr (centred_singly<T>) {
+        low -= load(centre + j);
+        high -= load(centre + j + width);
+      }
+      even[r] += low * first;
+      odd[r] += high * second;
+    }
+  }
+  for (ptrdiff_t r = 0; r < Rows; ++r) {
+    double sum = sum_of(even[r] + odd[r]);
+    for (ptrdiff_t rest = j; rest < cols; ++rest) {
+      const auto value = static_cast<double>(lines[r][rest]);
+      sum += (centred_singly<T> ? value - centre[rest] : value) * weight[rest];
+    }
+    sums[row + r] += sum;
+  }
+}
+
+template <class T>
+LEAKSCORE_FN void multiply_as(const Matrix& x, const double* centre, const double* weight,
+                              double* sums) {
+  const Tile<T> tile = tile_of<T>(x, 0, x.rows, 0, x.cols, nullptr);
+  if constexpr (!centred_singly<T>) {
+    double offset = 0.0;
+    for (ptrdiff_t j = 0; j < x.cols; ++j) offset += centre[j] * weight[j];
+    for (ptrdiff_t i = 0; i < x.rows; ++i) sums[i] -= offset;
+  }
+  ptrdiff_t row = 0;
+  for (; row + together <= x.rows; row += together)
+    multiply_rows<T, together>(tile, row, x.cols, centre, weight, sums);
+  for (; row < x.rows; ++row) multiply_rows<T, 1>(tile, row, x.cols, centre, weight, sums);
+}
+
+void multiply(const Matrix& x, const double* centre, const double* weight, double* sums) {
+  if (reads_as_float(x))
+    multiply_as<float>(x, centre, weight, sums);
+  else
+    multiply_as<double>(x, centre, weight, sums);
+}
+
+template <class T, ptrdiff_t Rows>
+[[gnu::noinline]] void combine_rows(const Tile<T> x, ptrdiff_t row, ptrdiff_t cols,
+                                    const double* __restrict centre,
+                                    const double* __restrict weight, double* __restrict out) {
+  const T* lines[Rows];
+  for (ptrdiff_t r = 0; r < Rows; ++r) lines[r] = x.line(row + r);
+  const double* own = weight + row;
+  ptrdiff_t j = 0;
+  for (; j + width <= cols; j += width) {
+    Doubles even = {}, odd = {};
+    LEAKSCORE_UNROLLED
+    for (ptrdiff_t r = 0; r < Rows; ++r) {
+      Doubles value = load(lines[r] + j);
+      if constexpr (centred_singly<T>) value -= load(centre + j);
+      (r % 2 == 0 ? even : odd) += own[r] * value;
+    }
+    *reinterpret_cast<Doubles*>(out + j) = load(out + j) + (even + odd);
+  }
+  for (; j < cols; ++j)
+    for (ptrdiff_t r = 0; r < Rows; ++r) {
+      const auto value = static_cast<double>(lines[r][j]);
+      out[j] += own[r] * (centred_singly<T> ? value - centre[j] : value);
+    }
+}
+
+template <class T>
+LEAKSCORE_FN void combine_as(const Matrix& x, const double* centre, const double* weight,
+                             double* out) {
+  const Tile<T> tile = tile_of<T>(x, 0, x.rows, 0, x.cols, nullptr);
+  if constexpr (!centred_singly<T>) {
+    double total = 0.0;
+    for (ptrdiff_t i = 0; i < x.rows; ++i) total += weight[i];
+    for (ptrdiff_t j = 0; j < x.cols; ++j) out[j] -= total * centre[j];
+  }
+  ptrdiff_t row = 0;
+  for (; row + 2 * together <= x.rows; row += 2 * together)
+    combine_rows<T, 2 * together>(tile, row, x.cols, centre, weight, out);
+  for (; row < x.rows; ++row) combine_rows<T, 1>(tile, row, x.cols, centre, weight, out);
+}
+
+void combine(const Matrix& x, const double* centre, const double* weight, double* out) {
+  if (reads_as_float(x))
+    combine_as<float>(x, centre, weight, out);
+  else
+    combine_as<double>(x, centre, weight, out);
+}
+
 }  // namespace
 
 const ProductKernels product_kernels{.in_double = {.pack = pack<double>, .add = add<double>},
-                                     .in_float = {.pack = pack<float>, .add = add<float>}};
+                                     .in_float = {.pack = pack<float>, .add = add<float>},
+                                     .with_vector = {.multiply = multiply, .combine = combine}};
 
 }  // namespace leakscore::LEAKSCORE_ISA

@@ -1,8 +1,8 @@
-// Table of the products of many rows with many targets' weights: filled once per ISA level.
+// Table of the products of rows with weights: filled once per ISA level.
 //
-// Weights of a tile are packed into panels: a few targets side by side, column by column, so that
-// one vector of them meets one value of a row. Sums over at most 256 columns are in the element
-// type of the rows, then in double.
+// Those with many targets: weights of a tile are packed into panels: a few targets side by side,
+// column by column, so that one vector of them meets one value of a row. Sums over at most 256
+// columns are in the element type of the rows, then in double.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,20 @@ struct ProductKernelsOf {
               double* sums);
 };
 
+// Products with one vector, in double. Of float rows the centre is taken off the sum and not off
+// every value: in double that costs no digit that the values have.
+struct VectorKernels {
+  // sums[i] += sum over row i of (x - centre) * weight. x is readable in place.
+  void (*multiply)(const Matrix& x, const double* centre, const double* weight, double* sums);
+
+  // out[j] += sum over column j of weight * (x - centre[j])
+  void (*combine)(const Matrix& x, const double* centre, const double* weight, double* out);
+};
+
 struct ProductKernels {
   ProductKernelsOf<double> in_double;
   ProductKernelsOf<float> in_float;
+  VectorKernels with_vector;
 };
 
 }  // namespace leakscore

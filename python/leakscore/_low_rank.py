@@ -9,31 +9,33 @@ least. So an error of q enters M by its square only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _dense, _validate
+from leakscore._centred_rows import CentredRows, Parts
 from leakscore._covariance import Doubles, Table, log_ratio
-
-Parts: TypeAlias = tuple[Table, ...]
 
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_MATRIX = 2**14
 """Most coordinates of which the whole d x d matrix is made (2 GiB)."""
 
 # From this many multiplications on, products of numbers that float32 holds are summed in float32,
-# and what is solved with them is corrected until this share of it, squared, is left.
+# and what is solved with them is corrected until this share of it is left, or what float64 loses.
 _SINGLE_FROM = 2**31
-_CORRECTED = 1e-18
-_CORRECTIONS = 6
+_CORRECTED = 1e-9
+_LOST = 16 * float(np.finfo(np.float64).eps)
+_CORRECTIONS = 12
+
+# A correction that leaves more than this of the squared error shows that float32 is not enough.
+_SLOW = 1e-2
 
 # Coordinates whose D is a smaller share of their variance than this are solved for apart.
 _NOTHING = 1e-30
-_NO_NOISE = np.zeros(1)
 _ELEMENTS = 2**20
 
 
@@ -86,6 +88,7 @@ class _Capacity:
         self.gram, self.apart, self.scale = gram, apart, covariance.scale
         matrix = gram.matrix * self.scale
         matrix.flat[:: len(matrix) + 1] += 1
+        self.accuracy = max(_CORRECTED, _LOST * float(np.abs(matrix).sum(axis=1).max()))
         self.lower, positive = _core.cholesky(matrix)
         self.positive = positive == len(matrix)
         self.rest: Doubles | None = None
@@ -94,7 +97,7 @@ class _Capacity:
             self._take_apart(covariance)
 
     def _take_apart(self, covariance: LowRank) -> None:
-        self.rows = covariance._columns(self.apart).T.copy()
+        self.rows = covariance.held.columns(self.apart).T.copy()
         half = self.rows.copy()
         _core.solve_rows(self.lower, half)
         rest = self.scale * (self.rows @ half.T)
@@ -126,7 +129,17 @@ class _Capacity:
 class LowRank:
     """A diagonal and a sum over rows that are held as they were given."""
 
-    __slots__ = ("_capacity", "_gram", "centre", "diagonal", "parts", "scale", "variances")
+    __slots__ = (
+        "_capacity",
+        "_gram",
+        "_problem",
+        "_sums",
+        "_weights",
+        "diagonal",
+        "held",
+        "scale",
+        "variances",
+    )
 
     kind: Literal["low-rank"] = "low-rank"
     rounding = float(np.finfo(np.float64).eps)
@@ -140,20 +153,28 @@ class LowRank:
         variances: Doubles,
         gram: Gram | None = None,
     ) -> None:
-        self.parts, self.centre, self.scale = parts, centre, scale
+        self.held, self.scale = CentredRows(parts, centre), scale
         self.diagonal, self.variances = diagonal, variances
         diagonal.flags.writeable = variances.flags.writeable = centre.flags.writeable = False
         self._gram: Gram | None = gram
         self._capacity: _Capacity | None = None
+        self._problem: str | Literal[False] | None = False
+        self._sums: tuple[tuple[Doubles, LowRank], ...] = ()
+        self._weights: tuple[Doubles, Doubles] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = (self.parts, self.centre, self.scale, self.diagonal, self.variances, self._gram)
         return _again, given
 
     @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return len(self.parts[0])
+    def parts(self) -> Parts:
+        """The rows as they were given."""
+        return self.held.parts
+
+    @property
+    def centre(self) -> Doubles:
+        """What is taken off every row."""
+        return self.held.centre
 
     @property
     def values(self) -> Doubles:
@@ -164,19 +185,24 @@ class LowRank:
                 f"Expected a reference of at most {LARGEST_MATRIX} coordinates, not {dim}: its "
                 f"covariance would be a matrix of {8e-9 * dim * dim:.3g} GB"
             )
-        factor = self._columns(np.arange(dim))
+        factor = self.held.columns(np.arange(dim))
         result: Doubles = self.scale * (factor.T @ factor)
         result.flat[:: dim + 1] += self.diagonal
         result.flags.writeable = False
         return result
 
     def problem(self) -> str | None:
+        if self._problem is False:
+            self._problem = self._find_problem()
+        return self._problem
+
+    def _find_problem(self) -> str | None:
         constant = _dense.why_singular(self.variances, None)
         if constant is not None:
             return constant
         apart = self._apart()
-        if apart.size > self.rows:
-            return _dense.why_singular(self.variances, int(apart[self.rows]))
+        if apart.size > len(self.held):
+            return _dense.why_singular(self.variances, int(apart[len(self.held)]))
         return _dense.why_singular(self.variances, self._factorised().dependent)
 
     def logdet(self) -> float:
@@ -206,53 +232,28 @@ class LowRank:
         self._solve(rows.reshape(-1, self.centre.size), correct=True)
         return rows
 
+    def weights(self, row: Doubles) -> Doubles:
+        """C^-1 e of one row e; those of the last row are kept, for more releases to be scored."""
+        kept = self._weights
+        if kept is None or not np.array_equal(kept[0], row):
+            self._weights = kept = (row, self.solve(row.copy()))
+            kept[1].flags.writeable = False
+        return kept[1]
+
     def times(self, rows: Doubles) -> Doubles:
         result = rows * self.diagonal
-        self._add_combination(self.scale * self._products(rows), result)
+        self.held.add_combination(self.scale * self.held.products(rows), result)
         return result
 
     def plus(self, extra: Doubles) -> LowRank:
+        """C + diag(extra); the last two are kept, as their Gram matrices are dear."""
+        for known, kept in self._sums:
+            if np.array_equal(known, extra):
+                return kept
         given = self.diagonal + extra, self.variances + extra
-        return LowRank(self.parts, self.centre, self.scale, *given, self._gram)
-
-    # --- what touches the rows -------------------------------------------------------------------
-
-    def _blocks(self) -> Iterator[tuple[slice, Table]]:
-        start = 0
-        for part in self.parts:
-            yield slice(start, start + part.shape[1]), part
-            start += part.shape[1]
-
-    def _columns(self, which: npt.NDArray[np.intp]) -> Doubles:
-        """Return some columns of the centred rows."""
-        found = [
-            part[:, which[(which >= at.start) & (which < at.stop)] - at.start]
-            for at, part in self._blocks()
-        ]
-        return np.asarray(
-            np.hstack([part.astype(np.float64) for part in found]) - self.centre[which]
-        )
-
-    def _products(self, rows: Doubles) -> Doubles:
-        """Return F v of every row v."""
-        result = np.zeros((len(rows), self.rows))
-        for at, part in self._blocks():
-            weights, centre = rows[:, at], self.centre[at]
-            result += _core.weighted_sum(part, weights, centre, centre, _NO_NOISE, 1.0, False)[0].T
-        return result
-
-    def _add_combination(self, weights: Doubles, rows: Doubles) -> None:
-        """Add F'w of every row w of `weights` to the same row of `rows`."""
-        for at, part in self._blocks():
-            if len(rows) < 8:
-                for row, weight in zip(rows, weights, strict=True):
-                    _core.add_combination(part, self.centre[at], weight, row[at])
-                continue
-            width = max(64, _ELEMENTS // self.rows)
-            for start in range(0, part.shape[1], width):
-                block = part[:, start : start + width].astype(np.float64)
-                cols = slice(at.start + start, at.start + start + block.shape[1])
-                rows[:, cols] += weights @ (block - self.centre[cols])
+        found = LowRank(self.parts, self.centre, self.scale, *given, self._gram)
+        self._sums = (*self._sums[-1:], (extra.copy(), found))
+        return found
 
     def _gram_of(self, apart: npt.NDArray[np.intp], *, single: bool) -> Gram:
         """Return G, summed anew."""
@@ -260,11 +261,8 @@ class LowRank:
         with np.errstate(divide="ignore"):
             scale = 1 / np.sqrt(self.diagonal)
         scale[apart] = 0.0
-        result = np.zeros((self.rows, self.rows))
         in_float = [single and sums_in_float(part) for part in self.parts]
-        for (at, part), quick in zip(self._blocks(), in_float, strict=True):
-            result += _core.gram(part, self.centre[at], scale[at], quick)
-        return Gram(result, self.diagonal, any(in_float))
+        return Gram(self.held.gram(scale, in_float), self.diagonal, any(in_float))
 
     # --- the solution ----------------------------------------------------------------------------
 
@@ -296,40 +294,53 @@ class LowRank:
         with np.errstate(divide="ignore"):
             weight = 1 / self.diagonal
         weight[apart] = 0.0
-        dual = self._products(rows * weight)
+        dual = self.held.products(rows * weight)
         if known.rest is None:
             dual = known.solve(dual)
         else:
             there = rows[:, apart] - self.scale * known.solve(dual) @ known.rows.T
             _core.solve_rows(known.rest, there)
             dual = known.solve(dual + there @ known.rows)
-        self._add_combination(-self.scale * dual, rows)
+
+        def combine(weights: Doubles) -> tuple[Doubles, Doubles]:
+            products = self.held.combine_and_multiply(weights, rows, weight)
+            return products, np.einsum("ij,ij,j->i", rows, rows, weight)
+
+        if correct and known.gram.single:
+            self._correct(dual, combine)
+        else:
+            self.held.add_combination(-self.scale * dual, rows)
         rows *= weight
         if known.rest is not None:
             rows[:, apart] = there
-        if correct and known.gram.single:
-            self._correct(rows, dual, weight)
         return dual
 
-    def _correct(self, rows: Doubles, dual: Doubles, weight: Doubles) -> None:
-        """Iterate until F (C^-1 e) = q, from a Gram matrix that is known to float32 only.
+    def _correct(
+        self, dual: Doubles, combine: Callable[[Doubles], tuple[Doubles, Doubles]]
+    ) -> None:
+        """Iterate until F w = q, with q from a Gram matrix that is known to float32 only.
 
-        Should that not do, it is summed again in float64.
+        combine(v) adds W F'v to the weights w, and returns F w and |D^1/2 w|^2: one reading of F.
+        Should the corrections not shrink fast, G is summed again in float64.
         """
-        size = np.square(rows) @ self.diagonal
-        for attempt in range(2 * _CORRECTIONS):
-            if attempt == _CORRECTIONS:
-                self._set_gram(self._gram_of(self._apart(), single=False), self._apart())
-            gap = self._products(rows) - dual
-            step = self._factorised().solve(gap)
+        step, before = dual.copy(), np.full(len(dual), np.inf)
+        for _ in range(_CORRECTIONS):
+            products, size = combine(-self.scale * step)
+            known, gap = self._factorised(), products - dual
+            step = known.solve(gap)
             left = self.scale * np.einsum("ij,ij->i", step, gap)
-            if not (left > _CORRECTED * size).any():
+            large = left > known.accuracy**2 * size
+            if not large.any():
                 return
+            if known.gram.single and (left > _SLOW * before)[large].any():
+                self._set_gram(self._gram_of(known.apart, single=False), known.apart)
+                step = self._factorised().solve(gap)
+            before = left
             dual += step
-            change = np.zeros_like(rows)
-            self._add_combination(-self.scale * step, change)
-            change *= weight
-            rows += change
+        raise RuntimeError(
+            f"C^-1 v did not converge: after {_CORRECTIONS} corrections its relative error is "
+            f"{float(np.sqrt((left / size).max())):.1e}"
+        )
 
 
 def _again(

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._low_rank import LowRank
 from leakscore.reference import Reference
 
 Array = npt.NDArray[Any]
@@ -23,6 +24,8 @@ Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
 
 MANY = 16
 """From this number of targets on, products of blocks beat one pass over the data for each."""
+FEW = 6
+"""Below this number of targets, a pass for each is as fast as products of blocks."""
 _ROWS, _COLS, _TARGETS = 128, 4096, 512
 NO_NOISE = np.zeros(1)
 
@@ -223,16 +226,33 @@ def dense_linear(
     mean = release.reference.mean
     result = np.empty((len(observed),) if release.paired else (len(observed), len(targets)))
     for rows in slices(len(targets), _block_rows(targets.shape[1])):
-        weight = covariance.solve(_rows("target", targets, rows, origin)) / factor
-        shift = _rows("target", targets, rows, 2 * mean - origin)
-        constant = np.einsum("ij,ij->i", shift, weight) / (2 * release.n)
+        away = _rows("target", targets, rows, origin)
+        shift = away if origin is mean else _rows("target", targets, rows, 2 * mean - origin)
+        weight = _weights(covariance, away)
+        constant = np.einsum("ij,ij->i", shift, weight) / (2 * release.n * factor)
         if release.paired:
             block = _rows("observed", observed, rows, mean)
-            result[rows] = np.einsum("ij,ij->i", block, weight) - constant
+            result[rows] = np.einsum("ij,ij->i", block, weight) / factor - constant
         else:
-            linear = _core.weighted_sum(observed, weight, mean, mean, NO_NOISE, 1.0, False)[0]
-            result[:, rows] = linear - constant
+            result[:, rows] = _linear(observed, mean, weight) / factor - constant
     return result
+
+
+def _linear(observed: Array, mean: Doubles, weight: Doubles) -> Doubles:
+    """(x - mu)'w of every release and every row w, (T, k)."""
+    if len(weight) < FEW:
+        return np.transpose(_core.multiply(observed, 0, mean, weight))
+    result, _ = _core.weighted_sum(observed, weight, mean, mean, NO_NOISE, 1.0, False)
+    return result
+
+
+def _weights(covariance: Reference, rows: Doubles) -> Doubles:
+    """C^-1 e of every row e, of one that is kept if there is but one."""
+    covariance._require_inverse()
+    held = covariance._covariance
+    if isinstance(held, LowRank) and len(rows) == 1:
+        return held.weights(rows)
+    return held.solve(rows.copy())
 
 
 def dense_quadratic(release: Release) -> Doubles:

@@ -1,0 +1,111 @@
+#include "kernels/combination.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/blocks.hpp"
+#include "kernels/dispatch.hpp"
+#include "leakscore/parallel/pool.hpp"
+
+namespace leakscore {
+namespace {
+
+using Index = std::ptrdiff_t;
+
+// A tile stays in the second cache while all vectors pass by.
+constexpr Index tile_elements = Index{1} << 18, most_blocks = 64;
+
+Index room(const Matrix& x, Index rows, Index cols) {
+  return reads_as_float(x) ? elements_to_copy<float>(x, rows, cols)
+                           : elements_to_copy<double>(x, rows, cols);
+}
+
+// Columns in strips of `width`; a block is as many as leave at most 64 blocks.
+struct Strips {
+  Index width, count, together, blocks;
+
+  Strips(const Matrix& x, Index wanted)
+      : width(std::min(x.cols, wanted)),
+        count(blocks_of(x.cols, width)),
+        together(blocks_of(count, most_blocks)),
+        blocks(blocks_of(count, together)) {}
+
+  template <class F>
+  void each(const Matrix& x, Index block, F&& f) const {
+    for (Index strip = block * together; strip < std::min((block + 1) * together, count); ++strip)
+      f(strip * width, std::min(width, x.cols - strip * width));
+  }
+};
+
+// Strips of all rows.
+Strips high_strips(const Matrix& x) {
+  return {x, std::clamp<Index>(tile_elements / x.rows, 128, tile_cols)};
+}
+
+void add_up(const std::vector<double>& partial, Index size, double* sums) {
+  std::fill(sums, sums + size, 0.0);
+  for (std::size_t at = 0; at < partial.size(); at += static_cast<std::size_t>(size))
+    for (Index i = 0; i < size; ++i) sums[i] += partial[at + static_cast<std::size_t>(i)];
+}
+
+}  // namespace
+
+void multiply(const Matrix& x, const double* centre, const Vectors& v, double* products) {
+  const Strips strips(x, tile_cols);
+  const Index rows = std::min(x.rows, tile_elements / strips.width);
+  const Index chunks = blocks_of(x.rows, rows), size = v.count * x.rows;
+  const Index copied = room(x, rows, strips.width);
+  std::vector<double> partial(static_cast<std::size_t>(strips.blocks * size));
+  parallel_for(chunks * strips.blocks, [&](Index task) {
+    const Index row = task % chunks * rows, block = task / chunks;
+    Scratch scratch(1, copied);
+    double *copy = scratch.take(copied), *sums = partial.data() + block * size + row;
+    strips.each(x, block, [&](Index col, Index count) {
+      const Matrix tile = readable(x, {row, std::min(rows, x.rows - row), col, count}, copy);
+      for (Index k = 0; k < v.count; ++k)
+        kernels().products->with_vector.multiply(tile, centre + col, v.data + k * v.stride + col,
+                                                 sums + k * x.rows);
+    });
+  });
+  add_up(partial, size, products);
+}
+
+void combine(const Matrix& x, const double* centre, const double* weight, const Vectors& v) {
+  const Strips strips = high_strips(x);
+  const Index copied = room(x, x.rows, strips.width);
+  parallel_for(strips.blocks, [&](Index block) {
+    Scratch scratch(1, copied);
+    double* copy = scratch.take(copied);
+    strips.each(x, block, [&](Index col, Index count) {
+      const Matrix tile = readable(x, {0, x.rows, col, count}, copy);
+      for (Index k = 0; k < v.count; ++k)
+        kernels().products->with_vector.combine(tile, centre + col, weight + k * x.rows,
+                                                v.data + k * v.stride + col);
+    });
+  });
+}
+
+void combine_and_multiply(const Matrix& x, const double* centre, const double* unit,
+                          const double* weight, const Vectors& v, double* products) {
+  const Strips strips = high_strips(x);
+  const Index size = v.count * x.rows, copied = room(x, x.rows, strips.width);
+  std::vector<double> partial(static_cast<std::size_t>(strips.blocks * size));
+  parallel_for(strips.blocks, [&](Index block) {
+    Scratch scratch(2, strips.width + copied);
+    double *scaled = scratch.take(strips.width), *copy = scratch.take(copied);
+    double* sums = partial.data() + block * size;
+    strips.each(x, block, [&](Index col, Index count) {
+      const Matrix tile = readable(x, {0, x.rows, col, count}, copy);
+      const VectorKernels& kernel = kernels().products->with_vector;
+      for (Index k = 0; k < v.count; ++k) {
+        double* vector = v.data + k * v.stride + col;
+        kernel.combine(tile, centre + col, weight + k * x.rows, vector);
+        for (Index j = 0; j < count; ++j) scaled[j] = vector[j] * unit[col + j];
+        kernel.multiply(tile, centre + col, scaled, sums + k * x.rows);
+      }
+    });
+  });
+  add_up(partial, size, products);
+}
+
+}  // namespace leakscore
