@@ -52,8 +52,8 @@ class Covariance(Protocol):
     def solve(self, rows: Doubles) -> Doubles:
         """C^-1 v of every row v of a contiguous array, which may be overwritten."""
 
-    def times(self, rows: Doubles) -> Doubles:
-        """C v of every row v."""
+    def between(self, left: Any, right: Any, rows: Doubles) -> Doubles:
+        """Return e' A^-1 C B^-1 e of every row e, for covariances A and B that are sums with C."""
 
     def plus(self, extra: Doubles) -> Covariance:
         """C + diag(extra) for numbers, one or one a coordinate, that are at least 0."""
@@ -93,8 +93,9 @@ class Diagonal:
         rows /= self.variances
         return rows
 
-    def times(self, rows: Doubles) -> Doubles:
-        return rows * self.variances
+    def between(self, left: Diagonal, right: Diagonal, rows: Doubles) -> Doubles:
+        inner = (rows / left.variances) * self.variances * (rows / right.variances)
+        return np.asarray(inner.sum(axis=1))
 
     def plus(self, extra: Doubles) -> Diagonal:
         return Diagonal(self.variances + extra, self.rounding)
@@ -144,8 +145,9 @@ class Full:
         _core.solve_rows(self._factorised().lower, rows)
         return rows
 
-    def times(self, rows: Doubles) -> Doubles:
-        return np.asarray(rows @ self.values)
+    def between(self, left: Full, right: Full, rows: Doubles) -> Doubles:
+        other = right.solve(rows.copy())
+        return np.asarray(np.einsum("ij,ij->i", left.solve(rows) @ self.values, other))
 
     def plus(self, extra: Doubles) -> Full:
         values = self.values.copy()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from leakscore import _core, _dense, _low_rank
+from leakscore import _capacity, _core, _dense, _low_rank
 from leakscore._covariance import Doubles, Table
 from leakscore._fit import Fit, Shrinkage, require_finite, schaefer_strimmer
 
@@ -45,7 +45,7 @@ class Columns:
     def add(self, name: str, part: Table) -> None:
         """Take in more columns, which are kept as a view; none, if a value is not finite."""
         _dense._use_blas()
-        single = _low_rank.sums_in_float(part)
+        single = _capacity.sums_in_float(part)
         rule = self.shrinkage == "auto"
         found = _core.gram_and_moments(part, *self._units(), rule, single)
         mean, squares, gram, fourth = found
@@ -74,14 +74,14 @@ class Columns:
         """Return mean and covariance, and how they were made."""
         share, ridge = self._units()
         squares = _joined(self.squares)
-        gram = _low_rank.doubly_centred(self.gram.copy())  # type: ignore[union-attr]
+        gram = _capacity.doubly_centred(self.gram.copy())  # type: ignore[union-attr]
         intensity = self._intensity(gram, squares)
         variances = squares / self.freedom
         diagonal = intensity * variances
         diagonal += self.ridge
         units = share * squares
         units += ridge
-        held = _low_rank.Gram(gram, units, self.single).at(diagonal)
+        held = _capacity.Gram(gram, units, self.single).at(diagonal)
         mean = _joined(self.means)
         scale = (1 - intensity) / self.freedom
         total = variances + self.ridge if self.ridge else variances

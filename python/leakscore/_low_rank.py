@@ -10,26 +10,21 @@ least. So an error of q enters M by its square only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _dense, _validate
-from leakscore._centred_rows import CentredRows, Parts
+from leakscore._capacity import Capacity, Gram, sums_in_float
+from leakscore._centred_rows import MANY, CentredRows, Parts
 from leakscore._covariance import Doubles, Table, log_ratio
 
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_MATRIX = 2**14
 """Most coordinates of which the whole d x d matrix is made (2 GiB)."""
 
-# From this many multiplications on, products of numbers that float32 holds are summed in float32,
-# and what is solved with them is corrected until this share of it is left, or what float64 loses.
-_SINGLE_FROM = 2**31
-_CORRECTED = 1e-9
-_LOST = 16 * float(np.finfo(np.float64).eps)
-_CORRECTIONS = 12
+_CORRECTIONS = 10
 
 # A correction that leaves more than this of the squared error shows that float32 is not enough.
 _SLOW = 1e-2
@@ -37,93 +32,8 @@ _SLOW = 1e-2
 # Coordinates whose D is a smaller share of their variance than this are solved for apart.
 _NOTHING = 1e-30
 _ELEMENTS = 2**20
-
-
-@dataclass(frozen=True)
-class Gram:
-    """F diag(1 / diagonal) F' of centred rows F, without the coordinates where that is infinite."""
-
-    matrix: Doubles
-    diagonal: Doubles
-    single: bool
-    """Whether it was summed in float32."""
-
-    def at(self, diagonal: Doubles) -> Gram | None:
-        """Return the Gram matrix for a multiple of the diagonal; None for any other diagonal."""
-        if diagonal is self.diagonal:
-            return self
-        most = int(np.argmax(self.diagonal))
-        ratio = float(diagonal[most] / self.diagonal[most]) if self.diagonal[most] > 0 else 0.0
-        if not 0 < ratio < np.inf:
-            return None
-        gap = self.diagonal * ratio
-        gap -= diagonal
-        np.abs(gap, out=gap)
-        return (
-            Gram(self.matrix / ratio, diagonal, self.single)
-            if (gap <= 1e-14 * diagonal).all()
-            else None
-        )
-
-
-def sums_in_float(part: Table) -> bool:
-    """Whether the products of a part are so many, and its numbers so few digits long."""
-    exact = part.dtype.name == "bfloat16" or np.can_cast(part.dtype, np.float32)
-    return exact and len(part) * part.size >= _SINGLE_FROM
-
-
-def doubly_centred(gram: Doubles) -> Doubles:
-    """Take out what rounding puts into the direction in which centred rows have nothing."""
-    means = gram.mean(axis=0)
-    gram -= means
-    gram -= means[:, np.newaxis] - means.mean()
-    return gram
-
-
-class _Capacity:
-    """The factors of S and of what is left of coordinates with D = 0 once S is known."""
-
-    def __init__(self, gram: Gram, covariance: LowRank, apart: npt.NDArray[np.intp]) -> None:
-        _dense._use_blas()
-        self.gram, self.apart, self.scale = gram, apart, covariance.scale
-        matrix = gram.matrix * self.scale
-        matrix.flat[:: len(matrix) + 1] += 1
-        self.accuracy = max(_CORRECTED, _LOST * float(np.abs(matrix).sum(axis=1).max()))
-        self.lower, positive = _core.cholesky(matrix)
-        self.positive = positive == len(matrix)
-        self.rest: Doubles | None = None
-        self.dependent: int | None = None
-        if apart.size and self.positive:
-            self._take_apart(covariance)
-
-    def _take_apart(self, covariance: LowRank) -> None:
-        self.rows = covariance.held.columns(self.apart).T.copy()
-        half = self.rows.copy()
-        _core.solve_rows(self.lower, half)
-        rest = self.scale * (self.rows @ half.T)
-        rest.flat[:: len(rest) + 1] += covariance.diagonal[self.apart]
-        least = _dense.tolerance(len(self.lower), covariance.rounding)
-        lost = np.flatnonzero(np.diag(rest) <= least * covariance.variances[self.apart])
-        if lost.size:
-            self.dependent = int(self.apart[lost[0]])
-            return
-        factor = _dense.factorise(rest, covariance.rounding)
-        if factor.dependent is not None:
-            self.dependent = int(self.apart[factor.dependent])
-        self.rest = factor.lower
-
-    def solve(self, products: Doubles) -> Doubles:
-        """S^-1 of every row."""
-        result: Doubles = products.copy()
-        _core.solve_rows(self.lower, result)
-        return result
-
-    def logdet(self) -> float:
-        """Logarithm of det S, and of the determinant of the rest."""
-        found = 2 * np.log(np.diag(self.lower)).sum()
-        if self.rest is not None:
-            found += 2 * np.log(np.diag(self.rest)).sum()
-        return float(found)
+STREAMED = 256
+"""Most systems that are solved at a time by strips of columns."""
 
 
 class LowRank:
@@ -157,7 +67,7 @@ class LowRank:
         self.diagonal, self.variances = diagonal, variances
         diagonal.flags.writeable = variances.flags.writeable = centre.flags.writeable = False
         self._gram: Gram | None = gram
-        self._capacity: _Capacity | None = None
+        self._capacity: Capacity | None = None
         self._problem: str | Literal[False] | None = False
         self._sums: tuple[tuple[Doubles, LowRank], ...] = ()
         self._weights: tuple[Doubles, Doubles] | None = None
@@ -220,6 +130,11 @@ class LowRank:
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         table = np.atleast_2d(rows)
         result = np.empty(len(table))
+        if self.streams(len(table)):
+            for start in range(0, len(table), STREAMED):
+                some = table[start : start + STREAMED]
+                result[start : start + STREAMED] = self._streamed_distances(some, centre)
+            return result
         block = max(1, _ELEMENTS // self.centre.size)
         for start in range(0, len(table), block):
             away = table[start : start + block] - centre
@@ -227,6 +142,58 @@ class LowRank:
             squares = np.square(away, out=away) @ self.diagonal
             result[start : start + block] = squares + self.scale * np.square(dual).sum(axis=1)
         return result
+
+    def _streamed_distances(self, rows: Table, centre: Doubles) -> Doubles:
+        squares = np.zeros(len(rows))
+
+        def add(cols: slice, weights: Doubles) -> None:
+            np.add(squares, np.square(weights) @ self.diagonal[cols], out=squares)
+
+        dual = self.stream(lambda cols: rows[:, cols] - centre[cols], len(rows), add, correct=False)
+        return np.asarray(squares + self.scale * np.square(dual).sum(axis=1))
+
+    def streams(self, count: int) -> bool:
+        """Whether so many systems are better solved by strips of columns than by blocks of rows."""
+        return count >= MANY and self.centre.size > _ELEMENTS // MANY and not self._apart().size
+
+    def stream(
+        self,
+        sides: Callable[[slice], Doubles],
+        count: int,
+        visit: Callable[[slice, Doubles], None],
+        *,
+        correct: bool = True,
+    ) -> Doubles:
+        """Solve for right-hand sides that are given by columns; return q = F C^-1 e of each.
+
+        Strips of C^-1 e are handed to `visit`, those of corrections after those that they are to
+        be added to. Every pass reads F once, and holds no more of anything than a strip.
+        """
+        known = self._factorised()
+        refine = correct and known.gram.single
+        dual, products = np.zeros((2, count, len(self.held)))
+        size = np.zeros(count)
+        for cols, strip in self.held.strips(2 * count):
+            dual += (sides(cols) / self.diagonal[cols]) @ strip.T
+        dual = known.solve(dual)
+
+        def combine(weights: Doubles, *, first: bool = False) -> tuple[Doubles, Doubles]:
+            for cols, strip in self.held.strips(2 * count):
+                found = weights @ strip
+                if first:
+                    found += sides(cols)
+                found /= self.diagonal[cols]
+                visit(cols, found)
+                if first:
+                    np.add(size, np.square(found) @ self.diagonal[cols], out=size)
+                if refine:
+                    np.add(products, found @ strip.T, out=products)
+            return products, size
+
+        start = combine(-self.scale * dual, first=True)
+        if refine:
+            self._correct(dual, start, combine)
+        return dual
 
     def solve(self, rows: Doubles) -> Doubles:
         self._solve(rows.reshape(-1, self.centre.size), correct=True)
@@ -239,6 +206,16 @@ class LowRank:
             self._weights = kept = (row, self.solve(row.copy()))
             kept[1].flags.writeable = False
         return kept[1]
+
+    def between(self, left: LowRank, right: LowRank, rows: Doubles) -> Doubles:
+        """Return e' A^-1 C B^-1 e of every row e, overwritten, where A and B are sums with C.
+
+        With a = A^-1 e and b = B^-1 e that is a' D b + scale (F a)'(F b).
+        """
+        other = rows.copy()
+        duals = left._solve(rows, correct=True), right._solve(other, correct=True)
+        squares = np.einsum("ij,ij,j->i", rows, other, self.diagonal)
+        return np.asarray(squares + self.scale * np.einsum("ij,ij->i", *duals))
 
     def times(self, rows: Doubles) -> Doubles:
         result = rows * self.diagonal
@@ -270,7 +247,7 @@ class LowRank:
         """Return the coordinates with D = 0."""
         return np.flatnonzero(self.diagonal < np.maximum(_NOTHING * self.variances, TINY))
 
-    def _factorised(self) -> _Capacity:
+    def _factorised(self) -> Capacity:
         if self._capacity is None:
             apart = self._apart()
             held = None if apart.size or self._gram is None else self._gram.at(self.diagonal)
@@ -278,10 +255,10 @@ class LowRank:
         return self._capacity  # type: ignore[return-value]
 
     def _set_gram(self, gram: Gram, apart: npt.NDArray[np.intp]) -> None:
-        capacity = _Capacity(gram, self, apart)
+        capacity = Capacity(gram, self, apart)
         if gram.single and not capacity.positive:
             gram = self._gram_of(apart, single=False)
-            capacity = _Capacity(gram, self, apart)
+            capacity = Capacity(gram, self, apart)
         if not capacity.positive:
             raise ValueError("Expected a covariance whose correlations do not overflow")
         self._gram = gram if not apart.size else None
@@ -307,7 +284,7 @@ class LowRank:
             return products, np.einsum("ij,ij,j->i", rows, rows, weight)
 
         if correct and known.gram.single:
-            self._correct(dual, combine)
+            self._correct(dual, combine(-self.scale * dual), combine)
         else:
             self.held.add_combination(-self.scale * dual, rows)
         rows *= weight
@@ -316,27 +293,32 @@ class LowRank:
         return dual
 
     def _correct(
-        self, dual: Doubles, combine: Callable[[Doubles], tuple[Doubles, Doubles]]
+        self,
+        dual: Doubles,
+        start: tuple[Doubles, Doubles],
+        combine: Callable[[Doubles], tuple[Doubles, Doubles]],
     ) -> None:
         """Iterate until F w = q, with q from a Gram matrix that is known to float32 only.
 
-        combine(v) adds W F'v to the weights w, and returns F w and |D^1/2 w|^2: one reading of F.
-        Should the corrections not shrink fast, G is summed again in float64.
+        `start` is F w and |D^1/2 w|^2 of the first w. combine(v) adds W F'v to w and returns both
+        anew: one reading of F. Should corrections not shrink fast, G is summed again in float64.
         """
-        step, before = dual.copy(), np.full(len(dual), np.inf)
-        for _ in range(_CORRECTIONS):
-            products, size = combine(-self.scale * step)
+        (products, size), before = start, np.full(len(dual), np.inf)
+        for correction in range(_CORRECTIONS + 1):
             known, gap = self._factorised(), products - dual
             step = known.solve(gap)
             left = self.scale * np.einsum("ij,ij->i", step, gap)
             large = left > known.accuracy**2 * size
             if not large.any():
                 return
+            if correction == _CORRECTIONS:
+                break
             if known.gram.single and (left > _SLOW * before)[large].any():
                 self._set_gram(self._gram_of(known.apart, single=False), known.apart)
                 step = self._factorised().solve(gap)
             before = left
             dual += step
+            products, size = combine(-self.scale * step)
         raise RuntimeError(
             f"C^-1 v did not converge: after {_CORRECTIONS} corrections its relative error is "
             f"{float(np.sqrt((left / size).max())):.1e}"

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._low_rank import LowRank
+from leakscore._centred_rows import MANY as MANY_SIDES
+from leakscore._low_rank import STREAMED, LowRank
 from leakscore.reference import Reference
 
 Array = npt.NDArray[Any]
@@ -206,9 +207,12 @@ def _log_ratios(x: Doubles, p: Doubles) -> tuple[Doubles, Doubles]:
 # --- full covariance ------------------------------------------------------------------------------
 
 
-def _rows(name: str, table: Array, rows: slice, origin: Doubles) -> Doubles:
+_ALL = slice(None)
+
+
+def _rows(name: str, table: Array, rows: slice, origin: Doubles, cols: slice = _ALL) -> Doubles:
     """Return some rows less the origin, in float64."""
-    block = table[rows] - origin
+    block = table[rows, cols] - origin[cols]
     if not np.isfinite(block).all():
         _validate.finite(name, table)
     return np.asarray(block)
@@ -223,19 +227,58 @@ def dense_linear(
 ) -> Doubles:
     """Linear scores for a full covariance, W = factor * covariance."""
     observed, targets = np.atleast_2d(release.observed), np.atleast_2d(release.target)
-    mean = release.reference.mean
-    result = np.empty((len(observed),) if release.paired else (len(observed), len(targets)))
+    mean, paired = release.reference.mean, release.paired
+    covariance._require_inverse()
+    held = covariance._covariance
+    result = np.zeros((len(observed),) if paired else (len(observed), len(targets)))
+    if isinstance(held, LowRank) and held.streams(len(targets)):
+        for rows in slices(len(targets), STREAMED):
+            found = _Streamed(release, origin, rows)
+            held.stream(found.sides, rows.stop - rows.start, found.visit)
+            result[rows if paired else (_ALL, rows)] = found.scores() / factor
+        return result
     for rows in slices(len(targets), _block_rows(targets.shape[1])):
         away = _rows("target", targets, rows, origin)
         shift = away if origin is mean else _rows("target", targets, rows, 2 * mean - origin)
-        weight = _weights(covariance, away)
+        if isinstance(held, LowRank) and len(away) == 1:
+            weight = held.weights(away)
+        else:
+            weight = held.solve(away.copy())
         constant = np.einsum("ij,ij->i", shift, weight) / (2 * release.n * factor)
-        if release.paired:
+        if paired:
             block = _rows("observed", observed, rows, mean)
             result[rows] = np.einsum("ij,ij->i", block, weight) / factor - constant
         else:
             result[:, rows] = _linear(observed, mean, weight) / factor - constant
     return result
+
+
+class _Streamed:
+    """Linear scores of some targets, whose weights come by strips of columns."""
+
+    def __init__(self, release: Release, origin: Doubles, rows: slice) -> None:
+        self.release, self.origin, self.rows = release, origin, rows
+        self.observed, self.targets = map(np.atleast_2d, (release.observed, release.target))
+        count = rows.stop - rows.start
+        self.constants = np.zeros(count)
+        self.products = np.zeros(count if release.paired else (len(self.observed), count))
+
+    def sides(self, cols: slice) -> Doubles:
+        return _rows("target", self.targets, self.rows, self.origin, cols)
+
+    def visit(self, cols: slice, weight: Doubles) -> None:
+        mean = self.release.reference.mean
+        shift = self.sides(cols) + 2 * (self.origin[cols] - mean[cols])
+        self.constants += np.einsum("ij,ij->i", shift, weight)
+        if self.release.paired:
+            block = _rows("observed", self.observed, self.rows, mean, cols)
+            self.products += np.einsum("ij,ij->i", block, weight)
+            return
+        for rows in slices(len(self.observed), STREAMED):
+            self.products[rows] += _rows("observed", self.observed, rows, mean, cols) @ weight.T
+
+    def scores(self) -> Doubles:
+        return np.asarray(self.products - self.constants / (2 * self.release.n))
 
 
 def _linear(observed: Array, mean: Doubles, weight: Doubles) -> Doubles:
@@ -244,15 +287,6 @@ def _linear(observed: Array, mean: Doubles, weight: Doubles) -> Doubles:
         return np.transpose(_core.multiply(observed, 0, mean, weight))
     result, _ = _core.weighted_sum(observed, weight, mean, mean, NO_NOISE, 1.0, False)
     return result
-
-
-def _weights(covariance: Reference, rows: Doubles) -> Doubles:
-    """C^-1 e of every row e, of one that is kept if there is but one."""
-    covariance._require_inverse()
-    held = covariance._covariance
-    if isinstance(held, LowRank) and len(rows) == 1:
-        return held.weights(rows)
-    return held.solve(rows.copy())
 
 
 def dense_quadratic(release: Release) -> Doubles:
@@ -270,10 +304,12 @@ def dense_quadratic(release: Release) -> Doubles:
         out = release.without_target()
         logdet += known._covariance.log_ratio(out._covariance)
         distances = np.empty(len(observed))
-        for rows in slices(len(observed), _block_rows(reference.dim)):
+        out._require_inverse()
+        known._require_inverse()
+        held, ends = reference._covariance, (out._covariance, known._covariance)
+        for rows in slices(len(observed), max(_block_rows(reference.dim), MANY_SIDES)):
             block = _rows("observed", observed, rows, reference.mean)
-            left, right = reference._covariance.times(out.solve(block)), known.solve(block)
-            distances[rows] = np.einsum("ij,ij->i", left, right) / factor
+            distances[rows] = held.between(*ends, block) / factor
     else:
         distances = reference._distances("observed", observed, reference.mean) / release.others
     result = -0.5 * (logdet + distances)
