@@ -14,7 +14,7 @@ from leakscore import Reference, reproduce
 from leakscore.cli import main
 from leakscore.reproduce import _data, genotypes
 from leakscore.reproduce._outcome import Above
-from leakscore.reproduce._pool import expected_auc
+from leakscore.reproduce._pool import Linkage, expected_auc
 from tests.linked import linked, write
 
 PEOPLE, VARIANTS = 430, 450
@@ -79,15 +79,6 @@ def test_choices_of_variants_share_none(counts: np.ndarray) -> None:
         if choices:
             assert chosen.min() >= 0
             assert np.diff(common.choice(size, 0)[0]).max() <= -(-VARIANTS // size)
-
-
-def test_effective_number() -> None:
-    free = linked(300, 80, 6, stay=0.0)
-    assert genotypes.effective_number(free) == pytest.approx(80, rel=0.02)
-    assert genotypes.effective_number(np.repeat(free, 5, axis=1)) == pytest.approx(80, rel=0.02)
-    chained = linked(2000, 40, 7)
-    r2 = np.corrcoef(chained.T) ** 2
-    assert genotypes.effective_number(chained) == pytest.approx(1600 / r2.sum(), rel=0.02)
 
 
 def test_as_rare_as_four_standard_errors() -> None:
@@ -189,7 +180,7 @@ def test_real_genotypes(real: genotypes.Common) -> None:
     assert real.counts.shape == (503, 7363)
     assert "Of 24,990 variants" in real.notes[0]
     assert len(real.notes) == 1
-    numbers = [genotypes.effective_number(real.choice(size, 0)) for size in genotypes.SIZES]
+    numbers = [Linkage.of(real.choice(size, 0)).effective_number for size in genotypes.SIZES]
     assert numbers == pytest.approx([71, 86, 89.5], rel=0.03)
 
 
@@ -197,16 +188,19 @@ def test_real_genotypes(real: genotypes.Common) -> None:
 def test_real_people_are_found(real: genotypes.Common) -> None:
     """An earlier program, with variants and splits of its own, found what is compared here.
 
-    Its AUCs are as uncertain as ours: by the splits, and by the choice of the variants.
+    Its AUCs are as uncertain as ours: by the splits, and by the choice of the variants. And those
+    of the likelihood ratio follow from the correlations of the variants.
     """
     outcome = genotypes.reproduce(data=_data.find("genotypes", None))
     assert outcome.ok, outcome.table()
     earlier = {200: (0.676, 0.696, 0.742), 1000: (0.707, 0.724, 0.822)}
     attacks = (genotypes.HOMER, genotypes.RATIO, genotypes.COVARIANCE)
-    for size, values in earlier.items():
-        splits = outcome.curves["games"][size]
-        for attack, value in zip(attacks, values, strict=True):
+    for size, splits in outcome.curves["games"].items():
+        for attack, value in zip(attacks, earlier.get(size, ()), strict=False):
             table = np.array([[each.audit(attack).auc() for each in split] for split in splits])
             by_split, by_choice = stats.sem(table.mean(axis=1)), table.mean(axis=0).std(ddof=1)
             allowed = 4 * np.hypot(np.sqrt(2) * by_split, np.sqrt(4 / 3) * by_choice)
             assert table.mean() == pytest.approx(value, abs=allowed)
+        found = genotypes.aucs(splits, genotypes.RATIO)
+        theory = Linkage.of(real.choice(size, 0)).auc(100, 300)
+        assert found.mean() == pytest.approx(theory, abs=4 * stats.sem(found))

@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from leakscore import Reference
-from leakscore.reproduce._pool import expected_auc
+from leakscore.reproduce._pool import Linkage, expected_auc
 from tests.linked import linked
 
 
@@ -51,3 +51,28 @@ def test_expected_auc_is_that_of_drawn_pools(people: int, n: int) -> None:
     error = np.std(found) / np.sqrt(len(found))
     assert expected_auc(products, n) == pytest.approx(np.mean(found), abs=4 * error + 1e-3)
     assert np.mean(found) > 0.6
+
+
+def test_effective_number() -> None:
+    free = linked(300, 80, 6, stay=0.0)
+    assert Linkage.of(free).effective_number == pytest.approx(80, rel=0.02)
+    repeated = Linkage.of(np.repeat(free, 5, axis=1))
+    assert repeated.effective_number == pytest.approx(80, rel=0.02)
+    chained = linked(2000, 40, 7)
+    r2 = np.corrcoef(chained.T) ** 2
+    assert Linkage.of(chained).effective_number == pytest.approx(1600 / r2.sum(), rel=0.02)
+
+
+@pytest.mark.parametrize("eigenvalues", [[1.0] * 60, [30.0, 12.0, 5.0, 2.0, 1.0], [60.0]])
+def test_auc_of_linked_gaussian_variants(eigenvalues: list[float]) -> None:
+    """Along eigenvectors a person is a normal vector, and so are the errors of both means."""
+    n, n_reference, rounds = 20, 50, 200_000
+    linkage = Linkage(60, np.array(eigenvalues))
+    rng, won = np.random.default_rng(8), 0
+    for eigenvalue in linkage.eigenvalues:
+        scale = np.sqrt(eigenvalue)
+        member, other, pool, references = scale * rng.standard_normal((4, rounds))
+        won = won + (member - other) * (pool / np.sqrt(n) - references / np.sqrt(n_reference))
+    expected = np.mean(won > -60 / n)
+    error = np.sqrt(expected * (1 - expected) / rounds)
+    assert linkage.auc(n, n_reference) == pytest.approx(expected, abs=4 * error)

@@ -1,13 +1,15 @@
-"""The law of an attack on the mean of a pool that is drawn from known people."""
+"""Laws of attacks on the mean of a pool: of known people, and of a Gaussian population."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.distributions import norm
+from leakscore.distributions import gx2, norm
 
-__all__ = ["expected_auc"]
+__all__ = ["Linkage", "expected_auc"]
 
 Doubles = npt.NDArray[np.float64]
 
@@ -39,3 +41,46 @@ def expected_auc(products: Doubles, n: int) -> float:
     least = _ROUNDING * drawn * (np.diag(squares)[:, np.newaxis] + np.diag(squares))
     ratio = shift / np.sqrt(np.maximum(spread, least))
     return float(np.mean(norm.cdf(ratio[~np.eye(size, dtype=np.bool_)])))
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """How variants are correlated: the eigenvalues of their d x d correlation matrix."""
+
+    size: int  # d
+    eigenvalues: Doubles  # those above 0
+
+    @classmethod
+    def of(cls, counts: npt.NDArray[np.int8]) -> Linkage:
+        """Estimate it from people's allele counts, one person a row.
+
+        Their squares sum to tr(R^2), the mean over pairs of people i, k of (y_i'y_k)^2 with
+        standardised genotypes y. Eigenvalues of few people are spread out too far, and are scaled
+        to that sum.
+        """
+        y = counts - counts.mean(axis=0)
+        y /= y.std(axis=0)
+        products = y @ y.T
+        people = len(products)
+        raw = np.linalg.eigvalsh(products)[1:]  # without that of the mean, which is 0
+        np.fill_diagonal(products, 0.0)
+        squares = np.square(products).sum() / (people * (people - 1))
+        raw = np.maximum(raw, 0.0)
+        return cls(counts.shape[1], raw * np.sqrt(squares / np.square(raw).sum()))
+
+    @property
+    def effective_number(self) -> float:
+        """Number of independent variants that are worth as much, d^2 / (sum of r^2)."""
+        return float(self.size**2 / np.square(self.eigenvalues).sum())
+
+    def auc(self, n: int, n_reference: int) -> float:
+        """Return the AUC of the score that takes variants for independent, of Gaussian genotypes.
+
+        The score of a member is larger by d/n in the mean. Two people's scores differ by
+        (z_i - z_j)'D^-1 e besides, where e is the error of the pool's mean less that of the
+        references', the same for both. Along eigenvectors this is a sum of products of two normal
+        variables, and each of these half the difference of two chi-squares.
+        """
+        shift = self.size / n / np.sqrt(2 * (1 / n + 1 / n_reference))
+        weights = np.concatenate([self.eigenvalues, -self.eigenvalues]) / 2
+        return float(gx2.sf(-shift, weights, 1, 0))

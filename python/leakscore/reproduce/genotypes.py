@@ -9,7 +9,7 @@ holds as the 300 reference rows.
 
 The likelihood ratio stands for the attacks that take variants for independent: it is the exact one
 if they are. The covariance score with the variances alone is its Gaussian limit. It comes out the
-same to about 0.001, and as it is linear in the release, its AUC can be told beforehand.
+same to about 0.002, and as it is linear in the release, its AUC can be told beforehand.
 
 What is checked. Given the references, the pool is a random 100 of the other people, so the mean AUC
 of a linear score is known (`_pool.expected_auc`), whatever the law of the genotypes, and the
@@ -20,11 +20,12 @@ nothing of other people, nor of other variants.
 
 What is told, not checked: Gaussian theory with the leakage score m. With the population's
 covariance the mean of m is d/n, which nobody attains who estimates d^2 correlations from 300
-people. For independent variants theory needs only the correlations r: d of them are worth d_eff =
-d^2 / (sum of r^2) independent ones. That is why 7,000 variants tell this attack hardly more than
-1,000. One threshold for all targets makes the references' errors count in full, m/(1 + n/n0). Its
-AUC is then about 0.01 too low, since few directions (ancestry, long blocks) carry the noise, and a
-variance that differs from release to release costs less than its mean.
+people. For attacks that take variants for independent, theory needs the correlations r alone: d
+variants are worth d_eff = d^2 / (sum of r^2) independent ones, m = d_eff/n. That is why 7,000 tell
+them hardly more than 1,000. One threshold for all targets makes the references' errors count in
+full, and leaves m/(1 + n/n0). The AUC is then about 0.01 too low: few directions (ancestry, long
+blocks) carry the noise, so that it differs from release to release, which costs less than its mean.
+The exact law of that noise (`_pool.Linkage.auc`) closes the gap.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from leakscore.distributions import norm
 from leakscore.leakage import effective_leakage
 from leakscore.reproduce import _vcf
 from leakscore.reproduce._outcome import SEEN, STANDARD_ERRORS, Above, Outcome, Row
-from leakscore.reproduce._pool import expected_auc
+from leakscore.reproduce._pool import Linkage, expected_auc
 from leakscore.reproduce.azize import deviations
 from leakscore.scores import covariance_score, genotype_llr, homer_distance
 from leakscore.tradeoff import gaussian
@@ -231,17 +232,20 @@ def summary(games: dict[int, list[list[Split]]]) -> list[str]:
 
 def theory(common: Common, sizes: list[int]) -> list[str]:
     """Return what Gaussian theory says of a population of which these people are a sample."""
-    worth = [effective_number(common.choice(size, 0)) for size in sizes]
-    estimated = [
+    linkages = [Linkage.of(common.choice(size, 0)) for size in sizes]
+    worth = np.array([linkage.effective_number for linkage in linkages])
+    left = [
         effective_leakage(d, POOL, max(1, round(d)), n_reference=REFERENCES, redrawn=True)
         for d in worth
     ]
+    exact = [linkage.auc(POOL, REFERENCES) for linkage in linkages]
     return [
         "Theory, AUC = Phi(sqrt(m/2)), not checked:",
         _line("  known covariance, m = d/n", map(_auc, np.array(sizes) / POOL)),
         _line("  variants taken for independent: d_eff", (f"{d:.0f}" for d in worth)),
-        _line("    known frequencies, m = d_eff/n", map(_auc, np.array(worth) / POOL)),
-        _line("    those of the references", map(_auc, estimated)),
+        _line("    known frequencies, m = d_eff/n", map(_auc, worth / POOL)),
+        _line("    references' frequencies, m/(1 + n/n0)", map(_auc, left)),
+        _line("    the same, exact law of the noise", (f"{auc:.3f}" for auc in exact)),
     ]
 
 
@@ -251,19 +255,6 @@ def _line(name: str, cells: Any) -> str:
 
 def _auc(m: float) -> str:
     return f"{gaussian(leakage=float(m)).auc():.3f}"
-
-
-def effective_number(counts: Counts) -> float:
-    """Return d^2 / (sum of r^2 over all pairs of variants), unbiased by the number of people.
-
-    The sum is the mean over pairs of people i, k of (y_i'y_k)^2 with standardised genotypes y.
-    """
-    y = counts - counts.mean(axis=0)
-    y /= y.std(axis=0)
-    products = y @ y.T
-    people = len(products)
-    np.fill_diagonal(products, 0.0)
-    return float(counts.shape[1] ** 2 * people * (people - 1) / np.square(products).sum())
 
 
 # --- the figure -----------------------------------------------------------------------------------
