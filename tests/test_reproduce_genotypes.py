@@ -87,6 +87,15 @@ def test_as_rare_as_four_standard_errors() -> None:
         assert genotypes._student(size) == pytest.approx(expected, rel=1e-8)
 
 
+def test_errors_of_attacks_that_never_fail() -> None:
+    """They have no spread; what is allowed is that of so many independent pairs."""
+    theory = 1 - np.array([1e-10, 2e-10, 3e-10])
+    row = genotypes._agrees("a", np.ones(3), theory, 100)
+    assert row.ok
+    assert row.tolerance == pytest.approx(genotypes._student(3) * np.sqrt(2e-10 / 300), rel=1e-5)
+    assert not genotypes._agrees("a", np.ones(3), theory - 1e-2, 10**6).ok
+
+
 # --- the whole ------------------------------------------------------------------------------------
 
 

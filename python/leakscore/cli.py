@@ -350,7 +350,7 @@ def _add_reproduce(commands: Any) -> None:
         metavar="PATH",
         help="file or folder of the real data (default: where their Debian package is installed)",
     )
-    parser.add_argument("--rounds", type=int, metavar="R", help="of each game")
+    parser.add_argument("--rounds", type=int, metavar="R", help="of each game; splits of genotypes")
     parser.add_argument("--seed", type=int, metavar="S", help="of the games")
     parser.add_argument("--out", metavar="DIR", help="where the figures are written")
 

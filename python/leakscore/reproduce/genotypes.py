@@ -179,13 +179,17 @@ def reproduce(*, data: Sequence[Path], rounds: int = 20, seed: int = 1) -> Outco
 def compare(size: int, splits: list[list[Split]]) -> list[Row]:
     """Compare measured AUCs with what they must be, and with each other, split by split."""
     measured = {attack: aucs(splits, attack) for attack in ATTACKS}
-    rows = []
+    first = splits[0][0].audit(COVARIANCE)
+    pairs = first.n_members * first.n_nonmembers
+    rows: list[Row] = []
     for attack in LINEAR:
         expected = np.array([[each.expected[attack] for each in split] for split in splits])
-        rows.append(_agrees(f"{size}: AUC, {attack}", measured[attack], expected.mean(axis=1)))
+        name = f"{size}: AUC, {attack}"
+        rows.append(_agrees(name, measured[attack], expected.mean(axis=1), pairs))
     for attack in (HOMER, RATIO, COVARIANCE):
         absent = aucs(splits, attack, release=1)
-        rows.append(_agrees(f"{size}: no target in the pool, {attack}", absent, np.array(0.5)))
+        name = f"{size}: no target in the pool, {attack}"
+        rows.append(_agrees(name, absent, np.array(0.5), pairs))
     for better, worse in ((RATIO, HOMER), (COVARIANCE, RATIO)):
         above, below = measured[better], measured[worse]
         least = SEEN * _standard_error(above - below)
@@ -200,10 +204,15 @@ def aucs(splits: list[list[Split]], attack: str, release: int = 0) -> Doubles:
     return np.asarray(np.mean(values, axis=1))
 
 
-def _agrees(name: str, measured: Doubles, theory: Doubles) -> Row:
-    """Compare means over splits: Student's quantile at the level of 4 normal standard errors."""
-    error = _standard_error(measured - theory)
-    return Row(name, float(measured.mean()), float(theory.mean()), _student(measured.size) * error)
+def _agrees(name: str, measured: Doubles, theory: Doubles, pairs: int) -> Row:
+    """Compare means over splits: Student's quantile at the level of 4 normal standard errors.
+
+    The error is at least that of as many independent pairs of a member and an outsider.
+    """
+    expected = float(theory.mean())
+    least = np.sqrt(expected * (1 - expected) / (measured.size * pairs))
+    allowed = _student(measured.size) * max(_standard_error(measured - theory), float(least))
+    return Row(name, float(measured.mean()), expected, allowed)
 
 
 def _standard_error(values: Doubles) -> float:
