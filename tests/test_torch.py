@@ -42,8 +42,8 @@ def backward(module: Any, loss: Any, inputs: Any, targets: Any) -> np.ndarray:
     return np.array(rows, dtype=np.float64)
 
 
-@pytest.mark.parametrize("chunk_size", [1, 4, 100])
-def test_gradients_are_those_of_backward(example: tuple[Any, ...], chunk_size: int) -> None:
+@pytest.mark.parametrize("chunk_size", [1, 4, 100, None])
+def test_gradients_are_those_of_backward(example: tuple[Any, ...], chunk_size: int | None) -> None:
     rows = per_sample_gradients(*example, chunk_size=chunk_size)
     np.testing.assert_allclose(rows.numpy(), backward(*example), rtol=1e-4, atol=1e-6)
     assert not rows.requires_grad

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_reference", "per_sample_gradients"]
 
+# Many samples at once cost fewer calls; larger temporaries the allocator maps anew each time.
+_CHUNK_BYTES, _CHUNK_SAMPLES = 1 << 24, 128
+
 
 def per_sample_gradients(
     module: torch.nn.Module,
@@ -29,7 +32,7 @@ def per_sample_gradients(
     targets: torch.Tensor,
     *,
     c: float | None = None,
-    chunk_size: int = 32,
+    chunk_size: int | None = None,
 ) -> torch.Tensor:
     """Gradient of the loss of every sample, clipped as DP-SGD clips, one a row.
 
@@ -48,9 +51,10 @@ def per_sample_gradients(
     c : float, optional
         Clipping norm, above 0: rows longer than it are scaled down to it. Without it nothing is
         clipped.
-    chunk_size : int
-        Samples that are differentiated together, at least 1. Beside the result, memory holds the
-        gradients of so many samples.
+    chunk_size : int, optional
+        Samples that are differentiated together, at least 1; by default as many as have 16 MB of
+        gradients, but no more than 128. Beside the result, memory holds the gradients, and what
+        backward passes keep, of so many samples.
 
     Returns
     -------
@@ -89,7 +93,8 @@ def per_sample_gradients(
     pytorch = _pytorch()
     parameters = _trainable(module, pytorch)
     bound = None if c is None else _validate.scalar("c", c, 0.0, closed="neither")
-    step = _validate.count("chunk_size", chunk_size, low=1)
+    step = _chunk(parameters) if chunk_size is None else chunk_size
+    step = _validate.count("chunk_size", step, low=1)
     samples = _samples(inputs, targets, pytorch)
 
     def sample_loss(theta: dict[str, Any], x: Any, y: Any) -> Any:
@@ -114,7 +119,7 @@ def fit_reference(
     loader: Iterable[tuple[torch.Tensor, torch.Tensor]],
     *,
     c: float | None = None,
-    chunk_size: int = 32,
+    chunk_size: int | None = None,
     cov: Literal["full", "diagonal"] = "diagonal",
     shrinkage: float | Literal["oas"] | None = None,
     ridge: float = 0.0,
@@ -133,7 +138,7 @@ def fit_reference(
         gradients are held at a time.
     c : float, optional
         Clipping norm, above 0.
-    chunk_size : int
+    chunk_size : int, optional
         Samples that are differentiated together.
     cov : {"diagonal", "full"}
         The variances alone, or the d x d matrix.
@@ -205,6 +210,12 @@ def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
                 "GroupNorm"
             )
     return found
+
+
+def _chunk(parameters: dict[str, Any]) -> int:
+    """Return how many samples to differentiate at once."""
+    size = sum(parameter.numel() * parameter.element_size() for parameter in parameters.values())
+    return int(min(max(_CHUNK_BYTES // size, 1), _CHUNK_SAMPLES))
 
 
 def _samples(inputs: Any, targets: Any, pytorch: Any) -> int:
