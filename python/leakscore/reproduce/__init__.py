@@ -22,6 +22,7 @@ __all__ = ["names", "run"]
 # Where the name has an entry in `_data.PACKAGES`, `reproduce` takes `data=` too, a tuple of paths.
 _FIGURES = {
     "azize-2": "azize",
+    "azize-3": "azize_training",
     "azize-5": "azize_appendix",
     "azize-6": "azize_references",
     "azize-errata": "azize_errata",
@@ -41,7 +42,7 @@ def names() -> list[str]:
     --------
     >>> from leakscore import reproduce
     >>> reproduce.names()
-    ['azize-2', 'azize-5', 'azize-6', 'azize-errata', 'azize-subsampling', 'genotypes']
+    ['azize-2', 'azize-3', 'azize-5', 'azize-6', 'azize-errata', 'azize-subsampling', 'genotypes']
     """
     return sorted(_FIGURES)
 

@@ -43,6 +43,11 @@ class Package:
 
 
 PACKAGES = {
+    "azize-3": Package(
+        "dataset-fashion-mnist",
+        "/usr/share/datasets/fashion-mnist",
+        ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
+    ),
     "genotypes": Package(
         "shapeit4-example",
         "/usr/share/doc/shapeit4/examples/test",

@@ -65,6 +65,21 @@ class Above(Row):
 
 
 @dataclass(frozen=True)
+class AtLeast(Row):
+    """A number that may lie above another by any amount, but not below it by the tolerance."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is not seen to be below."""
+        return self.measured >= self.theory - self.tolerance
+
+    @property
+    def z(self) -> float:
+        """How many standard errors it is below; 0 if it is not."""
+        return min(super().z, 0.0)
+
+
+@dataclass(frozen=True)
 class Outcome(Result):
     """All numbers of a figure, and the scores that its curves are drawn from.
 

@@ -1,0 +1,54 @@
+"""Areas under ROC curves of rounds that are played in pairs, with and without the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.reproduce._outcome import STANDARD_ERRORS, AtLeast, Row
+
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Auc:
+    """Area under a ROC curve of paired rounds, and how much each round moves it."""
+
+    value: float
+    influence: Doubles
+
+    @classmethod
+    def of(cls, members: Doubles, nonmembers: Doubles) -> Auc:
+        """Rank AUC; ties count half."""
+        above = _below(nonmembers, members)
+        below = 1 - _below(members, nonmembers)
+        return cls(float(above.mean()), above + below)
+
+    @property
+    def error(self) -> float:
+        """Standard error; of an area of 1, too, not below one round."""
+        return standard_error(self.influence)
+
+    def row(self, name: str, theory: float) -> Row:
+        """Compare with an area that theory gives."""
+        return Row(name, self.value, theory, STANDARD_ERRORS * self.error)
+
+    def at_least(self, other: Auc, name: str) -> Row:
+        """Say that another area of the same rounds is not larger."""
+        error = standard_error(self.influence - other.influence)
+        return AtLeast(name, self.value - other.value, 0.0, STANDARD_ERRORS * error)
+
+
+def standard_error(influence: Doubles) -> float:
+    """Of a mean over rounds."""
+    rounds = len(influence)
+    return float(max(influence.std(ddof=1) / np.sqrt(rounds), 1 / rounds))
+
+
+def _below(values: Doubles, points: Doubles) -> Doubles:
+    """Return the share of the values below each point, equal ones by half."""
+    ordered = np.sort(values)
+    left, right = (np.searchsorted(ordered, points, side=side) for side in ("left", "right"))
+    return np.asarray((left + right) / (2 * len(ordered)))
