@@ -21,7 +21,7 @@ NAMES = ("easy", "medium", "hard")
 ATTACKS = ("covariance", "scalar")
 LEARNING_RATE = 1e-3
 RIDGE = 0.5  # of the mean variance of a coordinate
-_BLOCK = 50  # rounds that are scored together: few passes over the references
+_BLOCK = 25  # rounds that are scored together: few passes over the references
 
 
 @dataclass(frozen=True)

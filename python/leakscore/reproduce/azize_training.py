@@ -136,7 +136,7 @@ def load(data: tuple[Path, ...]) -> tuple[Any, Any]:
         raise ValueError(f"{error} (not as in Debian's package {package.name})") from error
 
 
-def reproduce(*, data: tuple[Path, ...], rounds: int = 200, seed: int = 1) -> Outcome:
+def reproduce(*, data: tuple[Path, ...], rounds: int = 100, seed: int = 1) -> Outcome:
     """Train, attack and compare."""
     images, labels = load(data)
     roles, logistic, cnn, theory = (
