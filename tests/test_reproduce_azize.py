@@ -128,7 +128,7 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"name": "azize-3"}, ValueError, "azize-2"),
+        ({"name": "azize-33"}, ValueError, "azize-2"),
         ({"name": 2}, TypeError, "name"),
         ({"name": "azize-2", "rounds": 1}, ValueError, "rounds=1"),
         ({"name": "azize-2", "rounds": 10.0}, TypeError, "rounds"),
