@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from scipy.linalg import lapack, solve_triangular
 from bench._harness import allclose, compare, read_seconds, timed
 from leakscore import Reference
 from leakscore.leakage import leave_one_out
-from leakscore.scores import covariance_score
 
 Array = np.ndarray[Any, Any]
 
@@ -129,62 +127,7 @@ def full() -> None:
     )
 
 
-def _whitened_gram(X: Array) -> Array:
-    """Gram matrix of the rows in standard units: one copy of the table, changed in place."""
-    white = X - X.mean(axis=0)
-    variances = np.einsum("ij,ij->j", white, white)
-    variances /= len(X)
-    white /= np.sqrt(variances)
-    return white @ white.T
-
-
-def _scratch() -> float:
-    """Most memory of the process so far, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def low_rank() -> None:
-    """W5: 500 rows of a million float32 coordinates, and the score of one target."""
-    rows, dim, rng = 500, 1_000_000, np.random.default_rng(2)
-    X = np.empty((rows, dim), dtype=np.float32)
-    for row in X:
-        rng.standard_normal(dtype=np.float32, out=row)
-    Reference.fit(X[:, :8192], "low-rank", shrinkage=0.5).solve(X[0, :8192])  # BLAS has its memory
-    before = _scratch()
-    known = Reference.fit(X, "low-rank", shrinkage=0.5)
-    print(f"low-rank fit {rows} x {dim} float32: {_scratch() - before:.0f} MiB beside the rows")
-    compare(
-        f"low-rank fit {rows} x {dim} float32",
-        lambda: Reference.fit(X, "low-rank", shrinkage=0.5)._covariance._gram.matrix,
-        lambda: 2 * _whitened_gram(X),
-        same=allclose(1e-3, 1e-5 * 2 * dim),
-        limit=_gemm_seconds(rows**2 * dim, np.float32),
-        repeats=3,
-    )
-    observed, mean = X[:100], known.mean.astype(np.float32)
-    inverse = (2 / known.variances).astype(np.float32)
-    matrix = np.eye(rows) + known._covariance._gram.matrix * (0.5 / rows)  # type: ignore[attr-defined]
-
-    def woodbury() -> Array:
-        away = X[0] - mean
-        weight = away * inverse
-        dual = np.linalg.solve(matrix, X @ weight - mean @ weight).astype(np.float32)
-        weight -= 0.5 / rows * inverse * (dual @ X - dual.sum() * mean)
-        return observed @ weight - mean @ weight - away @ weight / 100
-
-    compare(
-        f"low-rank score of one target {len(observed)} x {dim} float32",
-        lambda: covariance_score(observed, X[0], known, 50),
-        woodbury,
-        same=allclose(1e-2, 1.0),
-        limit=2 * read_seconds(X) + read_seconds(observed),
-        repeats=3,
-        note="ours corrects the weights in float64, with two more passes at least",
-    )
-
-
 def run() -> None:
     """Run all tables."""
     diagonal()
     full()
-    low_rank()

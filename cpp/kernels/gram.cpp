@@ -47,22 +47,28 @@ void whiten_rows(const Matrix& x, const double* centre, const double* scale, T* 
   });
 }
 
-// Sums the Gram matrices of blocks of columns; prepare(block, col) finds a block's centre and scale
+// Columns whose products are summed in T, and those that are whitened at a time: a narrow panel,
+// which is still in the cache when it is read again and when syrk packs it.
+constexpr Index summed_cols = 4096, panel_bytes = Index{1} << 21;
+
+// Sums the Gram matrices of panels of columns; prepare(panel, col) finds a panel's centre and scale
 // when it is about to be read for the first time.
 template <class T, class Prepare>
 void add_blocks(const Matrix& x, const double* centre, const double* scale, Prepare prepare,
                 double* out) {
-  const Index n = x.rows, bytes = Index{1} << 23;
-  const Index most =
-      std::min(x.cols, std::clamp<Index>(bytes / n / static_cast<Index>(sizeof(T)), 64, 4096));
+  const Index n = x.rows, fitting = panel_bytes / n / static_cast<Index>(sizeof(T));
+  const Index most = std::min(x.cols, std::clamp<Index>(fitting, 64, 1024));
+  const Index together = summed_cols / most;
   std::vector<T> rows(static_cast<std::size_t>(n * most));
   std::vector<T> sum(static_cast<std::size_t>(n * n));
   std::fill(out, out + n * n, 0.0);
-  for (Index col = 0; col < x.cols; col += most) {
+  for (Index panel = 0; panel * most < x.cols; ++panel) {
+    const Index col = panel * most;
     const Matrix block = columns(x, col, std::min(most, x.cols - col));
     prepare(block, col);
     whiten_rows(block, centre + col, scale + col, rows.data());
-    add_inner_products(rows.data(), n, block.cols, T{0}, sum.data());
+    add_inner_products(rows.data(), n, block.cols, panel % together == 0 ? T{0} : T{1}, sum.data());
+    if ((panel + 1) % together != 0 && col + most < x.cols) continue;
     for (Index i = 0; i < n; ++i)
       for (Index j = 0; j <= i; ++j)
         out[i * n + j] += static_cast<double>(sum[static_cast<std::size_t>(i * n + j)]);

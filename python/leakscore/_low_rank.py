@@ -154,7 +154,8 @@ class LowRank:
 
     def streams(self, count: int) -> bool:
         """Whether so many systems are better solved by strips of columns than by blocks of rows."""
-        return count >= MANY and self.centre.size > _ELEMENTS // MANY and not self._apart().size
+        few = _ELEMENTS // self.centre.size < min(count, STREAMED)
+        return count >= MANY and few and not self._apart().size
 
     def stream(
         self,
