@@ -116,7 +116,7 @@ def score(rows: int, dim: int, releases: int) -> None:
         lambda: numpy.score(observed, *numpy.weights(next(theirs))),
         same=_agree(1e-3 * spread),
         limit=2 * factor + read,
-        note="ours verifies its weights to 1e-9",
+        note="ours verifies its weights to 1e-8",
     )
     given = numpy.weights(z[0])
     compare(

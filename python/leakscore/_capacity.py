@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # From this many multiplications on, products of numbers that float32 holds are summed in float32,
 # and what is solved with them is corrected until this share of it is left, or what float64 loses.
 _SINGLE_FROM = 2**31
-_CORRECTED = 1e-9
+_CORRECTED = 1e-8
 _LOST = 16 * float(np.finfo(np.float64).eps)
 
 
