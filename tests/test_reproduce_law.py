@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from leakscore.audit import Audit
 from leakscore.reproduce import _epoch, _law
 from leakscore.reproduce._auc import Auc
+from leakscore.scores import covariance_score, scalar_product
 from leakscore.whitebox import aggregate
 from tests.pictures import setting
 
@@ -39,31 +41,47 @@ def test_area_and_standard_error_of_paired_rounds() -> None:
     assert better.z == 0
 
 
-def test_theory_is_that_of_gaussian_scores() -> None:
+def test_theory_is_that_of_random_batches() -> None:
     rng = np.random.default_rng(2)
-    law = _law.Law(
-        mean=np.full((4, 3), -1.0),
-        variance=np.full((4, 3), 2.0),
-        shift=np.full((4, 3), 3.0),
-        excess=np.zeros((4, 3)),
-        batch=64,
-    )
-    np.testing.assert_allclose(law.leakage, 4.5)
-    rounds = 4000
-    absent = -1 + np.sqrt(2) * rng.normal(size=(rounds, 3, 4))
-    exposed = rng.integers(4, size=rounds)
-    present = absent.copy()
-    present[np.arange(rounds), :, exposed] += 3
+    steps, rounds = 4, 4000
+    values = (3 * rng.standard_t(5, size=(steps, 5000, 3)) - 1).astype(np.float32)
+    law = _law.Law(values, np.full((steps, 3), 40.0), batch=16)
+    np.testing.assert_allclose(law.mean, -1, atol=0.3)
+    np.testing.assert_allclose(law.variance, 9 * (5 / 3) / 16, rtol=0.2)
+    np.testing.assert_allclose(law.leakage, (41 / 16) ** 2 / (15 / 16), rtol=0.1)
+    excess = stats.kurtosis(values[:, :, 1], axis=1).mean() / 16
+    assert law.excess(1) == pytest.approx(excess, rel=1e-3)
     attack = "all", "covariance"
+    absent, exposed = np.empty((rounds, 3, steps)), rng.integers(steps, size=rounds)
+    present = np.empty_like(absent)
+    for i in range(rounds):
+        batches = rng.integers(5000, size=(steps, 16))
+        for inside, scores in ((False, absent), (True, present)):
+            drawn = values[np.arange(steps)[:, np.newaxis], batches].astype(float)
+            if inside:
+                drawn[exposed[i], 3] = 40.0
+            scores[i] = drawn.mean(axis=1).T
     played = _epoch.Played({attack: present}, {attack: absent}, exposed)
     row = law.row("all", attack, 1, played)
     assert row.ok
-    assert row.theory == pytest.approx(4.5)
-    assert 0 < row.tolerance < 0.4
-    again = -1 + np.sqrt(2) * rng.normal(size=(rounds, 4))
-    again[np.arange(rounds), exposed] += 3
-    measured = Audit(aggregate(again, "one-epoch"), aggregate(absent[:, 0], "one-epoch")).auc()
-    assert law.auc(attack, 0, rng) == pytest.approx(measured, abs=0.03)
+    assert row.theory == law.leakage[1]
+    assert 0 < row.tolerance < 0.1 * row.theory
+    for j in range(3):
+        scores = (aggregate(rows[:, j], "one-epoch") for rows in (present, absent))
+        row = Auc.of(*scores).row("name", law.auc(attack, j, rng))
+        assert row.ok
+        assert row.tolerance < 0.03
+        assert law.gaussian_auc(attack, j, rng) == pytest.approx(row.theory, abs=0.03)
+
+
+def test_gaussian_theory_is_that_of_gaussian_scores() -> None:
+    rng = np.random.default_rng(4)
+    values = rng.normal(-1.0, 4.0, size=(1, 20000, 1)).astype(np.float32)
+    law = _law.Law(values, np.array([[31.0]]), batch=16)
+    advantage = stats.norm.cdf(law.shift[0, 0] / np.sqrt(2 * law.variance[0, 0]))
+    for attack in (("all", "covariance"), ("all", "scalar")):
+        assert law.gaussian_auc(attack, 0, rng) == pytest.approx(advantage, abs=0.01)
+        assert law.auc(attack, 0, rng).value == pytest.approx(advantage, abs=0.01)
 
 
 def test_population_laws_are_those_of_the_rows(setting: tuple[Any, ...]) -> None:
@@ -73,12 +91,12 @@ def test_population_laws_are_those_of_the_rows(setting: tuple[Any, ...]) -> None
     rows = model.gradients(path[1], *records.take(records.population)).astype(float)
     reference = known["all"].references[1]
     own = model.gradients(path[1], *records.take(chosen)).astype(float)
-    for kind, weights in (
-        ("covariance", reference.solve(own - reference.mean)),
-        ("scalar", own - reference.mean),
+    for kind, score in (
+        ("covariance", covariance_score(rows, own, reference, 8)),
+        ("scalar", scalar_product(rows, own, reference.mean)),
     ):
-        values = rows @ weights.T
         law = found[kind]
-        shift = (own * weights).sum(axis=1) - values.mean(axis=0)
-        np.testing.assert_allclose(law.shift[1], shift / 8, rtol=1e-3, atol=1e-4)
-        np.testing.assert_allclose(law.variance[1], values.var(axis=0) / 8, rtol=1e-3)
+        np.testing.assert_allclose(law.values[1], score, rtol=1e-3, atol=1e-3)
+        at = covariance_score(own, own, reference, 8, paired=True)
+        at = at if kind == "covariance" else ((own - reference.mean) * own).sum(axis=1)
+        np.testing.assert_allclose(law.own[1], at, rtol=1e-4, atol=1e-4)

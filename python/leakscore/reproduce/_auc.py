@@ -31,9 +31,10 @@ class Auc:
         """Standard error; of an area of 1, too, not below one round."""
         return standard_error(self.influence)
 
-    def row(self, name: str, theory: float) -> Row:
-        """Compare with an area that theory gives."""
-        return Row(name, self.value, theory, STANDARD_ERRORS * self.error)
+    def row(self, name: str, theory: Auc) -> Row:
+        """Compare with an area that was drawn from a law."""
+        error = float(np.hypot(self.error, theory.error))
+        return Row(name, self.value, theory.value, STANDARD_ERRORS * error)
 
     def at_least(self, other: Auc, name: str) -> Row:
         """Say that another area of the same rounds is not larger."""

@@ -1,15 +1,17 @@
-"""Theory of the attacks on softmax regression: Gaussian scores of weights that are known."""
+"""Theory of the attacks on softmax regression: scores of weights that are known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.audit import Audit
+from leakscore.reproduce._auc import Auc
 from leakscore.reproduce._epoch import (
+    ATTACKS,
     NAMES,
     Attack,
     Attacker,
@@ -19,39 +21,77 @@ from leakscore.reproduce._epoch import (
     Records,
     epoch_scores,
 )
-from leakscore.reproduce._models import Logistic
+from leakscore.reproduce._models import Floats, Logistic
 from leakscore.reproduce._outcome import STANDARD_ERRORS, Row
 
-_DRAWS = 100_000  # of an epoch
+_DRAWS = 20_000  # of an epoch
 _BLOCK = 4000  # records
 
 
 @dataclass(frozen=True)
 class Law:
-    """What theory says of the scores of one attack: Gaussian, by step and target."""
+    """What theory says of the scores of one attack: batches drawn from the whole population.
 
-    mean: Doubles  # of a step without the target, (steps, 3)
-    variance: Doubles
-    shift: Doubles  # where the target is in the batch
-    excess: Doubles  # kurtosis
+    The score of a step is the mean over its batch of one value for each record, which depends on
+    the step and on the target.
+    """
+
+    values: Floats  # of the records of the population, (steps, records, 3)
+    own: Doubles  # of the target itself, (steps, 3)
     batch: int
+
+    @cached_property
+    def mean(self) -> Doubles:
+        """Mean score of a step without the target, (steps, 3)."""
+        return np.asarray(self.values.mean(axis=1, dtype=np.float64))
+
+    @cached_property
+    def variance(self) -> Doubles:
+        """Variance of the score of a step."""
+        return np.asarray(self.values.var(axis=1, dtype=np.float64)) / self.batch
+
+    @cached_property
+    def shift(self) -> Doubles:
+        """What the target adds to the mean score of the step it is in."""
+        return (self.own - self.mean) / self.batch
 
     @property
     def leakage(self) -> Doubles:
         """Effective leakage of the exposed step."""
         return np.asarray(self.shift.mean(axis=0) ** 2 / self.variance.mean(axis=0))
 
-    def auc(self, attack: Attack, target: int, rng: np.random.Generator) -> float:
-        """Area of the epoch, drawn."""
-        steps = len(self.mean)
-        absent, present = (
-            self.mean[:, target]
-            + np.sqrt(self.variance[:, target]) * rng.standard_normal((_DRAWS, steps))
-            for _ in range(2)
+    def excess(self, target: int) -> float:
+        """Excess kurtosis of the score of a step."""
+        away = self.values[:, :, target] - self.mean[:, np.newaxis, target]
+        fourth = np.square(np.square(away)).mean(axis=1, dtype=np.float64)
+        return float(
+            (fourth / (self.batch * self.variance[:, target]) ** 2 - 3).mean() / self.batch
         )
+
+    def auc(self, attack: Attack, target: int, rng: np.random.Generator) -> Auc:
+        """Area of the epoch, from batches that are drawn with and without the target."""
+        steps, records, _ = self.values.shape
+        absent = np.empty((_DRAWS, steps))
+        replaced = np.empty((_DRAWS, steps))
+        for t in range(steps):
+            drawn = self.values[t, :, target][rng.integers(records, size=(_DRAWS, self.batch))]
+            drawn.mean(axis=1, dtype=np.float64, out=absent[:, t])
+            replaced[:, t] = drawn[:, 0]
         exposed = rng.integers(steps, size=_DRAWS)
+        here = np.arange(_DRAWS), exposed
+        present = absent.copy()
+        present[here] += (self.own[exposed, target] - replaced[here]) / self.batch
+        return Auc.of(epoch_scores(attack, present), epoch_scores(attack, absent))
+
+    def gaussian_auc(self, attack: Attack, target: int, rng: np.random.Generator) -> float:
+        """Area of the epoch if the scores of its steps were Gaussian with these moments."""
+        steps = len(self.mean)
+        absent = np.sqrt(self.variance[:, target]) * rng.standard_normal((_DRAWS, steps))
+        absent += self.mean[:, target]
+        exposed = rng.integers(steps, size=_DRAWS)
+        present = absent.copy()
         present[np.arange(_DRAWS), exposed] += self.shift[exposed, target]
-        return Audit(epoch_scores(attack, present), epoch_scores(attack, absent)).auc()
+        return Auc.of(epoch_scores(attack, present), epoch_scores(attack, absent)).value
 
     def row(self, view: str, attack: Attack, target: int, played: Played) -> Row:
         """Compare the leakage of the exposed step with that of the scores."""
@@ -62,7 +102,7 @@ class Law:
         measured = shift**2 / float(absent.var(axis=0, ddof=1).mean())
         theory = float(self.leakage[target])
         replaced = 4 * float(self.variance.mean(axis=0)[target]) / (shift**2 * rounds * self.batch)
-        spread = (2 + float(self.excess[:, target].mean())) / (steps * (rounds - 1))
+        spread = (2 + self.excess(target)) / (steps * (rounds - 1))
         allowed = STANDARD_ERRORS * theory * float(np.sqrt(replaced + spread))
         return Row(f"{view}: {NAMES[target]}, leakage, {attack[1]}", measured, theory, allowed)
 
@@ -76,30 +116,24 @@ def laws(
     attacker: Attacker,
 ) -> dict[str, Law]:
     """Return the laws of both attacks at the steps of the attacker's own training."""
-    found: dict[str, list[tuple[Doubles, ...]]] = {"covariance": [], "scalar": []}
+    population, own = [], []
     for theta, known in zip(path[:-1], attacker.references, strict=True):
         rows = model.gradients(theta, *records.take(chosen)).astype(np.float64)
         away = rows - known.mean
         weights = known.solve(away)
-        half = np.einsum("jd,jd->j", weights, away) / (2 * batch)
-        origins = {"covariance": weights @ known.mean, "scalar": np.zeros(len(chosen))}
-        constants = {"covariance": half, "scalar": np.zeros(len(chosen))}
-        values = _population(model, records, theta, np.concatenate([weights, away]))
-        for attack, part, direction in (
-            ("covariance", values[:, : len(chosen)], weights),
-            ("scalar", values[:, len(chosen) :], away),
-        ):
-            mean, variance = part.mean(axis=0), part.var(axis=0)
-            shift = np.einsum("jd,jd->j", direction, rows) - mean
-            fourth = np.square(np.square(part - mean)).mean(axis=0)
-            excess = fourth / variance**2 - 3
-            origin = mean - origins[attack] - constants[attack]
-            found[attack].append((origin, variance / batch, shift / batch, excess / batch))
-    result = {}
-    for attack, steps in found.items():
-        mean, variance, shift, excess = (np.array(column) for column in zip(*steps, strict=True))
-        result[attack] = Law(mean, variance, shift, excess, batch)
-    return result
+        # The covariance score is w'(x - mu0) - M / (2 n), the scalar product (z - mu0)'x.
+        constants = weights @ known.mean + np.einsum("jd,jd->j", weights, away) / (2 * batch)
+        directions = np.concatenate([weights, away])
+        shifts = np.concatenate([constants, np.zeros(len(chosen))])
+        values = _population(model, records, theta, directions) - shifts
+        population.append(values.astype(np.float32))
+        own.append(np.einsum("jd,jd->j", directions, np.concatenate([rows, rows])) - shifts)
+    values, mine = np.stack(population), np.array(own)
+    k = len(chosen)
+    return {
+        attack: Law(values[:, :, half], mine[:, half], batch)
+        for attack, half in zip(ATTACKS, (slice(0, k), slice(k, None)), strict=True)
+    }
 
 
 def _population(
