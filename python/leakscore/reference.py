@@ -359,7 +359,7 @@ class Reference:
         digits. Matrix products of large float32 tables run in float32 by blocks of at most 4096
         rows, centred first, if the covariance is well conditioned. With cov="low-rank" they run by
         blocks of columns, in float32 where float32 holds the numbers of a large table, and what is
-        solved with them is corrected in float64.
+        solved with them is corrected in float64 until 1e-8 of it is left, or raises RuntimeError.
 
         References
         ----------
