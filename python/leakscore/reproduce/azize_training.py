@@ -22,17 +22,17 @@ What is not comparable with the paper's figure:
 
 The target's gradient is that at the parameters of the very step of the very run. The references'
 mean and covariance are those at the same step of a training of the attacker's own, on records that
-are nobody else's: at this learning rate scores are within a hundredth of those with
-references refitted in the run, and 10 Gram matrices do in place of 10 for each run. Rounds are paired: the same private set
-with one record replaced by the target, in a random batch, and without.
+are nobody else's: at this learning rate scores are within a hundredth of those with references
+refitted in the run, and 10 Gram matrices do in place of 10 for each run. Rounds are paired: the
+same private set with one record replaced by the target, in a random batch, and without.
 
 Theory predicts the softmax regression. A score of weights w separates the step that the target is
 in by an effective leakage m = (w'(g* - mu))^2 / (b w'C w), with the mean mu and covariance C of the
 whole population, of which the attacker's references know but a part. Were the scores of steps
 Gaussian with that leakage, the AUC of the epoch would follow; it is told, not checked, as they are
 not: a single record's product with w has an excess kurtosis of 30 to 130, of which the mean of 64
-keeps up to 2, and large scores without the target cost AUC. The checked AUC is that of batches drawn
-at random from the population, whose records have the products that they have.
+keeps up to 2, and large scores without the target cost AUC. The checked AUC is that of batches
+drawn at random from the population, whose records have the products that they have.
 """
 
 from __future__ import annotations
