@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -111,6 +112,24 @@ def test_sequences_against_the_whole_covariance(reference: Reference, noise_std:
             assert value == pytest.approx(shift @ np.linalg.solve(cov, shift), rel=1e-9)
 
 
+def joint_leakage(distance: float, counts: list[int], step: int, noise_std: float) -> float:
+    """One coordinate of variance 1, with 60 digits."""
+    with mpmath.workdps(60):
+        cov = mpmath.matrix([[mpmath.mpf(1) / max(s, t) for t in counts] for s in counts])
+        for t in range(len(counts)):
+            cov[t, t] += mpmath.mpf(noise_std) ** 2
+        shift = mpmath.matrix([mpmath.mpf(i >= step) / n for i, n in enumerate(counts)])
+        return float(distance * (shift.T * mpmath.lu_solve(cov, shift))[0])
+
+
+@pytest.mark.parametrize("noise_std", [1e-10, 1e-6, 1.0])
+def test_sequences_of_counts_far_apart_keep_their_digits(noise_std: float) -> None:
+    reference, counts = Reference([1.0], [1.0]), [3, 10**9, 10**9 + 5, 10**12]
+    for step in range(4):
+        value = release_leakage([3.0], reference, counts, step=step, noise_std=noise_std)
+        assert value == pytest.approx(joint_leakage(4.0, counts, step, noise_std), rel=1e-12)
+
+
 def test_sequences_without_noise_give_away_batches() -> None:
     reference, z = REFERENCES[0], TABLE[0]
     distance = reference.squared_mahalanobis(z)
@@ -172,6 +191,24 @@ def test_effective_leakage_by_simulation(n0: int, covariance: str, ridge: float 
     # The formulas are of the first order in 1/d and 1/n0.
     slack = 0.02 * value if covariance == "known" else 0.06 * value
     assert abs(cosines.mean() - value) < 4 * cosines.std() / np.sqrt(draws) + slack
+
+
+@pytest.mark.parametrize(("n0", "ridge"), [(6, 1e6), (20, 0.3), (10**6, 1e6), (10**6, 1e-6)])
+def test_effective_leakage_of_targets_near_the_mean(n0: int, ridge: float) -> None:
+    """Where the first term is next to nothing, 1 - B counts; s and -s' with 50 digits."""
+    distance, d = 1e-12, 10
+    with mpmath.workdps(50):
+        aspect, r = mpmath.mpf(d) / (n0 - 1), mpmath.mpf(ridge)
+
+        def s(x: mpmath.mpf) -> mpmath.mpf:
+            linear = x + 1 - aspect
+            return (mpmath.sqrt(linear**2 + 4 * aspect * x) - linear) / (2 * aspect * x)
+
+        cosine = s(r) ** 2 / -mpmath.diff(s, r)
+        share = distance / (distance + mpmath.mpf(d) / n0)
+        exact = distance / 50 * (cosine * share + (1 - cosine) * (1 - share) / (d - 1))
+    value = effective_leakage(distance, 50, d, n_reference=n0, covariance="full", ridge=ridge)
+    assert value == pytest.approx(float(exact), rel=1e-12)
 
 
 def test_bad_input_of_effective_leakage() -> None:

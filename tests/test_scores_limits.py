@@ -93,3 +93,9 @@ def test_z_estimator_input() -> None:
         z_estimator_llr([1.0, 2.0], [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]], [0.0, 0.0], 10)
     with pytest.raises(ValueError, match="influence_covariance"):
         z_estimator_llr([1.0, 2.0], [1.0, 1.0], [[1.0, 3.0], [3.0, 1.0]], [0.0, 0.0], 10)
+    for cov, message in (
+        ([[0.0, 1.0], [1.0, 1.0]], "of variance 0 has a covariance$"),
+        ([[1.0, 0.5], [0.1, 1.0]], r"symmetric: influence_covariance\[0, 1\]=0.5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            z_estimator_llr([1.0, 2.0], [1.0, 1.0], cov, [0.0, 0.0], 10)

@@ -38,11 +38,14 @@ def chance(p: Doubles, alleles: Doubles, pseudocount: object) -> Doubles:
     return _validate.interval("p", p, 0.0, 1.0, closed="neither")
 
 
-def missing_code(value: object) -> float:
-    """Return the code of a missing genotype, which may be NaN."""
+def missing_code(value: object, ploidy: int) -> float:
+    """Return the code of a missing genotype, which may be NaN but no genotype."""
     if isinstance(value, (float, np.floating)) and np.isnan(value):
         return float("nan")
-    return _validate.scalar("missing", value)
+    code = _validate.scalar("missing", value)
+    if code in range(ploidy + 1):
+        raise ValueError(f"Expected missing={code:g} to be none of the genotypes 0..{ploidy}")
+    return code
 
 
 def llr(
@@ -75,8 +78,6 @@ def _indicators(whole: Array, block: Array, ploidy: int, code: float | None) -> 
     lost = np.isnan(block) if code is not None and np.isnan(code) else block == code
     if not (sum(has) + lost == 1).all():
         bad = block[sum(has) + lost != 1].flat[0].item()
-        if code in range(ploidy + 1):
-            raise ValueError(f"Expected missing={code!r} to be none of the genotypes 0..{ploidy}")
         _validate.finite("genotype", whole)
         raise ValueError(
             f"Expected genotype in {{0, ..., {ploidy}}}, but it holds {bad!r}: name the code of "

@@ -233,18 +233,21 @@ def effective_leakage(
         if covariance == "diagonal":
             share = share * ((n0 - 5) / (n0 - 3))
         elif covariance == "full" and d > 1:
-            kept = (n0 - d + 1) / n0 if ridge is None else _ridge_cosine(d / (n0 - 1), ridge)
-            share = kept * share + (1 - kept) * (1 - share) / (d - 1)
+            kept, lost = (n0 - d + 1) / n0, (d - 1) / n0
+            if ridge is not None:
+                kept, lost = _ridge_cosine(d / (n0 - 1), ridge)
+            share = kept * share + lost / (d - 1) * (d / n0) / (distance + d / n0)
         result = m * share
     return result if result.ndim else float(result)
 
 
-def _ridge_cosine(aspect: float, ridge: float) -> float:
-    """s^2 / (-s') at -ridge: (mean of 1/(x+ridge))^2 over mean of its square, x Marchenko-Pastur.
+def _ridge_cosine(aspect: float, ridge: float) -> tuple[float, float]:
+    """B = s^2 / (-s') at -ridge, and 1 - B, which B near 1 would not tell.
 
-    s solves aspect ridge s^2 + (ridge + 1 - aspect) s = 1.
+    B is (mean of 1/(x+ridge))^2 over the mean of its square, x Marchenko-Pastur;
+    s solves aspect ridge s^2 + (ridge + 1 - aspect) s = 1, so ridge s = 1 - s / (1 + aspect s).
     """
     linear = ridge + 1.0 - aspect
     root = float(np.sqrt(linear * linear + 4.0 * aspect * ridge))
     s = 2.0 / (linear + root) if linear > 0 else (root - linear) / (2.0 * aspect * ridge)
-    return s * root / (aspect * s + 1.0)
+    return s * root / (aspect * s + 1.0), aspect * (s / (aspect * s + 1.0)) ** 2

@@ -157,9 +157,9 @@ def release_leakage(
         result = distance / batches[step] if batches[step] > 1 else _revealed(distance)
     else:
         result = np.zeros(1 if rows.ndim == 1 else len(rows))
-        for eigenvalue, weight in _modes(totals, step):
-            known = noisy(reference, 1.0 / eigenvalue, noise)
-            result += weight / eigenvalue * known._distances("target", rows, reference.mean)
+        for scale, weight in _modes(totals, batches, step):
+            known = noisy(reference, scale, noise)
+            result += weight * known._distances("target", rows, reference.mean)
     return float(result[0]) if rows.ndim == 1 else result
 
 
@@ -168,8 +168,20 @@ def _revealed(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.full_like(distance, np.inf)
 
 
-def _modes(totals: npt.NDArray[np.float64], step: int) -> list[tuple[float, float]]:
-    """Return the eigenvalues of 1/max(n_s, n_t) and the squared coordinates of the shift."""
-    values, vectors = np.linalg.eigh(1.0 / np.maximum.outer(totals, totals))
-    shift = np.where(np.arange(totals.size) >= step, 1.0 / totals, 0.0)
-    return list(zip(values.tolist(), ((shift @ vectors) ** 2).tolist(), strict=True))
+def _modes(
+    totals: npt.NDArray[np.float64], batches: npt.NDArray[np.float64], step: int
+) -> list[tuple[float, float]]:
+    """Return 1 / l_i and c_i^2 / l_i of every eigenvalue l_i of the matrix 1 / max(n_s, n_t).
+
+    Its inverse is B'B with the bidiagonal matrix B that has n_t / sqrt(b_t) and -n_s / sqrt(b_t),
+    s = t - 1, in row t. B maps the vector of 1 / n_t to a unit vector over sqrt(b_step), so
+    c_i^2 / l_i is an entry of a singular vector, squared, over b_step. LAPACK's gesvd finds all
+    singular values of a bidiagonal matrix to full relative accuracy, however far they are apart.
+    """
+    from scipy.linalg import svd
+
+    roots = np.sqrt(batches)
+    upper = np.diag(totals / roots) - np.diag(totals[:-1] / roots[1:], 1)
+    _, values, rows = svd(upper, lapack_driver="gesvd")
+    weights = rows[:, step] ** 2 / batches[step]
+    return list(zip((values**2).tolist(), weights.tolist(), strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,8 @@ def z_estimator_llr(
             "that others determine"
         ) from None
     except ValueError as error:
-        raise ValueError(str(error).replace(" cov", " influence_covariance")) from None
+        named = re.sub(r"\bcov\b", "influence_covariance", str(error))
+        raise ValueError(named) from None
     _validate.finite("estimate", given)
     _validate.finite("influence", rows)
     return covariance_score(given - origin, rows, reference, n)

@@ -88,7 +88,7 @@ def genotype_llr(
     copies = _validate.count("ploidy", ploidy, low=1)
     alleles = copies * _genotypes.individuals(n, population.size)
     chance = _genotypes.chance(population, alleles, pseudocount)
-    code = None if missing is None else _genotypes.missing_code(missing)
+    code = None if missing is None else _genotypes.missing_code(missing, copies)
     return _scoring.shaped(_genotypes.llr(x, z, chance, alleles, copies, code), x, z)
 
 
