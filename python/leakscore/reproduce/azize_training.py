@@ -38,7 +38,6 @@ drawn at random from the population, whose records have the products that they h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -100,11 +99,15 @@ class Results:
         return Auc.of(members[:, target].sum(axis=-1), nonmembers[:, target].sum(axis=-1))
 
     def order_rows(self, view: str) -> list[Row]:
-        """Say that easier targets are found more often, and more often than by scalar product."""
+        """Say that others are found more often than the hard target, all than by scalar product.
+
+        Of the easy and the medium target nothing is asked: gradients are so far from Gaussian that
+        the exact AUC of the softmax regression has them in the other order.
+        """
         areas = [self.auc((view, "covariance"), j) for j in range(len(NAMES))]
         rows = [
-            easier.at_least(harder, f"{view}: AUC {NAMES[j]} - {NAMES[j + 1]}")
-            for j, (easier, harder) in enumerate(pairwise(areas))
+            area.at_least(areas[-1], f"{view}: AUC {name} - {NAMES[-1]}")
+            for name, area in zip(NAMES[:-1], areas[:-1], strict=True)
         ]
         for j, name in enumerate(NAMES):
             scalar = self.auc((view, "scalar"), j)
