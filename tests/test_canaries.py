@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy.stats import rankdata
+from scipy.stats import rankdata, spearmanr
 
 from leakscore import Reference, SingularCovarianceError
 from leakscore.canaries import canife_loss, rank_sum, select
@@ -78,6 +78,23 @@ def test_canife_loss_and_its_gradient(length: float) -> None:
             h = mp.mpf(10) ** -15
             ends = [oracle.canife_loss([*g[:j], g[j] + s * h, *g[j + 1 :]], U, C) for s in (1, -1)]
             assert gradient[j] == pytest.approx(float((ends[0] - ends[1]) / (2 * h)), rel=1e-11)
+
+
+@pytest.mark.parametrize(("ratio", "low", "high"), [(1e4, -0.4, -0.2), (4.0, -1.0, -0.9)])
+def test_canife_and_mahalanobis_rank_directions_differently(
+    ratio: float, low: float, high: float
+) -> None:
+    """Of unit vectors the best is the same, but their order is not the reverse of each other."""
+    spectrum = np.geomspace(1.0, ratio, 20)
+    directions = RNG.normal(size=(1000, 20))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    directions[7] = np.eye(20)[0]  # the direction of least variance
+    roots = np.diag(np.sqrt(spectrum))
+    losses = [canife_loss(g, roots, 1.0)[0] for g in directions]
+    chosen, distances = select(directions, Reference(np.zeros(20), spectrum), 1000)
+    assert chosen[0] == np.argmin(losses) == 7
+    correlation = spearmanr(np.array(losses)[chosen], distances).statistic
+    assert low < correlation < high
 
 
 def test_canife_in_blocks_and_at_the_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,8 +110,15 @@ def test_fit_equals_the_full_one(rows: int, options: dict[str, Any], dtype: Any)
 def test_layouts_are_read_where_they_are(layout: str) -> None:
     X = np.random.default_rng(1).normal(size=(9, 33))
     odd = LAYOUTS[layout](X)
-    expected = Reference.fit(np.array(odd, dtype=np.float64), "low-rank").solve(X)
-    close(Reference.fit(odd, "low-rank").solve(X), expected, 1e-12)
+    known = Reference.fit(X, "low-rank")
+    for found, expected in (
+        (Reference.fit(odd, "low-rank").solve(X), known.solve(X)),
+        (known.solve(odd), known.solve(X)),
+        (known.squared_mahalanobis(odd[:5]), known.squared_mahalanobis(X[:5])),
+        (known.squared_mahalanobis(odd), known.squared_mahalanobis(X)),
+        (known.inner(odd, odd[:2]), known.inner(X, X[:2])),
+    ):
+        close(found, expected, 1e-12)
 
 
 def test_a_memory_map_is_read_from_the_file(tmp_path: Any) -> None:

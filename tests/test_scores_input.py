@@ -32,15 +32,26 @@ def full(score: Callable[..., Any], **kwargs: Any) -> Callable[..., Any]:
     return call
 
 
+def low_rank(score: Callable[..., Any], **kwargs: Any) -> Callable[..., Any]:
+    def call(x, z, p, **more):
+        variances = p * (1 - p)
+        factor = np.sqrt(0.3 * variances)[:, None]
+        return score(x, z, Reference.low_rank(p, 0.7 * variances, factor), N, **kwargs, **more)
+
+    return call
+
+
 SCORES: dict[str, Callable[..., Any]] = {
     "bernoulli": scores.bernoulli_llr,
     "scalar": scores.scalar_product,
     **{f"covariance {k}": diagonal(scores.covariance_score, **v) for k, v in KWARGS.items()},
     **{f"gaussian {k}": diagonal(scores.gaussian_llr, **v) for k, v in KWARGS.items()},
     **{f"full {k}": full(scores.gaussian_llr, **v) for k, v in KWARGS.items()},
+    **{f"low-rank {k}": low_rank(scores.gaussian_llr, **v) for k, v in KWARGS.items()},
 }
 every_score = pytest.mark.parametrize("name", SCORES)
-compiled = pytest.mark.parametrize("name", [name for name in SCORES if "full" not in name])
+DENSE = ("full", "low-rank")
+compiled = pytest.mark.parametrize("name", [k for k in SCORES if not k.startswith(DENSE)])
 
 
 def data(rows: int, dim: int, targets: int = 3, seed: int = 0):
@@ -77,7 +88,7 @@ def test_any_layout_gives_the_same_numbers(name, dtype, targets, tmp_path) -> No
     x, z, p = data(70, 30 if "full" in name else 2500, targets)
     x = x.astype(dtype)
     expected = SCORES[name](x, z, p)
-    exact = 0.0 if targets == 3 and "full" not in name else 1e-12
+    exact = 0.0 if targets == 3 and not name.startswith(DENSE) else 1e-12
     for layout, view in same_rows(x, tmp_path).items():
         before = view.tobytes()
         result = SCORES[name](view, z, p)
@@ -131,6 +142,8 @@ def test_float32_loses_nothing_to_an_offset(name, targets, offset) -> None:
     kwargs = KWARGS[name.split()[1]]
     mean = rng.normal(size=dim) + offset
     reference = Reference(mean, np.ones(dim) if "full" not in name else np.eye(dim) + 0.2)
+    if "low-rank" in name:
+        reference = Reference.low_rank(mean, 1.0, np.full((dim, 1), 0.4))
     z = (mean + rng.normal(size=(targets, dim))).astype(np.float32)
     x = (mean + rng.normal(size=(40, dim)) / np.sqrt(n)).astype(np.float32)
     score = scores.covariance_score if "covariance" in name else scores.gaussian_llr

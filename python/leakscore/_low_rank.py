@@ -137,7 +137,7 @@ class LowRank:
             return result
         block = max(1, _ELEMENTS // self.centre.size)
         for start in range(0, len(table), block):
-            away = table[start : start + block] - centre
+            away = np.subtract(table[start : start + block], centre, order="C")
             dual = self._solve(away, correct=False)
             squares = np.square(away, out=away) @ self.diagonal
             result[start : start + block] = squares + self.scale * np.square(dual).sum(axis=1)

@@ -211,8 +211,8 @@ _ALL = slice(None)
 
 
 def _rows(name: str, table: Array, rows: slice, origin: Doubles, cols: slice = _ALL) -> Doubles:
-    """Return some rows less the origin, in float64."""
-    block = table[rows, cols] - origin[cols]
+    """Return some rows less the origin, in float64, contiguous whatever the table is."""
+    block = np.subtract(table[rows, cols], origin[cols], order="C")
     if not np.isfinite(block).all():
         _validate.finite(name, table)
     return np.asarray(block)
