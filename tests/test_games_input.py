@@ -58,6 +58,7 @@ X = np.arange(12.0).reshape(4, 3)
         (lambda: EmpiricalMean(5, sample_rate="all"), TypeError, "sample_rate"),
         (lambda: EmpiricalMean(1000, sample_rate=0.1004), ValueError, "0.1 and 0.101"),
         (lambda: EmpiricalMean(1000, sample_rate=1e-5), ValueError, "0.001 and 0.002"),
+        (lambda: EmpiricalMean(10**13, sample_rate=0.1234567890123456), ValueError, "whole number"),
         (lambda: EmpiricalMean(3, sample_rate=0.333), ValueError, "0.6666666666666666"),
         (lambda: EmpiricalMean(5, neighbours="both"), ValueError, "neighbours"),
         (lambda: EmpiricalMean(4, sample_rate=0.5, neighbours="add-remove"), ValueError, "rate"),
@@ -165,3 +166,12 @@ def test_one_of_everything() -> None:
 @pytest.mark.parametrize("rate", [k / 49 for k in range(1, 50)])
 def test_rates_of_whole_numbers_are_accepted(rate: float) -> None:
     assert EmpiricalMean(49, sample_rate=rate).num_averaged == round(49 * rate)
+
+
+@pytest.mark.parametrize("n", [3, 1000, 10**9, 10**13, 2**53])
+def test_every_share_of_the_records_is_a_rate(n: int) -> None:
+    rng = np.random.default_rng(n % 1000)
+    for k in rng.integers(1, n, size=200, endpoint=True).tolist():
+        assert EmpiricalMean(n, sample_rate=k / n).num_averaged == k
+    if n <= 10**9:
+        assert EmpiricalMean(10 * n, sample_rate=1 - 0.9).num_averaged == n

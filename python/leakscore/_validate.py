@@ -367,7 +367,9 @@ def cumulants(name: str, value: object) -> Doubles:
 def sampled(name: str, rate: float, n: int, low: int = 1) -> int:
     """Return how many of n records a rate samples, a whole number; names the nearest such rates."""
     count = round(rate * n)
-    if count < low or abs(rate * n - count) > 1e-12 * n:
+    # Rounding of a rate such as 1 - 0.9 is let pass, never a fraction of a record.
+    slack = max(min(1e-12 * n, 1e-3), 2.3e-16 * rate * n)
+    if count < low or abs(rate * n - count) > slack:
         below = max(low, int(rate * n))
         rates = f"{below / n!r} and {(below + 1) / n!r}"
         raise ValueError(
