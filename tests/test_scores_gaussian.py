@@ -34,8 +34,8 @@ def test_it_is_the_ratio_of_the_densities(kind, noise_std, neighbours, dim, n) -
     assert result.shape == (3, 2)
     truth = [[oracle.gaussian_llr(a, b, mean, cov, n, noise, neighbours) for b in z] for a in x]
     scale = np.sqrt(leakscore.leakage.leakage_score(z, reference, n, noise_std=noise))
-    # The determinants of two matrices are compared by their logarithms: absolute rounding.
-    rounding = 0.0 if kind == "diagonal" else 2e-15 * dim
+    # The determinants of two matrices are compared by their logarithms unless they are close.
+    rounding = 0.0 if kind == "diagonal" or n > 1000 else 2e-15 * dim
     np.testing.assert_allclose(
         result, truth, rtol=1e-12, atol=1e-13 * min(1, scale.max()) + rounding
     )

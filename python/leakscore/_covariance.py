@@ -13,6 +13,9 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 Table: TypeAlias = npt.NDArray[Any]
 Kind: TypeAlias = Literal["diagonal", "full", "low-rank"]
 
+# Determinants nearer to each other than this are compared by a series, not by their logarithms.
+_SMALL = 1e-6
+
 
 class Covariance(Protocol):
     """What a Reference asks of its covariance C.
@@ -43,8 +46,8 @@ class Covariance(Protocol):
     def logdet(self) -> float:
         """Logarithm of det C."""
 
-    def log_ratio(self, other: Any) -> float:
-        """Logarithm of det C / det C' for C' of another covariance of the same kind."""
+    def log_ratio(self, other: Any, extra: Doubles) -> float:
+        """Logarithm of det C / det C' for C' of the same kind with C = C' + diag(extra)."""
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         """(z - centre)' C^-1 (z - centre) of every row; not finite where a row is not."""
@@ -83,8 +86,8 @@ class Diagonal:
     def logdet(self) -> float:
         return float(np.log(self.variances).sum())
 
-    def log_ratio(self, other: Diagonal) -> float:
-        return log_ratio(self.variances, other.variances)
+    def log_ratio(self, other: Diagonal, extra: Doubles) -> float:
+        return float(np.log1p(extra / other.variances).sum())
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         return _core.quadratic(rows, centre, 1 / self.variances)
@@ -135,8 +138,16 @@ class Full:
     def logdet(self) -> float:
         return float(2 * np.log(np.diag(self._factorised().lower)).sum())
 
-    def log_ratio(self, other: Full) -> float:
-        return self.logdet() - other.logdet()
+    def log_ratio(self, other: Full, extra: Doubles) -> float:
+        if not (extra <= _SMALL * other.variances).all():
+            return self.logdet() - other.logdet()
+        # Nearly 0: log det(1 + K) = tr K - tr K^2 / 2 + ... with K = C'^-1 diag(extra).
+        inverse = other.solve(np.eye(len(extra)))
+        first = float(np.diag(inverse) @ extra)
+        second = float(extra @ (inverse * inverse) @ extra)
+        if second > _SMALL * first:
+            return self.logdet() - other.logdet()
+        return first - second / 2
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         return _core.mahalanobis(rows, centre, self._factorised().lower)
@@ -153,8 +164,3 @@ class Full:
         values = self.values.copy()
         values.flat[:: len(values) + 1] += extra
         return Full(values, self.rounding)
-
-
-def log_ratio(numerator: Doubles, denominator: Doubles) -> float:
-    """Sum of log(numerator / denominator), without rounding each logarithm."""
-    return float(np.log1p((numerator - denominator) / denominator).sum())

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from leakscore import _core, _dense, _validate
 from leakscore._capacity import Capacity, Gram, sums_in_float
 from leakscore._centred_rows import MANY, CentredRows, Parts
-from leakscore._covariance import Doubles, Table, log_ratio
+from leakscore._covariance import Doubles, Table
 
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_MATRIX = 2**14
@@ -121,11 +121,12 @@ class LowRank:
             held = np.delete(held, self._factorised().apart)
         return float(np.log(held).sum()) + self._factorised().logdet()
 
-    def log_ratio(self, other: LowRank) -> float:
+    def log_ratio(self, other: LowRank, extra: Doubles) -> float:
         mine, theirs = self._factorised(), other._factorised()
         if mine.apart.size or theirs.apart.size:
             return self.logdet() - other.logdet()
-        return log_ratio(self.diagonal, other.diagonal) + (mine.logdet() - theirs.logdet())
+        own = float(np.log1p(extra / other.diagonal).sum())
+        return own + (mine.logdet() - theirs.logdet())
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         table = np.atleast_2d(rows)

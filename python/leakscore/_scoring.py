@@ -302,7 +302,8 @@ def dense_quadratic(release: Release) -> Doubles:
     if release.noise_std.any():
         known, factor = release.with_target()
         out = release.without_target()
-        logdet += known._covariance.log_ratio(out._covariance)
+        extra = np.broadcast_to(release.noise_std**2 / release.others, (reference.dim,))
+        logdet += known._covariance.log_ratio(out._covariance, extra)
         distances = np.empty(len(observed))
         out._require_inverse()
         known._require_inverse()
