@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf, oas
 
-from leakscore import Reference
+from leakscore import Moments, Reference
 from tests.oracles import reference as oracle
 
 
@@ -74,3 +74,23 @@ def test_one_column_and_no_spread(shrinkage: str | float) -> None:
         Reference.fit(X[:, :1], shrinkage=shrinkage).cov, [[X[:, 0].var()]], rtol=1e-13
     )
     assert not Reference.fit(np.ones((5, 3)), shrinkage=shrinkage).cov.any()
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-90, 1e90, 1e150])
+@pytest.mark.parametrize("rule", ["auto", "ledoit-wolf", "oas"])
+def test_units_do_not_matter(rule: str, unit: float) -> None:
+    """Fourth powers of such numbers are 0 or infinite."""
+    X = tables()[0] - 100
+    expected = Reference.fit(X, shrinkage=rule).shrinkage
+    assert 0 < expected < 1
+    assert Reference.fit(unit * X, shrinkage=rule).shrinkage == pytest.approx(expected, rel=1e-11)
+    if rule == "auto":
+        units = np.where(np.arange(8) % 2, unit, 1 / unit)
+        for kind in ("full", "low-rank"):
+            found = Reference.fit(units * X, kind, shrinkage=rule).shrinkage
+            assert found == pytest.approx(expected, rel=1e-11)
+    if rule == "oas":
+        moments = Moments(8)
+        moments.update(unit * X)
+        found = moments.reference(shrinkage=rule).shrinkage
+        assert found == pytest.approx(expected, rel=1e-11)

@@ -127,9 +127,12 @@ def _schaefer_strimmer(cov: Doubles, table: Table, mean: Doubles) -> float:
     i != j needs no more of each row than sum_i y_i^2 and sum_i y_i^4: no n d^2 work.
     """
     rows, variances = len(table), np.diag(cov)
-    varying = variances > 0
+    varying = variances >= np.finfo(np.float64).tiny
     weights = np.where(varying, 1 / np.where(varying, variances, 1.0), 0.0)
-    squared_correlations = float(weights @ (cov * cov) @ weights) - int(varying.sum())
+    units = np.sqrt(weights)
+    correlations = cov * units
+    correlations *= units[:, np.newaxis]
+    squared_correlations = float(np.vdot(correlations, correlations)) - int(varying.sum())
     squares = _core.quadratic(table, mean, weights)
     products = float((squares**2 - _core.quartic(table, mean, weights)).sum())
     return schaefer_strimmer(rows, squared_correlations, products)
@@ -138,17 +141,29 @@ def _schaefer_strimmer(cov: Doubles, table: Table, mean: Doubles) -> float:
 def _ledoit_wolf(cov: Doubles, table: Table, mean: Doubles) -> float:
     """Ledoit and Wolf's intensity towards a multiple of the identity."""
     rows, dim = table.shape
-    squares = _core.quadratic(table, mean, np.ones(dim))
-    scale = np.trace(cov) / dim
-    norm = float((cov * cov).sum())
+    scaled, scale = _mean_variance_one(cov)
+    squares = _core.quadratic(table, mean, np.full(dim, 1 / scale))
+    norm = float(np.vdot(scaled, scaled))
     noise = (float((squares**2).sum()) / rows - norm) / rows
-    spread = norm - dim * scale**2
+    spread = norm - dim * (np.trace(scaled) / dim) ** 2
     return 0.0 if noise <= 0 else min(noise / spread, 1.0) if spread > 0 else 1.0
 
 
 def _oas(cov: Doubles, rows: int) -> float:
     """Chen, Wiesel, Eldar and Hero's intensity, as scikit-learn computes it."""
     dim = len(cov)
-    mean_square, square_mean = float((cov * cov).mean()), (np.trace(cov) / dim) ** 2
+    scaled, _ = _mean_variance_one(cov)
+    mean_square, square_mean = float((scaled * scaled).mean()), (np.trace(scaled) / dim) ** 2
     spread = (rows + 1) * (mean_square - square_mean / dim)
     return 1.0 if spread <= 0 else float(min((mean_square + square_mean) / spread, 1.0))
+
+
+def _mean_variance_one(cov: Doubles) -> tuple[Doubles, float]:
+    """Divide by the mean variance, which is returned too: squares then neither over- nor underflow.
+
+    A covariance of zeros stays as it is.
+    """
+    scale = float(np.mean(np.diag(cov)))
+    if scale < np.finfo(np.float64).tiny:
+        return cov, 1.0
+    return cov / scale, scale
