@@ -218,3 +218,7 @@ def test_overflow_is_refused_or_infinite() -> None:
     assert scores.gaussian_llr([1e10, 0.0], [0.0, 0.0], reference, 10) == -np.inf
     with pytest.raises(ValueError, match="overflow"):
         scores.covariance_score([1e10, 1e10], [1e10, -1e10], reference, 10)
+    full = Reference(np.zeros(2), np.eye(2))
+    for score in (scores.covariance_score, scores.gaussian_llr, scores.glir):
+        with pytest.raises(ValueError, match=r"noise_std=1e\+200 to have"):
+            score([1.0, 0.0], [0.0, 1.0], full, 10, noise_std=1e200)

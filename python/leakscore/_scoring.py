@@ -111,7 +111,13 @@ class Release:
     def _with_noise(self, scale: float) -> Reference:
         """Return the reference with noise added, the same one each time: it keeps its factor."""
         if scale not in self._noisy:
-            noise = scale * self.noise_std**2
+            with np.errstate(over="ignore"):
+                noise = scale * self.noise_std**2
+            if not np.isfinite(noise).all():
+                raise ValueError(
+                    f"Expected noise_std={float(self.noise_std.max())!r} to have n noise_std^2 "
+                    "< 1.8e308"
+                )
             known = self.reference.add_diagonal(noise if noise.size > 1 else noise[0])
             self._noisy[scale] = known
         return self._noisy[scale]
