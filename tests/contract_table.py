@@ -111,6 +111,14 @@ CALLS: dict[str, list[Call]] = {
         Call(tradeoff.gdp_epsilon, {"delta": good.SHARES, "mu": 4 * good.SHARES}, kind="curve")
     ],
     "tradeoff.TradeOff.__call__": [Call(good.CURVE, {"alpha": good.SHARES}, kind="curve")],
+    "tradeoff.TradeOff.interval": [
+        Call(
+            lambda alpha, quantity="power": good.CURVE.interval(quantity, alpha),
+            {"alpha": good.SHARES},
+            kind="curve",
+            scalars={"quantity": ("beta", ("both", "shape", None, 1))},
+        )
+    ],
     "tradeoff.TradeOff.ppv": [
         Call(good.CURVE.ppv, {"alpha": good.SHARES, "prior": good.SHARES}, kind="curve")
     ],

@@ -14,6 +14,10 @@ from leakscore._validate import Doubles
 __all__ = ["TradeOff", "aligned"]
 
 _DIRECTIONS = ("forward", "reverse", "both")
+_QUANTITIES = (
+    *("beta", "power", "log_power", "advantage", "auc", "delta", "epsilon"),
+    *("reconstruction", "ppv"),
+)
 
 
 class TradeOff(ABC):
@@ -104,6 +108,16 @@ class TradeOff(ABC):
         >>> f.symmetrized() is f
         True
         """
+
+    @property
+    def lower(self) -> TradeOff:
+        """The curve that no attacker of this kind goes below: itself, where the curve is exact."""
+        return self
+
+    @property
+    def upper(self) -> TradeOff:
+        """The curve that an attacker of this kind attains: itself, where the curve is exact."""
+        return self
 
     def __call__(self, alpha: npt.ArrayLike) -> Any:
         """Return f(alpha), the least false negative rate.
@@ -331,6 +345,39 @@ class TradeOff(ABC):
         np.divide(rate, power, out=ratio, where=power > 0.0)
         flagged = base + (1.0 - base) * ratio
         return np.divide(base, flagged, out=np.zeros_like(flagged), where=flagged > 0.0)[()]
+
+    def interval(self, quantity: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return both certified ends of a quantity; they are equal where the curve is exact.
+
+        Parameters
+        ----------
+        quantity : str
+            "beta", for f(alpha) itself, or the name of the method: "power", "log_power",
+            "advantage", "auc", "delta", "epsilon", "reconstruction" or "ppv".
+        *args, **kwargs
+            The method's arguments.
+
+        Returns
+        -------
+        low, high : float or ndarray
+            From the curves `lower` and `upper`, in order.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `quantity` is none of these, or as the method does.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> low, high = gaussian(1.0).interval("epsilon", 1e-5)
+        >>> bool(low == high)  # a closed form
+        True
+        """
+        chosen = _validate.choice("quantity", quantity, _QUANTITIES)
+        method = "__call__" if chosen == "beta" else chosen
+        ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
+        return np.minimum(*ends)[()], np.maximum(*ends)[()]
 
     def _directed(self, direction: str) -> tuple[TradeOff, ...]:
         """Give the curves whose forward reading counts in this direction."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
+from leakscore.tradeoff._polygon import Polygon
 
 __all__ = ["from_llr"]
 
@@ -79,9 +78,8 @@ def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None =
     elif not outside.size:
         alpha, beta = -other - ratio, np.full_like(ratio, -other)
     split = ratio.size if not outside.size else 0 if not inside.size else int((ratio > 0).sum())
-    return _Polygon(
-        *_hull(_arc(alpha[:split], beta[:split]), _arc(beta[split:][::-1], alpha[split:][::-1]))
-    )
+    top, bottom = _arc(alpha[:split], beta[:split]), _arc(beta[split:][::-1], alpha[split:][::-1])
+    return Polygon(*_hull(top, bottom), "attack", name="from_llr")
 
 
 def _ratios(name: str, value: npt.ArrayLike) -> Doubles:
@@ -137,103 +135,3 @@ def _above(
     """Whether a point lies on or above the line through two others."""
     rise, run = right[1] - left[1], right[0] - left[0]
     return (point[1] - left[1]) * run >= rise * (point[0] - left[0])
-
-
-class _Polygon(TradeOff):
-    """A convex polygon of vertices, held as logs of alpha and beta from (0, 1) to (1, 0)."""
-
-    __slots__ = ("_log_alpha", "_log_beta")
-
-    def __init__(self, log_alpha: Doubles, log_beta: Doubles) -> None:
-        super().__init__((), "attack", "informed")
-        self._log_alpha, self._log_beta = log_alpha, log_beta
-
-    def __repr__(self) -> str:
-        return f"from_llr: {self._log_alpha.size} vertices"
-
-    def inverse(self) -> TradeOff:
-        return _Polygon(self._log_beta[::-1], self._log_alpha[::-1])
-
-    def symmetrized(self) -> TradeOff:
-        x = np.concatenate([self._log_alpha, self._log_beta])
-        y = np.concatenate([self._log_beta, self._log_alpha])
-        order = np.lexsort((-y, x))
-        return _Polygon(*_lower(x[order], y[order]))
-
-    def _powers(self) -> Doubles:
-        return -np.expm1(self._log_beta)
-
-    def _beta(self, alpha: Doubles) -> Any:
-        return np.interp(alpha, np.exp(self._log_alpha), np.exp(self._log_beta))
-
-    def _power(self, alpha: Doubles) -> Any:
-        return np.interp(alpha, np.exp(self._log_alpha), self._powers())
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        """Interpolate where alpha may underflow: power + (power' - power) (a - alpha)/(...)."""
-        known, power = self._log_alpha, self._powers()
-        i = np.clip(np.searchsorted(known, log_alpha, side="right") - 1, 0, known.size - 2)
-        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            run = log_alpha + _log_gap(known[i], log_alpha)
-            span = known[i + 1] + _log_gap(known[i], known[i + 1])
-            rise = np.log(power[i + 1] - power[i]) + run - span
-            rise = np.where(np.isnan(rise), -np.inf, rise)
-            return np.minimum(np.logaddexp(np.log(power[i]), rise), 0.0)[()]
-
-    def _advantage(self) -> Any:
-        return (self._powers() - np.exp(self._log_alpha)).max()
-
-    def _auc(self) -> Any:
-        power, alpha = self._powers(), np.exp(self._log_alpha)
-        return np.float64(0.5 * ((power[1:] + power[:-1]) * np.diff(alpha)).sum())
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        i = np.searchsorted(-self._slopes(), -epsilon, side="right")
-        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-            paid = np.where(
-                np.isneginf(self._log_alpha[i]), 0.0, np.exp(epsilon + self._log_alpha[i])
-            )
-        return np.maximum(self._powers()[i] - paid, 0.0)[()]
-
-    def _slopes(self) -> Doubles:
-        """Return log of minus the slope of every edge, from steep to flat."""
-        power = self._powers()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            run = self._log_alpha[1:] + _log_gap(self._log_alpha[:-1], self._log_alpha[1:])
-            slopes = np.log(np.diff(power)) - run
-        return np.minimum.accumulate(np.where(np.isnan(slopes), np.inf, slopes))
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        slopes, power = self._slopes(), self._powers()
-        # delta at the slope of each edge grows along the curve; the vertex between holds it.
-        with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
-            edges = power[:-1] - np.where(
-                np.isneginf(self._log_alpha[:-1]), 0.0, np.exp(slopes + self._log_alpha[:-1])
-            )
-            i = np.searchsorted(np.maximum.accumulate(edges), delta, side="right")
-            found = np.log(power[i] - delta) - self._log_alpha[i]
-        return np.where(delta >= self._advantage(), 0.0, np.maximum(found, 0.0))[()]
-
-    def _alpha_per_power(self) -> Doubles:
-        with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(np.exp(-self._slopes()[0]))
-
-
-def _log_gap(low: Doubles, high: Doubles) -> Doubles:
-    """Return log(1 - e^(low - high))."""
-    gap = np.where(np.isneginf(low), -np.inf, low - high)
-    return np.asarray(np.log(-np.expm1(np.minimum(gap, 0.0))))
-
-
-def _lower(x: Doubles, y: Doubles) -> tuple[Doubles, Doubles]:
-    """Return the lower convex hull of points in logs, sorted by x, downwards where x is equal."""
-    a, b = np.exp(x), np.exp(y)
-    kept: list[int] = []
-    for k in range(x.size):
-        while len(kept) > 1:
-            i, j = kept[-2], kept[-1]
-            if (b[j] - b[i]) * (a[k] - a[i]) < (b[k] - b[i]) * (a[j] - a[i]):
-                break
-            kept.pop()
-        kept.append(k)
-    return x[kept], y[kept]

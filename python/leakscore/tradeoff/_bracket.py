@@ -1,0 +1,85 @@
+"""A curve that is known to lie between two others."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from leakscore._curve import TradeOff
+from leakscore._validate import Doubles
+
+__all__ = ["Bracket"]
+
+
+class Bracket(TradeOff):
+    """A curve between `lower` and `upper`, on the safe side: every number is the lower curve's.
+
+    f(alpha) is the least that it can be; power, advantage, auc, delta and epsilon the most.
+    """
+
+    __slots__ = ("_ends", "_name")
+
+    def __init__(
+        self,
+        lower: TradeOff,
+        upper: TradeOff,
+        kind: Literal["guarantee", "attack"] = "guarantee",
+        adversary: str = "informed",
+        name: str = "bracket",
+    ) -> None:
+        super().__init__((), kind, adversary)
+        self._ends: tuple[TradeOff, TradeOff] | None = (lower, upper)
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def _both(self) -> tuple[TradeOff, TradeOff]:
+        """Give the lower and the upper curve; a family may work them out when first asked."""
+        if self._ends is None:
+            raise NotImplementedError
+        return self._ends
+
+    @property
+    def lower(self) -> TradeOff:
+        """The curve that no attacker of this kind goes below."""
+        return self._both()[0]
+
+    @property
+    def upper(self) -> TradeOff:
+        """The curve that an attacker of this kind attains."""
+        return self._both()[1]
+
+    def _of(self, lower: TradeOff, upper: TradeOff, name: str) -> Bracket:
+        return Bracket(lower, upper, self.kind, self.adversary, name)
+
+    def inverse(self) -> TradeOff:
+        lower, upper = self._both()
+        return self._of(lower.inverse(), upper.inverse(), f"{self!r}.inverse()")
+
+    def symmetrized(self) -> TradeOff:
+        lower, upper = self._both()
+        return self._of(lower.symmetrized(), upper.symmetrized(), f"{self!r}.symmetrized()")
+
+    def _beta(self, alpha: Doubles) -> Any:
+        return self.lower._beta(alpha)
+
+    def _power(self, alpha: Doubles) -> Any:
+        return self.lower._power(alpha)
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        return self.lower._log_power(log_alpha)
+
+    def _advantage(self) -> Any:
+        return self.lower._advantage()
+
+    def _auc(self) -> Any:
+        return self.lower._auc()
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        return self.lower._delta(epsilon)
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        return self.lower._epsilon(delta)
+
+    def _alpha_per_power(self) -> Doubles:
+        return self.lower._alpha_per_power()
