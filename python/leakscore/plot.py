@@ -1,0 +1,258 @@
+"""Plots of trade-off curves; each takes matplotlib axes and returns them.
+
+An optional room (``pip install "leakscore[plot]"``): nothing else imports it, and matplotlib is
+imported when a plot is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._curve import TradeOff
+from leakscore._validate import Doubles
+from leakscore.audit import Audit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["power_against_noise", "roc", "trade_off"]
+
+Curves: TypeAlias = TradeOff | Sequence[TradeOff] | Mapping[str, TradeOff]
+Rates: TypeAlias = TradeOff | Audit | Sequence[TradeOff | Audit] | Mapping[str, TradeOff | Audit]
+
+_POINTS = 801
+
+
+def trade_off(
+    curves: Curves,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw Type II error against Type I error, and the region that (epsilon, delta)-DP allows.
+
+    Parameters
+    ----------
+    curves : TradeOff, sequence of TradeOff or mapping from label to TradeOff
+        A curve with a shape is drawn once for each of its entries; one that is known within bounds
+        as the band between them.
+    epsilon : float, optional
+        At least 0: shades where the curve of an (epsilon, delta)-private mechanism may lie.
+    delta : float
+        In [0, 1].
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default new axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If a curve is no TradeOff.
+    ValueError
+        If there is no curve, or `epsilon` or `delta` is out of its range.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from leakscore import plot, tradeoff
+    >>> axes = Figure().subplots()
+    >>> plot.trade_off({"mu = 1": tradeoff.gaussian(1.0)}, epsilon=1.0, delta=0.1, ax=axes) is axes
+    True
+    """
+    drawn = list(_labelled("curves", curves, (TradeOff,)))
+    region = None if epsilon is None else _validate.scalar("epsilon", epsilon, 0.0)
+    share = _validate.scalar("delta", delta, 0.0, 1.0)
+    axes = _axes(ax)
+    alpha = _rates()
+    if region is not None:
+        least = np.maximum(
+            np.maximum(1.0 - share - np.exp(region) * alpha, 0.0),
+            np.exp(-region) * np.maximum(1.0 - share - alpha, 0.0),
+        )
+        label = rf"({region:g}, {share:g})-DP allows"
+        axes.fill_between(alpha, least, 1.0 - alpha, color="0.9", lw=0, label=label, zorder=0)
+    axes.plot([0, 1], [1, 0], color="0.7", lw=0.8, zorder=0)
+    for label, curve in drawn:
+        _lines(axes, label, alpha, np.asarray(curve(alpha)), np.asarray(curve.upper(alpha)))
+    axes.set(xlabel=r"Type I error $\alpha$", ylabel=r"Type II error $\beta$", aspect="equal")
+    axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+    axes.legend(fontsize=8)
+    return axes
+
+
+def roc(curves: Rates, *, lowest: float = 1e-5, ax: Axes | None = None) -> Axes:
+    """Draw true positive rate against false positive rate, both axes in logarithms.
+
+    Parameters
+    ----------
+    curves : TradeOff or Audit, sequence of them, or mapping from label to one
+        A trade-off curve is drawn down to `lowest`, an audit's empirical ROC curve in steps down to
+        its first false positive.
+    lowest : float
+        Left end of the axis, in (0, 1).
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default new axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If a curve is neither a TradeOff nor an Audit.
+    ValueError
+        If there is no curve, or `lowest` is out of its range.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from leakscore import plot, tradeoff
+    >>> axes = plot.roc(tradeoff.gaussian([1.0, 2.0]), ax=Figure().subplots())
+    >>> axes.get_xscale(), len(axes.get_lines())
+    ('log', 3)
+    """
+    drawn = list(_labelled("curves", curves, (TradeOff, Audit)))
+    left = _validate.scalar("lowest", lowest, 0.0, 1.0, closed="neither")
+    axes = _axes(ax)
+    alpha = np.geomspace(left, 1.0, _POINTS)
+    axes.plot([left, 1], [left, 1], color="0.7", lw=0.8, zorder=0)
+    for label, curve in drawn:
+        if isinstance(curve, Audit):
+            found = curve.roc()
+            axes.step(found.fpr, found.tpr, where="post", lw=1.2, label=label)
+        else:
+            power = np.asarray(curve.power(alpha))
+            _lines(axes, label, alpha, power, np.asarray(curve.upper.power(alpha)))
+    axes.set(xscale="log", yscale="log", xlim=(left, 1), ylim=(left, 1.05))
+    axes.set(xlabel="false positive rate", ylabel="true positive rate")
+    axes.legend(fontsize=8)
+    return axes
+
+
+def power_against_noise(
+    families: Callable[[float], TradeOff] | Mapping[str, Callable[[float], TradeOff]],
+    noise: npt.ArrayLike,
+    *,
+    alpha: float = 0.01,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the power at one false positive rate against the noise.
+
+    Parameters
+    ----------
+    families : callable or mapping from label to callable
+        Makes a trade-off curve of shape () from the noise.
+    noise : (k,) array_like
+        Amounts of noise, above 0.
+    alpha : float
+        False positive rate, in (0, 1).
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default new axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If a family is not callable or makes no TradeOff.
+    ValueError
+        If there is no family, or an argument is out of its range.
+
+    References
+    ----------
+    Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), figure
+    2, panels b and c.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from leakscore import plot, tradeoff
+    >>> axes = plot.power_against_noise(
+    ...     {"Gaussian": lambda sigma: tradeoff.gaussian(1 / sigma)}, [0.5, 1, 2, 4],
+    ...     alpha=1e-3, ax=Figure().subplots(),
+    ... )
+    >>> axes.get_lines()[0].get_ydata().round(4)
+    array([0.1378, 0.0183, 0.0048, 0.0023])
+    """
+    makers = families if isinstance(families, Mapping) else {"": families}
+    for label, make in makers.items():
+        if not callable(make):
+            raise TypeError(f"Expected families[{label!r}]={make!r} to be a function of the noise")
+    if not makers:
+        raise ValueError("Expected families to hold at least one")
+    amounts = _validate.interval("noise", noise, 0.0, closed="neither").ravel()
+    level = _validate.scalar("alpha", alpha, 0.0, 1.0, closed="neither")
+    axes = _axes(ax)
+    for label, make in makers.items():
+        curves = [_made(label, make(float(amount))) for amount in amounts]
+        ends = np.array([curve.interval("power", level) for curve in curves]).reshape(-1, 2)
+        _lines(axes, label, amounts, ends[:, 1], ends[:, 0])
+    axes.axhline(level, color="0.7", lw=0.8, zorder=0)
+    axes.set(xscale="log", xlabel="noise", ylabel=rf"power at $\alpha$ = {level:g}")
+    if "" not in makers:
+        axes.legend(fontsize=8)
+    return axes
+
+
+def _made(label: str, curve: object) -> TradeOff:
+    if not isinstance(curve, TradeOff) or curve.shape:
+        raise TypeError(f"Expected families[{label!r}] to make one TradeOff, not {curve!r}")
+    return curve
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """Return the axes to draw on."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(f'{error}: plots need pip install "leakscore[plot]"') from error
+    return pyplot.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def _labelled(name: str, curves: Any, kinds: tuple[type, ...]) -> Iterator[tuple[str, Any]]:
+    """Name the curves; without names, by what they say of themselves."""
+    if isinstance(curves, kinds):
+        curves = [curves]
+    if not isinstance(curves, Mapping | Sequence) or isinstance(curves, str):
+        raise TypeError(f"Expected {name}={curves!r} to be a curve, a sequence or a mapping")
+    if not curves:
+        raise ValueError(f"Expected {name} to hold at least one curve")
+    pairs = curves.items() if isinstance(curves, Mapping) else [(repr(c), c) for c in curves]
+    for label, curve in pairs:
+        if not isinstance(curve, kinds):
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"Expected {name} to hold only {wanted}, not {curve!r}")
+        yield label, curve
+
+
+def _rates() -> Doubles:
+    """Return points of [0, 1], close together at both ends."""
+    return 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, _POINTS))
+
+
+def _lines(axes: Axes, label: str, x: Doubles, y: Doubles, other: Doubles) -> None:
+    """Draw one line for each row, and the band to the other end where it is one."""
+    rows, others = y.reshape(-1, x.size), other.reshape(-1, x.size)
+    for i, (row, end) in enumerate(zip(rows, others, strict=True)):
+        name = label if len(rows) == 1 else f"{label}[{i}]"
+        (line,) = axes.plot(x, row, lw=1.4, label=name)
+        if not np.array_equal(row, end):
+            axes.fill_between(x, row, end, color=line.get_color(), alpha=0.25, lw=0)
