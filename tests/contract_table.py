@@ -10,6 +10,7 @@ import numpy as np
 import leakscore
 from leakscore import audit, games, leakage, scores, tradeoff
 from tests import contract_inputs as good
+from tests.contract_composition import COMPOSITION
 from tests.contract_distributions import LAWS
 from tests.contract_inputs import Call
 from tests.contract_reference import REFERENCES
@@ -111,14 +112,7 @@ CALLS: dict[str, list[Call]] = {
         Call(tradeoff.gdp_epsilon, {"delta": good.SHARES, "mu": 4 * good.SHARES}, kind="curve")
     ],
     "tradeoff.TradeOff.__call__": [Call(good.CURVE, {"alpha": good.SHARES}, kind="curve")],
-    "tradeoff.TradeOff.interval": [
-        Call(
-            lambda alpha, quantity="power": good.CURVE.interval(quantity, alpha),
-            {"alpha": good.SHARES},
-            kind="curve",
-            scalars={"quantity": ("beta", ("both", "shape", None, 1))},
-        )
-    ],
+    **COMPOSITION,
     "tradeoff.TradeOff.ppv": [
         Call(good.CURVE.ppv, {"alpha": good.SHARES, "prior": good.SHARES}, kind="curve")
     ],
@@ -235,6 +229,7 @@ NO_ARGUMENTS = {
 }
 # Made by the library, not by its users: results, and the base of what constructors return.
 RESULTS = {
+    "tradeoff.ComposedTradeOff",
     "SingularCovarianceError",
     "audit.EpsilonBound",
     "audit.Roc",

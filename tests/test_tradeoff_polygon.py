@@ -93,7 +93,7 @@ def test_the_hull_is_the_brute_force_one() -> None:
 
 
 def test_a_bracket_takes_the_end_of_larger_leakage() -> None:
-    f = Bracket(gaussian(1.1), gaussian(1.0), name="between")
+    f = Bracket((gaussian(1.1), gaussian(1.0)), name="between")
     assert (f.lower, f.upper) == (f._ends or ())
     for quantity, arguments in {
         "power": (0.1,),

@@ -68,6 +68,13 @@ def count(name: str, value: object, low: int = 0, high: int | None = None) -> in
     return number
 
 
+def steps(name: str, value: object) -> int:
+    """How often something happens: an integer of at least 1."""
+    if isinstance(value, (float, np.floating)):
+        raise ValueError(f"Expected {name}={float(value)!r} to be an integer >= 1")
+    return count(name, value, 1)
+
+
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str):

@@ -7,6 +7,12 @@ curves of many targets.
 """
 
 from leakscore._curve import TradeOff
+from leakscore.tradeoff._accounting import (
+    ComposedTradeOff,
+    compose,
+    subsampled_gaussian,
+    subsampled_laplace,
+)
 from leakscore.tradeoff._empirical import from_llr
 from leakscore.tradeoff._gaussian import (
     GaussianTradeOff,
@@ -19,14 +25,18 @@ from leakscore.tradeoff._mean import gaussian_mean
 from leakscore.tradeoff._subsampled import SubsampledTradeOff, subsampled_mean
 
 __all__ = [
+    "ComposedTradeOff",
     "GaussianTradeOff",
     "SubsampledTradeOff",
     "TradeOff",
+    "compose",
     "from_llr",
     "gaussian",
     "gaussian_mean",
     "gdp_delta",
     "gdp_epsilon",
     "misspecified",
+    "subsampled_gaussian",
+    "subsampled_laplace",
     "subsampled_mean",
 ]

@@ -20,21 +20,20 @@ class Bracket(TradeOff):
 
     def __init__(
         self,
-        lower: TradeOff,
-        upper: TradeOff,
+        ends: tuple[TradeOff, TradeOff] | None,
         kind: Literal["guarantee", "attack"] = "guarantee",
         adversary: str = "informed",
         name: str = "bracket",
     ) -> None:
         super().__init__((), kind, adversary)
-        self._ends: tuple[TradeOff, TradeOff] | None = (lower, upper)
+        self._ends = ends  # None: a family works them out when first asked
         self._name = name
 
     def __repr__(self) -> str:
         return self._name
 
     def _both(self) -> tuple[TradeOff, TradeOff]:
-        """Give the lower and the upper curve; a family may work them out when first asked."""
+        """Give the lower and the upper curve."""
         if self._ends is None:
             raise NotImplementedError
         return self._ends
@@ -50,7 +49,7 @@ class Bracket(TradeOff):
         return self._both()[1]
 
     def _of(self, lower: TradeOff, upper: TradeOff, name: str) -> Bracket:
-        return Bracket(lower, upper, self.kind, self.adversary, name)
+        return Bracket((lower, upper), self.kind, self.adversary, name)
 
     def inverse(self) -> TradeOff:
         lower, upper = self._both()

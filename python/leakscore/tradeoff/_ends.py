@@ -1,0 +1,128 @@
+"""From certified masses of a composed loss to a lower and to an upper trade-off curve."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from leakscore._validate import Doubles
+from leakscore.tradeoff._composition import Sums, compose_lattices
+from leakscore.tradeoff._lattice import lattice
+from leakscore.tradeoff._losses import Step
+from leakscore.tradeoff._plan import plan
+from leakscore.tradeoff._polygon import Polygon, lower_hull
+
+__all__ = ["ends"]
+
+Kind = Literal["guarantee", "attack"]
+
+# What the truncation of one step's laws may hide, and the relative rounding of sums and exponents.
+_HIDDEN = 1e-37
+_ROUNDING = 1e-12
+
+
+def ends(
+    parts: list[tuple[Step, int]], kind: Kind, adversary: str, fineness: float = 1.0
+) -> tuple[Polygon, Polygon]:
+    """Bound the curve of a sequence of independent steps from below and from above.
+
+    Against "relaxed-aligned" the lower curve is that of the attacker who knows the sign, and the
+    upper one that of who tries both signs and takes the larger ratio: false positives at most
+    double.
+    """
+    nearly_none = sum(n * step.rate * step.mu for step, n in parts)
+    if nearly_none < 1e-13:
+        return _nothing(nearly_none, kind, adversary)
+    chosen = plan(parts, fineness)
+    spacing, block, windows = chosen.spacing, chosen.block, chosen.windows
+    steps = [(lattice(step, spacing), n) for step, n in parts]
+    dominating = compose_lattices(
+        [(law.first, law.dominating, n) for law, n in steps], spacing, block, windows
+    )
+    outside, inside = (
+        compose_lattices(
+            [(law.first, law.rounded[member], n) for law, n in steps],
+            spacing,
+            block,
+            windows,
+            shift=float(member),
+        )
+        for member in (0, 1)
+    )
+    hidden = float(np.log(_HIDDEN * sum(n for _, n in parts)))
+    lower = _lower(dominating, hidden)
+    upper = _upper(outside, inside, np.log(2.0) if adversary == "relaxed-aligned" else 0.0)
+    return (
+        Polygon(*lower, kind, adversary, "certified lower curve"),
+        Polygon(*upper, "attack", adversary, "certified upper curve"),
+    )
+
+
+def _nothing(distance: float, kind: Kind, adversary: str) -> tuple[Polygon, Polygon]:
+    """Give the curves of laws that no test tells apart by more than their total variation."""
+    rest = float(np.log1p(-distance))
+    lower = np.array([-np.inf, rest]), np.array([rest, -np.inf])
+    upper = np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])
+    return (
+        Polygon(*lower, kind, adversary, "certified lower curve"),
+        Polygon(*upper, "attack", adversary, "certified upper curve"),
+    )
+
+
+def _lower(sums: Sums, hidden: float) -> tuple[Doubles, Doubles]:
+    """Take every vertex of the dominating pair at the least that its alpha and beta may be.
+
+    A test of the true laws is one of the dominating pair, whose vertices lie above and to the right
+    of these; so does then their hull above the hull of these.
+    """
+    points, slack = sums.points, _ROUNDING + 8e-16 * np.abs(sums.points).max()
+    low, high = (_joined(masses) for masses in (sums.low - slack, sums.high + slack))
+    below = np.logaddexp(sums.log_below, hidden)
+    above = np.logaddexp(sums.log_above + points[-1], hidden)
+    # Vertex i accuses the points from i on.
+    alpha = np.maximum(_from_above(low), _complement(_from_below(high, below)))
+    beta = np.maximum(_from_below(low + points), _complement(_from_above(high + points, above)))
+    return lower_hull(alpha[::-1], beta[::-1])
+
+
+def _upper(h0: Sums, h1: Sums, log_trials: float) -> tuple[Doubles, Doubles]:
+    """Take every test of a threshold at the most that its alpha and beta may be."""
+    first = min(h0.first, h1.first)
+    last = max(sums.first + sums.low.shape[1] for sums in (h0, h1))
+
+    def over(sums: Sums, masses: Doubles, sign: float) -> Doubles:
+        padding = (sums.first - first, last - sums.first - masses.shape[1])
+        total = np.logaddexp(masses[0], masses[1]) + sign * _ROUNDING
+        return np.asarray(np.pad(total, padding, constant_values=-np.inf))
+
+    low = [over(sums, sums.low, -1.0) for sums in (h0, h1)]
+    high = [over(sums, sums.high, 1.0) for sums in (h0, h1)]
+    alpha = np.minimum(_from_above(high[0], h0.log_above), _complement(_from_below(low[0])))
+    beta = np.minimum(_from_below(high[1], h1.log_below), _complement(_from_above(low[1])))
+    alpha = np.minimum(alpha + log_trials, 0.0)
+    order = np.lexsort((beta, alpha))
+    return lower_hull(
+        np.concatenate([[-np.inf], alpha[order], [0.0]]),
+        np.concatenate([[0.0], np.minimum(beta[order], 0.0), [-np.inf]]),
+    )
+
+
+def _joined(masses: Doubles) -> Doubles:
+    """Add what comes to a point from the blocks on both of its sides."""
+    return np.asarray(np.logaddexp(np.append(masses[0], -np.inf), np.append(-np.inf, masses[1])))
+
+
+def _from_below(log_mass: Doubles, start: float = -np.inf) -> Doubles:
+    """Return logs of the sums of the first 0, 1, ... masses, and what lies before them."""
+    return np.asarray(np.logaddexp.accumulate(np.append(start, log_mass)))
+
+
+def _from_above(log_mass: Doubles, start: float = -np.inf) -> Doubles:
+    return _from_below(log_mass[::-1], start)[::-1]
+
+
+def _complement(log_mass: Doubles) -> Doubles:
+    """Return log(1 - mass)."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log1p(-np.exp(np.minimum(log_mass, 0.0))))

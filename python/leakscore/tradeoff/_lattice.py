@@ -1,0 +1,100 @@
+"""The losses of one step on a lattice, bound from either side.
+
+A cell of the lattice is the set of x whose loss lies between two neighbouring points. Its mass is
+integrated by Gauss's rule, and each node is split between the two points so that both of its masses
+(under H0 and under H1) are kept. Two laws come of it:
+
+- the split itself. A node's ratio becomes that of one of two points, with the same mean: the node
+  is a merger of the two, so that the pair of split laws is at least as informative as the true one.
+- the whole cell at its left point: the law of a statistic that an attacker can compute, the loss
+  rounded down. Its laws under H0 and under H1 are those of a real test, whatever its losses.
+
+The second moment of the loss changes by at most h^2/4 a step either way: errors are O(h^2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscore._validate import Doubles
+from leakscore.tradeoff._losses import Step
+
+__all__ = ["Lattice", "lattice"]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Logs of the masses at the points ``first + k * spacing`` of one step's losses.
+
+    `dominating` under H0 (under H1 e^loss times that); `rounded` under H0 and under H1.
+    """
+
+    first: float
+    dominating: Doubles
+    rounded: tuple[Doubles, Doubles]
+
+
+def lattice(step: Step, spacing: float) -> Lattice:
+    """Put the losses of a step on a lattice that starts at the least of them."""
+    low, high = step.support
+    first, last = step.loss(np.array([low, high])).tolist()
+    count = max(1, int(np.ceil((last - first) / spacing * (1.0 - 1e-12))))
+    points = first + spacing * np.arange(count + 1)
+    x = np.maximum.accumulate(step.position(step.inverse_loss(points)))
+    x[0] = low
+    end = high if step.atomic else float(x[-1])
+    # Rounding may hide a cell's width; its mass is then beyond double precision as well.
+    width = np.maximum(np.diff(x), 4e-16 * np.abs(x[1:]) + 1e-300)
+    used = np.minimum(1.0, (end - x[:-1]) / width)
+    left, right = _split(step, x[:-1], width, used)
+    below, above, own_below, own_above = step.outside(low, end)
+    if step.atomic:  # at the lattice's first point, and between its last two
+        left[0] = np.logaddexp(left[0], below)
+        share = step.share(x[-2:-1], width[-1:], used[-1:])[0]
+        with np.errstate(divide="ignore"):
+            left[-1] = np.logaddexp(left[-1], above + np.log(max(1.0 - share, 0.0)))
+            right[-1] = np.logaddexp(right[-1], above + np.log(share))
+    outer, inner = np.append(left, -np.inf), np.append(-np.inf, right)
+    here = np.logaddexp(left, right)
+    there = points[:-1] + np.logaddexp(left, right + spacing)
+    if not step.atomic:  # the rounded loss is clipped to the lattice
+        for masses, mass, end_cell in (
+            (here, below, 0),
+            (here, above, -1),
+            (there, own_below, 0),
+            (there, own_above, -1),
+        ):
+            masses[end_cell] = np.logaddexp(masses[end_cell], mass)
+    return Lattice(first, np.logaddexp(outer, inner), (here, there))
+
+
+def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubles, Doubles]:
+    """Give logs of the masses of every cell that go to its left and to its right point.
+
+    Gauss's rule with n nodes errs by c_n a^2n relatively where the integrand behaves as exp(a t) on
+    [-1, 1], c_3 = 6e-5 and c_5 = 8e-10: parts of a cell are so narrow that this is below 1e-16.
+    """
+    order, limit = (5, 0.2) if x.size < 20_000 else (3, 0.007)
+    steepness = np.maximum(np.abs(x), np.abs(x + width)) + step.mu + 4.0
+    parts = np.maximum(np.ceil(0.5 * used * width * steepness / limit), 1.0)
+    cell = np.repeat(np.arange(x.size), parts.astype(int))
+    start = np.cumsum(parts) - parts
+    place = np.arange(cell.size) - start[cell]
+    nodes, weights = np.polynomial.legendre.leggauss(order)
+    scale = (used / parts)[cell]
+    at = (place[:, np.newaxis] + 0.5 * (1.0 + nodes)) * scale[:, np.newaxis]
+    origin, wide = x[cell][:, np.newaxis], width[cell][:, np.newaxis]
+    log_density = step.log_density(origin + wide * at)
+    top = log_density.max(axis=1)
+    mass = np.exp(log_density - top[:, np.newaxis]) * (0.5 * weights)
+    share = np.minimum(step.share(origin, wide, at), 1.0)
+    with np.errstate(divide="ignore"):
+        base = top + np.log(scale * width[cell])
+        sums = np.log(np.stack([(mass * (1.0 - share)).sum(axis=1), (mass * share).sum(axis=1)]))
+    if cell.size > x.size:
+        left, right = np.logaddexp.reduceat(sums + base, start.astype(int), axis=1)
+    else:
+        left, right = sums + base
+    return left, right

@@ -1,0 +1,173 @@
+"""Where to look at a composed law, and how finely: spacing, tilts and windows.
+
+Nothing here need be exact: a poor plan makes bounds wide, never wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscore._validate import Doubles
+from leakscore.tradeoff._losses import Step
+
+__all__ = ["Plan", "plan"]
+
+# Bounds on epsilon shall differ by no more than this, relative to the range of the loss if that is
+# below 1, and by as much more for longer sequences as their rounding and their time ask for.
+_GAP = 4e-5
+_CELLS = 1 << 21  # of all windows together
+_STEP_CELLS = 1 << 18  # of one step's lattice
+# Tilts are placed to where tails are e^-_DEEP, and windows reach to e^-_EDGE of a tilted law.
+_DEEP, _TYPICAL, _EDGE = 28.0, 16.0, 42.0
+
+
+@dataclass(frozen=True)
+class Window:
+    """A tilt (0 is the law under H0, 1 that under H1) and the range of the loss to look at.
+
+    The range reaches from `low` below the tilted law's mean to `high` above it; beyond either end,
+    Chernoff's bound is best at the tilts `below` and `above`.
+    """
+
+    tilt: float
+    low: float
+    high: float
+    below: float
+    above: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Spacing of the lattice, cells in a block of results, and windows of the tilted laws."""
+
+    spacing: float
+    block: int
+    windows: tuple[Window, ...]
+
+
+class _Cumulants:
+    """log E_0 exp(theta L) of the whole sequence, with mean and deviation of the tilted law."""
+
+    def __init__(self, parts: list[tuple[Step, int]]) -> None:
+        self.laws = [(*_coarse(step), count) for step, count in parts]
+        self.low = sum(float(loss.min()) * n for _, loss, n in self.laws)
+        self.high = sum(float(loss.max()) * n for _, loss, n in self.laws)
+
+    def __call__(self, theta: float) -> tuple[float, float, float]:
+        total = mean = variance = 0.0
+        for log_mass, loss, n in self.laws:
+            tilted = log_mass + theta * loss
+            top = float(tilted.max())
+            weights = np.exp(tilted - top)
+            mass = float(weights.sum())
+            middle = float(weights @ loss) / mass
+            total += n * (top + np.log(mass))
+            mean += n * middle
+            variance += n * float(weights @ (loss - middle) ** 2) / mass
+        return total, mean, float(np.sqrt(variance))
+
+    def exponent(self, theta: float) -> float:
+        """Give Chernoff's exponent of the mean at this tilt: under H1 above 1, under H0 below 0."""
+        total, mean, _ = self(theta)
+        return (theta - 1.0 if theta > 0.5 else theta) * mean - total
+
+    def tilt(self, exponent: float, sign: float) -> float:
+        """Find the tilt with this exponent, above 1 or below 0, or where the law ends before."""
+        start = 1.0 if sign > 0.0 else 0.0
+        scale = self(start)[2]
+        low, high = 0.0, 0.1 / max(scale, 1e-300)
+        for _ in range(60):
+            if self.exponent(start + sign * high) >= exponent:
+                break
+            if self(start + sign * high)[2] < 1e-3 * scale:
+                return start + sign * high
+            low, high = high, 2.0 * high
+        for _ in range(20):
+            middle = 0.5 * (low + high)
+            if self.exponent(start + sign * middle) < exponent:
+                low = middle
+            else:
+                high = middle
+        return start + sign * high
+
+
+def _coarse(step: Step) -> tuple[Doubles, Doubles]:
+    """Give log masses and losses at some hundred nodes of one step."""
+    low, high = step.support
+    edges = np.linspace(low, high, 81)
+    nodes, weights = np.polynomial.legendre.leggauss(4)
+    x = (edges[:-1, np.newaxis] + (0.5 * (1.0 + nodes)) * np.diff(edges)[:, np.newaxis]).ravel()
+    mass = step.log_density(x) + np.log(np.outer(np.diff(edges), 0.5 * weights).ravel())
+    if step.atomic:
+        below, above, _, _ = step.outside(low, high)
+        x, mass = np.concatenate([[low], x, [high]]), np.concatenate([[below], mass, [above]])
+    return mass, step.loss(x)
+
+
+def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
+    """Choose spacing and windows; a larger `fineness` divides the spacing."""
+    cumulants = _Cumulants(parts)
+    count = sum(n for _, n in parts)
+    first, last = cumulants.tilt(_DEEP, -1.0), cumulants.tilt(_DEEP, 1.0)
+    reach = max(
+        cumulants(cumulants.tilt(_TYPICAL, 1.0))[1] - cumulants(1.0)[1],
+        cumulants(0.0)[1] - cumulants(cumulants.tilt(_TYPICAL, -1.0))[1],
+        1e-300,
+    )
+    # Rounding adds a variance v of at most count h^2/4 between both ends, which moves epsilon by
+    # v/2 times the decay of the tail, d log delta / d epsilon.
+    decay = 2.0 * _TYPICAL / reach
+    gap = _GAP * (min(1.0, reach) if reach < 50.0 else 0.02 * reach) * max(1.0, count / 1e4) ** 0.5
+    spacing = np.sqrt(8.0 * gap / (count * decay)) / fineness
+    windows = [_window(cumulants, theta) for theta in _tilts(cumulants, first, last)]
+    widest = sum(window.low + window.high for window in windows)
+    steps = max(np.diff(step.loss(np.array(step.support)))[0] for step, _ in parts)
+    spacing = max(spacing, widest / _CELLS, steps / _STEP_CELLS)
+    if len(parts) == 1 and parts[0][0].atomic:  # both atoms on the lattice
+        spacing = steps / np.ceil(steps / spacing)
+    # Results are kept for blocks of cells: one more rounding, to a tenth of the gap.
+    block = max(1, int(np.sqrt(0.15 * count)))
+    return Plan(float(spacing), block, tuple(windows))
+
+
+def _tilts(cumulants: _Cumulants, first: float, last: float) -> list[float]:
+    """Space the tilts so that neighbours' means are some 8 deviations apart, or fewer if many."""
+    tilts = [first]
+    while tilts[-1] < last:
+        _, mean, deviation = cumulants(tilts[-1])
+        target = mean + 4.0 * deviation
+
+        def behind(theta: float, target: float = target) -> bool:
+            _, ahead, width = cumulants(theta)
+            return ahead - 4.0 * width < target
+
+        if behind(last, target + 1.5 * deviation):
+            tilts.append(last)
+            break
+        low, high = tilts[-1], last
+        for _ in range(20):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if behind(middle) else (low, middle)
+        tilts.append(high)
+    return tilts
+
+
+def _window(cumulants: _Cumulants, tilt: float) -> Window:
+    """Find the range outside which a tilted law has a mass of about 2 e^-_EDGE, by Chernoff."""
+    total, mean, deviation = cumulants(tilt)
+    usual = np.sqrt(2.0 * _EDGE) / max(deviation, 1e-300)
+    best = []
+    for sign in (-1.0, 1.0):
+        steps = usual * 2.0 ** np.arange(-4.0, 2.0)
+        reaches = [
+            (cumulants(tilt + sign * step)[0] - total + _EDGE) / step - sign * mean
+            for step in steps
+        ]
+        least = int(np.argmin(reaches))
+        best.append((reaches[least], float(tilt + sign * steps[least])))
+    (low, below), (high, above) = best
+    return Window(
+        tilt, min(low, mean - cumulants.low), min(high, cumulants.high - mean), below, above
+    )
