@@ -11,6 +11,7 @@ import leakscore
 from leakscore import audit, games, leakage, scores, tradeoff
 from tests import contract_inputs as good
 from tests.contract_composition import COMPOSITION
+from tests.contract_curves import CURVES
 from tests.contract_distributions import LAWS
 from tests.contract_inputs import Call
 from tests.contract_reference import REFERENCES
@@ -210,7 +211,7 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= LAWS | THEORY | WHITEBOX
+CALLS |= CURVES | LAWS | THEORY | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = {

@@ -21,7 +21,9 @@ from leakscore.tradeoff._gaussian import (
     gdp_epsilon,
     misspecified,
 )
+from leakscore.tradeoff._laplace import laplace, relaxed_laplace
 from leakscore.tradeoff._mean import gaussian_mean
+from leakscore.tradeoff._relaxed import compose_relaxed_gaussian, relaxed_gaussian
 from leakscore.tradeoff._subsampled import SubsampledTradeOff, subsampled_mean
 
 __all__ = [
@@ -30,12 +32,16 @@ __all__ = [
     "SubsampledTradeOff",
     "TradeOff",
     "compose",
+    "compose_relaxed_gaussian",
     "from_llr",
     "gaussian",
     "gaussian_mean",
     "gdp_delta",
     "gdp_epsilon",
+    "laplace",
     "misspecified",
+    "relaxed_gaussian",
+    "relaxed_laplace",
     "subsampled_gaussian",
     "subsampled_laplace",
     "subsampled_mean",

@@ -1,0 +1,188 @@
+"""The relaxed attacker's Gaussian curve: high precision, published values, order and attacks."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leakscore.distributions import chi2
+from leakscore.tradeoff import compose_relaxed_gaussian, gaussian, relaxed_gaussian
+from tests.oracles import relaxed as oracle
+
+CASES = [
+    (mu, dim)
+    for mu, dims in {
+        1e-8: (1, 3),
+        1e-3: (1, 100),
+        0.5: (1, 2, 10),
+        1.5: (1, 3, 100),
+        6.0: (1, 10),
+        12.0: (1, 3),
+    }.items()
+    for dim in dims
+]
+LENGTHS = [1e-3, 0.3, 1.0, 3.0, 30.0, 140.0, 700.0, 1500.0]
+
+
+@pytest.mark.parametrize(("mu", "dim"), CASES)
+def test_the_tails(mu: float, dim: int) -> None:
+    """Power, beta and their logs at the alpha of many squared lengths, both hypotheses' way."""
+    f = relaxed_gaussian(mu, dim)
+    with mpmath.workdps(oracle.digits(mu)):
+        for y in LENGTHS:
+            alpha, power, spared, beta = oracle.lengths(mpmath.mpf(y), mu, dim)
+            # Rounding alpha moves power by power' alpha 1e-16 = LR alpha 1e-16 at most.
+            ratio = mpmath.exp(oracle.log_ratio(mpmath.mpf(y), mu, dim))
+            slack = 1e-11 + 3e-16 * float(ratio * (alpha / power + (1 - spared) / beta))
+            if 1e-300 < alpha < 0.999 and slack < 1e-6:
+                assert abs(f.power(float(alpha)) / power - 1) < slack
+                assert abs(f(float(alpha)) / beta - 1) < slack
+            if power < 0.9:
+                log_alpha = float(mpmath.log(alpha))
+                slack = 1e-11 + 3e-16 * abs(log_alpha)
+                assert abs(f.log_power(log_alpha) - mpmath.log(power)) < slack * float(1 + ratio)
+            if 1e-300 < beta < 0.999:
+                assert abs(f.inverse()(float(beta)) - alpha) <= 1e-11 * alpha + 1e-16
+
+
+@pytest.mark.parametrize(("mu", "dim"), CASES)
+def test_hockey_sticks(mu: float, dim: int) -> None:
+    """In both directions, at negative epsilon too, and relative to delta = 1e-100."""
+    f = relaxed_gaussian(mu, dim)
+    with mpmath.workdps(oracle.digits(mu)):
+        for share in (-0.6, -0.3, -1e-3, 0, 1e-3, 0.4, 1.0, 4.0):
+            epsilon = share * mu * mu if mu < 10 else share * 10
+            for reverse, direction in enumerate(("forward", "reverse")):
+                exact = oracle.hockey_stick(epsilon, mu, dim, bool(reverse))
+                value = f.delta(epsilon, direction)
+                if exact > 1e-290:
+                    assert abs(value / exact - 1) < 2e-11, (epsilon, direction)
+                else:
+                    assert value < 1e-289
+        assert f.delta(0.0) == f.advantage()
+
+
+def test_published_values() -> None:
+    """At alpha = .1 in figure 1 (mu .6 and 1.5), and the powers of figure 2b at 1e-3."""
+    f = relaxed_gaussian([0.6, 1.5])
+    assert f(0.1) == pytest.approx([0.83956592, 0.55675593], abs=1e-8)
+    assert f.inverse()(0.1) == pytest.approx([0.880440, 0.707391], abs=1e-6)
+    assert f.symmetrized()(0.1) == pytest.approx(f(0.1), rel=1e-14)
+    power = relaxed_gaussian([2.0, 3.0, 4.0]).power(1e-3)
+    assert power == pytest.approx([0.098434, 0.385707, 0.760985], abs=1e-6)
+    assert gaussian([2.0, 3.0, 4.0]).power(1e-3) == pytest.approx(
+        [0.137805, 0.464051, 0.818527], abs=1e-6
+    )
+
+
+def test_weights_of_a_composition() -> None:
+    """Sensitivities 1 and 1/2 under noise 1 and 3: the best weights, and the test that averages."""
+    best = compose_relaxed_gaussian([1.0, 0.5 / 3.0], 3)
+    assert best(0.3) == pytest.approx(0.5575, abs=1e-4)
+    assert best(0.3) == relaxed_gaussian(math.sqrt(1 + 1 / 36), 3)(0.3)
+    paper = relaxed_gaussian(math.sqrt(1.5**2 / 10.0), 3)
+    assert paper(0.3) == pytest.approx(0.6669, abs=1e-4)
+    even = compose_relaxed_gaussian([[0.2] * 30, [0.3] * 30], [1, 7], "equal")
+    np.testing.assert_allclose(even(0.1), compose_relaxed_gaussian(even_mus(), [1, 7])(0.1))
+    assert (even.kind, best.kind) == ("attack", "guarantee")
+    assert even.inverse().kind == even.symmetrized().kind == "attack"
+    assert compose_relaxed_gaussian([0.2] * 30, 1)(0.1) == pytest.approx(0.7056, abs=1e-4)
+
+
+def even_mus() -> list[list[float]]:
+    return [[0.2] * 30, [0.3] * 30]
+
+
+@pytest.mark.parametrize(("mu", "dim"), [(1.0, 1), (2.0, 4), (6.0, 50)])
+def test_no_attack_crosses_below(mu: float, dim: int) -> None:
+    """The length attains the curve; who knows the direction does better; a fixed guess does not."""
+    rng = np.random.default_rng(dim)
+    rounds = 40_000
+    outside = rng.standard_normal((rounds, dim))
+    inside = rng.standard_normal((rounds, dim))
+    direction = rng.standard_normal((rounds, dim))
+    inside += mu * direction / np.linalg.norm(direction, axis=1, keepdims=True)
+    f = relaxed_gaussian(mu, dim)
+    for score, attained in (
+        (lambda x: (x * x).sum(axis=1), True),
+        (lambda x: np.abs(x).sum(axis=1), False),
+        (lambda x: np.abs(x).max(axis=1), False),
+        (lambda x: x[:, 0], False),
+    ):
+        cuts = np.quantile(score(outside), [0.99, 0.9, 0.5])
+        alpha = [(score(outside) > cut).mean() for cut in cuts]
+        beta = np.array([(score(inside) <= cut).mean() for cut in cuts])
+        error = 4 * (np.sqrt(beta * (1 - beta)) + f.delta(0.0) + 1) / math.sqrt(rounds)
+        assert (beta > f(alpha) - error).all()
+        if attained:
+            assert (beta < f(alpha) + error).all()
+
+
+def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(math.log(low), math.log(high)).map(math.exp)
+
+
+@given(log_uniform(1e-8, 40.0), log_uniform(1.0, 1e6).map(round))
+@settings(max_examples=30, deadline=None)
+def test_it_is_a_trade_off(mu: float, dim: int) -> None:
+    f = relaxed_gaussian(mu, dim)
+    alpha = np.concatenate([10.0 ** np.linspace(-12, -1, 40), np.linspace(0.1, 1, 80)])
+    for curve in (f, f.inverse(), f.symmetrized()):
+        beta = curve(alpha)
+        chords = np.diff(beta) / np.diff(alpha)
+        noise = 1e-12 * np.abs(chords) + 1e-13 / np.diff(alpha)
+        assert (np.diff(chords) >= -(noise[1:] + noise[:-1])).all()
+        assert (curve(0.0), curve(1.0)) == (1.0, 0.0)
+        assert (beta <= 1 - alpha + 1e-15).all()
+        assert (beta >= gaussian(mu)(alpha) - 1e-14).all()  # relaxed is weaker than informed
+        assert curve.advantage() == pytest.approx(f.advantage(), rel=1e-11, abs=1e-300)
+        epsilon = mu * np.linspace(-3, 6, 30)
+        delta = curve.delta(epsilon)
+        assert (np.diff(delta) <= 1e-12 * delta[1:]).all()
+        assert (delta >= np.maximum(-np.expm1(epsilon), 0) * (1 - 1e-12)).all()
+    inner = alpha[(alpha > 1e-9) & (alpha < 0.99)]
+    back = f.inverse()(f(inner))
+    np.testing.assert_allclose(back, inner, atol=3e-16 * np.exp(mu * mu / 2) + 1e-13, rtol=1e-10)
+
+
+@given(log_uniform(1e-6, 20.0), log_uniform(1.0, 1e6).map(round), st.floats(0.03, 0.999))
+@settings(max_examples=40, deadline=None)
+def test_epsilon_inverts_delta(mu: float, dim: int, share: float) -> None:
+    f = relaxed_gaussian(mu, dim)
+    for direction in ("forward", "reverse", "both"):
+        delta = float(f.advantage()) * share**2
+        epsilon = f.epsilon(delta, direction)
+        assert f.delta(epsilon, direction) == pytest.approx(delta, rel=1e-8)
+    assert f.epsilon(f.advantage()) == 0
+    assert f.epsilon(0.0) == math.inf
+    assert f.epsilon(0.0, "reverse") == mu * mu / 2
+
+
+def test_ends() -> None:
+    none = relaxed_gaussian(0.0, [1, 2, 1000])
+    for curve in (none, none.inverse(), none.symmetrized()):
+        np.testing.assert_allclose(curve([0.0, 0.3, 1.0]), [[1, 0.7, 0]] * 3, rtol=1e-14)
+        assert curve.advantage().tolist() == [0, 0, 0]
+        assert curve.epsilon([0.0, 0.5]).tolist() == [[0, 0]] * 3
+        np.testing.assert_allclose(curve.auc(), 0.5, rtol=1e-12)
+    f = relaxed_gaussian([1.0, 40.0], [[1], [1000]])
+    assert f.shape == (2, 2)
+    assert f.delta([-math.inf, math.inf]).tolist() == [[[1, 0]] * 2] * 2
+    assert np.isfinite(f.log_power([-1e3, -1e6])).all()
+    assert f.log_power([-math.inf, 0.0]).tolist() == [[[-math.inf, 0]] * 2] * 2
+    assert f.ppv(0.0, 0.1).tolist() == [[1, 1]] * 2
+    assert f.inverse().inverse()(0.25).tolist() == f(0.25).tolist()
+
+
+@pytest.mark.parametrize(("mu", "dim"), [(1.0, 1), (1.0, 30), (5.0, 1000)])
+def test_areas(mu: float, dim: int) -> None:
+    f = relaxed_gaussian(mu, dim)
+    alpha = chi2.sf(np.linspace(0, 8 + 2 * math.sqrt(dim), 40_001) ** 2, dim)[::-1]
+    for curve in (f, f.symmetrized()):
+        assert curve.auc() == pytest.approx(np.trapezoid(curve.power(alpha), alpha), abs=2e-7)
+    assert f.auc() + f.inverse().auc() == pytest.approx(2 * f.auc(), rel=1e-12)
