@@ -38,6 +38,7 @@ Complexes: TypeAlias = npt.NDArray[np.complex128]
 _U = 2.0**-53
 _UNIT = 100.0 * _U
 _FAINT = -92.0
+_SPILT = -36.0
 
 # The first point of a lattice, logs of its masses, and how many such steps there are.
 Part = tuple[float, Doubles, int]
@@ -90,19 +91,21 @@ def compose_lattices(
     """Compose the parts; `shift` is taken off every tilt, for a law under H1."""
     offset = sum(first * n for first, _, n in parts)
     laws = [_Tilt(parts, spacing, window.tilt - shift) for window in windows]
-    starts, stops = [], []
-    for law, window in zip(laws, windows, strict=True):
-        starts.append(max(int((law.mean - window.low / spacing) // block) - 1, 0))
-        stops.append(
-            min(int((law.mean + window.high / spacing) // block) + 2, law.last // block + 1)
-        )
-    for i in range(len(laws) - 1):  # no cell is left between two windows
-        stops[i] = max(stops[i], starts[i + 1])
-    tilted = [
-        law.window(start, stop, block, (window.tilt - window.below, window.above - window.tilt))
-        for law, window, start, stop in zip(laws, windows, starts, stops, strict=True)
-    ]
+    ranges = [law.range(block, window) for law, window in zip(laws, windows, strict=True)]
+    for here, there in pairwise(ranges):  # no cell is left between two windows
+        here.stop = max(here.stop, there.start)
+    tilted = [law.window(found, block) for law, found in zip(laws, ranges, strict=True)]
     return _stitch(tilted, offset, spacing, block)
+
+
+@dataclass
+class _Range:
+    """Blocks to look at, and the tilts of Chernoff's bounds below and above them."""
+
+    start: int
+    stop: int
+    below: float
+    above: float
 
 
 class _Tilt:
@@ -135,23 +138,41 @@ class _Tilt:
             total += n * (top + np.log(np.exp(exponents - top).sum()) + 8.0 * _U)
         return min(float(total), 0.0)
 
-    def window(self, start: int, stop: int, block: int, chernoff: tuple[float, float]) -> _Tilted:
+    def range(self, block: int, window: Window) -> _Range:
+        """Place a window about the mean of this law, and widen it if that leaves out too much."""
+        below, above = window.below - window.tilt, window.above - window.tilt
+        low, high = window.low / self.spacing, window.high / self.spacing
+        for _ in range(8):
+            start = max(int((self.mean - low) // block) - 1, 0)
+            stop = min(int((self.mean + high) // block) + 2, self.last // block + 1)
+            spilt = self._outside(start * block - 1, below), self._outside(stop * block, above)
+            if start > 0 and spilt[0] > _SPILT:
+                low *= 1.5
+            elif stop * block <= self.last and spilt[1] > _SPILT:
+                high *= 1.5
+            else:
+                break
+        return _Range(start, stop, below, above)
+
+    def window(self, blocks: _Range, block: int) -> _Tilted:
         """Compose in a window of blocks."""
         from scipy import fft
 
-        cells = (stop - start) * block
-        low, high = start * block, stop * block
+        low, high = blocks.start * block, blocks.stop * block
+        cells = high - low
         below, above = -np.inf, -np.inf
         if low > 0:
-            below = self._outside(low - 1, -chernoff[0])
+            below = self._outside(low - 1, blocks.below)
         if high <= self.last:
-            above = self._outside(high, chernoff[1])
+            above = self._outside(high, blocks.above)
         size = fft.next_fast_len(cells, real=True)
         spectrum, error = self._spectrum(size)
         law = fft.irfft(spectrum, size)
         law = np.roll(law, -(low % size))[:cells]
         error += float(np.exp(below) + np.exp(above))
-        return _Tilted(self.theta, start, law, error, self.log_scale, self.slack, below, above)
+        return _Tilted(
+            self.theta, blocks.start, law, error, self.log_scale, self.slack, below, above
+        )
 
     def _spectrum(self, size: int) -> tuple[Complexes, float]:
         from scipy import fft

@@ -49,24 +49,22 @@ def lattice(step: Step, spacing: float) -> Lattice:
     width = np.maximum(np.diff(x), 4e-16 * np.abs(x[1:]) + 1e-300)
     used = np.minimum(1.0, (end - x[:-1]) / width)
     left, right = _split(step, x[:-1], width, used)
-    below, above, own_below, own_above = step.outside(low, end)
-    if step.atomic:  # at the lattice's first point, and between its last two
-        left[0] = np.logaddexp(left[0], below)
-        share = step.share(x[-2:-1], width[-1:], used[-1:])[0]
-        with np.errstate(divide="ignore"):
-            left[-1] = np.logaddexp(left[-1], above + np.log(max(1.0 - share, 0.0)))
-            right[-1] = np.logaddexp(right[-1], above + np.log(share))
-    outer, inner = np.append(left, -np.inf), np.append(-np.inf, right)
     here = np.logaddexp(left, right)
     there = points[:-1] + np.logaddexp(left, right + spacing)
-    if not step.atomic:  # the rounded loss is clipped to the lattice
-        for masses, mass, end_cell in (
-            (here, below, 0),
-            (here, above, -1),
-            (there, own_below, 0),
-            (there, own_above, -1),
-        ):
-            masses[end_cell] = np.logaddexp(masses[end_cell], mass)
+    below, above, own_below, own_above = step.outside(low, end)
+    low_end, high_end = (below, own_below), (above, own_above)
+    if step.atomic:  # an atom at the first point, and one at or before the last
+        left[0] = np.logaddexp(left[0], low_end[0])
+        share = min(float(step.share(x[-2:-1], width[-1:], used[-1:])[0]), 1.0)
+        with np.errstate(divide="ignore"):
+            left[-1] = np.logaddexp(left[-1], high_end[0] + np.log1p(-share))
+            right[-1] = np.logaddexp(right[-1], high_end[0] + np.log(share))
+        here, there = np.append(here, -np.inf), np.append(there, -np.inf)
+    # The rounded loss is clipped to the lattice; an atom has a cell of its own.
+    for masses, below, above in zip((here, there), low_end, high_end, strict=True):
+        masses[0] = np.logaddexp(masses[0], below)
+        masses[-1] = np.logaddexp(masses[-1], above)
+    outer, inner = np.append(left, -np.inf), np.append(-np.inf, right)
     return Lattice(first, np.logaddexp(outer, inner), (here, there))
 
 

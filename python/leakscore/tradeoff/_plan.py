@@ -5,6 +5,7 @@ Nothing here need be exact: a poor plan makes bounds wide, never wrong.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +20,9 @@ __all__ = ["Plan", "plan"]
 _GAP = 4e-5
 _CELLS = 1 << 21  # of all windows together
 _STEP_CELLS = 1 << 18  # of one step's lattice
-# Tilts are placed to where tails are e^-_DEEP, and windows reach to e^-_EDGE of a tilted law.
-_DEEP, _TYPICAL, _EDGE = 28.0, 16.0, 42.0
+# Tilts are placed to where tails are e^-_DEEP, neighbours where a law is down to e^-_APART, and
+# windows reach to e^-_EDGE of a tilted law.
+_DEEP, _TYPICAL, _EDGE, _APART = 28.0, 16.0, 42.0, 9.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,12 @@ class _Cumulants:
     """log E_0 exp(theta L) of the whole sequence, with mean and deviation of the tilted law."""
 
     def __init__(self, parts: list[tuple[Step, int]]) -> None:
-        self.laws = [(*_coarse(step), count) for step, count in parts]
+        nodes = [(*_coarse(step), step, count) for step, count in parts]
+        self.laws = [(mass, step.loss(x), count) for mass, x, step, count in nodes]
+        self.inner = [
+            np.full(x.size, True) if step.atomic else x < step.support[1] - 3.0
+            for _, x, step, _ in nodes
+        ]
         self.low = sum(float(loss.min()) * n for _, loss, n in self.laws)
         self.high = sum(float(loss.max()) * n for _, loss, n in self.laws)
 
@@ -74,27 +81,58 @@ class _Cumulants:
         return (theta - 1.0 if theta > 0.5 else theta) * mean - total
 
     def tilt(self, exponent: float, sign: float) -> float:
-        """Find the tilt with this exponent, above 1 or below 0, or where the law ends before."""
+        """Find the tilt with this exponent, above 1 or below 0, or close to where the law ends."""
         start = 1.0 if sign > 0.0 else 0.0
-        scale = self(start)[2]
-        low, high = 0.0, 0.1 / max(scale, 1e-300)
+        low, high = 0.0, 0.1 / max(self(start)[2], 1e-300)
+        reached = 0.0
         for _ in range(60):
-            if self.exponent(start + sign * high) >= exponent:
+            found = self.exponent(start + sign * high)
+            if found >= exponent or found <= 1.0001 * reached or self.cut(start + sign * high):
                 break
-            if self(start + sign * high)[2] < 1e-3 * scale:
-                return start + sign * high
+            low, high, reached = high, 2.0 * high, found
+        target = min(exponent, 0.99 * found)
+
+        def before(size: float) -> bool:
+            tilt = start + sign * size
+            return self.exponent(tilt) < target and not self.cut(tilt)
+
+        return self._bisect(before, low, high, start, sign)
+
+    def cut(self, theta: float) -> bool:
+        """Tell whether the end of a step's range holds much of a tilted law that goes beyond."""
+        for (log_mass, loss, _), inner in zip(self.laws, self.inner, strict=True):
+            weights = np.exp(log_mass + theta * loss - (log_mass + theta * loss).max())
+            if weights[~inner].sum() > 0.01 * weights.sum():
+                return True
+        return False
+
+    def towards(self, mean: float, sign: float) -> float:
+        """Find the tilt above 1 or below 0 whose law has this mean, or the nearest."""
+        start = 1.0 if sign > 0.0 else 0.0
+        low, high = 0.0, 0.1 / max(self(start)[2], 1e-300)
+        while sign * (mean - self(start + sign * high)[1]) > 0.0 and high < 1e300:
             low, high = high, 2.0 * high
+        return self._bisect(
+            lambda size: sign * (mean - self(start + sign * size)[1]) > 0.0, low, high, start, sign
+        )
+
+    @staticmethod
+    def _bisect(
+        before: Callable[[float], bool], low: float, high: float, start: float, sign: float
+    ) -> float:
         for _ in range(20):
             middle = 0.5 * (low + high)
-            if self.exponent(start + sign * middle) < exponent:
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if before(middle) else (low, middle)
         return start + sign * high
+
+    def divergence(self, at: float, of: float) -> float:
+        """Give how far below its peak the law tilted by `of` is at the mean of that by `at`."""
+        total, mean, _ = self(at)
+        return (at - of) * mean - total + self(of)[0]
 
 
 def _coarse(step: Step) -> tuple[Doubles, Doubles]:
-    """Give log masses and losses at some hundred nodes of one step."""
+    """Give log masses at some hundred nodes of one step, and the nodes."""
     low, high = step.support
     edges = np.linspace(low, high, 81)
     nodes, weights = np.polynomial.legendre.leggauss(4)
@@ -103,14 +141,13 @@ def _coarse(step: Step) -> tuple[Doubles, Doubles]:
     if step.atomic:
         below, above, _, _ = step.outside(low, high)
         x, mass = np.concatenate([[low], x, [high]]), np.concatenate([[below], mass, [above]])
-    return mass, step.loss(x)
+    return mass, x
 
 
 def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
     """Choose spacing and windows; a larger `fineness` divides the spacing."""
     cumulants = _Cumulants(parts)
     count = sum(n for _, n in parts)
-    first, last = cumulants.tilt(_DEEP, -1.0), cumulants.tilt(_DEEP, 1.0)
     reach = max(
         cumulants(cumulants.tilt(_TYPICAL, 1.0))[1] - cumulants(1.0)[1],
         cumulants(0.0)[1] - cumulants(cumulants.tilt(_TYPICAL, -1.0))[1],
@@ -120,11 +157,14 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
     # v/2 times the decay of the tail, d log delta / d epsilon.
     decay = 2.0 * _TYPICAL / reach
     gap = _GAP * (min(1.0, reach) if reach < 50.0 else 0.02 * reach) * max(1.0, count / 1e4) ** 0.5
-    spacing = np.sqrt(8.0 * gap / (count * decay)) / fineness
-    windows = [_window(cumulants, theta) for theta in _tilts(cumulants, first, last)]
-    widest = sum(window.low + window.high for window in windows)
+    spacing = np.sqrt(8.0 * gap / (count * decay))
+    spacing = min(spacing, 0.05 * min(cumulants(0.0)[2], cumulants(1.0)[2]) / np.sqrt(count))
+    spacing = spacing / fineness
     steps = max(np.diff(step.loss(np.array(step.support)))[0] for step, _ in parts)
-    spacing = max(spacing, widest / _CELLS, steps / _STEP_CELLS)
+    spacing = max(spacing, steps / _STEP_CELLS)
+    windows = [_window(cumulants, theta) for theta in _tilts(cumulants, float(spacing))]
+    widest = sum(window.low + window.high for window in windows)
+    spacing = max(spacing, widest / _CELLS)
     if len(parts) == 1 and parts[0][0].atomic:  # both atoms on the lattice
         spacing = steps / np.ceil(steps / spacing)
     # Results are kept for blocks of cells: one more rounding, to a tenth of the gap.
@@ -132,24 +172,28 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
     return Plan(float(spacing), block, tuple(windows))
 
 
-def _tilts(cumulants: _Cumulants, first: float, last: float) -> list[float]:
-    """Space the tilts so that neighbours' means are some 8 deviations apart, or fewer if many."""
+def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
+    """Choose tilts from tail to tail, so close that one of two is well above its error anywhere."""
+    first, last = cumulants.tilt(_DEEP, -1.0), cumulants.tilt(_DEEP, 1.0)
+    # The last cells before the law ends are as good as one.
+    if cumulants(first)[1] < cumulants.low + 2.0 * spacing:
+        first = cumulants.towards(cumulants.low + 2.0 * spacing, -1.0)
+    if cumulants(last)[1] > cumulants.high - 2.0 * spacing:
+        last = cumulants.towards(cumulants.high - 2.0 * spacing, 1.0)
     tilts = [first]
     while tilts[-1] < last:
-        _, mean, deviation = cumulants(tilts[-1])
-        target = mean + 4.0 * deviation
+        here = tilts[-1]
 
-        def behind(theta: float, target: float = target) -> bool:
-            _, ahead, width = cumulants(theta)
-            return ahead - 4.0 * width < target
+        def apart(theta: float, here: float = here) -> float:
+            middle = 0.5 * (here + theta)
+            return max(cumulants.divergence(middle, here), cumulants.divergence(middle, theta))
 
-        if behind(last, target + 1.5 * deviation):
-            tilts.append(last)
-            break
-        low, high = tilts[-1], last
-        for _ in range(20):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if behind(middle) else (low, middle)
+        low, high = here, last
+        if apart(last) > _APART + 1.5:
+            for _ in range(12):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if apart(middle) < _APART else (low, middle)
+            high = max(low, here + 1e-3 * (last - here))
         tilts.append(high)
     return tilts
 
@@ -160,7 +204,7 @@ def _window(cumulants: _Cumulants, tilt: float) -> Window:
     usual = np.sqrt(2.0 * _EDGE) / max(deviation, 1e-300)
     best = []
     for sign in (-1.0, 1.0):
-        steps = usual * 2.0 ** np.arange(-4.0, 2.0)
+        steps = usual * 2.0 ** np.arange(-12.0, 4.0)
         reaches = [
             (cumulants(tilt + sign * step)[0] - total + _EDGE) / step - sign * mean
             for step in steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -130,18 +131,47 @@ def lower_hull(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]
     """Return the vertices of the lower convex hull of points sorted by alpha, then by beta.
 
     A point on or above the line through its two neighbours is no vertex, whatever becomes of the
-    neighbours: all such points go at once, until none is left.
+    neighbours: all such points go at once. What is left after some rounds goes one by one.
     """
     lowest = np.minimum.accumulate(log_beta)
     kept = np.concatenate([[True], log_beta[1:] < lowest[:-1]])
     x, y = log_alpha[kept], log_beta[kept]
-    while x.size > 2:
+    for _ in range(12):
         slopes = _log_slopes(x, y)
         convex = np.concatenate([[True], slopes[:-1] > slopes[1:], [True]])
         if convex.all():
-            break
+            return x, y
         x, y = x[convex], y[convex]
-    return x, y
+    vertices = _chain(x.tolist(), y.tolist())
+    return x[vertices], y[vertices]
+
+
+def _chain(x: list[float], y: list[float]) -> list[int]:
+    """Andrew's monotone chain."""
+    kept = [0]
+    slopes = [math.inf]
+    for k in range(1, len(x)):
+        while True:
+            slope = _log_slope(x[kept[-1]], y[kept[-1]], x[k], y[k])
+            if slope < slopes[-1] or len(kept) == 1:
+                break
+            kept.pop()
+            slopes.pop()
+        kept.append(k)
+        slopes.append(slope)
+    return kept
+
+
+def _log_slope(x0: float, y0: float, x1: float, y1: float) -> float:
+    """Return log of minus the slope between two points."""
+    if not x0 < x1:
+        return math.inf
+    fall = y0 + _log_expm1(y1 - y0) if y1 < y0 else -math.inf
+    return fall - (x1 + _log_expm1(x0 - x1))
+
+
+def _log_expm1(x: float) -> float:
+    return math.log(-math.expm1(x)) if x > -math.inf else 0.0
 
 
 def _either_end(log_mass: Doubles) -> Doubles:
