@@ -174,12 +174,17 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
 
 def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
     """Choose tilts from tail to tail, so close that one of two is well above its error anywhere."""
-    first, last = cumulants.tilt(_DEEP, -1.0), cumulants.tilt(_DEEP, 1.0)
     # The last cells before the law ends are as good as one.
-    if cumulants(first)[1] < cumulants.low + 2.0 * spacing:
-        first = cumulants.towards(cumulants.low + 2.0 * spacing, -1.0)
-    if cumulants(last)[1] > cumulants.high - 2.0 * spacing:
-        last = cumulants.towards(cumulants.high - 2.0 * spacing, 1.0)
+    lowest, highest = cumulants.low + 2.0 * spacing, cumulants.high - 2.0 * spacing
+    first, last = 0.0, 1.0
+    if cumulants(first)[1] > lowest:
+        first = cumulants.tilt(_DEEP, -1.0)
+        if cumulants(first)[1] < lowest:
+            first = cumulants.towards(lowest, -1.0)
+    if cumulants(last)[1] < highest:
+        last = cumulants.tilt(_DEEP, 1.0)
+        if cumulants(last)[1] > highest:
+            last = cumulants.towards(highest, 1.0)
     tilts = [first]
     while tilts[-1] < last:
         here = tilts[-1]

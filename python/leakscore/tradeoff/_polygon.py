@@ -73,10 +73,16 @@ class Polygon(TradeOff):
         return -np.expm1(self._log_beta)
 
     def _beta(self, alpha: Doubles) -> Any:
-        return np.interp(alpha, np.exp(self._log_alpha), np.exp(self._log_beta))
+        return self._between(alpha, np.exp(self._log_beta))
 
     def _power(self, alpha: Doubles) -> Any:
-        return np.interp(alpha, np.exp(self._log_alpha), self._powers())
+        return self._between(alpha, self._powers())
+
+    def _between(self, alpha: Doubles, values: Doubles) -> Any:
+        """Interpolate; only the first vertex is at 0, however many underflow to it."""
+        with np.errstate(under="ignore"):
+            found = np.interp(alpha, np.exp(self._log_alpha), values)
+        return np.where(alpha > 0.0, found, values[0])[()]
 
     def _log_power(self, log_alpha: Doubles) -> Any:
         """Interpolate where alpha may underflow: power + (power' - power) (a - alpha)/(...)."""
