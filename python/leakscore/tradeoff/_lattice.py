@@ -44,14 +44,13 @@ def lattice(step: Step, spacing: float) -> Lattice:
     points = first + spacing * np.arange(count + 1)
     x = np.maximum.accumulate(step.position(step.inverse_loss(points)))
     x[0] = low
-    end = high if step.atomic else float(x[-1])
     # Rounding may hide a cell's width; its mass is then beyond double precision as well.
     width = np.maximum(np.diff(x), 4e-16 * np.abs(x[1:]) + 1e-300)
-    used = np.minimum(1.0, (end - x[:-1]) / width)
+    used = np.clip((high - x[:-1]) / width, 0.0, 1.0)
     left, right = _split(step, x[:-1], width, used)
     here = np.logaddexp(left, right)
     there = points[:-1] + np.logaddexp(left, right + spacing)
-    below, above, own_below, own_above = step.outside(low, end)
+    below, above, own_below, own_above = step.outside(low, high)
     low_end, high_end = (below, own_below), (above, own_above)
     if step.atomic:  # an atom at the first point, and one at or before the last
         left[0] = np.logaddexp(left[0], low_end[0])

@@ -158,7 +158,10 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
     decay = 2.0 * _TYPICAL / reach
     gap = _GAP * (min(1.0, reach) if reach < 50.0 else 0.02 * reach) * max(1.0, count / 1e4) ** 0.5
     spacing = np.sqrt(8.0 * gap / (count * decay))
-    spacing = min(spacing, 0.05 * min(cumulants(0.0)[2], cumulants(1.0)[2]) / np.sqrt(count))
+    # A tail far longer than the deviation asks for more, unless it is never seen.
+    typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]
+    typical = [deviation for deviation in typical if deviation > 1e-9 * reach]
+    spacing = min(spacing, 0.05 * min(typical, default=reach) / np.sqrt(count))
     spacing = spacing / fineness
     steps = max(np.diff(step.loss(np.array(step.support)))[0] for step, _ in parts)
     spacing = max(spacing, steps / _STEP_CELLS)

@@ -148,23 +148,31 @@ def lower_hull(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]
         if convex.all():
             return x, y
         x, y = x[convex], y[convex]
-    vertices = _chain(x.tolist(), y.tolist())
+    vertices = _chain(x.tolist(), y.tolist(), _log_slopes(x, y))
     return x[vertices], y[vertices]
 
 
-def _chain(x: list[float], y: list[float]) -> list[int]:
-    """Andrew's monotone chain."""
-    kept = [0]
-    slopes = [math.inf]
-    for k in range(1, len(x)):
+def _chain(x: list[float], y: list[float], slopes: Doubles) -> list[int]:
+    """Andrew's monotone chain, from the first reflex vertex until the rest is convex."""
+    reflex = np.flatnonzero(slopes[:-1] <= slopes[1:]) + 1
+    if not reflex.size:
+        return list(range(len(x)))
+    first, last = int(reflex[0]), int(reflex[-1])
+    kept = list(range(first + 1))
+    falls = [math.inf, *slopes[:first].tolist()]  # log slope of the edge into each kept vertex
+    for k in range(first + 1, len(x)):
+        popped = False
         while True:
             slope = _log_slope(x[kept[-1]], y[kept[-1]], x[k], y[k])
-            if slope < slopes[-1] or len(kept) == 1:
+            if slope < falls[-1] or len(kept) == 1:
                 break
             kept.pop()
-            slopes.pop()
+            falls.pop()
+            popped = True
         kept.append(k)
-        slopes.append(slope)
+        falls.append(slope)
+        if k > last and not popped:
+            return kept + list(range(k + 1, len(x)))
     return kept
 
 
