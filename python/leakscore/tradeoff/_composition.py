@@ -156,8 +156,6 @@ class _Tilt:
 
     def window(self, blocks: _Range, block: int) -> _Tilted:
         """Compose in a window of blocks."""
-        from scipy import fft
-
         low, high = blocks.start * block, blocks.stop * block
         cells = high - low
         below, above = -np.inf, -np.inf
@@ -165,9 +163,9 @@ class _Tilt:
             below = self._outside(low - 1, blocks.below)
         if high <= self.last:
             above = self._outside(high, blocks.above)
-        size = fft.next_fast_len(cells, real=True)
+        size = _smooth(cells)
         spectrum, error = self._spectrum(size)
-        law = fft.irfft(spectrum, size)
+        law = np.fft.irfft(spectrum, size)
         law = np.roll(law, -(low % size))[:cells]
         error += float(np.exp(below) + np.exp(above))
         return _Tilted(
@@ -175,8 +173,6 @@ class _Tilt:
         )
 
     def _spectrum(self, size: int) -> tuple[Complexes, float]:
-        from scipy import fft
-
         unit = 8.0 * _U * np.log2(size + 1)
         spectra = []
         faint = np.zeros(size // 2 + 1)
@@ -184,7 +180,7 @@ class _Tilt:
             masses = np.exp(logs)
             if masses.size > size:
                 masses = np.bincount(np.arange(masses.size) % size, masses, size)
-            z = fft.rfft(masses, size)
+            z = np.fft.rfft(masses, size)
             spectra.append((z, n))
             faint += n * np.log(np.abs(z) + unit)
         heard = np.flatnonzero(faint > _FAINT)
@@ -201,6 +197,19 @@ class _Tilt:
         spectrum = np.zeros(size // 2 + 1, dtype=complex)
         spectrum[heard] = product
         return spectrum, error
+
+
+def _smooth(low: int) -> int:
+    """Return the least product of powers of 2, 3 and 5, at least one 2, that is at least `low`."""
+    best = 2 ** max(1, (low - 1).bit_length())
+    five = 1
+    while five < best:
+        three = five
+        while three < best:
+            best = min(best, three * 2 ** max(1, (-(-low // three) - 1).bit_length()))
+            three *= 3
+        five *= 5
+    return best
 
 
 def _power(base: Complexes, n: int) -> Complexes:
