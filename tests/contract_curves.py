@@ -46,4 +46,31 @@ CURVES: dict[str, list[Call]] = {
             scalars={"dim": DIM, "weights": ("equal", ("best", None, 1))},
         )
     ],
+    "tradeoff.calibrate": [
+        Call(
+            lambda advantage=0.125: tradeoff.calibrate("gaussian", advantage=advantage),
+            kind="curve",
+            scalars={"advantage": (0.125, (-0.1, 1.1, good.NAN, "0.5", 1j))},
+        ),
+        Call(
+            lambda epsilon=1.0, delta=0.125: tradeoff.calibrate(
+                "gaussian", epsilon=epsilon, delta=delta
+            ),
+            kind="curve",
+            scalars={
+                "epsilon": (1.0, (-0.1, good.NAN, "1", 1j)),
+                "delta": (0.125, (-0.1, 1.1, good.NAN, "1", 1j)),
+            },
+        ),
+        Call(
+            lambda power=0.25, alpha=0.125: tradeoff.calibrate(
+                "gaussian", power=power, alpha=alpha
+            ),
+            kind="curve",
+            scalars={
+                "power": (0.25, (-0.1, 1.1, good.NAN, "1", 1j)),
+                "alpha": (0.125, (-0.1, 1.1, good.NAN, "1", 1j)),
+            },
+        ),
+    ],
 }

@@ -13,6 +13,7 @@ from leakscore.tradeoff._accounting import (
     subsampled_gaussian,
     subsampled_laplace,
 )
+from leakscore.tradeoff._calibrate import calibrate
 from leakscore.tradeoff._empirical import from_llr
 from leakscore.tradeoff._gaussian import (
     GaussianTradeOff,
@@ -31,6 +32,7 @@ __all__ = [
     "GaussianTradeOff",
     "SubsampledTradeOff",
     "TradeOff",
+    "calibrate",
     "compose",
     "compose_relaxed_gaussian",
     "from_llr",

@@ -1,0 +1,305 @@
+"""The least noise that meets a requirement on a trade-off curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from math import exp, inf, isnan, log
+from typing import Any
+
+from leakscore import _validate
+from leakscore._curve import TradeOff
+from leakscore.tradeoff._accounting import subsampled_gaussian, subsampled_laplace
+from leakscore.tradeoff._gaussian import gaussian
+from leakscore.tradeoff._laplace import laplace, relaxed_laplace
+from leakscore.tradeoff._relaxed import relaxed_gaussian
+
+__all__ = ["calibrate"]
+
+Family = Callable[..., TradeOff]
+
+# How a curve is made of the noise; other arguments are those of the constructor of that name.
+_FAMILIES: dict[str, Family] = {
+    "gaussian": lambda noise: gaussian(1.0 / noise),
+    "laplace": lambda noise: laplace(1.0 / noise),
+    "relaxed_gaussian": lambda noise, dim=1: relaxed_gaussian(1.0 / noise, dim),
+    "relaxed_laplace": lambda noise: relaxed_laplace(1.0 / noise),
+    "subsampled_gaussian": subsampled_gaussian,
+    "subsampled_laplace": subsampled_laplace,
+}
+_CONSTRUCTORS: dict[Any, str] = {
+    gaussian: "gaussian",
+    laplace: "laplace",
+    relaxed_gaussian: "relaxed_gaussian",
+    relaxed_laplace: "relaxed_laplace",
+}
+_SLOW = ("subsampled_gaussian", "subsampled_laplace")  # composed anew for every noise
+
+_LOWEST, _HIGHEST = 1e-6, 1e12
+_LOWEST_SLOW, _HIGHEST_SLOW = 0.05, 1e6
+_CLOSE, _CLOSE_SLOW = 1e-13, 1e-7  # relative width of what is left of the search
+
+
+def calibrate(
+    family: str | Family,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    advantage: float | None = None,
+    power: float | None = None,
+    alpha: float | None = None,
+    curve: TradeOff | None = None,
+    **fixed: Any,
+) -> float:
+    """Return the least noise, per unit of sensitivity, at which a mechanism meets a requirement.
+
+    Exactly one requirement is given: `epsilon` with `delta`, `advantage`, `power` with `alpha`, or
+    `curve`.
+
+    Parameters
+    ----------
+    family : str or callable
+        "gaussian", "laplace", "relaxed_gaussian" (with `dim`), "relaxed_laplace",
+        "subsampled_gaussian" or "subsampled_laplace" (with `sample_rate`, `num_steps` and
+        `adversary`), or the constructor of one of them; or any function of the noise, and of the
+        arguments in `fixed`, that makes a curve of shape () which leaks less with more noise.
+    epsilon : float, optional
+        With `delta`: delta(epsilon), in both directions, must be at most `delta`. At least 0.
+    delta : float, optional
+        In [0, 1].
+    advantage : float, optional
+        The largest power(a) - a allowed; in [0, 1].
+    power : float, optional
+        With `alpha`: the largest power at this false positive rate; in [0, 1].
+    alpha : float, optional
+        In [0, 1].
+    curve : TradeOff, optional
+        Certainly at least as private as this curve, of shape (): above it everywhere.
+    **fixed
+        Further arguments of the family.
+
+    Returns
+    -------
+    float
+        Scale of the noise (the standard deviation of Gaussian noise, the scale of Laplace noise)
+        over the sensitivity. It meets the requirement itself, by the end of larger leakage where a
+        curve is known within bounds, and is above the least such noise by at most 1e-13 of it
+        (1e-7 for curves that are composed numerically, and for functions of your own). Where 1e-6
+        (0.05 for these) is enough, that.
+
+    Raises
+    ------
+    TypeError
+        If not exactly one requirement is given, the family is unknown or makes no curve, or `curve`
+        is none.
+    ValueError
+        If an argument is out of its range, or no noise meets the requirement: with the best that
+        can be reached.
+
+    Notes
+    -----
+    A number for a relaxed attacker protects from no other: see `TradeOff.kind` and
+    `TradeOff.adversary` of the curve.
+
+    References
+    ----------
+    Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), section
+    7.3. With `curve=` this is the larger of the two noises of their sandwich.
+
+    Examples
+    --------
+    >>> from leakscore.tradeoff import calibrate, gaussian
+    >>> sigma = calibrate("gaussian", epsilon=1.0, delta=1e-5)
+    >>> print(round(sigma, 4), gaussian(1 / sigma).delta(1.0) <= 1e-5)
+    3.7306 True
+    >>> print(round(calibrate("relaxed_gaussian", power=0.1, alpha=0.01, dim=10), 4))
+    0.4557
+    """
+    make, name = _family(family)
+    _require_fitting(family, make, fixed)
+    requirement = _requirement(epsilon, delta, advantage, power, alpha, curve)
+    slow = name in _SLOW or not name
+
+    def excess(noise: float) -> float:
+        made = make(noise, **fixed)
+        if not isinstance(made, TradeOff) or made.shape:
+            raise TypeError(f"Expected family={family!r} to make one TradeOff, not {made!r}")
+        return requirement.excess(made)
+
+    low, high = (_LOWEST_SLOW, _HIGHEST_SLOW) if slow else (_LOWEST, _HIGHEST)
+    bracket = _bracket(excess, low, high)
+    if bracket is None:
+        best = requirement.reached(make(high, **fixed))
+        raise ValueError(f"Expected {requirement.words} to be reachable: {best} at noise {high:g}")
+    return _search(excess, *bracket, close=_CLOSE_SLOW if slow else _CLOSE)
+
+
+@dataclass(frozen=True)
+class _Requirement:
+    """What is asked of a curve, as a number that is at most 0 where the curve meets it."""
+
+    words: str
+    measure: Callable[[TradeOff], float]
+    target: float
+
+    def excess(self, curve: TradeOff) -> float:
+        """Return by how much the logarithm is above the target's, or the number, if that is 0."""
+        found = self.measure(curve)
+        if isnan(found):
+            raise RuntimeError(f"{curve!r} has no value to compare with {self.words}")
+        if found <= self.target:
+            return min(_difference(found, self.target), 0.0)
+        return max(_difference(found, self.target), 5e-324)
+
+    def reached(self, curve: TradeOff) -> str:
+        """Tell what a curve has to offer."""
+        return f"the least is {self.measure(curve):.6g}"
+
+
+def _difference(found: float, target: float) -> float:
+    if target > 0.0 and 0.0 < found < inf:
+        return log(found) - log(target)
+    return found - target
+
+
+def _requirement(
+    epsilon: float | None,
+    delta: float | None,
+    advantage: float | None,
+    power: float | None,
+    alpha: float | None,
+    curve: TradeOff | None,
+) -> _Requirement:
+    """Check that exactly one thing is asked for."""
+    given = (
+        epsilon is not None or delta is not None,
+        advantage is not None,
+        power is not None or alpha is not None,
+        curve is not None,
+    )
+    if (
+        sum(given) != 1
+        or (epsilon is None) != (delta is None)
+        or (power is None) != (alpha is None)
+    ):
+        raise TypeError(
+            "calibrate() takes exactly one requirement: epsilon and delta, advantage, power and "
+            "alpha, or curve"
+        )
+    if epsilon is not None:
+        return _privacy(_validate.scalar("epsilon", epsilon, 0.0), delta)
+    if advantage is not None:
+        most = _validate.scalar("advantage", advantage, 0.0, 1.0)
+        return _Requirement(f"advantage={most!r}", lambda f: float(f.advantage()), most)
+    if power is not None:
+        most = _validate.scalar("power", power, 0.0, 1.0)
+        level = _validate.scalar("alpha", alpha, 0.0, 1.0)
+        words = f"power={most!r} at alpha={level!r}"
+        return _Requirement(words, lambda f: float(f.power(level)), most)
+    return _above(curve)
+
+
+def _privacy(epsilon: float, delta: Any) -> _Requirement:
+    """Ask for (epsilon, delta); where delta is 0, by epsilon, since a tiny delta may underflow."""
+    most = _validate.scalar("delta", delta, 0.0, 1.0)
+    words = f"epsilon={epsilon!r} with delta={most!r}"
+    if most == 0.0:
+        return _Requirement(words, lambda f: float(f.epsilon(0.0)), epsilon)
+    return _Requirement(words, lambda f: float(f.delta(epsilon)), most)
+
+
+def _above(curve: Any) -> _Requirement:
+    """Ask for a curve that is certainly above another one."""
+    if not isinstance(curve, TradeOff) or curve.shape:
+        raise TypeError(f"Expected curve={curve!r} to be one TradeOff")
+
+    def undecided(f: TradeOff) -> float:
+        return 0.0 if f.at_least_as_private_as(curve).verdict is True else 1.0
+
+    return _Requirement(f"a curve above {curve!r}", undecided, 0.0)
+
+
+def _family(family: Any) -> tuple[Family, str]:
+    """Return what makes a curve of the noise, and its name if we know it."""
+    if isinstance(family, str):
+        name = _validate.choice("family", family, tuple(_FAMILIES))
+        return _FAMILIES[name], name
+    if not callable(family):
+        raise TypeError(f"Expected family={family!r} to be a name or a function of the noise")
+    name = _CONSTRUCTORS.get(family, "")
+    return (_FAMILIES[name], name) if name else (family, "")
+
+
+def _require_fitting(family: object, make: Family, fixed: dict[str, Any]) -> None:
+    """Refuse arguments that the family does not take, or lacks."""
+    try:
+        expected = signature(make)
+    except (TypeError, ValueError):  # a callable that does not tell
+        return
+    try:
+        expected.bind(1.0, **fixed)
+    except TypeError as error:
+        raise TypeError(f"Expected the further arguments of family={family!r}: {error}") from None
+
+
+def _bracket(
+    excess: Callable[[float], float], lowest: float, highest: float
+) -> tuple[float, float, float, float] | None:
+    """Return noise that does not do and noise that does, with their excesses; None if none does.
+
+    Where the lowest does, both are the lowest.
+    """
+    noise = 1.0
+    value = excess(noise)
+    if value > 0.0:
+        while value > 0.0:
+            if noise >= highest:
+                return None
+            below, over = noise, value
+            noise = min(noise * 4.0, highest)
+            value = excess(noise)
+        return below, over, noise, value
+    while value <= 0.0:
+        if noise <= lowest:
+            return noise, value, noise, value
+        above, under = noise, value
+        noise = max(noise * 0.5, lowest)
+        value = excess(noise)
+    return noise, value, above, under
+
+
+def _search(
+    excess: Callable[[float], float],
+    low: float,
+    over: float,
+    high: float,
+    under: float,
+    *,
+    close: float,
+) -> float:
+    """Narrow [low, high] in logarithms, and return the end that does.
+
+    Secant steps with the Illinois rule; a step that hardly narrows is followed by halving. A secant
+    point is moved a little to the side where its value is expected to be the other end.
+    """
+    sides = 0
+    for step in range(400):
+        width = log(high) - log(low)
+        if width <= close:
+            return high
+        middle = 0.5 * width
+        if step % 3 != 2 and over < inf and under > -inf and over > under:
+            middle = width * over / (over - under)
+        margin = 0.25 * close
+        noise = low * exp(min(max(middle, margin), width - margin))
+        if not low < noise < high:
+            return high
+        value = excess(noise)
+        if value > 0.0:
+            low, over = noise, value
+            under, sides = (0.5 * under, sides + 1) if sides > 0 else (under, 1)
+        else:
+            high, under = noise, value
+            over, sides = (0.5 * over, sides - 1) if sides < 0 else (over, -1)
+    raise RuntimeError(f"The noise between {low!r} and {high!r} was not found")

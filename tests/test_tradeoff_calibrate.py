@@ -1,0 +1,123 @@
+"""`tradeoff.calibrate`: the returned noise meets the requirement and a little less does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from leakscore import tradeoff
+from leakscore.tradeoff import calibrate, gaussian, laplace, relaxed_gaussian, relaxed_laplace
+
+MAKERS: dict[str, Any] = {
+    "gaussian": gaussian,
+    "laplace": laplace,
+    "relaxed_gaussian": relaxed_gaussian,
+    "relaxed_laplace": relaxed_laplace,
+}
+DPSGD = {"sample_rate": 4096 / 50_000, "num_steps": 1000}
+
+
+@pytest.mark.parametrize("family", MAKERS)
+@pytest.mark.parametrize(
+    ("given", "measure", "target"),
+    [
+        ({"epsilon": 1.0, "delta": 1e-5}, lambda f: f.delta(1.0), 1e-5),
+        ({"epsilon": 0.0, "delta": 1e-3}, lambda f: f.delta(0.0), 1e-3),
+        ({"epsilon": 3.0, "delta": 1e-30}, lambda f: f.delta(3.0), 1e-30),
+        ({"advantage": 0.05}, lambda f: f.advantage(), 0.05),
+        ({"advantage": 0.95}, lambda f: f.advantage(), 0.95),
+        ({"power": 0.1, "alpha": 0.01}, lambda f: f.power(0.01), 0.1),
+        ({"power": 1e-8, "alpha": 1e-9}, lambda f: f.power(1e-9), 1e-8),
+    ],
+)
+def test_least_noise(family: str, given: Any, measure: Any, target: float) -> None:
+    noise = calibrate(family, **given)
+    make = MAKERS[family]
+    assert type(noise) is float
+    assert measure(make(1 / noise)) <= target
+    assert measure(make(1 / (noise * (1 - 1e-11)))) > target
+
+
+def test_against_closed_forms() -> None:
+    mu = optimize.brentq(
+        lambda m: stats.norm.cdf(m / 2 - 1 / m) - np.e * stats.norm.cdf(-m / 2 - 1 / m) - 1e-5,
+        0.1,
+        1,
+        xtol=1e-15,
+    )
+    assert calibrate("gaussian", epsilon=1.0, delta=1e-5) == pytest.approx(1 / mu, rel=1e-9)
+    assert calibrate("laplace", epsilon=0.25, delta=0.0) == pytest.approx(4.0, rel=1e-12)
+    assert calibrate(gaussian, advantage=0.1) == pytest.approx(
+        0.5 / stats.norm.ppf(0.55), rel=1e-12
+    )
+    named = calibrate("relaxed_gaussian", epsilon=1, delta=1e-5, dim=50)
+    assert calibrate(relaxed_gaussian, epsilon=1, delta=1e-5, dim=50) == named
+
+    def make(noise: float, dim: int) -> tradeoff.TradeOff:
+        return relaxed_gaussian(1 / noise, dim)
+
+    assert named <= calibrate(make, epsilon=1, delta=1e-5, dim=50) <= named * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("adversary", ["informed", "relaxed-unaligned"])
+def test_composed_curves_meet_it_with_their_certified_end(adversary: Any) -> None:
+    noise = calibrate("subsampled_gaussian", epsilon=1, delta=1e-5, adversary=adversary, **DPSGD)
+    curve = tradeoff.subsampled_gaussian(noise, adversary=adversary, **DPSGD)
+    low, high = curve.interval("delta", 1.0)
+    assert low <= high <= 1e-5
+    # The first is dp-accounting's PLD noise; the second that of the product of magnitudes
+    # (Kaissis et al., section 7.3), both to the width of the bracket.
+    known = {"informed": 9.7380, "relaxed-unaligned": 2.6857}[adversary]
+    assert noise == pytest.approx(known, rel=2e-4)
+
+
+def test_more_is_asked_more_is_needed() -> None:
+    noises = [calibrate("gaussian", epsilon=1.0, delta=10.0**-k) for k in range(1, 300, 23)]
+    assert (np.diff(noises) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "given", [{"advantage": 1.0}, {"power": 1.0, "alpha": 0.5}, {"epsilon": 1.0, "delta": 1.0}]
+)
+def test_what_needs_no_noise(given: Any) -> None:
+    assert calibrate("gaussian", **given) == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"advantage": 0.0}, "advantage=0.0 to be reachable: the least is"),
+        ({"power": 0.1, "alpha": 0.2}, "the least is 0.2"),
+        ({"epsilon": 5.0, "delta": 0.0}, "the least is inf"),
+        ({"advantage": 1.5}, r"advantage=1.5 in \[0, 1\]"),
+        ({"epsilon": -1.0, "delta": 0.1}, "epsilon=-1.0"),
+        ({"epsilon": 1.0, "delta": np.nan}, "delta=nan"),
+        ({"power": 0.1, "alpha": 2.0}, "alpha=2.0"),
+    ],
+)
+def test_what_cannot_be_reached_or_asked(given: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        calibrate("gaussian", **given)
+
+
+@pytest.mark.parametrize(
+    ("family", "given", "words"),
+    [
+        ("gaussian", {}, "exactly one"),
+        ("gaussian", {"epsilon": 1.0}, "exactly one"),
+        ("gaussian", {"advantage": 0.1, "power": 0.1, "alpha": 0.1}, "exactly one"),
+        ("gaussian", {"advantage": 0.1, "dim": 3}, "'dim'"),
+        ("subsampled_gaussian", {"advantage": 0.1, "sample_rate": 0.1}, "'num_steps'"),
+        (3, {"advantage": 0.1}, "family=3"),
+        (lambda noise: noise, {"advantage": 0.1}, "make one TradeOff"),
+        (lambda noise: gaussian([noise]), {"advantage": 0.1}, "make one TradeOff"),
+        ("gaussian", {"curve": gaussian([1.0, 2.0])}, "one TradeOff"),
+        ("gaussian", {"curve": 0.5}, "curve=0.5"),
+    ],
+)
+def test_wrong_arguments(family: Any, given: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        calibrate(family, **given)
