@@ -12,7 +12,9 @@ from leakscore.tradeoff import (
     ComposedTradeOff,
     compose,
     gaussian,
+    laplace,
     misspecified,
+    relaxed_gaussian,
     subsampled_gaussian,
     subsampled_laplace,
 )
@@ -190,6 +192,13 @@ def test_sequences() -> None:
     )
     assert low - 1e-6 < gaussian(1.0).epsilon(1e-5) < high
     assert compose([gaussian(0.6), (gaussian(0.4), 4)]).epsilon(1e-5) == gaussian(1.0).epsilon(1e-5)
+    doubled = compose([laplace(0.5), (laplace(0.5), 4)])
+    assert doubled.epsilon(1e-5) == subsampled_laplace(2.0, 1.0, 5).epsilon(1e-5)
+    assert compose([laplace(0.0), gaussian(0.0)]).advantage() == 0.0
+    aligned = subsampled_gaussian(2.0, 1.0, 9, "relaxed-aligned")
+    low, high = compose([aligned, (aligned, 3)]).interval("power", [0.01, 0.2])
+    exact = relaxed_gaussian(3.0).power([0.01, 0.2])
+    assert ((low < exact) & (exact < high)).all()
     attack = compose([(misspecified(4.0, 1.0), 4)])
     assert (attack.kind, attack.adversary) == ("attack", "misspecified")
     assert attack.auc() == gaussian(1.0).auc()
@@ -199,6 +208,10 @@ def test_closed_forms_and_neighbours() -> None:
     assert subsampled_gaussian(2.0, 1.0, 16).epsilon(1e-5) == gaussian(2.0).epsilon(1e-5)
     replaced = subsampled_gaussian(2.0, 1.0, 16, neighbours="replace")
     assert replaced.epsilon(1e-5) == gaussian(4.0).epsilon(1e-5)
+    aligned = subsampled_gaussian(2.0, 1.0, 9, "relaxed-aligned")
+    assert aligned.delta(0.5) == relaxed_gaussian(1.5).delta(0.5)
+    assert (aligned.kind, aligned.adversary) == ("guarantee", "relaxed-aligned")
+    assert subsampled_laplace(2.0, 1.0, 1).epsilon(1e-5) == laplace(0.5).epsilon(1e-5)
     twice = subsampled_laplace(4.0, 1.0, 5, neighbours="replace")
     assert twice.epsilon(1e-5) == subsampled_laplace(2.0, 1.0, 5).epsilon(1e-5)
     with pytest.raises(ValueError, match=r"neighbours='add-remove' at sample_rate=0.5"):

@@ -117,11 +117,11 @@ def test_bounds_are_nested_and_shrink_with_the_square(step: Step, count: int) ->
 
 def test_laplace_noise_in_closed_form() -> None:
     """One step without sampling: delta = 1 - exp((epsilon - mu)/2); n steps end at n mu."""
-    f = subsampled_laplace(2.0, 1.0, 1)
+    low, high = bounds([(LaplaceStep(0.5, 1.0), 1)])
     epsilon = np.array([0.0, 0.1, 0.3, 0.4999])
     for direction in ("forward", "reverse"):
-        low, high = f.interval("delta", epsilon, direction)
-        between(low, -np.expm1((epsilon - 0.5) / 2.0), high)
+        exact = -np.expm1((epsilon - 0.5) / 2.0)
+        between(high.delta(epsilon, direction), exact, low.delta(epsilon, direction))
     many = subsampled_laplace(2.0, 1.0, 10)
     low, high = many.interval("delta", 5.0 + 1e-9)
     assert low == 0.0
@@ -172,4 +172,6 @@ def test_steps_without_end() -> None:
     assert 0.0 <= low <= high < 1e-15
     sure = subsampled_gaussian(1e-3, 0.25, 2)  # seen unless never sampled
     np.testing.assert_allclose(sure([1e-9, 0.5]), [0.5625, 0.28125], atol=1e-9)
+    hardly = compose([gaussian(1.0), subsampled_gaussian(1e200, 1e-3, 10)])
+    assert hardly.advantage() == pytest.approx(gaussian(1.0).advantage(), rel=1e-5)
     assert compose([sure, gaussian(50.0)]).advantage() == pytest.approx(1.0)

@@ -12,6 +12,7 @@ from leakscore._curve import TradeOff
 from leakscore.tradeoff._bracket import Bracket
 from leakscore.tradeoff._ends import ends
 from leakscore.tradeoff._gaussian import GaussianTradeOff, gaussian
+from leakscore.tradeoff._laplace import _Laplace, laplace
 from leakscore.tradeoff._limit import limit
 from leakscore.tradeoff._losses import (
     GaussianMagnitude,
@@ -20,6 +21,7 @@ from leakscore.tradeoff._losses import (
     LaplaceStep,
     Step,
 )
+from leakscore.tradeoff._relaxed import _RelaxedGaussian, compose_relaxed_gaussian
 
 __all__ = ["ComposedTradeOff", "compose", "subsampled_gaussian", "subsampled_laplace"]
 
@@ -97,8 +99,9 @@ def subsampled_gaussian(
     Returns
     -------
     TradeOff
-        A `ComposedTradeOff` of certified bounds, or a closed form where there is one (the informed
-        attacker at `sample_rate` 1: ``gaussian(sqrt(num_steps) / noise_multiplier)``). Direction
+        A `ComposedTradeOff` of certified bounds, or a closed form where there is one: at
+        `sample_rate` 1 ``gaussian(sqrt(num_steps) / noise_multiplier)`` for the informed attacker,
+        and ``compose_relaxed_gaussian`` for the aligned one. Direction
         "forward" is H1 against H0 (the record was removed), "reverse" H0 against H1 (added), and
         "both" the larger, which is the accountants' epsilon. epsilon(0) is inf. Of kind
         "guarantee", except against "relaxed-unaligned": "attack", since a sum over the steps does
@@ -221,8 +224,13 @@ def _subsampled(
             "laws of a sampled step are no such pair; it takes sample_rate=1"
         )
     mu = (2.0 if relation == "replace" else 1.0) / noise
-    if family == "gaussian" and attacker == "informed" and rate == 1.0:
-        return gaussian(mu * np.sqrt(count))
+    if rate == 1.0 and family == "gaussian":
+        if attacker == "informed":
+            return gaussian(mu * np.sqrt(count))
+        if attacker == "relaxed-aligned":
+            return compose_relaxed_gaussian([mu * np.sqrt(count)], 1)
+    if rate == 1.0 and family == "laplace" and attacker == "informed" and count == 1:
+        return laplace(mu)
     law = laws[1] if attacker == "relaxed-unaligned" else laws[0]
     name = (
         f"subsampled_{family}(noise_multiplier={noise!r}, sample_rate={rate!r}, "
@@ -239,7 +247,8 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     Parameters
     ----------
     curves : iterable of TradeOff or (TradeOff, num_steps)
-        Curves of `gaussian`, `subsampled_gaussian`, `subsampled_laplace` or `compose`, all of one
+        Curves of `gaussian`, `laplace`, `compose_relaxed_gaussian` in one dimension,
+        `subsampled_gaussian`, `subsampled_laplace` or `compose`, all of one
         `adversary` and `kind` and of shape (); a pair stands for so many repetitions. All have the
         same hypotheses, in the same order.
 
@@ -278,9 +287,8 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     for curve, repeats in entries:
         if isinstance(curve, GaussianTradeOff):
             leakage += repeats * float(curve.leakage)
-        elif isinstance(curve, ComposedTradeOff):
-            for step, count in curve._parts:
-                steps[step] = steps.get(step, 0) + repeats * count
+        for step, count in _steps(curve):
+            steps[step] = steps.get(step, 0) + repeats * count
     if not steps:
         both = gaussian(leakage=leakage)
         return GaussianTradeOff(both._mu, both._leakage, first.kind, first.adversary)
@@ -297,6 +305,24 @@ def _listed(curves: Any) -> list[Any]:
     return list(curves)
 
 
+def _steps(curve: TradeOff) -> Sequence[tuple[Step, int]]:
+    """Give the laws of the losses behind a curve; a Gaussian one is composed in closed form."""
+    if isinstance(curve, ComposedTradeOff):
+        return curve._parts
+    if isinstance(curve, (_Laplace, _RelaxedGaussian)):
+        law = LaplaceStep if isinstance(curve, _Laplace) else GaussianStep
+        mu = float(curve._mu)
+        return [(law(min(mu, law.largest), 1.0), 1)] if mu > 0.0 else []
+    return []
+
+
+def _composable(curve: object) -> bool:
+    if isinstance(curve, _RelaxedGaussian):  # of a sign that all steps share
+        one = bool((curve._dims == 1.0).all())
+        return one and curve.adversary == "relaxed-aligned" and not curve._reversed
+    return isinstance(curve, (GaussianTradeOff, ComposedTradeOff, _Laplace))
+
+
 def _entry(index: int, item: Any) -> tuple[TradeOff, int]:
     name = f"curves[{index}]"
     curve, repeats = item, 1
@@ -304,10 +330,10 @@ def _entry(index: int, item: Any) -> tuple[TradeOff, int]:
         if len(item) != 2:
             raise TypeError(f"Expected {name} to be a curve or a pair (curve, num_steps)")
         curve, repeats = item[0], _validate.steps(f"num_steps of {name}", item[1])
-    if not isinstance(curve, (GaussianTradeOff, ComposedTradeOff)):
+    if not _composable(curve):
         raise TypeError(
-            f"Expected {name}={curve!r} to be a curve of gaussian, subsampled_gaussian, "
-            "subsampled_laplace or compose"
+            f"Expected {name}={curve!r} to be a curve of gaussian, laplace, subsampled_gaussian, "
+            "subsampled_laplace, compose, or compose_relaxed_gaussian in one dimension"
         )
     if curve.shape:
         raise ValueError(f"Expected {name} of shape {curve.shape} to be of shape ()")

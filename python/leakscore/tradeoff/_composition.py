@@ -201,12 +201,12 @@ class _Tilt:
 
 def _smooth(low: int) -> int:
     """Return the least product of powers of 2, 3 and 5, at least one 2, that is at least `low`."""
-    best = 2 ** max(1, (low - 1).bit_length())
+    best: int = 1 << max(1, (low - 1).bit_length())
     five = 1
     while five < best:
         three = five
         while three < best:
-            best = min(best, three * 2 ** max(1, (-(-low // three) - 1).bit_length()))
+            best = min(best, three << max(1, (-(-low // three) - 1).bit_length()))
             three *= 3
         five *= 5
     return best

@@ -74,7 +74,7 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
     [-1, 1], c_3 = 6e-5 and c_5 = 8e-10: parts of a cell are so narrow that this is below 1e-16.
     """
     order, limit = (5, 0.2) if x.size < 20_000 else (3, 0.007)
-    steepness = np.maximum(np.abs(x), np.abs(x + width)) + step.mu + 4.0
+    steepness = np.maximum(np.abs(x), np.abs(x + used * width)) + step.mu + 4.0
     parts = np.maximum(np.ceil(0.5 * used * width * steepness / limit), 1.0)
     cell = np.repeat(np.arange(x.size), parts.astype(int))
     start = np.cumsum(parts) - parts

@@ -1,0 +1,73 @@
+"""Composition of sub-sampled Gaussian mechanisms beside Google's dp-accounting (extra `bench`).
+
+Their value is an upper bound that its discretisation sets; ours is an interval. Asserted: ours
+contains theirs at the fine discretisation. Without dp-accounting ours is timed alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from bench._harness import compare, timed
+from leakscore.tradeoff import subsampled_gaussian
+
+# noise multiplier, rate, steps, delta, discretisation interval of the other side
+CASES = [
+    (10.5, 4096 / 50_000, 1000, 1e-5, 1e-5),
+    (2.6857, 4096 / 50_000, 1000, 1e-5, 1e-5),
+    (1.15, 4096 / 549_361, 405, 1.8e-6, 1e-5),
+    (1.0, 0.01, 1000, 1e-5, 1e-5),
+    (10.5, 4096 / 50_000, 100_000, 1e-5, 2e-5),
+]
+
+
+def _theirs() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from dp_accounting.pld import privacy_loss_distribution
+    except ImportError:
+        return None
+    return privacy_loss_distribution
+
+
+def _contains(ours: tuple[float, float], theirs: float) -> None:
+    low, high = ours
+    assert low <= theirs <= high, (low, theirs, high)
+
+
+def run() -> None:
+    accounting = _theirs()
+    if accounting is None:
+        print("dp-accounting is not installed (extra `bench`): ours alone")
+    for noise, rate, steps, delta, interval in CASES:
+        name = f"epsilon, noise {noise}, rate {rate:.4g}, {steps} steps"
+
+        def ours(
+            noise: float = noise, rate: float = rate, steps: int = steps, delta: float = delta
+        ) -> tuple[float, float]:
+            return subsampled_gaussian(noise, rate, steps).interval("epsilon", delta)
+
+        def theirs(
+            noise: float = noise,
+            rate: float = rate,
+            steps: int = steps,
+            delta: float = delta,
+            interval: float = interval,
+        ) -> float:
+            law = accounting.from_gaussian_mechanism(
+                noise,
+                sampling_prob=rate,
+                value_discretization_interval=interval,
+                use_connect_dots=True,
+            )
+            return law.self_compose(steps).get_epsilon_for_delta(delta)
+
+        low, high = ours()
+        note = f"[{low:.6f}, {high:.6f}] gap {high - low:.1e}"
+        if accounting is None:
+            best = min(timed(ours)[0] for _ in range(5))
+            print(f"{name:44s} {1e3 * best:9.3f}  {note}")
+        else:
+            compare(name, ours, theirs, same=_contains, repeats=3, note=note)
