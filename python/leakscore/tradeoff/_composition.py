@@ -39,6 +39,7 @@ _U = 2.0**-53
 _UNIT = 100.0 * _U
 _FAINT = -92.0
 _SPILT = -36.0
+_NEAR = 3
 
 # The first point of a lattice, logs of its masses, and how many such steps there are.
 Part = tuple[float, Doubles, int]
@@ -173,16 +174,13 @@ class _Tilt:
         )
 
     def _spectrum(self, size: int) -> tuple[Complexes, float]:
-        unit = 8.0 * _U * np.log2(size + 1)
         spectra = []
         faint = np.zeros(size // 2 + 1)
         for logs, n in self.laws:
-            masses = np.exp(logs)
-            if masses.size > size:
-                masses = np.bincount(np.arange(masses.size) % size, masses, size)
-            z = np.fft.rfft(masses, size)
+            z, unit = _transform(np.exp(logs), size)
             spectra.append((z, n))
             faint += n * np.log(np.abs(z) + unit)
+        unit = 8.0 * _U * np.log2(size)  # of the inverse
         heard = np.flatnonzero(faint > _FAINT)
         product = np.ones(heard.size, dtype=complex)
         count = 0
@@ -197,6 +195,35 @@ class _Tilt:
         spectrum = np.zeros(size // 2 + 1, dtype=complex)
         spectrum[heard] = product
         return spectrum, error
+
+
+def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
+    """Give the FFT of one step's masses, and a bound on its error.
+
+    Where a few neighbouring cells hold nearly all of the mass, theirs is summed as it stands, with
+    an error of some u, and the FFT's counts for the rest alone.
+    """
+    if masses.size > size:
+        masses = np.bincount(np.arange(masses.size) % size, masses, size)
+    unit = 8.0 * _U * np.log2(size)
+    total = np.concatenate([[0.0], np.cumsum(masses)])
+    width = min(_NEAR, masses.size)
+    held = total[width:] - total[:-width]
+    first = int(held.argmax())
+    rest = float(masses[:first].sum() + masses[first + width :].sum())
+    if rest > 0.25:
+        return np.fft.rfft(masses, size), unit
+    near = masses[first : first + width]
+    others = masses.copy()
+    others[first : first + width] = 0.0
+    place = np.arange(size // 2 + 1)
+    turn = np.exp(place * (-2j * np.pi / size))
+    z = np.full(place.size, near[-1], dtype=complex)
+    for mass in near[-2::-1]:  # Horner's rule
+        z = z * turn + mass
+    shift = (place * first) % size
+    z *= np.exp(shift * (-2j * np.pi / size))
+    return z + np.fft.rfft(others, size), rest * unit + 12.0 * (width + 4) * _U
 
 
 def _smooth(low: int) -> int:
