@@ -204,7 +204,7 @@ def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
     an error of some u, and the FFT's counts for the rest alone.
     """
     if masses.size > size:
-        masses = np.bincount(np.arange(masses.size) % size, masses, size)
+        masses = _folded(masses, size)
     unit = 8.0 * _U * np.log2(size)
     total = np.concatenate([[0.0], np.cumsum(masses)])
     width = min(_NEAR, masses.size)
@@ -217,13 +217,20 @@ def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
     others = masses.copy()
     others[first : first + width] = 0.0
     place = np.arange(size // 2 + 1)
-    turn = np.exp(place * (-2j * np.pi / size))
+    angle = -2j * np.pi / size
+    turn = np.exp(place * angle)
     z = np.full(place.size, near[-1], dtype=complex)
     for mass in near[-2::-1]:  # Horner's rule
         z = z * turn + mass
-    shift = (place * first) % size
-    z *= np.exp(shift * (-2j * np.pi / size))
+    z *= np.exp((place * first) % size * angle)
     return z + np.fft.rfft(others, size), rest * unit + 12.0 * (width + 4) * _U
+
+
+def _folded(masses: Doubles, size: int) -> Doubles:
+    """Add up what comes to the same place of a circle."""
+    turns = -(-masses.size // size)
+    padded = np.pad(masses, (0, turns * size - masses.size))
+    return np.asarray(padded.reshape(turns, size).sum(axis=0))
 
 
 def _smooth(low: int) -> int:

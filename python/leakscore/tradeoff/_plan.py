@@ -188,6 +188,7 @@ def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
         last = cumulants.tilt(_DEEP, 1.0)
         if cumulants(last)[1] > highest:
             last = cumulants.towards(highest, 1.0)
+        last = _narrow(cumulants, last)
     tilts = [first]
     while tilts[-1] < last:
         here = tilts[-1]
@@ -204,6 +205,24 @@ def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
             high = max(low, here + 1e-3 * (last - here))
         tilts.append(high)
     return tilts
+
+
+def _narrow(cumulants: _Cumulants, last: float) -> float:
+    """Lower a tilt at which a far tail of one step outweighs the rest, for its window is wide."""
+
+    def wide(tilt: float) -> bool:
+        window = _window(cumulants, tilt)
+        return window.low + window.high > widest
+
+    usual = _window(cumulants, 1.0)
+    widest = 6.0 * (usual.low + usual.high)
+    if not wide(last):
+        return last
+    low, high = 1.0, last
+    for _ in range(8):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if wide(middle) else (middle, high)
+    return low
 
 
 def _window(cumulants: _Cumulants, tilt: float) -> Window:
