@@ -1,7 +1,7 @@
 """Composition of sub-sampled Gaussian mechanisms beside Google's dp-accounting (extra `bench`).
 
 Their value is an upper bound that its discretisation sets; ours is an interval. Asserted: ours
-contains theirs at the fine discretisation. Without dp-accounting ours is timed alone.
+contains theirs, at their usual discretisation but for 1e5 steps. Without dp-accounting ours is timed alone.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from leakscore.tradeoff import subsampled_gaussian
 
 # noise multiplier, rate, steps, delta, discretisation interval of the other side
 CASES = [
-    (10.5, 4096 / 50_000, 1000, 1e-5, 1e-5),
-    (2.6857, 4096 / 50_000, 1000, 1e-5, 1e-5),
-    (1.15, 4096 / 549_361, 405, 1.8e-6, 1e-5),
-    (1.0, 0.01, 1000, 1e-5, 1e-5),
+    (10.5, 4096 / 50_000, 1000, 1e-5, 1e-4),
+    (2.6857, 4096 / 50_000, 1000, 1e-5, 1e-4),
+    (1.15, 4096 / 549_361, 405, 1.8e-6, 1e-4),
+    (1.0, 0.01, 1000, 1e-5, 1e-4),
     (10.5, 4096 / 50_000, 100_000, 1e-5, 2e-5),
 ]
 

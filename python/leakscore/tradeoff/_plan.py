@@ -20,6 +20,7 @@ __all__ = ["Plan", "plan"]
 _GAP = 4e-5
 _CELLS = 1 << 21  # of all windows together
 _STEP_CELLS = 1 << 18  # of one step's lattice
+_FEWEST = 1 << 14  # from end to end of few steps, whose law may end steeply
 # Tilts are placed to where tails are e^-_DEEP, neighbours where a law is down to e^-_APART, and
 # windows reach to e^-_EDGE of a tilted law.
 _DEEP, _TYPICAL, _EDGE, _APART = 28.0, 16.0, 42.0, 9.0
@@ -162,7 +163,7 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
     typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]
     typical = [deviation for deviation in typical if deviation > 1e-9 * reach]
     spacing = min(spacing, 0.05 * min(typical, default=reach) / np.sqrt(count))
-    spacing = spacing / fineness
+    spacing = min(spacing, (cumulants.high - cumulants.low) / _FEWEST) / fineness
     steps = max(np.diff(step.loss(np.array(step.support)))[0] for step, _ in parts)
     spacing = max(spacing, steps / _STEP_CELLS)
     windows = [_window(cumulants, theta) for theta in _tilts(cumulants, float(spacing))]
