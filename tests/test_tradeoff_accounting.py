@@ -80,7 +80,9 @@ def test_settings_of_kaissis(
     assert middle.estimate.power(0.1) == pytest.approx(powers[2], abs=3e-4)
     low, high = middle.interval("power", 0.1)
     assert low <= middle.estimate.power(0.1) <= high == informed.power(0.1)
-    assert low > informed.upper.power(0.05) - 1e-12  # both signs at half the rate
+    assert low >= informed.upper.power(0.05) - 1e-12  # both signs at half the rate
+    if game == CIFAR:  # the absolute sum, played: power .2545 at noise 2.686
+        assert low > (0.110 if noise > 10.0 else 0.2545)
 
 
 def played(law: str, mu: float, rate: float, steps: int, signs: str, rng: Any) -> tuple[Any, Any]:

@@ -123,8 +123,8 @@ def subsampled_gaussian(
     At delta = 1e-5 both epsilons differ by some 4e-5 up to 1e4 steps and 2e-4 at 1e5 steps, or
     relatively by so much where epsilon is small; deltas below 1e-12 get wider bounds.
 
-    Against "relaxed-aligned" the lower curve is the informed attacker's, and the upper one that of
-    the test which tries both signs; they are at most log 2 apart in epsilon, and
+    Against "relaxed-aligned" the lower curve is the informed attacker's; the upper one is attained
+    by the better of two tests, which try both signs or take the absolute sum of all outputs.
     `ComposedTradeOff.estimate` is the central limit for the best test.
 
     References

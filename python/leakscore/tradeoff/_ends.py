@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from leakscore._validate import Doubles
+from leakscore.tradeoff._absolute_sum import absolute_sum
 from leakscore.tradeoff._composition import Sums, compose_lattices
 from leakscore.tradeoff._lattice import lattice
 from leakscore.tradeoff._losses import Step
@@ -16,6 +17,7 @@ from leakscore.tradeoff._polygon import Polygon, lower_hull
 __all__ = ["ends"]
 
 Kind = Literal["guarantee", "attack"]
+Points: TypeAlias = tuple[Doubles, Doubles]  # logs of alpha and of beta
 
 # What the truncation of one step's laws may hide, and the relative rounding of sums and exponents.
 _HIDDEN = 1e-37
@@ -28,8 +30,8 @@ def ends(
     """Bound the curve of a sequence of independent steps from below and from above.
 
     Against "relaxed-aligned" the lower curve is that of the attacker who knows the sign, and the
-    upper one that of who tries both signs and takes the larger ratio: false positives at most
-    double.
+    upper one the best of two attacks: both signs are tried and the larger ratio taken (false
+    positives at most double), or the absolute sum of the outputs.
     """
     nearly_none = sum(n * step.rate * step.mu for step, n in parts)
     if nearly_none < 1e-13:
@@ -52,7 +54,11 @@ def ends(
     )
     hidden = float(np.log(_HIDDEN * sum(n for _, n in parts)))
     lower = _lower(dominating, hidden)
-    upper = _upper(outside, inside, np.log(2.0) if adversary == "relaxed-aligned" else 0.0)
+    tests = _tests(outside, inside)
+    if adversary == "relaxed-aligned":
+        others = absolute_sum(parts)
+        tests = np.append(tests[0] + np.log(2.0), others[0]), np.append(tests[1], others[1])
+    upper = _upper(tests)
     return (
         Polygon(*lower, kind, adversary, "certified lower curve"),
         Polygon(*upper, "attack", adversary, "certified upper curve"),
@@ -86,8 +92,8 @@ def _lower(sums: Sums, hidden: float) -> tuple[Doubles, Doubles]:
     return lower_hull(alpha[::-1], beta[::-1])
 
 
-def _upper(h0: Sums, h1: Sums, log_trials: float) -> tuple[Doubles, Doubles]:
-    """Take every test of a threshold at the most that its alpha and beta may be."""
+def _tests(h0: Sums, h1: Sums) -> Points:
+    """Give every test of a threshold at the most that its alpha and beta may be."""
     first = min(h0.first, h1.first)
     last = max(sums.first + sums.low.shape[1] for sums in (h0, h1))
 
@@ -100,11 +106,16 @@ def _upper(h0: Sums, h1: Sums, log_trials: float) -> tuple[Doubles, Doubles]:
     high = [over(sums, sums.high, 1.0) for sums in (h0, h1)]
     alpha = np.minimum(_from_above(high[0], h0.log_above), _complement(_from_below(low[0])))
     beta = np.minimum(_from_below(high[1], h1.log_below), _complement(_from_above(low[1])))
-    alpha = np.minimum(alpha + log_trials, 0.0)
+    return alpha, beta
+
+
+def _upper(tests: Points) -> Points:
+    """Join tests by randomising between them, and with those that accuse nobody or everybody."""
+    alpha, beta = (np.minimum(values, 0.0) for values in tests)
     order = np.lexsort((beta, alpha))
     return lower_hull(
         np.concatenate([[-np.inf], alpha[order], [0.0]]),
-        np.concatenate([[0.0], np.minimum(beta[order], 0.0), [-np.inf]]),
+        np.concatenate([[0.0], beta[order], [-np.inf]]),
     )
 
 
