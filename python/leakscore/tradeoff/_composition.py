@@ -15,8 +15,8 @@ The error of one cell of a tilted law (u = 2^-53; N the length of the FFT):
 - Frequencies with prod (|z| + d)^n below e^-92 are left out, at that price.
 - The window wraps around: mass outside is added to cells inside, at most what Chernoff's bound on
   the very lattice laws leaves out there.
-- Masses of one step, and sums of them, have a relative error of at most `_UNIT` (1 + their
-  logarithms' size), n times that after n steps.
+- Masses of one step, the cells' ends, and sums of them have a relative error of at most `_UNIT`
+  times the size of the logarithms that go into them, n times that after n steps.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ class _Tilt:
             self.laws.append((tilt - (top + np.log(total)), n))
             self.log_scale += n * (top + np.log(total) + theta * first)
             self.mean += n * float(masses @ index) / total
-            self.slack += n * _UNIT * (4.0 + abs(theta) * spacing * log_mass.size + abs(top))
+            size = (1.0 + abs(theta)) * (abs(first) + spacing * log_mass.size) + abs(top)
+            self.slack += n * _UNIT * (4.0 + size)
             self.last += n * (log_mass.size - 1)
 
     def _outside(self, edge: float, tilt: float) -> float:
