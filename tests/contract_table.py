@@ -238,6 +238,7 @@ RESULTS = {
     "distributions.GeneralizedChiSquare",
     "games.GameSummary",
     "leakage.RequiredNoise",
+    "tradeoff.Certificate",
     "tradeoff.GaussianTradeOff",
     "tradeoff.SubsampledTradeOff",
     "tradeoff.TradeOff",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _curve_algebra, _validate
 from leakscore._validate import Doubles
 
 __all__ = ["TradeOff", "aligned"]
@@ -378,6 +378,10 @@ class TradeOff(ABC):
         method = "__call__" if chosen == "beta" else chosen
         ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
         return np.minimum(*ends)[()], np.maximum(*ends)[()]
+
+    subsample = _curve_algebra.subsample
+    best_of = _curve_algebra.best_of
+    at_least_as_private_as = _curve_algebra.at_least_as_private_as
 
     def _directed(self, direction: str) -> tuple[TradeOff, ...]:
         """Give the curves whose forward reading counts in this direction."""

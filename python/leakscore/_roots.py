@@ -38,3 +38,38 @@ def falling_root(
             return np.where(value == 0.0, x, following)
         x = np.where(settled | (value == 0.0), x, following)
     raise RuntimeError("The search for a root did not end")
+
+
+def sign_change(
+    function: Callable[[Doubles], Doubles], low: Doubles, high: Doubles, rtol: float = 2.0**-48
+) -> Doubles:
+    """Return where a monotone function changes its sign on [low, high], elementwise; no slope.
+
+    Chandrupatla's steps: inverse quadratic interpolation where three points allow it, halving
+    otherwise. Ends with the ends `rtol` apart, relative to the root; raises RuntimeError if that
+    does not happen.
+    """
+    a, b = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+    at_a, at_b = function(a), function(b)
+    share = np.full(a.shape, 0.5)
+    for _ in range(_STEPS):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
+            x = a + share * (b - a)
+            at_x = function(x)
+            same = np.sign(at_x) == np.sign(at_a)
+            c, at_c = np.where(same, a, b), np.where(same, at_a, at_b)
+            b, at_b = np.where(same, b, a), np.where(same, at_b, at_a)
+            a, at_a = x, at_x
+            best = np.where(np.abs(at_a) < np.abs(at_b), a, b)
+            width = np.abs(b - a)
+            least = rtol * np.abs(best) + 5e-324
+            if ((width <= 2.0 * least) | (at_a == 0.0)).all():
+                return np.where(at_a == 0.0, a, best)
+            xi, phi = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+            inside = (1.0 - np.sqrt(1.0 - xi) < phi) & (phi < np.sqrt(xi))
+            curved = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+            curved += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+            share = np.where(inside & np.isfinite(curved), curved, 0.5)
+            margin = np.minimum(least / width, 0.5)
+            share = np.clip(np.where(at_a == 0.0, 0.0, share), margin, 1.0 - margin)
+    raise RuntimeError("The search for a sign change did not end")

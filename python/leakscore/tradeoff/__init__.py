@@ -14,6 +14,8 @@ from leakscore.tradeoff._accounting import (
     subsampled_laplace,
 )
 from leakscore.tradeoff._calibrate import calibrate
+from leakscore.tradeoff._certificate import Certificate
+from leakscore.tradeoff._discrete import discrete_gaussian, discrete_laplace
 from leakscore.tradeoff._empirical import from_llr
 from leakscore.tradeoff._gaussian import (
     GaussianTradeOff,
@@ -28,6 +30,7 @@ from leakscore.tradeoff._relaxed import compose_relaxed_gaussian, relaxed_gaussi
 from leakscore.tradeoff._subsampled import SubsampledTradeOff, subsampled_mean
 
 __all__ = [
+    "Certificate",
     "ComposedTradeOff",
     "GaussianTradeOff",
     "SubsampledTradeOff",
@@ -35,6 +38,8 @@ __all__ = [
     "calibrate",
     "compose",
     "compose_relaxed_gaussian",
+    "discrete_gaussian",
+    "discrete_laplace",
     "from_llr",
     "gaussian",
     "gaussian_mean",

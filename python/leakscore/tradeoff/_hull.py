@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,8 @@ class Smooth(Protocol):
     """A curve that knows where its slope is -exp(epsilon)."""
 
     shape: tuple[int, ...]
+    kind: Literal["guarantee", "attack"]
+    adversary: str
 
     def touch(self, epsilon: float) -> Point: ...
     def _beta(self, alpha: Doubles) -> Any: ...
@@ -46,7 +48,7 @@ class Hull(TradeOff):
             raise ValueError(
                 f"Expected a curve of shape {first.shape} to be of shape (): take the hull of each"
             )
-        super().__init__((), "guarantee", "informed")
+        super().__init__((), first.kind, first.adversary)
         self._first, self._second = first, second
         switches = self._switches(limit)
         # Down the curve: from the steepest slope to -1, then the mirror image.

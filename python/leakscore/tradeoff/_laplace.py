@@ -116,6 +116,13 @@ class _Laplace(TradeOff):
     def symmetrized(self) -> TradeOff:
         return self
 
+    def touch(self, epsilon: float) -> tuple[float, float]:
+        """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
+        if abs(epsilon) > self._mu:
+            return (0.0, 1.0) if epsilon > 0.0 else (1.0, 0.0)
+        ends = np.exp(-0.5 * (self._mu + np.array([epsilon, -epsilon]))) / 2.0
+        return float(ends[0]), float(ends[1])
+
     def _pieces(self, alpha: Doubles) -> tuple[Doubles, Doubles, Doubles]:
         """Return e^mu alpha, and beta in the middle and on the right."""
         mu = aligned(self._mu, alpha)
@@ -187,6 +194,18 @@ class _RelaxedLaplace(TradeOff):
         log_end = -0.5 * (np.minimum(self._mu, 1e4) + np.log(2.0 - shrunk))
         area = 0.5 * (start * end - shrunk * log_end)
         return Mirrored(self if self._reversed else self.inverse(), start, end, area)
+
+    def touch(self, epsilon: float) -> tuple[float, float]:
+        """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
+        ratio = -epsilon if self._reversed else epsilon
+        if ratio >= _log_cosh(self._mu):
+            alpha, beta = 0.0, 1.0
+        elif ratio <= -self._mu:
+            alpha, beta = 1.0, 0.0
+        else:
+            alpha = float(1.0 / np.sqrt(2.0 * np.expm1(self._mu + ratio) + 1.0))
+            beta = float(_RelaxedLaplace(self._mu)._beta(np.asarray(alpha)))
+        return (beta, alpha) if self._reversed else (alpha, beta)
 
     def _missed(self, grown: Doubles, alpha: Doubles, rest: Doubles) -> Doubles:
         """Return beta where e^mu alpha = grown and 1 - alpha = rest."""

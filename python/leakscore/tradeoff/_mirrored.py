@@ -35,6 +35,11 @@ class Mirrored(TradeOff):
     def symmetrized(self) -> TradeOff:
         return self
 
+    def touch(self, epsilon: float) -> tuple[float, float]:
+        """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
+        alpha, beta = self._steep.touch(abs(epsilon))  # type: ignore[attr-defined]
+        return (alpha, beta) if epsilon >= 0.0 else (beta, alpha)
+
     def _pieces(
         self,
         alpha: Doubles,

@@ -54,6 +54,11 @@ class Polygon(TradeOff):
         kept = slice(first, last + 1)
         return cls(log_alpha[kept], log_beta[kept], kind, adversary, name)
 
+    @property
+    def vertices(self) -> tuple[Doubles, Doubles]:
+        """Logs of alpha and of beta."""
+        return self._log_alpha, self._log_beta
+
     def __repr__(self) -> str:
         return f"{self._name}: {self._log_alpha.size} vertices"
 

@@ -201,7 +201,10 @@ class _RelaxedGaussian(TradeOff):
 
         square, dims = self._with(alpha)
         if self._reversed:
-            return chi2.cdf(ncx2.ppf(alpha, dims, square), dims)
+            point = ncx2.ppf(alpha, dims, square)
+            with np.errstate(over="ignore", under="ignore"):
+                line = np.minimum(alpha * np.exp(0.5 * square), 1.0)
+            return np.where(_straight(point, dims, square), line, chi2.cdf(point, dims))[()]
         if (self._dims == 1).all():
             return _magnitudes.line_power(alpha, aligned(self._mu, alpha))
         return ncx2.sf(chi2.isf(alpha, dims), dims, square)
@@ -211,7 +214,9 @@ class _RelaxedGaussian(TradeOff):
 
         square, dims = self._with(log_alpha)
         if self._reversed:
-            return chi2.logcdf(ncx2.ilogcdf(log_alpha, dims, square), dims)
+            point = ncx2.ilogcdf(log_alpha, dims, square)
+            line = np.minimum(log_alpha + 0.5 * square, 0.0)
+            return np.where(_straight(point, dims, square), line, chi2.logcdf(point, dims))[()]
         return ncx2.logsf(chi2.ilogsf(log_alpha, dims), dims, square)
 
     def _advantage(self) -> Any:
@@ -269,6 +274,14 @@ class _RelaxedGaussian(TradeOff):
     def _alpha_per_power(self) -> Doubles:
         bounded = np.exp(-0.5 * self._mu**2) if self._reversed else np.zeros(self.shape)
         return np.where(self._mu > 0.0, bounded, 1.0)
+
+
+def _straight(point: Doubles, dims: Doubles, square: Doubles) -> Any:
+    """Whether the likelihood ratio has its last value, e^(-mu^2/2), to the last digit.
+
+    Short lengths are rarer than any double long before their square is.
+    """
+    return point * (1.0 + square) < 1e-20 * dims
 
 
 def _area(curve: TradeOff, end: float) -> float:

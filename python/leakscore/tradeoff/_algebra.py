@@ -1,0 +1,264 @@
+"""What becomes of any curve: sub-sampled records, and the best of several looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from leakscore._curve import TradeOff
+from leakscore._roots import sign_change
+from leakscore._validate import Doubles
+from leakscore.tradeoff._bracket import Bracket
+from leakscore.tradeoff._gaussian import GaussianTradeOff
+from leakscore.tradeoff._hull import Hull
+from leakscore.tradeoff._looks import Looks
+from leakscore.tradeoff._polygon import Polygon
+from leakscore.tradeoff._subsampled import SubsampledTradeOff
+
+__all__ = ["best_of", "subsampled"]
+
+
+def subsampled(curve: TradeOff, rate: float) -> TradeOff:
+    """Give the curve of a record that is in with probability `rate`; see `TradeOff.subsample`."""
+    if rate == 1.0:
+        return curve
+    if isinstance(curve, GaussianTradeOff) and curve.kind == "guarantee":
+        return SubsampledTradeOff(np.asarray(curve.mu), np.full(curve.shape, rate))
+    return _each_end(curve, "subsample", lambda end: _one_subsampled(end, rate))
+
+
+def _one_subsampled(curve: TradeOff, rate: float) -> TradeOff:
+    return _polygon(curve, rate) if isinstance(curve, Polygon) else _Subsampled(curve, rate)
+
+
+def best_of(curve: TradeOff, looks: int) -> TradeOff:
+    """Give the curve of the largest of `looks` scores; see `TradeOff.best_of`."""
+    return _each_end(curve, "best_of", lambda end: Looks(end, looks))
+
+
+def _each_end(curve: TradeOff, name: str, of: Callable[[TradeOff], TradeOff]) -> TradeOff:
+    if curve.shape:
+        raise ValueError(
+            f"Expected a curve of shape {curve.shape} to be of shape (): take {name} of each, "
+            "since the roots of its inverse are searched one curve at a time"
+        )
+    if isinstance(curve, Bracket):
+        ends = (of(curve.lower), of(curve.upper))
+        return Bracket(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}()")
+    return of(curve)
+
+
+class _Subsampled(TradeOff):
+    """H1, the record in with probability `rate`, against H0."""
+
+    __slots__ = ("_curve", "_rate")
+
+    def __init__(self, curve: TradeOff, rate: float) -> None:
+        super().__init__((), curve.kind, curve.adversary)
+        self._curve, self._rate = curve, rate
+
+    def __repr__(self) -> str:
+        return f"{self._curve!r}.subsample({self._rate!r})"
+
+    def inverse(self) -> TradeOff:
+        return _InverseSubsampled(self._curve, self._rate)
+
+    def symmetrized(self) -> TradeOff:
+        """Join the curve and its inverse; the one whose likelihood ratio ends first gives way."""
+        both = [self, self.inverse()]
+        limits = [float(curve._epsilon(np.zeros(()))) for curve in both]
+        if limits[0] == limits[1] or not hasattr(self._curve, "touch"):
+            raise ValueError(f"{self!r} has no hull in closed pieces")
+        first = int(limits[0] > limits[1])
+        return Hull(both[first], both[1 - first], limits[first])  # type: ignore[arg-type]
+
+    def touch(self, epsilon: float) -> tuple[float, float]:
+        """Return alpha and beta where the slope is -exp(epsilon)."""
+        left = float(np.expm1(epsilon)) / self._rate + 1.0
+        if left <= 0.0:
+            return 1.0, 0.0
+        alpha, beta = self._curve.touch(float(np.log(left)))  # type: ignore[attr-defined]
+        return alpha, (1.0 - self._rate) * (1.0 - alpha) + self._rate * beta
+
+    def _beta(self, alpha: Doubles) -> Any:
+        return (1.0 - self._rate) * (1.0 - alpha) + self._rate * self._curve._beta(alpha)
+
+    def _power(self, alpha: Doubles) -> Any:
+        return (1.0 - self._rate) * alpha + self._rate * self._curve._power(alpha)
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        caught = self._curve._log_power(log_alpha)
+        missed = -(1.0 - self._rate) * np.expm1(log_alpha) - self._rate * np.expm1(caught)
+        logs = np.logaddexp(np.log1p(-self._rate) + log_alpha, np.log(self._rate) + caught)
+        return np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), logs)[()]
+
+    def _advantage(self) -> Any:
+        return self._rate * self._curve._advantage()
+
+    def _auc(self) -> Any:
+        return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        """Return rate delta(e') with e^epsilon = 1 - rate + rate e^e', or 1 - e^epsilon."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            left = np.expm1(epsilon) / self._rate + 1.0
+            far = epsilon - np.log(self._rate) + np.log1p(-(1.0 - self._rate) * np.exp(-epsilon))
+            inner = np.where(epsilon > 1.0, far, np.log(np.maximum(left, 0.0)))
+            inner = np.where(np.abs(epsilon) < 0.5, np.log1p(left - 1.0), inner)
+            mixed = self._rate * self._curve._delta(np.where(left > 0.0, inner, 0.0))
+            return np.where(left > 0.0, mixed, -np.expm1(epsilon))[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        inner = self._curve._epsilon(np.minimum(delta / self._rate, 1.0))
+        with np.errstate(over="ignore"):
+            near = np.log1p(self._rate * np.expm1(np.minimum(inner, 700.0)))
+            far = inner + np.log(self._rate + (1.0 - self._rate) * np.exp(-inner))
+        return np.where(inner > 700.0, far, near)[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        ratio = self._curve._alpha_per_power()
+        return np.asarray(ratio / ((1.0 - self._rate) * ratio + self._rate))
+
+
+class _InverseSubsampled(TradeOff):
+    """H0 against the mixture: alpha is the mixture's share, power that of H0."""
+
+    __slots__ = ("_curve", "_rate")
+
+    def __init__(self, curve: TradeOff, rate: float) -> None:
+        super().__init__((), curve.kind, curve.adversary)
+        self._curve, self._rate = curve, rate
+
+    def __repr__(self) -> str:
+        return f"{self._curve!r}.subsample({self._rate!r}).inverse()"
+
+    def inverse(self) -> TradeOff:
+        return _Subsampled(self._curve, self._rate)
+
+    def symmetrized(self) -> TradeOff:
+        return self.inverse().symmetrized()
+
+    def touch(self, epsilon: float) -> tuple[float, float]:
+        """Return alpha and beta where the slope is -exp(epsilon)."""
+        beta, alpha = _Subsampled(self._curve, self._rate).touch(-epsilon)
+        return alpha, beta
+
+    def _logs(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
+        """Return logs of the power and of beta where the mixture's share is alpha.
+
+        Below 1/2 the share of members among it is searched, on the inverse of the curve, above
+        the share of non-members that is left, on the curve; each by its logarithm.
+        """
+        low = log_alpha < log_rest
+        log_power = np.zeros(log_alpha.shape)
+        log_beta = np.full(log_alpha.shape, -np.inf)
+        for part, curve, target in (
+            (low, self._curve.inverse(), log_alpha),
+            (~low, self._curve, log_rest),
+        ):
+            aim = target[part]
+            if not aim.size:
+                continue
+            # alpha = (1 - rate) power + rate beta', or 1 - alpha = (1 - rate) rest + rate power'.
+            inside, outside = np.log(self._rate), np.log1p(-self._rate)
+            if part is low:
+                own, other = inside, outside
+            else:
+                own, other = outside, inside
+            share, answer = _matched(curve, aim, own, other)
+            kept = answer if part is low else share
+            with np.errstate(divide="ignore"):
+                rest = np.log1p(-np.exp(kept))
+            log_power[part], log_beta[part] = (kept, rest) if part is low else (rest, kept)
+        return log_power, log_beta
+
+    def _at(self, alpha: Doubles) -> tuple[Doubles, Doubles]:
+        with np.errstate(divide="ignore"):
+            return self._logs(np.log(alpha), np.log1p(-alpha))
+
+    def _beta(self, alpha: Doubles) -> Any:
+        return np.exp(self._at(alpha)[1])[()]
+
+    def _power(self, alpha: Doubles) -> Any:
+        return np.exp(self._at(alpha)[0])[()]
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            return self._logs(log_alpha, np.log(-np.expm1(log_alpha)))[0][()]
+
+    def _advantage(self) -> Any:
+        return self._rate * self._curve._advantage()
+
+    def _auc(self) -> Any:
+        return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        """Return c delta(e') of the inverse: c = 1 - (1 - rate) e^epsilon = rate e^(epsilon - e')."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            rest = -np.expm1(epsilon + np.log1p(-self._rate))
+            near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / rest)
+            inner = np.where(epsilon < -1.0, epsilon + np.log(self._rate / rest), near)
+            known = rest > 0.0
+            mixed = rest * self._curve.inverse()._delta(np.where(known, inner, 0.0))
+            return np.where(known, mixed, 0.0)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        delta = np.asarray(delta)
+        bound = np.asarray(self._curve.inverse()._epsilon(np.zeros(())))
+        usual = (delta > 0.0) & (delta < self._advantage())
+        aim = np.where(usual, delta, 1.0)
+
+        def gap(inner: Doubles) -> Doubles:
+            with np.errstate(over="ignore", divide="ignore"):
+                own = self._rate * self._curve.inverse()._delta(inner)
+                weight = np.logaddexp(np.log(self._rate), np.log1p(-self._rate) + inner)
+                return np.where(usual, np.log(own / aim) - weight, 0.0)
+
+        high = np.where(usual, 1.0, 0.0)
+        while (short := usual & (gap(high) > 0.0)).any():
+            high = np.where(short, 2.0 * high, high)
+        inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), bound)
+        found = -np.log1p(self._rate * np.expm1(-inner))
+        return np.where(delta >= self._advantage(), 0.0, found)[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        ratio = self._curve.inverse()._alpha_per_power()
+        return np.asarray((1.0 - self._rate) + self._rate * ratio)
+
+
+def _matched(curve: TradeOff, aim: Doubles, own: float, other: float) -> tuple[Doubles, Doubles]:
+    """Solve log(e^own x + e^other power(x)) = aim; returns logs of x and of the power."""
+    at_once = other + np.asarray(curve._log_power(np.asarray(-np.inf)))  # caught at x = 0
+
+    def excess(log_x: Doubles) -> Doubles:
+        return np.asarray(np.logaddexp(own + log_x, other + curve._log_power(log_x)) - aim)
+
+    usual = np.isfinite(aim) & (aim > at_once)
+    high = np.where(usual, aim, -1.0)  # power(x) >= x, so that x is at most the whole
+    step = np.ones(aim.shape)
+    low = high - step
+    while (short := usual & (excess(low) > 0.0)).any():
+        step = np.where(short, 2.0 * step, step)
+        low = np.where(short, high - step, low)
+    found = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, np.minimum(high, 0.0))
+    found = np.where(usual, found, -np.inf)
+    caught = np.where(usual, curve._log_power(found), aim - other)
+    return found, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
+
+
+def _polygon(curve: Polygon, rate: float) -> Polygon:
+    """Mix every vertex with the line 1 - alpha; beyond the last one it is a line to (1, 0)."""
+    log_alpha, log_beta = curve.vertices
+    alpha, power = np.exp(log_alpha), -np.expm1(log_beta)
+    caught = (1.0 - rate) * alpha + rate * power
+    with np.errstate(divide="ignore"):
+        missed = np.logaddexp(
+            np.log1p(-rate) + np.log1p(-alpha), np.log(rate) + np.asarray(log_beta)
+        )
+    mixed = np.where(caught < 0.5, np.log1p(-np.minimum(caught, 0.5)), missed)
+    if log_alpha[-1] < 0.0:
+        log_alpha, mixed = np.append(log_alpha, 0.0), np.append(mixed, -np.inf)
+    name = f"{curve!r}.subsample({rate!r})"
+    return Polygon(log_alpha, mixed, curve.kind, curve.adversary, name)

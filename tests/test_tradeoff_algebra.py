@@ -1,0 +1,147 @@
+"""Sub-sampling and the best of several looks, of any curve: against loops and simulated attacks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from leakscore.tradeoff import (
+    TradeOff,
+    discrete_laplace,
+    gaussian,
+    laplace,
+    relaxed_gaussian,
+    relaxed_laplace,
+    subsampled_gaussian,
+)
+
+BASES = {
+    "laplace": laplace(1.0),
+    "relaxed_laplace": relaxed_laplace(1.0),
+    "its inverse": relaxed_laplace(2.0).inverse(),
+    "relaxed_gaussian": relaxed_gaussian(1.5),
+    "in 30 dimensions": relaxed_gaussian(3.0, 30),
+    "discrete_laplace": discrete_laplace(2.0, 3, relaxed=True),
+    "a hull": relaxed_laplace(1.5).symmetrized(),
+}
+each_base = pytest.mark.parametrize("name", BASES)
+ALPHA = np.concatenate([np.geomspace(1e-9, 0.01, 1500)[:-1], np.linspace(0.01, 1, 1501)])
+
+
+def in_order(f: TradeOff) -> None:
+    """Both directions of a curve agree with its own values."""
+    for curve in (f, f.inverse()):
+        for epsilon in (-0.3, 0.0, 0.05, 0.2, 0.6):
+            values = curve.power(ALPHA) - math.exp(epsilon) * ALPHA
+            least = max(float(values.max()), 0.0)
+            assert curve.delta(epsilon, "forward") == pytest.approx(least, abs=6e-5)
+        for share in (1e-6, 0.1, 0.7):
+            delta = float(curve.advantage()) * share
+            epsilon = curve.epsilon(delta, "forward")
+            assert curve.delta(epsilon, "forward") == pytest.approx(delta, rel=1e-6)
+        area = np.trapezoid(np.r_[curve.power(0.0), curve.power(ALPHA)], np.r_[0.0, ALPHA])
+        assert curve.auc() == pytest.approx(area, abs=2e-5)
+        assert curve.delta(0.0) == pytest.approx(curve.advantage(), rel=1e-9)
+        assert curve(1.0) == 0
+        steepest = float(curve.ppv(0.0, 0.5))
+        assert curve.ppv(1e-9, 0.5) <= steepest + 1e-6
+
+
+@each_base
+@pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
+def test_subsample(name: str, rate: float) -> None:
+    f = BASES[name]
+    g = f.subsample(rate)
+    alpha = np.array([0.0, 1e-12, 1e-3, 0.1, 0.5, 0.9, 1.0])
+    np.testing.assert_allclose(g(alpha), (1 - rate) * (1 - alpha) + rate * f(alpha), rtol=1e-13)
+    mixed = (1 - rate) * alpha + rate * f.power(alpha)
+    np.testing.assert_allclose(g.power(alpha), mixed, rtol=1e-13)
+    log_alpha = np.array([-600.0, -20.0, -1.0, -1e-3])
+    parts = np.logaddexp(
+        np.log(1 - rate + 5e-324) + log_alpha, np.log(rate) + f.log_power(log_alpha)
+    )
+    np.testing.assert_allclose(g.log_power(log_alpha), parts, rtol=1e-9)
+    in_order(g)
+    inner = np.array([1e-6, 0.01, 0.3, 0.8])
+    np.testing.assert_allclose(g.inverse()(g(inner)), inner, atol=1e-12)
+    assert (g.kind, g.adversary) == (f.kind, f.adversary)
+
+
+@each_base
+def test_hull_of_a_subsample(name: str) -> None:
+    g = BASES[name].subsample(0.3)
+    hull = g.symmetrized()
+    alpha = np.linspace(0, 1, 401)
+    assert (hull(alpha) <= np.minimum(g(alpha), g.inverse()(alpha)) + 1e-12).all()
+    for epsilon in (0.0, 0.1, 0.3):
+        assert hull.delta(epsilon) == pytest.approx(g.delta(epsilon), rel=1e-9, abs=1e-15)
+    np.testing.assert_allclose(hull(hull(alpha[1:-1])), alpha[1:-1], atol=1e-9)
+
+
+def test_it_does_not_commute_with_inverse() -> None:
+    """At mu = 1.5 and a rate of .3 the formula for the inverse is wrong by up to .048."""
+    f = relaxed_gaussian(1.5)
+    alpha = np.linspace(0, 1, 501)
+    wrong = 0.3 * f.inverse()(alpha) + 0.7 * (1 - alpha)
+    gap = np.abs(f.subsample(0.3).inverse()(alpha) - wrong)
+    assert gap.max() == pytest.approx(0.048, abs=1e-3)
+    rng, rounds = np.random.default_rng(1), 400_000
+    member = rng.random(rounds) < 0.3
+    inside = np.abs(rng.standard_normal(rounds) + 1.5 * member)
+    outside = np.abs(rng.standard_normal(rounds))
+    cut = np.quantile(inside, 0.2)  # accuse non-members below
+    beta, alpha_reached = (outside > cut).mean(), (inside <= cut).mean()
+    exact = f.subsample(0.3).inverse()(alpha_reached)
+    assert beta == pytest.approx(float(exact), abs=4 * 0.5 / math.sqrt(rounds) * 2)
+
+
+def test_of_other_kinds() -> None:
+    g = gaussian([1.0, 2.0]).subsample(0.25)
+    np.testing.assert_allclose(g(0.1), 0.75 * 0.9 + 0.25 * gaussian([1.0, 2.0])(0.1), rtol=1e-14)
+    composed = subsampled_gaussian(2.0, 0.1, 10)
+    bracket = composed.subsample(0.5)
+    low, high = bracket.interval("epsilon", 1e-5)
+    assert 0 < low <= high <= float(composed.epsilon(1e-5))
+    for call in (relaxed_laplace([1.0, 2.0]).subsample, relaxed_laplace([1.0, 2.0]).best_of):
+        with pytest.raises(ValueError, match=r"shape \(2,\) to be of shape \(\)"):
+            call(1 if call.__name__ == "best_of" else 0.5)
+
+
+@pytest.mark.parametrize("looks", [1, 2, 7])
+@each_base
+def test_best_of(name: str, looks: int) -> None:
+    f = BASES[name]
+    g = f.best_of(looks)
+    alpha = np.array([1e-12, 1e-3, 0.1, 0.5, 0.9])
+    one = -np.expm1(np.log1p(-alpha) / looks)
+    beta = f(one) * (1 - one) ** (looks - 1)
+    np.testing.assert_allclose(g(alpha), beta, rtol=1e-11)
+    caught = f.power(one) * (1 - one) ** (looks - 1) - np.expm1((looks - 1) * np.log1p(-one))
+    np.testing.assert_allclose(g.power(alpha), caught, rtol=1e-11)
+    in_order(g)
+    inner = np.array([1e-6, 0.01, 0.3, 0.8])
+    np.testing.assert_allclose(g.inverse()(g(inner)), inner, atol=1e-9)
+    assert (g.kind, g.inverse().kind, g.symmetrized().kind) == ("attack",) * 3
+    hull = g.symmetrized()
+    some = ALPHA[::150]
+    assert (hull(some) <= np.minimum(g(some), g.inverse()(some)) + 1e-5).all()
+    assert g.delta(0.1) - 1e-5 < hull.delta(0.1) < g.delta(0.1) + 1e-9
+
+
+def test_best_of_is_what_the_largest_of_ten_scores_does() -> None:
+    rng, rounds, looks = np.random.default_rng(2), 100_000, 10
+    scores = rng.standard_normal((2 * rounds, looks))
+    outside = scores[:rounds].max(axis=1)
+    scores[rounds:, 3] += 3.0
+    inside = scores[rounds:].max(axis=1)
+    g = gaussian(3.0).best_of(looks)
+    for level in (0.01, 0.1, 0.4):
+        cut = np.quantile(outside, 1 - level)
+        power = (inside > cut).mean()
+        error = 4 * math.sqrt(level * (1 - level) / rounds) * 12 + 2 / math.sqrt(rounds)
+        assert power == pytest.approx(float(g.power(level)), abs=error)
+    assert g.log_power(-1e5) == pytest.approx(
+        float(gaussian(3.0).log_power(-1e5 - math.log(10))), rel=1e-9
+    )
