@@ -9,7 +9,6 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TextIO
 
 from leakscore import _validate
@@ -18,7 +17,7 @@ from leakscore.reproduce._outcome import Outcome
 
 __all__ = ["names", "run"]
 
-# Name: module, which has `reproduce(rounds=, seed=)` and `draw(outcome, path)`.
+# Name: module, or an object in it, which has `reproduce(rounds=, seed=)` and `draw(outcome, path)`.
 # Where the name has an entry in `_data.PACKAGES`, `reproduce` takes `data=` too, a tuple of paths.
 _FIGURES = {
     "azize-2": "azize",
@@ -28,6 +27,12 @@ _FIGURES = {
     "azize-errata": "azize_errata",
     "azize-subsampling": "azize_subsampling",
     "genotypes": "genotypes",
+    "kaissis-1": "kaissis",
+    "kaissis-2": "kaissis_power",
+    "kaissis-3b": "kaissis_audits:GAUSSIAN",
+    "kaissis-5": "kaissis_audits:LAPLACE",
+    "kaissis-6": "kaissis_audits:SUBSAMPLED",
+    "kaissis-calibration": "kaissis_calibration",
 }
 
 
@@ -41,8 +46,8 @@ def names() -> list[str]:
     Examples
     --------
     >>> from leakscore import reproduce
-    >>> reproduce.names()
-    ['azize-2', 'azize-3', 'azize-5', 'azize-6', 'azize-errata', 'azize-subsampling', 'genotypes']
+    >>> reproduce.names()[:3]
+    ['azize-2', 'azize-3', 'azize-5']
     """
     return sorted(_FIGURES)
 
@@ -106,20 +111,22 @@ def run(
     keywords: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
     if data is not None or name in _data.PACKAGES:
         keywords["data"] = _data.find(name, data)
-    module = import_module(f"leakscore.reproduce.{_FIGURES[name]}")
-    outcome = module.reproduce(seed=seed, **keywords)
+    home, _, item = _FIGURES[name].partition(":")
+    module = import_module(f"leakscore.reproduce.{home}")
+    figure = getattr(module, item) if item else module
+    outcome = figure.reproduce(seed=seed, **keywords)
     file = sys.stdout if stream is None else stream
     print(outcome.table(), file=file, flush=True)
-    print(_draw(module, outcome, folder / f"{name}.png"), file=file, flush=True)
+    print(_draw(figure, outcome, folder / f"{name}.png"), file=file, flush=True)
     return bool(outcome.ok)
 
 
-def _draw(module: ModuleType, outcome: Outcome, path: Path) -> str:
+def _draw(figure: Any, outcome: Outcome, path: Path) -> str:
     """Write the figure and say so, or say why it was not written."""
     try:
         import_module("matplotlib")
     except ImportError as error:
         return f'Figure not written ({error}): pip install "leakscore[plot]" draws it.'
     path.parent.mkdir(parents=True, exist_ok=True)
-    module.draw(outcome, path)
+    figure.draw(outcome, path)
     return f"Figure written to {path}"
