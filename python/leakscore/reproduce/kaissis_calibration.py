@@ -101,9 +101,7 @@ def _epsilons(training: Training, calibrated: float) -> list[Row]:
     ]
 
 
-def _attacks(
-    training: Training, noise: float, rounds: int, rng: np.random.Generator
-) -> list[Row]:
+def _attacks(training: Training, noise: float, rounds: int, rng: np.random.Generator) -> list[Row]:
     """Compare gamma(.1) with simulation; the aligned attacker's is only known within bounds."""
     member = np.repeat([False, True], rounds)
     parts = [
