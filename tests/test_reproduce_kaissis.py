@@ -114,6 +114,7 @@ def test_calibration(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_calibrated_noise_is_that_of_the_paper() -> None:
     cifar, snli = kaissis_calibration.TRAININGS
     assert cifar.calibrated() == pytest.approx(2.6857, abs=2e-3)
