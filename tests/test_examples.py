@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,3 +39,12 @@ def test_privacy_onion_prints(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[4:7]] == ["3800", "3610", "3430"]
     assert lines[4].split()[2:4] == ["20.00", "100.0%"]
+
+
+def test_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its Python blocks, one after the other, each as a reader would."""
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    names: dict[str, object] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", readme, flags=re.M | re.S):
+        exec(block, names)
+    assert len(capsys.readouterr().out.splitlines()) >= 4
