@@ -1,7 +1,8 @@
 """Composition of sub-sampled Gaussian mechanisms beside Google's dp-accounting (extra `bench`).
 
 Their value is an upper bound that its discretisation sets; ours is an interval. Asserted: ours
-contains theirs, at their usual discretisation but for 1e5 steps. Without dp-accounting ours is timed alone.
+contains theirs, at their usual discretisation but for 1e5 steps. Without dp-accounting ours is
+timed alone.
 """
 
 from __future__ import annotations

@@ -107,7 +107,8 @@ def audited(setting: Setting, runs: int, rng: np.random.Generator) -> tuple[Band
 def _shares(values: Doubles, thresholds: Doubles, side: Any) -> Doubles:
     """Return the share of the sorted values below each threshold, run by run."""
     pairs = zip(values, thresholds, strict=True)
-    return np.array([np.searchsorted(v, t, side=side) for v, t in pairs]) / values.shape[1]
+    counts = np.array([np.searchsorted(v, t, side=side) for v, t in pairs])
+    return np.asarray(counts / values.shape[1])
 
 
 def _band(measured: Doubles, curve: TradeOff, allowed: npt.NDArray[np.int_]) -> Band:
