@@ -14,7 +14,7 @@ from leakscore.tradeoff._bracket import Bracket
 from leakscore.tradeoff._gaussian import GaussianTradeOff
 from leakscore.tradeoff._hull import Hull
 from leakscore.tradeoff._looks import Looks
-from leakscore.tradeoff._polygon import Polygon
+from leakscore.tradeoff._polygon import Polygon, lower_hull
 from leakscore.tradeoff._subsampled import SubsampledTradeOff
 
 __all__ = ["best_of", "subsampled"]
@@ -254,11 +254,10 @@ def _polygon(curve: Polygon, rate: float) -> Polygon:
     alpha, power = np.exp(log_alpha), -np.expm1(log_beta)
     caught = (1.0 - rate) * alpha + rate * power
     with np.errstate(divide="ignore"):
-        missed = np.logaddexp(
-            np.log1p(-rate) + np.log1p(-alpha), np.log(rate) + np.asarray(log_beta)
-        )
+        rest = np.log(-np.expm1(log_alpha))  # of 1 - alpha, where alpha rounds to 1 too
+        missed = np.logaddexp(np.log1p(-rate) + rest, np.log(rate) + np.asarray(log_beta))
     mixed = np.where(caught < 0.5, np.log1p(-np.minimum(caught, 0.5)), missed)
     if log_alpha[-1] < 0.0:
         log_alpha, mixed = np.append(log_alpha, 0.0), np.append(mixed, -np.inf)
     name = f"{curve!r}.subsample({rate!r})"
-    return Polygon(log_alpha, mixed, curve.kind, curve.adversary, name)
+    return Polygon(*lower_hull(log_alpha, mixed), curve.kind, curve.adversary, name)
