@@ -27,7 +27,7 @@ BASES = {
     "a hull": relaxed_laplace(1.5).symmetrized(),
 }
 each_base = pytest.mark.parametrize("name", BASES)
-ALPHA = np.concatenate([np.geomspace(1e-9, 0.01, 1500)[:-1], np.linspace(0.01, 1, 1501)])
+ALPHA = np.concatenate([np.geomspace(1e-9, 0.01, 150)[:-1], np.linspace(0.01, 1, 301)])
 
 
 def in_order(f: TradeOff) -> None:
@@ -36,13 +36,14 @@ def in_order(f: TradeOff) -> None:
         for epsilon in (-0.3, 0.0, 0.05, 0.2, 0.6):
             values = curve.power(ALPHA) - math.exp(epsilon) * ALPHA
             least = max(float(values.max()), 0.0)
-            assert curve.delta(epsilon, "forward") == pytest.approx(least, abs=6e-5)
+            assert curve.delta(epsilon, "forward") == pytest.approx(least, abs=2e-3)
+            assert curve.delta(epsilon, "forward") >= least - 1e-12
         for share in (1e-6, 0.1, 0.7):
             delta = float(curve.advantage()) * share
             epsilon = curve.epsilon(delta, "forward")
             assert curve.delta(epsilon, "forward") == pytest.approx(delta, rel=1e-6)
         area = np.trapezoid(np.r_[curve.power(0.0), curve.power(ALPHA)], np.r_[0.0, ALPHA])
-        assert curve.auc() == pytest.approx(area, abs=2e-5)
+        assert curve.auc() == pytest.approx(area, abs=2e-4)
         assert curve.delta(0.0) == pytest.approx(curve.advantage(), rel=1e-9)
         assert curve(1.0) == 0
         steepest = float(curve.ppv(0.0, 0.5))
@@ -125,7 +126,7 @@ def test_best_of(name: str, looks: int) -> None:
     np.testing.assert_allclose(g.inverse()(g(inner)), inner, atol=1e-9)
     assert (g.kind, g.inverse().kind, g.symmetrized().kind) == ("attack",) * 3
     hull = g.symmetrized()
-    some = ALPHA[::150]
+    some = ALPHA[::30]
     assert (hull(some) <= np.minimum(g(some), g.inverse()(some)) + 1e-5).all()
     assert g.delta(0.1) - 1e-5 < hull.delta(0.1) < g.delta(0.1) + 1e-9
 

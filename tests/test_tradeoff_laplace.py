@@ -121,7 +121,7 @@ def test_areas(mu: float) -> None:
 
 
 def test_no_attack_crosses_below() -> None:
-    """The magnitude attains the curve of one unknown sign; who knows it attains the informed."""
+    """The magnitude attains the curve of one unknown sign; other scores stay above."""
     rng, rounds, mu = np.random.default_rng(5), 200_000, 1.0
     outside = rng.laplace(size=rounds)
     inside = rng.laplace(size=rounds) + mu * rng.choice([-1.0, 1.0], rounds)

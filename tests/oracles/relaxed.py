@@ -31,12 +31,11 @@ def relaxed_laplace(alpha: float, mu: float) -> mpf:
 
 
 def relaxed_laplace_inverse(beta: float, mu: float) -> mpf:
-    """Return the alpha at which `relaxed_laplace` is beta, by bisection."""
-    target, low, high = mpf(beta), mpf(0), mpf(mu) + 2000
-    for _ in range(mpmath.mp.prec + 20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if folded(middle, mpf(mu)) < target else (low, middle)
-    return mpmath.exp(-(low + high) / 2)
+    """Return P(abs(Laplace(0, 1)) > x) at the x with `folded` = beta."""
+    target, m = mpf(beta), mpf(mu)
+    if target < folded(m, m):
+        return mpmath.exp(-mpmath.asinh(target * mpmath.exp(m)))
+    return (1 - target) / mpmath.cosh(m)
 
 
 def lengths(y: mpf, mu: mpf, dim: int) -> tuple[mpf, mpf, mpf, mpf]:

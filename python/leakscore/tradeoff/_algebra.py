@@ -24,6 +24,11 @@ def subsampled(curve: TradeOff, rate: float) -> TradeOff:
     """Give the curve of a record that is in with probability `rate`; see `TradeOff.subsample`."""
     if rate == 1.0:
         return curve
+    if isinstance(curve, SubsampledTradeOff):  # drawn twice: a sample of a sample
+        mu, share = np.sqrt(curve.leakage / curve.sample_rate), np.asarray(curve.sample_rate)
+        return SubsampledTradeOff(np.asarray(mu), share * rate)
+    if isinstance(curve, _Subsampled):
+        return _Subsampled(curve.sampled, curve.sample_rate * rate)
     if isinstance(curve, GaussianTradeOff) and curve.kind == "guarantee":
         return SubsampledTradeOff(np.asarray(curve.mu), np.full(curve.shape, rate))
     return _each_end(curve, "subsample", lambda end: _one_subsampled(end, rate))
@@ -58,6 +63,16 @@ class _Subsampled(TradeOff):
     def __init__(self, curve: TradeOff, rate: float) -> None:
         super().__init__((), curve.kind, curve.adversary)
         self._curve, self._rate = curve, rate
+
+    @property
+    def sampled(self) -> TradeOff:
+        """Curve of a record that is in."""
+        return self._curve
+
+    @property
+    def sample_rate(self) -> float:
+        """Probability that it is."""
+        return self._rate
 
     def __repr__(self) -> str:
         return f"{self._curve!r}.subsample({self._rate!r})"
@@ -195,7 +210,7 @@ class _InverseSubsampled(TradeOff):
         return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
 
     def _delta(self, epsilon: Doubles) -> Any:
-        """Return c delta(e') of the inverse: c = 1 - (1 - rate) e^epsilon = rate e^(epsilon-e')."""
+        """Return c delta(e') reversed; e^e' = rate e^epsilon/c, c = 1 - (1 - rate) e^epsilon"""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             rest = -np.expm1(epsilon + np.log1p(-self._rate))
             near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / rest)

@@ -66,7 +66,7 @@ def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
     if proved.verdict is True:
         return proved
     alpha = np.union1d(np.logspace(-300, 0, 1201), -np.expm1(-np.logspace(-15, 1.5, 400)))
-    alpha = np.union1d(alpha, [proved.alpha])
+    alpha = np.union1d(alpha, [proved.alpha, *np.linspace(0.0, 1.0, 2049)])
     refuted = _refute(curve.upper, other.lower, alpha, tolerance)
     return proved if refuted is None else refuted
 

@@ -127,7 +127,7 @@ class _Laplace(TradeOff):
         """Return e^mu alpha, and beta in the middle and on the right."""
         mu = aligned(self._mu, alpha)
         grown = _grown(alpha, mu)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return grown, 0.25 / grown, np.exp(-mu) * (1.0 - alpha)
 
     def _beta(self, alpha: Doubles) -> Any:

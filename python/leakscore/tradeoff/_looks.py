@@ -159,7 +159,7 @@ class Looks(TradeOff):
 
         def steepness(x: Doubles) -> Doubles:
             power, alpha = self._sides(x)
-            with np.errstate(under="ignore", invalid="ignore", divide="ignore"):
+            with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
                 share = delta / np.exp(power)
                 usable = (share < 1.0) & np.isfinite(alpha)
                 line = power + np.log1p(-np.minimum(share, 1.0)) - alpha
