@@ -210,7 +210,7 @@ class _InverseSubsampled(TradeOff):
         return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
 
     def _delta(self, epsilon: Doubles) -> Any:
-        """Return c delta(e') reversed; e^e' = rate e^epsilon/c, c = 1 - (1 - rate) e^epsilon"""
+        """Return c delta(e') reversed; e^e' = rate e^epsilon/c, c = 1 - (1 - rate) e^epsilon."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             rest = -np.expm1(epsilon + np.log1p(-self._rate))
             near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / rest)
