@@ -12,6 +12,7 @@ from leakscore.tradeoff import (
     discrete_laplace,
     gaussian,
     laplace,
+    misspecified,
     relaxed_gaussian,
     relaxed_laplace,
     subsampled_gaussian,
@@ -146,3 +147,33 @@ def test_best_of_is_what_the_largest_of_ten_scores_does() -> None:
     assert g.log_power(-1e5) == pytest.approx(
         float(gaussian(3.0).log_power(-1e5 - math.log(10))), rel=1e-9
     )
+
+
+def test_a_sample_of_a_sample_is_a_sample() -> None:
+    for f in (gaussian(1.5), relaxed_laplace(1.5), misspecified(4, 3)):
+        once, twice = f.subsample(0.3), f.subsample(0.6).subsample(0.5)
+        alpha = np.array([1e-9, 0.01, 0.3, 0.9])
+        np.testing.assert_allclose(twice(alpha), once(alpha), rtol=1e-14)
+        np.testing.assert_allclose(twice.power(alpha), once.power(alpha), rtol=1e-14)
+        assert twice.kind == once.kind
+        hull = twice.symmetrized()
+        np.testing.assert_array_less(
+            hull(alpha), np.minimum(once(alpha), once.inverse()(alpha)) + 1e-15
+        )
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.9])
+def test_subsampled_polygons_in_both_directions(rate: float) -> None:
+    """A polygon with vertices beyond all digits at both ends, against its own definition."""
+    f = subsampled_gaussian(1.0, 0.1, 10).subsample(rate)
+    alpha = np.linspace(0.0, 1.0, 20_001)
+    for direction, g in (("forward", f), ("reverse", f.inverse())):
+        for epsilon in (-0.3, 0.0, 0.05, 0.3):
+            found = np.max(1.0 - g(alpha) - np.exp(epsilon) * alpha)
+            assert f.delta(epsilon, direction) == pytest.approx(found, abs=2e-6)
+
+
+def test_nothing_to_tell() -> None:
+    f = misspecified(0.0, 0.0).subsample(0.5)
+    assert f.symmetrized()(0.3) == 0.7
+    assert f.inverse()(0.3) == pytest.approx(0.7, rel=1e-15)

@@ -82,9 +82,12 @@ class _Subsampled(TradeOff):
 
     def symmetrized(self) -> TradeOff:
         """Join the curve and its inverse; the one whose likelihood ratio ends first gives way."""
+        if self._advantage() == 0.0:  # 1 - alpha
+            return self
         both = [self, self.inverse()]
         limits = [float(curve._epsilon(np.zeros(()))) for curve in both]
-        if limits[0] == limits[1] or not hasattr(self._curve, "touch"):
+        smooth = isinstance(self._curve, GaussianTradeOff) or hasattr(self._curve, "touch")
+        if limits[0] == limits[1] or not smooth:
             raise ValueError(f"{self!r} has no hull in closed pieces")
         first = int(limits[0] > limits[1])
         return Hull(both[first], both[1 - first], limits[first])  # type: ignore[arg-type]
@@ -94,7 +97,7 @@ class _Subsampled(TradeOff):
         left = float(np.expm1(epsilon)) / self._rate + 1.0
         if left <= 0.0:
             return 1.0, 0.0
-        alpha, beta = self._curve.touch(float(np.log(left)))  # type: ignore[attr-defined]
+        alpha, beta = _touch(self._curve, float(np.log(left)))
         return alpha, (1.0 - self._rate) * (1.0 - alpha) + self._rate * beta
 
     def _beta(self, alpha: Doubles) -> Any:
@@ -135,6 +138,17 @@ class _Subsampled(TradeOff):
     def _alpha_per_power(self) -> Doubles:
         ratio = self._curve._alpha_per_power()
         return np.asarray(ratio / ((1.0 - self._rate) * ratio + self._rate))
+
+
+def _touch(curve: TradeOff, epsilon: float) -> tuple[float, float]:
+    """Return alpha and beta where the slope of a curve is -exp(epsilon)."""
+    if not isinstance(curve, GaussianTradeOff):
+        return curve.touch(epsilon)  # type: ignore[attr-defined,no-any-return]
+    from leakscore.distributions import norm
+
+    mu = float(curve.mu)
+    steep = epsilon / mu
+    return float(norm.cdf(-steep - 0.5 * mu)), float(norm.cdf(steep - 0.5 * mu))
 
 
 class _InverseSubsampled(TradeOff):

@@ -64,16 +64,6 @@ class GaussianTradeOff(TradeOff):
         """Return the curve itself: it is symmetric."""
         return self
 
-    def touch(self, epsilon: float) -> tuple[float, float]:
-        """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
-        from leakscore.distributions import norm
-
-        mu = float(self._mu)
-        if mu == 0.0:
-            return (0.0, 1.0) if epsilon > 0.0 else (1.0, 0.0)
-        steep = epsilon / mu
-        return float(norm.cdf(-steep - 0.5 * mu)), float(norm.cdf(steep - 0.5 * mu))
-
     def _beta(self, alpha: Doubles) -> Any:
         return _core.gaussian_beta(alpha, aligned(self._mu, alpha))
 
