@@ -35,7 +35,7 @@ def subsampled(curve: TradeOff, rate: float) -> TradeOff:
 
 
 def _one_subsampled(curve: TradeOff, rate: float) -> TradeOff:
-    return _polygon(curve, rate) if isinstance(curve, Polygon) else _Subsampled(curve, rate)
+    return _polygon(curve, rate) if type(curve) is Polygon else _Subsampled(curve, rate)
 
 
 def best_of(curve: TradeOff, looks: int) -> TradeOff:

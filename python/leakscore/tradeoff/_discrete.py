@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
+from leakscore._roots import sign_change
 from leakscore._validate import Doubles
 from leakscore.tradeoff._polygon import Polygon
 
 __all__ = ["discrete_gaussian", "discrete_laplace"]
 
 _WIDEST = 1e4  # standard deviations, or steps of the shift, that are held atom by atom
+_RARE = -600.0  # log alpha, below which the held atoms' sums lack those beyond
 _REACH = 37.0  # standard deviations: beyond, sums of masses have no double
 
 
@@ -93,9 +97,9 @@ def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) ->
     Returns
     -------
     TradeOff
-        Of shape () and kind "guarantee", adversary "informed" or "relaxed". A polygon, exact down
-        to alpha = 1e-300: its vertices are the atoms, between them tests accuse at random. Beyond,
-        the line through the last atom that has a double.
+        Of shape () and kind "guarantee", adversary "informed" or "relaxed". A polygon: its vertices
+        are the atoms, between them tests accuse at random. Those beyond alpha = e^-600 are summed
+        when asked for. epsilon(0) is inf, but shift^2/(2 sigma^2) in reverse of the relaxed curve.
 
     Raises
     ------
@@ -128,7 +132,85 @@ def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) ->
         log_q = np.logaddexp(_gaussian(folded - moved, noise), _gaussian(folded + moved, noise))
         log_q[0] -= _LOG2
     name = f"discrete_gaussian(sigma={noise!r}, shift={moved}, relaxed={relaxed})"
-    return Polygon.from_laws(log_p, log_q, adversary=_adversary(relaxed), name=name)
+    held = Polygon.from_laws(log_p, log_q, adversary=_adversary(relaxed), name=name)
+    return _GaussianAtoms(held, name, noise, moved, relaxed)
+
+
+class _GaussianAtoms(Polygon):
+    """The atoms that have a double, and the sum of the others beyond the first of them.
+
+    The informed curve is symmetric; of the relaxed one, the hull begins as the curve itself.
+    """
+
+    __slots__ = ("_noise", "_relaxed", "_shift")
+
+    def __init__(self, held: Polygon, name: str, noise: float, shift: int, relaxed: bool) -> None:
+        super().__init__(*held.vertices, held.kind, held.adversary, name)
+        self._noise, self._shift, self._relaxed = noise, shift, relaxed
+
+    def inverse(self) -> TradeOff:
+        return super().inverse() if self._relaxed else self
+
+    def symmetrized(self) -> TradeOff:
+        if not self._relaxed:
+            return self
+        hull: Any = super().symmetrized()  # a polygon too
+        return _Mirror(hull, f"{self._name}.symmetrized()", self._noise, self._shift, True)
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        return np.where(delta <= 0.0, np.inf, super()._epsilon(delta))[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        return np.asarray(0.0)
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        result = np.array(super()._log_power(log_alpha))
+        beyond = (log_alpha < _RARE) & np.isfinite(log_alpha)
+        if beyond.any():
+            result[beyond] = self._far(log_alpha[beyond])
+        return result[()]
+
+    def _power(self, alpha: Doubles) -> Any:
+        result = np.array(super()._power(alpha))
+        beyond = (alpha < np.exp(_RARE)) & (alpha > 0.0)
+        if beyond.any():
+            result[beyond] = np.exp(self._far(np.log(alpha[beyond])))
+        return result[()]
+
+    def _far(self, log_alpha: Doubles) -> Doubles:
+        """Find the atom k at which a test of this alpha randomises, and sum beyond it."""
+        folds = _LOG2 if self._relaxed else 0.0
+        s, sigma = float(self._shift), self._noise
+
+        def alpha(k: Doubles) -> Doubles:
+            return _beyond(k, sigma) + folds
+
+        def power(k: Doubles) -> Doubles:
+            own = _beyond(k - s, sigma)
+            return np.logaddexp(own, _beyond(k + s, sigma)) if self._relaxed else own
+
+        low = np.full(log_alpha.shape, 0.5 * _REACH * sigma)
+        high = sigma * np.sqrt(-2.0 * log_alpha) + 2.0
+        k = np.floor(sign_change(lambda k: alpha(k) - log_alpha, low, high))
+        rest = alpha(k + 1.0)
+        with np.errstate(divide="ignore"):
+            share = log_alpha + np.log(-np.expm1(np.minimum(rest - log_alpha, 0.0)))
+        ratio = (k * s - 0.5 * s * s) / sigma**2
+        if self._relaxed:
+            ratio = ratio + np.log1p(np.exp(-2.0 * k * s / sigma**2)) - _LOG2
+        return np.logaddexp(power(k + 1.0), share + ratio)
+
+
+class _Mirror(_GaussianAtoms):
+    """The hull of a relaxed curve and its inverse."""
+
+    __slots__ = ()
+
+    def inverse(self) -> TradeOff:
+        return self
+
+    def symmetrized(self) -> TradeOff:
+        return self
 
 
 _LOG2 = float(np.log(2.0))
@@ -136,6 +218,17 @@ _LOG2 = float(np.log(2.0))
 
 def _adversary(relaxed: bool) -> str:
     return "relaxed" if relaxed else "informed"
+
+
+def _beyond(k: Doubles, sigma: float) -> Doubles:
+    """Return the log of the sum of the masses from k on, k > 0 and far out."""
+    total, i = np.ones(k.shape), 1.0
+    while True:
+        term = np.exp(-0.5 * (2.0 * k * i + i * i) / sigma**2)
+        total += term
+        if (term <= 1e-17 * total).all():
+            return _gaussian(k, sigma) + np.log(total)
+        i += 1.0
 
 
 def _gaussian(k: Doubles, sigma: float) -> Doubles:

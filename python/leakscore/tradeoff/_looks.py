@@ -43,6 +43,10 @@ class Looks(TradeOff):
         """Return the hull of points of the curve and its inverse: an attack as well."""
         x = np.linspace(-700.0, 4.0, _VERTICES)
         x = np.union1d(x, np.linspace(-40.0, 4.0, _VERTICES))
+        if isinstance(self._curve, Polygon):  # its kinks
+            inner = self._curve.vertices[0]
+            inner = np.exp(inner[(inner > -700.0) & (inner < -1e-15)])
+            x = np.union1d(x, np.log(-np.log1p(-inner)))
         with np.errstate(divide="ignore"):
             alpha, beta = self._log_alpha(x), self._log_beta(x)
         ends = np.array([-np.inf, 0.0])
