@@ -127,7 +127,7 @@ def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @given(log_uniform(1e-8, 40.0), log_uniform(1.0, 1e6).map(round))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_it_is_a_trade_off(mu: float, dim: int) -> None:
     f = relaxed_gaussian(mu, dim)
     alpha = np.concatenate([10.0 ** np.linspace(-12, -1, 40), np.linspace(0.11, 1, 80)])

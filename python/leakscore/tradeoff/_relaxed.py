@@ -187,6 +187,10 @@ class _RelaxedGaussian(TradeOff):
         return aligned(self._mu, argument) ** 2, aligned(self._dims, argument)
 
     def _beta(self, alpha: Doubles) -> Any:
+        # The quantile's rounding may carry it over 1 - alpha where the two laws are close.
+        return np.minimum(self._missed(alpha), 1.0 - alpha)[()]
+
+    def _missed(self, alpha: Doubles) -> Any:
         from leakscore.distributions import chi2, ncx2
 
         square, dims = self._with(alpha)
@@ -197,6 +201,9 @@ class _RelaxedGaussian(TradeOff):
         return ncx2.cdf(chi2.isf(alpha, dims), dims, square)
 
     def _power(self, alpha: Doubles) -> Any:
+        return np.maximum(self._caught(alpha), alpha)[()]
+
+    def _caught(self, alpha: Doubles) -> Any:
         from leakscore.distributions import chi2, ncx2
 
         square, dims = self._with(alpha)
@@ -204,7 +211,7 @@ class _RelaxedGaussian(TradeOff):
             point = ncx2.ppf(alpha, dims, square)
             with np.errstate(over="ignore", under="ignore"):
                 line = np.minimum(alpha * np.exp(0.5 * square), 1.0)
-            return np.where(_straight(point, dims, square), line, chi2.cdf(point, dims))[()]
+            return np.where(_straight(point, dims, square), line, chi2.cdf(point, dims))
         if (self._dims == 1).all():
             return _magnitudes.line_power(alpha, aligned(self._mu, alpha))
         return ncx2.sf(chi2.isf(alpha, dims), dims, square)
@@ -216,8 +223,10 @@ class _RelaxedGaussian(TradeOff):
         if self._reversed:
             point = ncx2.ilogcdf(log_alpha, dims, square)
             line = np.minimum(log_alpha + 0.5 * square, 0.0)
-            return np.where(_straight(point, dims, square), line, chi2.logcdf(point, dims))[()]
-        return ncx2.logsf(chi2.ilogsf(log_alpha, dims), dims, square)
+            caught = np.where(_straight(point, dims, square), line, chi2.logcdf(point, dims))
+        else:
+            caught = ncx2.logsf(chi2.ilogsf(log_alpha, dims), dims, square)
+        return np.maximum(caught, log_alpha)[()]
 
     def _advantage(self) -> Any:
         return self._delta(np.zeros(()))
