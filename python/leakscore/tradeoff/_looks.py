@@ -65,7 +65,7 @@ class Looks(TradeOff):
 
     def _kept(self, x: Doubles) -> Doubles:
         """Return log (1 - a)^(T - 1)."""
-        return np.asarray(-(self._looks - 1.0) * np.exp(x))
+        return np.asarray(-(self._looks - 1.0) * np.exp(np.minimum(x, _LAST)))
 
     def _one(self, x: Doubles) -> Doubles:
         """Return log a."""
