@@ -20,7 +20,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from leakscore import plot  # noqa: E402
 
-BAND = Bracket(tradeoff.gaussian(1.2), tradeoff.gaussian(1.0))
+BAND = Bracket((tradeoff.gaussian(1.2), tradeoff.gaussian(1.0)))
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_of_other_kinds() -> None:
 
 
 @pytest.mark.parametrize("looks", [1, 7])
-@pytest.mark.parametrize("name", ["laplace", "its inverse", "discrete_laplace", "a hull"])
+@pytest.mark.parametrize("name", ["laplace", "its inverse", "discrete_laplace"])
 def test_best_of(name: str, looks: int) -> None:
     f = BASES[name]
     g = f.best_of(looks)

@@ -127,7 +127,7 @@ def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @given(log_uniform(1e-8, 40.0), log_uniform(1.0, 1e6).map(round))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_it_is_a_trade_off(mu: float, dim: int) -> None:
     f = relaxed_gaussian(mu, dim)
     alpha = np.concatenate([10.0 ** np.linspace(-12, -1, 40), np.linspace(0.11, 1, 80)])
@@ -146,11 +146,13 @@ def test_it_is_a_trade_off(mu: float, dim: int) -> None:
         assert (delta >= np.maximum(-np.expm1(epsilon), 0) * (1 - 1e-12)).all()
     inner = alpha[(alpha > 1e-9) & (alpha < 0.99)]
     back = f.inverse()(f(inner))
-    np.testing.assert_allclose(back, inner, atol=3e-16 * np.exp(mu * mu / 2) + 1e-13, rtol=1e-10)
+    np.testing.assert_allclose(
+        back, inner, atol=3e-16 * np.exp(min(mu * mu / 2, 700.0)) + 1e-13, rtol=1e-10
+    )
 
 
 @given(log_uniform(1e-6, 20.0), log_uniform(1.0, 1e6).map(round), st.floats(0.03, 0.999))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_epsilon_inverts_delta(mu: float, dim: int, share: float) -> None:
     f = relaxed_gaussian(mu, dim)
     for direction in ("forward", "reverse", "both"):

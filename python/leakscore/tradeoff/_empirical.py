@@ -51,6 +51,9 @@ def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None =
     exceed 1/T0 and 1/T1; ratios above 0 are summed from the top, the others from the bottom. The
     curve is the lower convex hull of the points.
 
+    Draws under one hypothesis may miss a part of the other's mass, which counts as told apart: in
+    the direction of the missing end a delta below it is not to be trusted. Give both samples.
+
     The ratios must be those of the laws that were drawn from. Scores that are no likelihood ratios
     go to `leakscore.audit`.
 
@@ -79,7 +82,11 @@ def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None =
         alpha, beta = -other - ratio, np.full_like(ratio, -other)
     split = ratio.size if not outside.size else 0 if not inside.size else int((ratio > 0).sum())
     top, bottom = _arc(alpha[:split], beta[:split]), _arc(beta[split:][::-1], alpha[split:][::-1])
-    return Polygon(*_hull(top, bottom), "attack", name="from_llr")
+    log_alpha, log_beta = _hull(top, bottom)
+    # One vertex at alpha = 0 and one at beta = 0, where ratios are infinite too.
+    first = int(np.isneginf(log_alpha).sum()) - 1
+    kept = slice(max(first, 0), log_beta.size - max(int(np.isneginf(log_beta).sum()) - 1, 0))
+    return Polygon(log_alpha[kept], log_beta[kept], "attack", name="from_llr")
 
 
 def _ratios(name: str, value: npt.ArrayLike) -> Doubles:

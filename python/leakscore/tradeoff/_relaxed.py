@@ -265,7 +265,8 @@ class _RelaxedGaussian(TradeOff):
             ratio, slope = _magnitudes.log_ratio(point, mu, dims)
             log_delta, log_paid = laws.log_delta(sign * ratio, self._reversed)
             value = np.where(usual, log_delta - np.log(aim), -1.0)
-            return value, -point * slope * np.exp(log_paid - log_delta)
+            with np.errstate(over="ignore", invalid="ignore"):  # where nothing is searched
+                return value, -point * slope * np.exp(log_paid - log_delta)
 
         far = np.where(usual, 1.0, 0.0)
         while True:
