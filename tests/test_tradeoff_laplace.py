@@ -78,7 +78,7 @@ def test_the_threshold_of_the_inverse(mu: float) -> None:
 @settings(max_examples=150, deadline=None)
 def test_hockey_sticks_are_those_of_the_curve(mu: float, share: float) -> None:
     epsilon = share * mu
-    alpha = np.concatenate([np.geomspace(1e-300, 1, 400), np.linspace(0.0, 1, 2001)])
+    alpha = np.concatenate([np.geomspace(1e-300, 1, 4000), np.linspace(0.0, 1, 2001)])
     for f in (laplace(mu), relaxed_laplace(mu)):
         for curve in (f, f.inverse(), f.symmetrized()):
             delta = float(curve.delta(epsilon, "forward"))
