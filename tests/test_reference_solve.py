@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -161,3 +162,24 @@ def test_strips_of_float_sums_are_corrected() -> None:
     assert held._factorised().gram.single
     found, expected = (scores.covariance_score(x, Z, r, 50) for r in (quick, exact))
     np.testing.assert_allclose(found, expected, atol=1e-8 * expected.std(axis=0).min(), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("dim", "rank"), [(3, 3), (3, 9), (50, 50), (50, 200)])
+@pytest.mark.parametrize("diagonal", [0.0, 1e-12, 1e-6, 1.0])
+def test_factors_with_as_many_columns_as_coordinates(dim: int, rank: int, diagonal: float) -> None:
+    """The diagonal may be tiny or 0 and the matrix well conditioned all the same."""
+    rng = np.random.default_rng(dim + rank)
+    factor = rng.standard_normal((dim, rank)) + (3 * np.eye(dim, rank) if dim == rank else 0)
+    z, mean = rng.standard_normal((4, dim)), rng.standard_normal(dim)
+    reference = Reference.low_rank(mean, diagonal, factor)
+    cov = factor @ factor.T + diagonal * np.eye(dim)
+    loss = 1e-15 * np.linalg.cond(cov)
+    assert reference.kind == "low-rank"
+    expected = np.linalg.solve(cov, (z - mean).T).T
+    np.testing.assert_allclose(reference.solve(z - mean), expected, rtol=loss, atol=loss)
+    distances = np.einsum("ij,ij->i", z - mean, expected)
+    np.testing.assert_allclose(reference.squared_mahalanobis(z), distances, rtol=loss)
+    assert reference.logdet == pytest.approx(np.linalg.slogdet(cov)[1], rel=1e-12, abs=loss)
+    again = pickle.loads(pickle.dumps(reference)).add_diagonal(0.5)
+    assert again.kind == "low-rank"
+    np.testing.assert_allclose(again.cov, cov + 0.5 * np.eye(dim), rtol=1e-13, atol=1e-13)

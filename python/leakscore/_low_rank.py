@@ -18,7 +18,7 @@ import numpy.typing as npt
 from leakscore import _core, _dense, _validate
 from leakscore._capacity import Capacity, Gram, sums_in_float
 from leakscore._centred_rows import MANY, CentredRows, Parts
-from leakscore._covariance import Doubles, Table
+from leakscore._covariance import Doubles, Full, Table
 
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_MATRIX = 2**14
@@ -338,7 +338,24 @@ def _again(
     return LowRank(parts, centre, scale, diagonal, variances, gram)
 
 
-def given(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowRank]:
+class Compact(Full):
+    """A diagonal and a factor with no fewer columns than rows: no larger as a matrix.
+
+    The matrix may be well conditioned where the diagonal, which low-rank forms divide by, is tiny.
+    """
+
+    __slots__ = ()
+
+    kind: Literal["low-rank"] = "low-rank"  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Compact, (self.values, self.rounding)
+
+    def plus(self, extra: Doubles) -> Compact:
+        return Compact(super().plus(extra).values, self.rounding)
+
+
+def given(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowRank | Compact]:
     """Validate the arguments of `Reference.low_rank`; return mean and covariance."""
     centre = _validate.vector("mean", mean)
     table = _validate.matrix("factor", factor)
@@ -353,6 +370,11 @@ def given(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowR
     if not np.isfinite(squares).all():
         _validate.finite("factor", table)
         raise ValueError("Expected factor to have variances below 1.8e308: rescale it")
+    if rank >= centre.size:
+        wide = table.astype(np.float64)
+        values = wide @ wide.T
+        values.flat[:: centre.size + 1] += own
+        return centre.copy(), Compact(values, LowRank.rounding)
     rows = np.array(table.T, order="C")
     rows.flags.writeable = False
     held = np.broadcast_to(own, centre.shape).copy()
