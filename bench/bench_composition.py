@@ -1,14 +1,16 @@
-"""Composition of sub-sampled Gaussian mechanisms beside Google's dp-accounting (extra `bench`).
+"""Composition of sub-sampled Gaussian mechanisms beside dp-accounting and riskcal (extra `bench`).
 
-Their value is an upper bound that its discretisation sets; ours is an interval. Asserted: ours
-contains theirs, at their usual discretisation but for 1e5 steps. Without dp-accounting ours is
-timed alone.
+dp-accounting's epsilon is an upper bound that its discretisation sets; ours is an interval.
+Asserted: ours contains theirs, at their usual discretisation but for 1e5 steps. riskcal reads
+trade-off curves off the same accountant. Without them ours is timed alone.
 """
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
+
+import numpy as np
 
 from bench._harness import compare, timed
 from leakscore.tradeoff import subsampled_gaussian
@@ -38,7 +40,43 @@ def _contains(ours: tuple[float, float], theirs: float) -> None:
     assert low <= theirs <= high, (low, theirs, high)
 
 
+def _riskcal() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import riskcal
+    except ImportError:
+        return None
+    return riskcal
+
+
+def _curves() -> None:
+    """Compare 1000 points of the symmetric curve with riskcal."""
+    other = _riskcal()
+    if other is None:
+        print("riskcal is not installed (extra `bench`): not compared")
+        return
+    noise, rate, steps = 2.6857, 4096 / 50_000, 1000
+    alpha = np.linspace(0.001, 0.999, 1000)
+
+    def curve() -> Any:
+        return subsampled_gaussian(noise, rate, steps).symmetrized()(alpha)
+
+    def close(ours: Any, theirs: Any) -> None:
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+    compare(
+        f"1000 betas, noise {noise}, {steps} steps",
+        curve,
+        lambda: other.calibration.get_beta_for_dpsgd(noise, rate, steps, alpha=alpha),
+        same=close,
+        repeats=3,
+        note="riskcal",
+    )
+
+
 def run() -> None:
+    _curves()
     accounting = _theirs()
     if accounting is None:
         print("dp-accounting is not installed (extra `bench`): ours alone")
