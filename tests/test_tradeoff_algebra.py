@@ -177,3 +177,13 @@ def test_nothing_to_tell() -> None:
     f = misspecified(0.0, 0.0).subsample(0.5)
     assert f.symmetrized()(0.3) == 0.7
     assert f.inverse()(0.3) == pytest.approx(0.7, rel=1e-15)
+
+
+def test_best_of_far_out() -> None:
+    """Power is alpha r / T + alpha (T - 1)/T where alpha is tiny; r is the ratio's limit."""
+    looks, alpha = 5, 1e-16
+    f = laplace(1.0).best_of(looks)
+    exact = alpha * (math.e + looks - 1.0) / looks
+    np.testing.assert_allclose(f.power(alpha), exact, rtol=1e-14)
+    np.testing.assert_allclose(f.log_power(math.log(alpha)), math.log(exact), rtol=1e-14)
+    assert (f.delta([60.0, 800.0, math.inf]) < 1e-40).all()

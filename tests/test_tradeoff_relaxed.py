@@ -187,3 +187,11 @@ def test_areas(mu: float, dim: int) -> None:
     for curve in (f, f.symmetrized()):
         assert curve.auc() == pytest.approx(np.trapezoid(curve.power(alpha), alpha), abs=2e-7)
     assert f.auc() + f.inverse().auc() == pytest.approx(2 * f.auc(), rel=1e-12)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 30, 10**6])
+def test_delta_beyond_any_likelihood_ratio_that_is_seen(dim: int) -> None:
+    for mu in (0.0, 1e-8, 0.3):
+        for g in (relaxed_gaussian(mu, dim), relaxed_gaussian(mu, dim).inverse()):
+            assert g.delta([800.0, math.inf]).tolist() == [0.0, 0.0]
+            assert g.delta(-math.inf) == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -19,9 +20,12 @@ __all__ = ["ends"]
 Kind = Literal["guarantee", "attack"]
 Points: TypeAlias = tuple[Doubles, Doubles]  # logs of alpha and of beta
 
-# What the truncation of one step's laws may hide, and the relative rounding of sums and exponents.
-_HIDDEN = 1e-37
+# The relative rounding of sums and exponents.
 _ROUNDING = 1e-12
+# Rare and huge losses are cut off, at this mass over all steps, where they stretch the range of a
+# step's losses more than so many times: the lattice is the finer for it. Half as many will do where
+# the record is hardly ever in a batch.
+_UNSEEN, _STRETCH, _HARDLY = 1e-14, 4.0, 1e-2
 
 
 def ends(
@@ -36,6 +40,7 @@ def ends(
     nearly_none = sum(n * step.rate * step.mu for step, n in parts)
     if nearly_none < 1e-13:
         return _nothing(nearly_none, kind, adversary)
+    everything, parts = parts, _shortened(parts)
     chosen = plan(parts, fineness)
     spacing, block, windows = chosen.spacing, chosen.block, chosen.windows
     steps = [(lattice(step, spacing), n) for step, n in parts]
@@ -52,17 +57,29 @@ def ends(
         )
         for member in (0, 1)
     )
-    hidden = float(np.log(_HIDDEN * sum(n for _, n in parts)))
+    hidden = float(np.log(1.001 * sum(n * step.hidden for step, n in parts)))
     lower = _lower(dominating, hidden)
     tests = _tests(outside, inside)
     if adversary == "relaxed-aligned":
-        others = absolute_sum(parts)
+        others = absolute_sum(everything)
         tests = np.append(tests[0] + np.log(2.0), others[0]), np.append(tests[1], others[1])
     upper = _upper(tests)
     return (
         Polygon(*lower, kind, adversary, "certified lower curve"),
         Polygon(*upper, "attack", adversary, "certified upper curve"),
     )
+
+
+def _shortened(parts: list[tuple[Step, int]]) -> list[tuple[Step, int]]:
+    """Cut off losses that are too rare to be seen, of steps that have far longer tails."""
+    share = _UNSEEN / sum(n for _, n in parts)
+    drawn = sum(n * step.rate for step, n in parts)
+    stretch = _STRETCH if drawn > _HARDLY else 0.5 * _STRETCH
+    short = [(replace(step, hidden=share), n) for step, n in parts]
+    return [
+        (cut if step.span > stretch * cut.span else step, n)
+        for (step, n), (cut, _) in zip(parts, short, strict=True)
+    ]
 
 
 def _nothing(distance: float, kind: Kind, adversary: str) -> tuple[Polygon, Polygon]:

@@ -130,7 +130,9 @@ class Looks(TradeOff):
 
     def _log_power(self, log_alpha: Doubles) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):
-            x = self._place(log_alpha, np.log(-np.expm1(log_alpha)))
+            rest = np.log(-np.expm1(log_alpha))
+            rest = np.where(log_alpha < -0.7, np.log1p(-np.exp(log_alpha)), rest)
+            x = self._place(log_alpha, rest)
             return np.where(log_alpha >= 0.0, 0.0, self._sides(x)[0])[()]
 
     def _advantage(self) -> Any:
@@ -154,8 +156,7 @@ class Looks(TradeOff):
                 paid = np.where(np.isneginf(alpha), 0.0, np.exp(epsilon + alpha))
                 return np.exp(power) - paid
 
-        with np.errstate(invalid="ignore"):
-            least = np.maximum(-np.expm1(epsilon), 0.0)
+        least = -np.expm1(np.minimum(epsilon, 0.0))
         return np.maximum(_highest(gain, np.shape(epsilon)), least)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:

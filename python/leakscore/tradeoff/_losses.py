@@ -19,15 +19,19 @@ from leakscore._validate import Doubles
 __all__ = ["GaussianMagnitude", "GaussianStep", "LaplaceMagnitude", "LaplaceStep", "Step"]
 
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
-_REACH = 13.0
+_REACH, _HIDDEN = 13.0, 1e-37
 
 
 @dataclass(frozen=True)
 class Step(ABC):
-    """One step: the shift of a member over the noise's scale, and the rate of the sampling."""
+    """One step: the shift of a member over the noise's scale, and the rate of the sampling.
+
+    `hidden` bounds the mass that each of both laws may have outside the support.
+    """
 
     mu: float
     rate: float
+    hidden: float = _HIDDEN
 
     # Two laws whose shift is beyond this one are as good as singular: capping the shift changes
     # both laws by less than 1e-38 in total variation.
@@ -36,7 +40,7 @@ class Step(ABC):
     @property
     @abstractmethod
     def support(self) -> tuple[float, float]:
-        """The range of x in which r varies, or all but a mass of 1e-38 of it."""
+        """The range of x in which r varies, or all but a mass of `hidden` of it."""
 
     @property
     @abstractmethod
@@ -66,6 +70,12 @@ class Step(ABC):
     @abstractmethod
     def moments(self) -> tuple[float, float]:
         """E r^2 - 1 under H0, and E r(x) r(-x) - 1 (for magnitudes the same again)."""
+
+    @property
+    def span(self) -> float:
+        """The largest loss less the least one."""
+        low, high = self.loss(np.array(self.support)).tolist()
+        return float(high - low)
 
     def loss(self, x: Doubles) -> Doubles:
         return _loss(self.log_ratio(x), self.rate)
@@ -106,6 +116,19 @@ def _log_normal_tail(x: float) -> float:
     return float(norm.logsf(x))
 
 
+def _reach(mass: float) -> float:
+    """Give a number of standard deviations beyond which a normal law has at most this mass."""
+    from leakscore.distributions import norm
+
+    return _REACH if mass < _HIDDEN else float(norm.isf(mass))
+
+
+def _highest(step: Step) -> float:
+    """Give the x above which a quarter of `hidden` is left of the noise, or of the record's."""
+    part = 0.25 * step.hidden
+    return max(_reach(part), step.mu + _reach(min(part / step.rate, 0.5)))
+
+
 class GaussianStep(Step):
     """N(0, 1) against (1 - rate) N(0, 1) + rate N(mu, 1): who knows the record's gradient."""
 
@@ -114,7 +137,7 @@ class GaussianStep(Step):
 
     @property
     def support(self) -> tuple[float, float]:
-        return -_REACH, self.mu + _REACH
+        return -_reach(0.5 * self.hidden), _highest(self)
 
     @property
     def moments(self) -> tuple[float, float]:
@@ -151,7 +174,7 @@ class GaussianMagnitude(Step):
 
     @property
     def support(self) -> tuple[float, float]:
-        return 0.0, self.mu + _REACH
+        return 0.0, _highest(self)
 
     @property
     def moments(self) -> tuple[float, float]:

@@ -46,7 +46,8 @@ class Tails(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             paid = np.where(np.isneginf(cost), -np.inf, epsilon + cost)
             near = self.moved - np.expm1(epsilon) * np.exp(cost)
-            close = (gain - cost < _NEAR) & np.isfinite(cost)
+            # Beyond, the point is no cut of this epsilon but where the search ends: delta is 0.
+            close = (gain - cost < _NEAR) & np.isfinite(cost) & (epsilon < 1.0)
             far = gain + np.log(-np.expm1(np.minimum(paid - gain, 0.0)))
             kept = np.where(close, np.log(np.maximum(near, 0.0)), far)
         return np.where(np.isneginf(gain), -np.inf, kept), paid

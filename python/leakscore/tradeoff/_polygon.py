@@ -114,7 +114,8 @@ class Polygon(TradeOff):
             paid = np.where(
                 np.isneginf(self._log_alpha[i]), 0.0, np.exp(epsilon + self._log_alpha[i])
             )
-        return np.maximum(self._powers()[i] - paid, 0.0)[()]
+        power = self._powers()
+        return np.maximum(power[i] - paid, power[0])[()]  # the first vertex costs nothing
 
     def _slopes(self) -> Doubles:
         """Return log of minus the slope of every edge, from steep to flat."""

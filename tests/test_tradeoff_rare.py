@@ -1,0 +1,43 @@
+"""Composition where records are hardly ever drawn: long tails of rare losses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscore.tradeoff import subsampled_gaussian, subsampled_laplace, subsampled_mean
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"),
+    [(1.0, 1e-6, 1000), (1.0, 1e-6, 100_000), (1.0, 1e-5, 30), (0.5, 1e-5, 30), (1.0, 1e-4, 1000)],
+)
+def test_both_ends_are_close(noise: float, rate: float, steps: int) -> None:
+    for adversary in ("informed", "relaxed-unaligned"):
+        f = subsampled_gaussian(noise, rate, steps, adversary)
+        low, high = f.interval("epsilon", 1e-10)
+        assert 0.0 < low < high < 1.1 * low
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 1e-6), (0.5, 1e-6), (2.0, 1e-5), (0.3, 1e-4)])
+def test_one_step_holds_the_closed_form(noise: float, rate: float) -> None:
+    f, g = subsampled_gaussian(noise, rate, 1), subsampled_mean(rate / noise**2, rate)
+    alpha = np.concatenate([np.logspace(-30.0, -1.0, 60), np.linspace(0.1, 1.0, 50)])
+    low, high = f.interval("beta", alpha)
+    assert (low <= g(alpha) + 1e-16).all()
+    assert (high >= g(alpha) - 1e-16).all()
+    for direction in ("forward", "reverse"):
+        epsilon = np.array([0.0, 1e-5, 1e-3, 0.1, 1.0, 5.0, 10.0])
+        low, high = f.interval("delta", epsilon, direction)
+        exact = g.delta(epsilon, direction)
+        assert (low <= exact * (1.0 + 1e-12) + 1e-16).all()
+        assert (high >= exact * (1.0 - 1e-12) - 1e-18).all()
+
+
+def test_the_profile_never_rises() -> None:
+    """Where the losses are bounded, what truncation may hide is all that is left of delta."""
+    f = subsampled_laplace(1.0, 0.1, 10)
+    for direction in ("forward", "reverse"):
+        profile = f.delta(np.linspace(0.0, 60.0, 301), direction)
+        assert (np.diff(profile) <= 0.0).all()
+        assert profile[-1] > 0.0
