@@ -187,3 +187,10 @@ def test_best_of_far_out() -> None:
     np.testing.assert_allclose(f.power(alpha), exact, rtol=1e-14)
     np.testing.assert_allclose(f.log_power(math.log(alpha)), math.log(exact), rtol=1e-14)
     assert (f.delta([60.0, 800.0, math.inf]) < 1e-40).all()
+
+
+def test_no_curve_is_above_the_chance_line() -> None:
+    alpha = np.linspace(0.0, 1.0, 1001)
+    for f in (gaussian([0.0, 1e-9]), laplace(1e-8), relaxed_laplace(1e-8)):
+        for g in (f, f.inverse(), f.symmetrized()):
+            assert (g(alpha) <= 1.0 - alpha).all()

@@ -136,7 +136,8 @@ class TradeOff(ABC):
         ValueError
             If `alpha` is outside [0, 1] or NaN.
         """
-        return self._beta(_validate.interval("alpha", alpha, 0.0, 1.0))
+        rate = _validate.interval("alpha", alpha, 0.0, 1.0)
+        return np.minimum(self._beta(rate), 1.0 - rate)[()]  # rounding may carry it over
 
     def power(self, alpha: npt.ArrayLike) -> Any:
         """Return 1 - f(alpha), the largest true positive rate, without that subtraction.

@@ -86,8 +86,7 @@ class _Subsampled(TradeOff):
             return self
         both = [self, self.inverse()]
         limits = [float(curve._epsilon(np.zeros(()))) for curve in both]
-        smooth = isinstance(self._curve, GaussianTradeOff) or hasattr(self._curve, "touch")
-        if limits[0] == limits[1] or not smooth:
+        if limits[0] == limits[1] or not _smooth(self._curve):
             raise ValueError(f"{self!r} has no hull in closed pieces")
         first = int(limits[0] > limits[1])
         return Hull(both[first], both[1 - first], limits[first])  # type: ignore[arg-type]
@@ -138,6 +137,13 @@ class _Subsampled(TradeOff):
     def _alpha_per_power(self) -> Doubles:
         ratio = self._curve._alpha_per_power()
         return np.asarray(ratio / ((1.0 - self._rate) * ratio + self._rate))
+
+
+def _smooth(curve: TradeOff) -> bool:
+    """Tell whether a curve knows where it has a given slope."""
+    if isinstance(curve, (_Subsampled, _InverseSubsampled)):
+        return _smooth(curve._curve)
+    return isinstance(curve, GaussianTradeOff) or hasattr(curve, "touch")
 
 
 def _touch(curve: TradeOff, epsilon: float) -> tuple[float, float]:
