@@ -121,7 +121,9 @@ def subsampled_gaussian(
     the split ones (the lower curve), and rounded down, which an attacker can do (the upper one).
     Sums are composed by FFT with the truncation and the rounding of all operations in the bounds.
     At delta = 1e-5 both epsilons differ by some 4e-5 up to 1e4 steps and 2e-4 at 1e5 steps, or
-    relatively by so much where epsilon is small; deltas below 1e-12 get wider bounds.
+    relatively by so much where epsilon is small; deltas below 1e-12 get wider bounds. Where a small
+    rate makes rare losses huge, those of a mass below 1e-14 over all steps are cut off: epsilon is
+    inf at smaller deltas.
 
     Against "relaxed-aligned" the lower curve is the informed attacker's; the upper one is attained
     by the better of two tests, which try both signs or take the absolute sum of all outputs.
