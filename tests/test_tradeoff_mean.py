@@ -147,3 +147,15 @@ def test_from_llr_of_certain_members() -> None:
             from_llr(llr_h1=bad)
     with pytest.raises(TypeError, match="llr_h0"):
         from_llr()
+
+
+@pytest.mark.parametrize(("squared", "n", "dim"), [(4.0, 10, 3), (0.0, 2, 1), (50.0, 100, 40)])
+def test_beyond_the_smallest_quantile_the_ratio_is_the_largest(
+    squared: float, n: int, dim: int
+) -> None:
+    f = gaussian_mean(squared, n, dim)
+    most = 0.5 * (squared - dim * np.log1p(-1 / n))
+    log_alpha = np.array([-1e2, -2e2, -4e2, -9e2, -1e4, -1e6]) * dim
+    found = f.log_power(log_alpha) - log_alpha
+    np.testing.assert_allclose(found[1:], most, rtol=1e-9, atol=1e-9 * dim)
+    assert f.log_power(-np.inf) == -np.inf

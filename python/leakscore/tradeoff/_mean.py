@@ -155,7 +155,12 @@ class _Mean(TradeOff):
 
     def _log_power(self, log_alpha: Doubles) -> Any:
         quantile = self._law("ilogcdf", False, log_alpha, log_alpha)
-        return self._law("logcdf", True, self._moved(quantile, log_alpha), log_alpha)
+        found = self._law("logcdf", True, self._moved(quantile, log_alpha), log_alpha)
+        if self._reversed:
+            return found
+        # Where S is next to 0, or below every double, the ratio has its largest value.
+        largest = np.minimum(log_alpha + aligned(self._largest(), log_alpha), 0.0)
+        return np.where((quantile < 1e-280) & (log_alpha > -np.inf), largest, found)[()]
 
     def _advantage(self) -> Any:
         return self._delta(np.zeros(()))
