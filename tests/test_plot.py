@@ -10,7 +10,7 @@ import pytest
 
 from leakscore import tradeoff
 from leakscore.audit import Audit
-from leakscore.tradeoff._bracket import Bracket
+from leakscore.tradeoff._bracket import Between
 from tests.test_runtime_isa import run_python
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from leakscore import plot  # noqa: E402
 
-BAND = Bracket((tradeoff.gaussian(1.2), tradeoff.gaussian(1.0)))
+BAND = Between((tradeoff.gaussian(1.2), tradeoff.gaussian(1.0)))
 
 
 @pytest.fixture

@@ -89,9 +89,9 @@ def test_what_needs_no_noise(given: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"advantage": 0.0}, "advantage=0.0 to be reachable: the least is"),
-        ({"power": 0.1, "alpha": 0.2}, "the least is 0.2"),
-        ({"epsilon": 5.0, "delta": 0.0}, "the least is inf"),
+        ({"advantage": 0.0}, "advantage=0.0 to be reachable: the least advantage is"),
+        ({"power": 0.1, "alpha": 0.2}, "the least power is 0.2"),
+        ({"epsilon": 5.0, "delta": 0.0}, "the least epsilon is inf"),
         ({"advantage": 1.5}, r"advantage=1.5 in \[0, 1\]"),
         ({"epsilon": -1.0, "delta": 0.1}, "epsilon=-1.0"),
         ({"epsilon": 1.0, "delta": np.nan}, "delta=nan"),
@@ -121,3 +121,26 @@ def test_what_cannot_be_reached_or_asked(given: Any, words: str) -> None:
 def test_wrong_arguments(family: Any, given: Any, words: str) -> None:
     with pytest.raises(TypeError, match=words):
         calibrate(family, **given)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "laplace", "relaxed_gaussian"])
+def test_noise_for_a_curve(family: str) -> None:
+    """The curve is met, certainly; a little less noise is refuted, and few curves were made."""
+    made = []
+
+    def make(noise: float) -> tradeoff.TradeOff:
+        made.append(noise)
+        return MAKERS[family](1 / noise)
+
+    wanted = laplace(1.0) if family == "laplace" else gaussian(1.0)
+    noise = calibrate(make, curve=wanted)
+    assert MAKERS[family](1 / noise).at_least_as_private_as(wanted)
+    assert MAKERS[family](1 / (0.9999 * noise)).at_least_as_private_as(wanted).verdict is False
+    assert len(made) < 40
+    if family != "relaxed_gaussian":
+        assert noise == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_curve_out_of_reach() -> None:
+    with pytest.raises(ValueError, match=r"the least shortfall of beta is .*e-0"):
+        calibrate(lambda noise: laplace(1 / noise), curve=gaussian(1e-9))

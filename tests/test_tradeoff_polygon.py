@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from leakscore.tradeoff import gaussian
-from leakscore.tradeoff._bracket import Bracket
+from leakscore.tradeoff._bracket import Between
 from leakscore.tradeoff._polygon import Polygon, lower_hull
 
 N, P, Q = 300, 0.3, 0.45
@@ -93,7 +93,7 @@ def test_the_hull_is_the_brute_force_one() -> None:
 
 
 def test_a_bracket_takes_the_end_of_larger_leakage() -> None:
-    f = Bracket((gaussian(1.1), gaussian(1.0)), name="between")
+    f = Between((gaussian(1.1), gaussian(1.0)), name="between")
     assert (f.lower, f.upper) == (f._ends or ())
     for quantity, arguments in {
         "power": (0.1,),

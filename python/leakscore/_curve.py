@@ -14,10 +14,6 @@ from leakscore._validate import Doubles
 __all__ = ["TradeOff", "aligned"]
 
 _DIRECTIONS = ("forward", "reverse", "both")
-_QUANTITIES = (
-    *("beta", "power", "log_power", "advantage", "auc", "delta", "epsilon"),
-    *("reconstruction", "ppv"),
-)
 
 
 class TradeOff(ABC):
@@ -81,6 +77,11 @@ class TradeOff(ABC):
     @abstractmethod
     def _alpha_per_power(self) -> Doubles:
         """Give the limit of alpha / power(alpha) as alpha -> 0."""
+
+    def _touch(self, epsilon: float) -> tuple[float, float] | None:
+        """Give alpha and beta where the slope of one curve is -exp(epsilon), if that is known."""
+        del epsilon
+        return None
 
     @abstractmethod
     def inverse(self) -> TradeOff:
@@ -347,39 +348,7 @@ class TradeOff(ABC):
         flagged = base + (1.0 - base) * ratio
         return np.divide(base, flagged, out=np.zeros_like(flagged), where=flagged > 0.0)[()]
 
-    def interval(self, quantity: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Return both certified ends of a quantity; they are equal where the curve is exact.
-
-        Parameters
-        ----------
-        quantity : str
-            "beta", for f(alpha) itself, or the name of the method: "power", "log_power",
-            "advantage", "auc", "delta", "epsilon", "reconstruction" or "ppv".
-        *args, **kwargs
-            The method's arguments.
-
-        Returns
-        -------
-        low, high : float or ndarray
-            From the curves `lower` and `upper`, in order.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `quantity` is none of these, or as the method does.
-
-        Examples
-        --------
-        >>> from leakscore.tradeoff import gaussian
-        >>> low, high = gaussian(1.0).interval("epsilon", 1e-5)
-        >>> bool(low == high)  # a closed form
-        True
-        """
-        chosen = _validate.choice("quantity", quantity, _QUANTITIES)
-        method = "__call__" if chosen == "beta" else chosen
-        ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
-        return np.minimum(*ends)[()], np.maximum(*ends)[()]
-
+    interval = _curve_algebra.interval
     subsample = _curve_algebra.subsample
     best_of = _curve_algebra.best_of
     at_least_as_private_as = _curve_algebra.at_least_as_private_as

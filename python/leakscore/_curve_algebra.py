@@ -1,8 +1,10 @@
-"""Methods of `TradeOff` that make other curves, and compare them; the work is in `tradeoff`."""
+"""Methods of `TradeOff` that read both its ends, make other curves of it, and compare it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from leakscore import _validate
 
@@ -10,7 +12,46 @@ if TYPE_CHECKING:
     from leakscore._curve import TradeOff
     from leakscore.tradeoff._certificate import Certificate
 
-__all__ = ["at_least_as_private_as", "best_of", "subsample"]
+__all__ = ["at_least_as_private_as", "best_of", "interval", "subsample"]
+
+_QUANTITIES = (
+    *("beta", "power", "log_power", "advantage", "auc", "delta", "epsilon"),
+    *("reconstruction", "ppv"),
+)
+
+
+def interval(self: TradeOff, quantity: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Return both certified ends of a quantity; they are equal where the curve is exact.
+
+    Parameters
+    ----------
+    quantity : str
+        "beta", for f(alpha) itself, or the name of the method: "power", "log_power",
+        "advantage", "auc", "delta", "epsilon", "reconstruction" or "ppv".
+    *args, **kwargs
+        The method's arguments.
+
+    Returns
+    -------
+    low, high : float or ndarray
+        From the curves `lower` and `upper`, in order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `quantity` is none of these, or as the method does.
+
+    Examples
+    --------
+    >>> from leakscore.tradeoff import gaussian
+    >>> low, high = gaussian(1.0).interval("epsilon", 1e-5)
+    >>> bool(low == high)  # a closed form
+    True
+    """
+    chosen = _validate.choice("quantity", quantity, _QUANTITIES)
+    method = "__call__" if chosen == "beta" else chosen
+    ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
+    return np.minimum(*ends)[()], np.maximum(*ends)[()]
 
 
 def subsample(self: TradeOff, sample_rate: float) -> TradeOff:

@@ -15,7 +15,7 @@ _MOST = 1_000_000  # steps, for the memory that their counts take
 
 
 def absolute_sum(parts: list[tuple[Step, int]]) -> tuple[Doubles, Doubles]:
-    """Give logs of alpha and, rounded up, of beta at some hundred thresholds.
+    """Give logs of alpha and of beta, both rounded up, at some hundred thresholds.
 
     The sum of n outputs is N(J mu, n), with J how often the record was sampled, a binomial number.
     Only for equal steps; for other sequences there are no points.
@@ -32,7 +32,8 @@ def absolute_sum(parts: list[tuple[Step, int]]) -> tuple[Doubles, Doubles]:
     rounding = 1e-12 + 2e-15 * math.lgamma(n + 1)  # of the masses, relatively
     outside = max(0.0, 1.0 - float(mass.sum())) + rounding
     with np.errstate(divide="ignore"):
-        return np.log(2.0) + norm.logsf(bound[:, 0]), np.log(np.minimum(missed + outside, 1.0))
+        log_beta = np.log(np.minimum(missed + outside, 1.0))
+    return np.log(2.0) + norm.logsf(bound[:, 0]) * (1.0 - 1e-12), log_beta
 
 
 def _binomial(n: int, rate: float) -> tuple[Doubles, Doubles]:

@@ -43,7 +43,7 @@ class ComposedTradeOff(Bracket):
     True
     """
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_ends", "_parts")
 
     def __init__(
         self,
@@ -52,8 +52,9 @@ class ComposedTradeOff(Bracket):
         adversary: str,
         name: str,
     ) -> None:
-        super().__init__(None, kind, adversary, name)
+        super().__init__(kind, adversary, name)
         self._parts = tuple(parts)
+        self._ends: tuple[TradeOff, TradeOff] | None = None
 
     def _both(self) -> tuple[TradeOff, TradeOff]:
         if self._ends is None:

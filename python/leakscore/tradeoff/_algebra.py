@@ -10,7 +10,7 @@ import numpy as np
 from leakscore._curve import TradeOff
 from leakscore._roots import sign_change
 from leakscore._validate import Doubles
-from leakscore.tradeoff._bracket import Bracket
+from leakscore.tradeoff._bracket import Between, Bracket
 from leakscore.tradeoff._gaussian import GaussianTradeOff
 from leakscore.tradeoff._hull import Hull
 from leakscore.tradeoff._looks import Looks
@@ -51,7 +51,7 @@ def _each_end(curve: TradeOff, name: str, of: Callable[[TradeOff], TradeOff]) ->
         )
     if isinstance(curve, Bracket):
         ends = (of(curve.lower), of(curve.upper))
-        return Bracket(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}()")
+        return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}()")
     return of(curve)
 
 
@@ -86,17 +86,17 @@ class _Subsampled(TradeOff):
             return self
         both = [self, self.inverse()]
         limits = [float(curve._epsilon(np.zeros(()))) for curve in both]
-        if limits[0] == limits[1] or not _smooth(self._curve):
-            raise ValueError(f"{self!r} has no hull in closed pieces")
         first = int(limits[0] > limits[1])
-        return Hull(both[first], both[1 - first], limits[first])  # type: ignore[arg-type]
+        return Hull(both[first], both[1 - first], limits[first])
 
-    def touch(self, epsilon: float) -> tuple[float, float]:
-        """Return alpha and beta where the slope is -exp(epsilon)."""
+    def _touch(self, epsilon: float) -> tuple[float, float] | None:
         left = float(np.expm1(epsilon)) / self._rate + 1.0
         if left <= 0.0:
             return 1.0, 0.0
-        alpha, beta = _touch(self._curve, float(np.log(left)))
+        point = self._curve._touch(float(np.log(left)))
+        if point is None:
+            return None
+        alpha, beta = point
         return alpha, (1.0 - self._rate) * (1.0 - alpha) + self._rate * beta
 
     def _beta(self, alpha: Doubles) -> Any:
@@ -139,24 +139,6 @@ class _Subsampled(TradeOff):
         return np.asarray(ratio / ((1.0 - self._rate) * ratio + self._rate))
 
 
-def _smooth(curve: TradeOff) -> bool:
-    """Tell whether a curve knows where it has a given slope."""
-    if isinstance(curve, (_Subsampled, _InverseSubsampled)):
-        return _smooth(curve._curve)
-    return isinstance(curve, GaussianTradeOff) or hasattr(curve, "touch")
-
-
-def _touch(curve: TradeOff, epsilon: float) -> tuple[float, float]:
-    """Return alpha and beta where the slope of a curve is -exp(epsilon)."""
-    if not isinstance(curve, GaussianTradeOff):
-        return curve.touch(epsilon)  # type: ignore[attr-defined,no-any-return]
-    from leakscore.distributions import norm
-
-    mu = float(curve.mu)
-    steep = epsilon / mu
-    return float(norm.cdf(-steep - 0.5 * mu)), float(norm.cdf(steep - 0.5 * mu))
-
-
 class _InverseSubsampled(TradeOff):
     """H0 against the mixture: alpha is the mixture's share, power that of H0."""
 
@@ -175,10 +157,9 @@ class _InverseSubsampled(TradeOff):
     def symmetrized(self) -> TradeOff:
         return self.inverse().symmetrized()
 
-    def touch(self, epsilon: float) -> tuple[float, float]:
-        """Return alpha and beta where the slope is -exp(epsilon)."""
-        beta, alpha = _Subsampled(self._curve, self._rate).touch(-epsilon)
-        return alpha, beta
+    def _touch(self, epsilon: float) -> tuple[float, float] | None:
+        point = _Subsampled(self._curve, self._rate)._touch(-epsilon)
+        return None if point is None else (point[1], point[0])
 
     def _logs(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
         """Return logs of the power and of beta where the mixture's share is alpha.
@@ -187,26 +168,14 @@ class _InverseSubsampled(TradeOff):
         the share of non-members that is left, on the curve; each by its logarithm.
         """
         low = log_alpha < log_rest
-        log_power = np.zeros(log_alpha.shape)
-        log_beta = np.full(log_alpha.shape, -np.inf)
-        for part, curve, target in (
-            (low, self._curve.inverse(), log_alpha),
-            (~low, self._curve, log_rest),
-        ):
-            aim = target[part]
-            if not aim.size:
-                continue
-            # alpha = (1 - rate) power + rate beta', or 1 - alpha = (1 - rate) rest + rate power'.
-            inside, outside = np.log(self._rate), np.log1p(-self._rate)
-            if part is low:
-                own, other = inside, outside
-            else:
-                own, other = outside, inside
-            share, answer = _matched(curve, aim, own, other)
-            kept = answer if part is low else share
-            with np.errstate(divide="ignore"):
-                rest = np.log1p(-np.exp(kept))
-            log_power[part], log_beta[part] = (kept, rest) if part is low else (rest, kept)
+        inside, outside = float(np.log(self._rate)), float(np.log1p(-self._rate))
+        # alpha = (1 - rate) power + rate beta', or 1 - alpha = (1 - rate) rest + rate power'.
+        _, caught = _matched(self._curve.inverse(), log_alpha[low], inside, outside)
+        missed, _ = _matched(self._curve, log_rest[~low], outside, inside)
+        log_power, log_beta = np.empty(log_alpha.shape), np.empty(log_alpha.shape)
+        with np.errstate(divide="ignore"):
+            log_power[low], log_beta[low] = caught, np.log1p(-np.exp(caught))
+            log_power[~low], log_beta[~low] = np.log1p(-np.exp(missed)), missed
         return log_power, log_beta
 
     def _at(self, alpha: Doubles) -> tuple[Doubles, Doubles]:

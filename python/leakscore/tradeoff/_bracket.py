@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Literal
 
 from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
 
-__all__ = ["Bracket"]
+__all__ = ["Between", "Bracket"]
 
 
 class Bracket(TradeOff):
@@ -16,27 +17,18 @@ class Bracket(TradeOff):
     f(alpha) is the least that it can be; power, advantage, auc, delta and epsilon the most.
     """
 
-    __slots__ = ("_ends", "_name")
+    __slots__ = ("_name",)
 
-    def __init__(
-        self,
-        ends: tuple[TradeOff, TradeOff] | None,
-        kind: Literal["guarantee", "attack"] = "guarantee",
-        adversary: str = "informed",
-        name: str = "bracket",
-    ) -> None:
+    def __init__(self, kind: Literal["guarantee", "attack"], adversary: str, name: str) -> None:
         super().__init__((), kind, adversary)
-        self._ends = ends  # None: a family works them out when first asked
         self._name = name
 
     def __repr__(self) -> str:
         return self._name
 
+    @abstractmethod
     def _both(self) -> tuple[TradeOff, TradeOff]:
         """Give the lower and the upper curve."""
-        if self._ends is None:
-            raise NotImplementedError
-        return self._ends
 
     @property
     def lower(self) -> TradeOff:
@@ -49,7 +41,7 @@ class Bracket(TradeOff):
         return self._both()[1]
 
     def _of(self, lower: TradeOff, upper: TradeOff, name: str) -> Bracket:
-        return Bracket((lower, upper), self.kind, self.adversary, name)
+        return Between((lower, upper), self.kind, self.adversary, name)
 
     def inverse(self) -> TradeOff:
         lower, upper = self._both()
@@ -82,3 +74,22 @@ class Bracket(TradeOff):
 
     def _alpha_per_power(self) -> Doubles:
         return self.lower._alpha_per_power()
+
+
+class Between(Bracket):
+    """A bracket of two known curves."""
+
+    __slots__ = ("_ends",)
+
+    def __init__(
+        self,
+        ends: tuple[TradeOff, TradeOff],
+        kind: Literal["guarantee", "attack"] = "guarantee",
+        adversary: str = "informed",
+        name: str = "bracket",
+    ) -> None:
+        super().__init__(kind, adversary, name)
+        self._ends = ends
+
+    def _both(self) -> tuple[TradeOff, TradeOff]:
+        return self._ends

@@ -140,6 +140,7 @@ class _Requirement:
     """What is asked of a curve, as a number that is at most 0 where the curve meets it."""
 
     words: str
+    measured: str
     measure: Callable[[TradeOff], float]
     target: float
 
@@ -154,7 +155,7 @@ class _Requirement:
 
     def reached(self, curve: TradeOff) -> str:
         """Tell what a curve has to offer."""
-        return f"the least is {self.measure(curve):.6g}"
+        return f"the least {self.measured} is {self.measure(curve):.6g}"
 
 
 def _difference(found: float, target: float) -> float:
@@ -191,12 +192,14 @@ def _requirement(
         return _privacy(_validate.scalar("epsilon", epsilon, 0.0), delta)
     if advantage is not None:
         most = _validate.scalar("advantage", advantage, 0.0, 1.0)
-        return _Requirement(f"advantage={most!r}", lambda f: float(f.advantage()), most)
+        return _Requirement(
+            f"advantage={most!r}", "advantage", lambda f: float(f.advantage()), most
+        )
     if power is not None:
         most = _validate.scalar("power", power, 0.0, 1.0)
         level = _validate.scalar("alpha", alpha, 0.0, 1.0)
         words = f"power={most!r} at alpha={level!r}"
-        return _Requirement(words, lambda f: float(f.power(level)), most)
+        return _Requirement(words, "power", lambda f: float(f.power(level)), most)
     return _above(curve)
 
 
@@ -205,8 +208,8 @@ def _privacy(epsilon: float, delta: Any) -> _Requirement:
     most = _validate.scalar("delta", delta, 0.0, 1.0)
     words = f"epsilon={epsilon!r} with delta={most!r}"
     if most == 0.0:
-        return _Requirement(words, lambda f: float(f.epsilon(0.0)), epsilon)
-    return _Requirement(words, lambda f: float(f.delta(epsilon)), most)
+        return _Requirement(words, "epsilon", lambda f: float(f.epsilon(0.0)), epsilon)
+    return _Requirement(words, "delta", lambda f: float(f.delta(epsilon)), most)
 
 
 def _above(curve: Any) -> _Requirement:
@@ -214,10 +217,11 @@ def _above(curve: Any) -> _Requirement:
     if not isinstance(curve, TradeOff) or curve.shape:
         raise TypeError(f"Expected curve={curve!r} to be one TradeOff")
 
-    def undecided(f: TradeOff) -> float:
-        return 0.0 if f.at_least_as_private_as(curve).verdict is True else 1.0
+    def shortfall(f: TradeOff) -> float:
+        found = f.at_least_as_private_as(curve)
+        return 0.0 if found else max(-found.gap, 5e-324)
 
-    return _Requirement(f"a curve above {curve!r}", undecided, 0.0)
+    return _Requirement(f"a curve above {curve!r}", "shortfall of beta", shortfall, 0.0)
 
 
 def _family(family: Any) -> tuple[Family, str]:
@@ -280,8 +284,8 @@ def _search(
 ) -> float:
     """Narrow [low, high] in logarithms, and return the end that does.
 
-    Secant steps with the Illinois rule; a step that hardly narrows is followed by halving. A secant
-    point is moved a little to the side where its value is expected to be the other end.
+    Two secant steps with the Illinois rule, then a halving; only halvings where the end that does
+    tells no more than that.
     """
     sides = 0
     for step in range(400):
@@ -289,7 +293,7 @@ def _search(
         if width <= close:
             return high
         middle = 0.5 * width
-        if step % 3 != 2 and over < inf and under > -inf and over > under:
+        if step % 3 != 2 and over < inf and -inf < under < 0.0:
             middle = width * over / (over - under)
         margin = 0.25 * close
         noise = low * exp(min(max(middle, margin), width - margin))

@@ -88,6 +88,14 @@ class GaussianTradeOff(TradeOff):
     def _alpha_per_power(self) -> Doubles:
         return np.where(self._mu > 0.0, 0.0, 1.0)
 
+    def _touch(self, epsilon: float) -> tuple[float, float] | None:
+        from leakscore.distributions import norm
+
+        mu = float(self._mu)
+        if mu == 0.0:  # a line, of one slope
+            return None
+        return float(norm.cdf(-epsilon / mu - 0.5 * mu)), float(norm.cdf(epsilon / mu - 0.5 * mu))
+
 
 def gaussian(
     mu: npt.ArrayLike | None = None, *, leakage: npt.ArrayLike | None = None

@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
 
-__all__ = ["Hull", "Smooth"]
+__all__ = ["Hull"]
 
 Point: TypeAlias = tuple[float, float]
 _GRID = 512
-
-
-class Smooth(Protocol):
-    """A curve that knows where its slope is -exp(epsilon)."""
-
-    shape: tuple[int, ...]
-    kind: Literal["guarantee", "attack"]
-    adversary: str
-
-    def touch(self, epsilon: float) -> Point: ...
-    def _beta(self, alpha: Doubles) -> Any: ...
-    def _power(self, alpha: Doubles) -> Any: ...
-    def _log_power(self, log_alpha: Doubles) -> Any: ...
-    def _advantage(self) -> Any: ...
-    def _delta(self, epsilon: Doubles) -> Any: ...
-    def _epsilon(self, delta: Doubles) -> Any: ...
-    def _alpha_per_power(self) -> Doubles: ...
 
 
 class Hull(TradeOff):
@@ -43,7 +26,7 @@ class Hull(TradeOff):
 
     __slots__ = ("_arcs", "_chords", "_first", "_second")
 
-    def __init__(self, first: Smooth, second: Smooth, limit: float) -> None:
+    def __init__(self, first: TradeOff, second: TradeOff, limit: float) -> None:
         if first.shape:
             raise ValueError(
                 f"Expected a curve of shape {first.shape} to be of shape (): take the hull of each"
@@ -55,10 +38,10 @@ class Hull(TradeOff):
         owner, chords, arcs = second, [], [second]
         for epsilon in reversed(switches):
             other = first if owner is second else second
-            chords.append((owner.touch(epsilon), other.touch(epsilon)))
+            chords.append((_point(owner, epsilon), _point(other, epsilon)))
             arcs.append(other)
             owner = other
-        start = owner.touch(0.0)
+        start = _point(owner, 0.0)
         middle = [(start, (start[1], start[0]))]
         mirrored = [((d[1], d[0]), (c[1], c[0])) for c, d in reversed(chords)]
         self._chords = chords + middle + mirrored
@@ -97,7 +80,7 @@ class Hull(TradeOff):
     def _pieces(
         self,
         alpha: Doubles,
-        arc: Callable[[Smooth], Any],
+        arc: Callable[[TradeOff], Any],
         chord: Callable[[Point, Point], Any],
     ) -> Any:
         """Choose arcs and chords by alpha."""
@@ -153,7 +136,15 @@ class Hull(TradeOff):
         return np.minimum(self._first._alpha_per_power(), self._second._alpha_per_power())
 
 
-def _area(curve: Smooth, low: float, high: float) -> float:
+def _point(curve: TradeOff, epsilon: float) -> Point:
+    """Return alpha and beta where the slope of a curve is -exp(epsilon)."""
+    point = curve._touch(epsilon)
+    if point is None:
+        raise ValueError(f"{curve!r} has no hull in closed pieces")
+    return point
+
+
+def _area(curve: TradeOff, low: float, high: float) -> float:
     """Integrate f over [low, high] in normal quantiles, where it is smooth."""
     from leakscore.distributions import norm
 

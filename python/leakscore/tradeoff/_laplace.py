@@ -10,6 +10,7 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._curve import TradeOff, aligned
 from leakscore._validate import Doubles
+from leakscore.tradeoff._hyperbolic import log_cosh
 from leakscore.tradeoff._mirrored import Mirrored
 
 __all__ = ["laplace", "relaxed_laplace"]
@@ -116,7 +117,7 @@ class _Laplace(TradeOff):
     def symmetrized(self) -> TradeOff:
         return self
 
-    def touch(self, epsilon: float) -> tuple[float, float]:
+    def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
         if abs(epsilon) > self._mu:
             return (0.0, 1.0) if epsilon > 0.0 else (1.0, 0.0)
@@ -195,10 +196,10 @@ class _RelaxedLaplace(TradeOff):
         area = 0.5 * (start * end - shrunk * log_end)
         return Mirrored(self if self._reversed else self.inverse(), start, end, area)
 
-    def touch(self, epsilon: float) -> tuple[float, float]:
+    def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
         ratio = -epsilon if self._reversed else epsilon
-        if ratio >= _log_cosh(self._mu):
+        if ratio >= log_cosh(self._mu):
             alpha, beta = 0.0, 1.0
         elif ratio <= -self._mu:
             alpha, beta = 1.0, 0.0
@@ -242,7 +243,7 @@ class _RelaxedLaplace(TradeOff):
     def _log_power(self, log_alpha: Doubles) -> Any:
         mu = aligned(self._mu, log_alpha)
         log_grown = mu + np.maximum(log_alpha, _LEAST)
-        slope = mu if self._reversed else _log_cosh(mu)
+        slope = mu if self._reversed else log_cosh(mu)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             grown, alpha = np.exp(log_grown), np.exp(log_alpha)
             beta = self._missed(grown, alpha, -np.expm1(log_alpha))
@@ -263,7 +264,7 @@ class _RelaxedLaplace(TradeOff):
 
     def _delta(self, epsilon: Doubles) -> Any:
         mu = aligned(self._mu, epsilon)
-        most, least = (mu, -_log_cosh(mu)) if self._reversed else (_log_cosh(mu), -mu)
+        most, least = (mu, -log_cosh(mu)) if self._reversed else (log_cosh(mu), -mu)
         with np.errstate(over="ignore", invalid="ignore"):
             gap = np.where(np.isinf(mu), np.inf, most - epsilon)
             kept = np.exp(np.where(np.isinf(mu), -np.inf, epsilon - mu))
@@ -286,11 +287,11 @@ class _RelaxedLaplace(TradeOff):
             if self._reversed:
                 found = mu + np.log1p(-np.sqrt(square))
             else:
-                found = _log_cosh(mu) + np.log1p(-square / (1.0 + np.exp(-2.0 * mu)))
+                found = log_cosh(mu) + np.log1p(-square / (1.0 + np.exp(-2.0 * mu)))
             return np.where(enough, 0.0, np.maximum(found, 0.0))[()]
 
     def _alpha_per_power(self) -> Doubles:
-        return np.exp(-self._mu if self._reversed else -_log_cosh(self._mu))
+        return np.exp(-self._mu if self._reversed else -log_cosh(self._mu))
 
 
 _LOG2 = float(np.log(2.0))
@@ -316,10 +317,3 @@ def _grown(alpha: Doubles, mu: Doubles) -> Doubles:
 def _one_more(x: Doubles) -> Doubles:
     """Return sqrt(1 + x^2) for x >= 0."""
     return np.hypot(x, 1.0) if (x > 1e150).any() else np.sqrt(1.0 + x * x)
-
-
-def _log_cosh(x: Doubles) -> Doubles:
-    """Return log cosh(x) for x >= 0, to its last digit near 0 too."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        near = np.log1p(2.0 * np.sinh(0.5 * np.minimum(x, 1.0)) ** 2)
-        return np.where(x < 1.0, near, x + (np.log1p(np.exp(-2.0 * x)) - _LOG2))

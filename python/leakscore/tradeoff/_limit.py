@@ -7,6 +7,7 @@ import numpy as np
 from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
 from leakscore.tradeoff._gaussian import GaussianTradeOff, gaussian
+from leakscore.tradeoff._hyperbolic import log_cosh
 from leakscore.tradeoff._losses import Step
 from leakscore.tradeoff._polygon import Polygon, lower_hull
 
@@ -42,13 +43,13 @@ def _two_signs(mu: float, correlation: float) -> TradeOff:
     levels = np.concatenate(
         [
             np.linspace(-9.0 * mu * b, 0.0, 60)[:-1],
-            _log_cosh(mu * a * np.linspace(0.0, mu * a + 9.0, 400)),
+            log_cosh(mu * a * np.linspace(0.0, mu * a + 9.0, 400)),
         ]
     )
 
     def distances(shift: float) -> Doubles:
         """Give the distances of V from every threshold where U and V have moved."""
-        ahead = levels[:, np.newaxis] - _log_cosh(mu * a * np.abs(u + shift * mu * a))
+        ahead = levels[:, np.newaxis] - log_cosh(mu * a * np.abs(u + shift * mu * a))
         return np.asarray(ahead / (mu * b) - shift * mu * b)
 
     alpha = np.concatenate([[1.0], norm.sf(distances(0.0)) @ weights, [0.0]])
@@ -57,7 +58,3 @@ def _two_signs(mu: float, correlation: float) -> TradeOff:
         x, y = np.log(np.minimum(alpha, 1.0)), np.log(np.minimum(beta, 1.0))
     order = np.lexsort((y, x))
     return Polygon(*lower_hull(x[order], y[order]), "attack", "relaxed-aligned", "central limit")
-
-
-def _log_cosh(x: Doubles) -> Doubles:
-    return np.asarray(x + np.log1p(np.expm1(-2.0 * x) / 2.0))

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from leakscore._validate import Doubles
+from leakscore.tradeoff._hyperbolic import log_cosh
 
 __all__ = ["GaussianMagnitude", "GaussianStep", "LaplaceMagnitude", "LaplaceStep", "Step"]
 
@@ -186,8 +187,7 @@ class GaussianMagnitude(Step):
 
     def log_ratio(self, x: Doubles) -> Doubles:
         """Give log of exp(-mu^2/2) cosh(mu x)."""
-        y = self.mu * np.abs(x)
-        return y - 0.5 * self.mu**2 + np.log1p(np.expm1(-2.0 * y) / 2.0)
+        return log_cosh(self.mu * np.abs(x)) - 0.5 * self.mu**2
 
     def position(self, log_ratio: Doubles) -> Doubles:
         y = np.maximum(log_ratio + 0.5 * self.mu**2, 0.0)  # acosh(e^y) / mu
@@ -263,7 +263,7 @@ class LaplaceMagnitude(Step):
         return -x
 
     def log_ratio(self, x: Doubles) -> Doubles:
-        return 2.0 * x - self.mu + np.log1p(np.expm1(-2.0 * x) / 2.0)
+        return x - self.mu + log_cosh(x)
 
     def position(self, log_ratio: Doubles) -> Doubles:
         y = np.maximum(log_ratio + self.mu, 0.0)  # log(2 e^y - 1) / 2

@@ -8,6 +8,7 @@ import numpy as np
 
 from leakscore._roots import falling_root
 from leakscore._validate import Doubles
+from leakscore.tradeoff._hyperbolic import log_cosh
 
 __all__ = ["Tails", "cut", "line_beta", "line_power", "log_ratio", "tails"]
 
@@ -124,9 +125,7 @@ def log_ratio(point: Doubles, mu: Doubles, dims: Doubles) -> tuple[Doubles, Doub
             grade = 0.5 * square / point * np.exp(ncx2.logpdf(point, dims + 2.0, square) - own)
         length = np.sqrt(point)
         at = mu * length
-        cosh = np.where(at < 1.0, np.log1p(2.0 * np.sinh(0.5 * np.minimum(at, 1.0)) ** 2), 0.0)
-        cosh = np.where(at < 1.0, cosh, at + np.log1p(np.exp(-2.0 * at)) - np.log(2.0))
-        ratio = np.where(near, series, np.where(line, cosh - 0.5 * square, dense))
+        ratio = np.where(near, series, np.where(line, log_cosh(at) - 0.5 * square, dense))
         bend = np.where(line, 0.5 * mu * np.tanh(at) / length, grade)
         return ratio, np.where(near, slope, bend)
 

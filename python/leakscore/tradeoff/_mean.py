@@ -138,7 +138,7 @@ class _Mean(TradeOff):
         other = np.maximum(2.0 * count * (most - ratio), 0.0)
         return (other, cut) if self._reversed else (cut, other)
 
-    def touch(self, epsilon: float) -> tuple[float, float]:
+    def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon)."""
         like = np.asarray(epsilon)
         own, other = self._cuts(like, like)

@@ -35,10 +35,9 @@ class Mirrored(TradeOff):
     def symmetrized(self) -> TradeOff:
         return self
 
-    def touch(self, epsilon: float) -> tuple[float, float]:
-        """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
-        alpha, beta = self._steep.touch(abs(epsilon))  # type: ignore[attr-defined]
-        return (alpha, beta) if epsilon >= 0.0 else (beta, alpha)
+    def _touch(self, epsilon: float) -> tuple[float, float] | None:
+        point = self._steep._touch(abs(epsilon))
+        return point if point is None or epsilon >= 0.0 else (point[1], point[0])
 
     def _pieces(
         self,

@@ -169,11 +169,11 @@ class _RelaxedGaussian(TradeOff):
         start, end, area = (np.empty(self.shape) for _ in range(3))
         for i in np.ndindex(self.shape):
             one = self._like(self._mu[i], self._dims[i], False)
-            start[i], end[i] = one.touch(0.0)
+            start[i], end[i] = one._touch(0.0)
             area[i] = _area(one, start[i])
         return Mirrored(steep, start, end, area)
 
-    def touch(self, epsilon: float) -> tuple[float, float]:
+    def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
         point = _magnitudes.cut(
             np.asarray(-epsilon if self._reversed else epsilon), self._mu, self._dims
