@@ -125,6 +125,9 @@ def score(rows: int, dim: int, releases: int) -> None:
     spread = float(np.sqrt(known.squared_mahalanobis(z[0]) / N))
     name = f"{rows} rows, {releases} x {dim} float32"
     read, factor = read_seconds(observed), read_seconds(X)
+    exact = covariance_score(observed, z[0], known, N)
+    error = np.abs(numpy.score(observed, *numpy.weights(z[0])) - exact).max() / spread
+    print(f"{name}: numpy's float32 weights err by {error:.0e} of the score's spread")
     mine, theirs = itertools.cycle(z[:2]), itertools.cycle(z[:2])
     compare(
         f"score, new target, {name}",

@@ -2,8 +2,8 @@
 
     python -m bench.memory_low_rank ROWS DIM [FILE]
 
-fits float32 rows and scores one target, then a hundred, in a process of its own. With a file, the
-rows are written to it and read as a memory map: pages of it count while they are in use.
+fits float32 rows and scores one target in a process of its own. With a file, the rows are written
+to it and read as a memory map: pages of it count while they are in use.
 """
 
 from __future__ import annotations
@@ -34,10 +34,6 @@ report("the fit")
 target = rng.standard_normal(dim, dtype=np.float32)
 scores.covariance_score(target / 9, target, known, 50)
 report("scoring one target")
-if len(sys.argv) > 4:
-    targets = rng.standard_normal((int(sys.argv[4]), dim), dtype=np.float32)
-    scores.covariance_score(targets, targets, known, 50)
-    report(f"scoring {len(targets)} x {len(targets)}")
 """
 
 

@@ -183,3 +183,21 @@ def test_factors_with_as_many_columns_as_coordinates(dim: int, rank: int, diagon
     again = pickle.loads(pickle.dumps(reference)).add_diagonal(0.5)
     assert again.kind == "low-rank"
     np.testing.assert_allclose(again.cov, cov + 0.5 * np.eye(dim), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1e-6, 1e-9, 1e-11])
+def test_rows_of_the_sample_at_hardly_any_ridge(
+    ridge: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums in float32 are not trusted where S is huge: M of a row is n0 - 1, less what r takes."""
+    monkeypatch.setattr("leakscore._capacity._SINGLE_FROM", 0)
+    X = np.random.default_rng(1).normal(size=(60, 1500)).astype(np.float32)
+    single = Reference.fit(X, "low-rank", shrinkage=0.0, ridge=ridge)
+    double = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=0.0, ridge=ridge)
+    found = single.squared_mahalanobis(X[:5])
+    np.testing.assert_allclose(found, double.squared_mahalanobis(X[:5]), rtol=1e-6)
+    np.testing.assert_allclose(found, 59.0, rtol=2e-4)
+    if ridge > 1e-8:  # below, C is too ill conditioned for six digits of its inverse
+        away = X[:5] - single.mean
+        again = np.einsum("ij,ij->i", away, single.solve(away))
+        np.testing.assert_allclose(again, found, rtol=1e-6)

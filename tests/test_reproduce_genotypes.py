@@ -202,9 +202,13 @@ def test_real_people_are_found(real: genotypes.Common) -> None:
     """
     outcome = genotypes.reproduce(data=_data.find("genotypes", None))
     assert outcome.ok, outcome.table()
+    # The figures of the README, of the default seed.
+    told = {200: (0.69, 0.71, 0.74), 1000: (0.71, 0.73, 0.81), 7000: (0.71, 0.73, 0.85)}
     earlier = {200: (0.676, 0.696, 0.742), 1000: (0.707, 0.724, 0.822)}
     attacks = (genotypes.HOMER, genotypes.RATIO, genotypes.COVARIANCE)
     for size, splits in outcome.curves["games"].items():
+        means = [genotypes.aucs(splits, attack).mean() for attack in attacks]
+        assert means == pytest.approx(told[size], abs=0.0051)
         for attack, value in zip(attacks, earlier.get(size, ()), strict=False):
             table = np.array([[each.audit(attack).auc() for each in split] for split in splits])
             by_split, by_choice = stats.sem(table.mean(axis=1)), table.mean(axis=0).std(ddof=1)

@@ -62,8 +62,8 @@ def test_published_values() -> None:
     assert single.symmetrized()(0.1) == pytest.approx(0.877758, abs=6e-7)
 
 
-@pytest.mark.parametrize("mu", [0.6, 1.5])
-def test_the_threshold_of_the_inverse(mu: float) -> None:
+@pytest.mark.parametrize(("mu", "gap"), [(0.6, 0.0168), (1.5, 0.0066)])
+def test_the_threshold_of_the_inverse(mu: float, gap: float) -> None:
     """Equation 3 with e^(-2 mu); the printed e^-mu misses by up to .0168 (mu = .6) and .0066."""
     f = relaxed_laplace(mu)
     alpha = np.linspace(0.001, 1, 1000)
@@ -71,7 +71,7 @@ def test_the_threshold_of_the_inverse(mu: float) -> None:
     beta = f(alpha)
     curved = 1 / (beta * np.exp(mu) + np.sqrt(beta**2 * np.exp(2 * mu) + 1))
     printed = np.where(beta < 0.5 - 0.5 * np.exp(-mu), curved, (1 - beta) / np.cosh(mu))
-    assert np.abs(printed - alpha).max() > 0.006
+    assert np.abs(printed - alpha).max() == pytest.approx(gap, abs=1e-4)
 
 
 @given(st.floats(-18, 5).map(math.exp), st.floats(-1.5, 1.5))
@@ -85,7 +85,7 @@ def test_hockey_sticks_are_those_of_the_curve(mu: float, share: float) -> None:
             with np.errstate(over="ignore"):
                 reached = (curve.power(alpha) - math.exp(epsilon) * alpha).max()
             assert reached <= delta + 1e-15
-            assert delta - reached < 0.03
+            assert delta - reached < 2e-3
             assert delta >= -math.expm1(epsilon) * (1 - 1e-13)
             if 0 < delta < curve.advantage():
                 back = curve.epsilon(delta, "forward")

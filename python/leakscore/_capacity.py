@@ -70,7 +70,8 @@ class Capacity:
         self.gram, self.apart, self.scale = gram, apart, covariance.scale
         matrix = gram.matrix * self.scale
         matrix.flat[:: len(matrix) + 1] += 1
-        self.accuracy = max(_CORRECTED, _LOST * float(np.abs(matrix).sum(axis=1).max()))
+        lost = _LOST * float(np.abs(matrix).sum(axis=1).max())
+        self.exact, self.accuracy = lost <= _CORRECTED, max(_CORRECTED, lost)
         self.lower, positive = _core.cholesky(matrix)
         self.positive = positive == len(matrix)
         self.rest: Doubles | None = None

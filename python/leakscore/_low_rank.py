@@ -219,11 +219,6 @@ class LowRank:
         squares = np.einsum("ij,ij,j->i", rows, other, self.diagonal)
         return np.asarray(squares + self.scale * np.einsum("ij,ij->i", *duals))
 
-    def times(self, rows: Doubles) -> Doubles:
-        result = rows * self.diagonal
-        self.held.add_combination(self.scale * self.held.products(rows), result)
-        return result
-
     def plus(self, extra: Doubles) -> LowRank:
         """C + diag(extra); the last two are kept, as their Gram matrices are dear."""
         for known, kept in self._sums:
@@ -258,7 +253,8 @@ class LowRank:
 
     def _set_gram(self, gram: Gram, apart: npt.NDArray[np.intp]) -> None:
         capacity = Capacity(gram, self, apart)
-        if gram.single and not capacity.positive:
+        # Sums in float32 will do where S is not so large that their errors pass for a solution.
+        if gram.single and not (capacity.positive and capacity.exact):
             gram = self._gram_of(apart, single=False)
             capacity = Capacity(gram, self, apart)
         if not capacity.positive:

@@ -110,9 +110,10 @@ def compose_relaxed_gaussian(
     References
     ----------
     Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), lemma
-    8. They take equal weights for the best; these are it only where all D_i / s_i^2 are equal. At
-    D = (1, 1/2), s = (1, 3), d = 3 and alpha = .3 equal weights miss .667 of the members, the best
-    .558. Nor may the mean be taken pairwise: three equal outputs give 3 mu^2, not 8/3 mu^2.
+    8. They take the mean of the outputs for the best; it is only where all D_i / s_i^2 are equal.
+    At D = (1, 1/2), s = (1, 3), d = 3 and alpha = .3 it misses .667 of the members, the mean of
+    outputs in units of their noise ("equal") .603, and the best weights .558. Nor may the mean be
+    taken pairwise: three equal outputs give 3 mu^2, not 8/3 mu^2.
 
     Examples
     --------
