@@ -65,6 +65,16 @@ def test_roc_takes_audits_too(axes: Any) -> None:
     assert np.array_equal(y, tradeoff.gaussian(1.0).power(x))
 
 
+def test_no_line_where_there_are_no_false_positives(axes: Any) -> None:
+    """The step at fpr = 0 has no place on a logarithmic axis, least of all its left edge."""
+    plot.roc([Audit([3, 2, 1], [0, 1.5, 0.5]), Audit([3, 2, 1], [0, 1.5, 0.5])], ax=axes)
+    drawn = [line for line in axes.get_lines() if line.get_drawstyle() == "steps-post"]
+    assert len({line.get_label() for line in drawn}) == 2
+    for line in drawn:
+        points = line.get_transform().transform(line.get_xydata())
+        assert not np.isfinite(points[line.get_xdata() == 0, 0]).any()
+
+
 def test_power_against_noise_is_the_power(axes: Any) -> None:
     noise = np.geomspace(0.3, 10, 7)
     families = {"exact": lambda s: tradeoff.gaussian(1 / s), "band": lambda s: BAND}
@@ -92,6 +102,8 @@ def test_new_axes_without_any() -> None:
     [
         (lambda: plot.trade_off(3.0), TypeError, "curves=3.0"),
         (lambda: plot.trade_off([]), ValueError, "at least one"),
+        (lambda: plot.trade_off(tradeoff.gaussian([])), ValueError, "no curve of shape"),
+        (lambda: plot.power_against_noise(lambda s: BAND, []), ValueError, "noise not to be empty"),
         (lambda: plot.trade_off(["a"]), TypeError, "TradeOff"),
         (lambda: plot.trade_off("abc"), TypeError, "curves='abc'"),
         (lambda: plot.trade_off(tradeoff.gaussian(1), epsilon=-1), ValueError, "epsilon=-1"),

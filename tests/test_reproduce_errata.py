@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from leakscore.reproduce.azize_errata import Erratum, draw, reproduce
+from leakscore.reproduce._outcome import Erratum
+from leakscore.reproduce.azize_errata import draw, reproduce
 
 ROOT = Path(__file__).resolve().parents[1]
 

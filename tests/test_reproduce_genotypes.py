@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from leakscore import Reference, reproduce
 from leakscore.cli import main
 from leakscore.reproduce import _data, genotypes
-from leakscore.reproduce._outcome import Above
+from leakscore.reproduce._outcome import Above, student
 from leakscore.reproduce._pool import Linkage, expected_auc
 from tests.linked import linked, write
 
@@ -84,7 +84,7 @@ def test_choices_of_variants_share_none(counts: np.ndarray) -> None:
 def test_as_rare_as_four_standard_errors() -> None:
     for size in (2, 5, 20, 1000):
         expected = stats.t.isf(stats.norm.sf(4), size - 1)
-        assert genotypes._student(size) == pytest.approx(expected, rel=1e-8)
+        assert student(size) == pytest.approx(expected, rel=1e-8)
 
 
 def test_errors_of_attacks_that_never_fail() -> None:
@@ -92,7 +92,7 @@ def test_errors_of_attacks_that_never_fail() -> None:
     theory = 1 - np.array([1e-10, 2e-10, 3e-10])
     row = genotypes._agrees("a", np.ones(3), theory, 100)
     assert row.ok
-    assert row.tolerance == pytest.approx(genotypes._student(3) * np.sqrt(2e-10 / 300), rel=1e-5)
+    assert row.tolerance == pytest.approx(student(3) * np.sqrt(2e-10 / 300), rel=1e-5)
     assert not genotypes._agrees("a", np.ones(3), theory - 1e-2, 10**6).ok
 
 

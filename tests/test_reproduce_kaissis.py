@@ -105,6 +105,11 @@ def test_limits_are_the_mended_ones() -> None:
         found = np.array(kaissis_power.limits(0.1, kappa, dim))
         assert np.abs(found - exact).max() < 0.1 / dim**0.5
     assert float(curve(0.1)) == pytest.approx(0.848903, abs=1e-6)
+    # As printed, equation 7 is off by .090 and .786 at its worst.
+    grid = np.linspace(0.001, 0.999, 999)
+    printed = np.array([kaissis_power.printed_limits(a, 0.2, 150, 300) for a in grid])
+    gaps = np.abs(printed - curve(grid)[:, np.newaxis]).max(axis=0)
+    assert gaps == pytest.approx([0.090, 0.786], abs=1e-3)
 
 
 @pytest.mark.slow

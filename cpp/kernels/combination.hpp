@@ -1,6 +1,6 @@
 // What systems in a covariance of few rows and many columns ask of the rows: with F the rows of x
 // less the centre, products F v and combinations F'w for a few vectors, each in one reading of x.
-// Sums are in an order that depends on the sizes of x alone.
+// Sums are in an order that depends on the sizes of x and on the ISA level.
 #pragma once
 
 #include "leakscore/linalg/matrix.hpp"

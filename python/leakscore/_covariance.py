@@ -118,7 +118,7 @@ class Full:
         self.values, self.rounding, self._factor = values, rounding, factor
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Full, (self.values, self.rounding)
+        return type(self), (self.values, self.rounding)
 
     @property
     def variances(self) -> Doubles:
@@ -163,4 +163,4 @@ class Full:
     def plus(self, extra: Doubles) -> Full:
         values = self.values.copy()
         values.flat[:: len(values) + 1] += extra
-        return Full(values, self.rounding)
+        return type(self)(values, self.rounding)

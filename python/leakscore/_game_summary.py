@@ -13,7 +13,7 @@ from leakscore._results import Result
 from leakscore._validate import Doubles
 from leakscore.audit import Audit
 
-__all__ = ["GameSummary", "summarize"]
+__all__ = ["GameSummary", "share_below", "summarize"]
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,8 @@ def _power_errors(audit: Audit, alpha: Doubles) -> Doubles:
 
 def _auc_error(members: Doubles, others: Doubles) -> float:
     """Return the error of the area: each score's share of the other kind that it is right about."""
-    ahead = _share_below(members, others)
-    behind = 1.0 - _share_below(others, members)
+    ahead = share_below(members, others)
+    behind = 1.0 - share_below(others, members)
     total = 0.0
     for placed in (ahead, behind):
         if placed.size == 1:
@@ -191,7 +191,7 @@ def _auc_error(members: Doubles, others: Doubles) -> float:
     return float(np.sqrt(total))
 
 
-def _share_below(values: Doubles, others: Doubles) -> Doubles:
+def share_below(values: Doubles, others: Doubles) -> Doubles:
     """Return the share of the others (sorted) below each value, ties counted half."""
     low = np.searchsorted(others, values, side="left")
     high = np.searchsorted(others, values, side="right")

@@ -344,12 +344,6 @@ class Compact(Full):
 
     kind: Literal["low-rank"] = "low-rank"  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Compact, (self.values, self.rounding)
-
-    def plus(self, extra: Doubles) -> Compact:
-        return Compact(super().plus(extra).values, self.rounding)
-
 
 def given(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowRank | Compact]:
     """Validate the arguments of `Reference.low_rank`; return mean and covariance."""

@@ -246,7 +246,7 @@ def dense_linear(
     for rows in slices(len(targets), _block_rows(targets.shape[1])):
         away = _rows("target", targets, rows, origin)
         shift = away if origin is mean else _rows("target", targets, rows, 2 * mean - origin)
-        if isinstance(held, LowRank) and len(away) == 1:
+        if isinstance(held, LowRank) and len(targets) == 1:
             weight = held.weights(away)
         else:
             weight = held.solve(away.copy())

@@ -137,7 +137,9 @@ def roc(curves: Rates, *, lowest: float = 1e-5, ax: Axes | None = None) -> Axes:
         else:
             power = np.asarray(curve.power(alpha))
             _lines(axes, label, alpha, power, np.asarray(curve.upper.power(alpha)))
-    axes.set(xscale="log", yscale="log", xlim=(left, 1), ylim=(left, 1.05))
+    axes.set_xscale("log", nonpositive="mask")  # no line to the left edge without false positives
+    axes.set_yscale("log", nonpositive="mask")
+    axes.set(xlim=(left, 1), ylim=(left, 1.05))
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.legend(fontsize=8)
     return axes
@@ -200,6 +202,8 @@ def power_against_noise(
         raise ValueError("Expected families to hold at least one")
     amounts = _validate.interval("noise", noise, 0.0, closed="neither").ravel()
     level = _validate.scalar("alpha", alpha, 0.0, 1.0, closed="neither")
+    if not amounts.size:
+        raise ValueError("Expected noise not to be empty")
     axes = _axes(ax)
     for label, make in makers.items():
         curves = [_made(label, make(float(amount))) for amount in amounts]
@@ -235,12 +239,23 @@ def _labelled(name: str, curves: Any, kinds: tuple[type, ...]) -> Iterator[tuple
         raise TypeError(f"Expected {name}={curves!r} to be a curve, a sequence or a mapping")
     if not curves:
         raise ValueError(f"Expected {name} to hold at least one curve")
-    pairs = curves.items() if isinstance(curves, Mapping) else [(repr(c), c) for c in curves]
+    pairs = curves.items() if isinstance(curves, Mapping) else _named(curves)
     for label, curve in pairs:
         if not isinstance(curve, kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)
             raise TypeError(f"Expected {name} to hold only {wanted}, not {curve!r}")
+        if isinstance(curve, TradeOff) and 0 in curve.shape:
+            raise ValueError(f"Expected {name} to hold no curve of shape {curve.shape}")
         yield label, curve
+
+
+def _named(curves: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Give curves the names that they have, numbered where they are equal."""
+    names = [repr(curve) for curve in curves]
+    return [
+        (name if names.count(name) == 1 else f"{name}, {i + 1}", curve)
+        for i, (name, curve) in enumerate(zip(names, curves, strict=True))
+    ]
 
 
 def _rates() -> Doubles:

@@ -115,7 +115,7 @@ class Reference:
     def cov(self) -> Doubles:
         """Variances (d,) or covariance matrix (d, d) of one record.
 
-        Of kind "low-rank", the matrix is made anew each time, and refused for d > 16384.
+        Of a kind "low-rank" with r < d it is made anew each time, and refused for d > 16384.
         """
         return self._covariance.values
 
@@ -291,12 +291,12 @@ class Reference:
         diagonal : float or (d,) array_like
             Variances at least 0 of what is uncorrelated. Where it is 0, C may be singular.
         factor : (d, r) array_like
-            Held as a copy in its own dtype.
+            Held as a copy in its own dtype, or, where r >= d, as the d x d matrix.
 
         Returns
         -------
         Reference
-            Of kind "low-rank". No d x d matrix is made unless `cov` is asked for.
+            Of kind "low-rank". With r < d no d x d matrix is made unless `cov` is asked for.
 
         Examples
         --------
@@ -326,8 +326,9 @@ class Reference:
             the covariance singular.
         cov : {"full", "diagonal", "low-rank"}
             The whole covariance matrix, the variances alone, or the whole matrix held as the n0
-            rows, for n0 << d: time n0^2 d, memory n0^2 + d beside `X`, of which a read-only view
-            is kept: do not change `X` while the reference is used.
+            rows, for n0 << d: time n0^2 d, memory 2 n0^2 + d beside `X`, as much again for
+            each of the last two noises of a score. A read-only view of `X` is kept: do not change
+            it while the reference is used.
         shrinkage : float in [0, 1], "auto", "ledoit-wolf", "oas" or None
             Replace the sample covariance S by (1 - s) S + s T. A number s, and "auto" [1]_, shrink
             towards T = diag(S), so that the units of the columns do not matter (and variances, or

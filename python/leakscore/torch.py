@@ -215,7 +215,7 @@ def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
 def _chunk(parameters: dict[str, Any]) -> int:
     """Return how many samples to differentiate at once."""
     size = sum(parameter.numel() * parameter.element_size() for parameter in parameters.values())
-    return int(min(max(_CHUNK_BYTES // size, 1), _CHUNK_SAMPLES))
+    return int(min(max(_CHUNK_BYTES // max(size, 1), 1), _CHUNK_SAMPLES))
 
 
 def _samples(inputs: Any, targets: Any, pytorch: Any) -> int:

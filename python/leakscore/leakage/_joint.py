@@ -152,20 +152,16 @@ def release_leakage(
     step = _validate.count("step", step, 0, totals.size - 1)
     noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
     rows = _validate.rows("target", target, cols=reference.dim)
-    if not noise.any():
-        distance = leakages("target", rows, reference, 1, noise, "replace")
-        result = distance / batches[step] if batches[step] > 1 else _revealed(distance)
+    if batches[step] == 1 and not noise.any():  # the record as it is
+        result = np.full(len(np.atleast_2d(rows)), np.inf)
+    elif not noise.any():
+        result = leakages("target", rows, reference, int(batches[step]), noise, "replace")
     else:
         result = np.zeros(1 if rows.ndim == 1 else len(rows))
         for scale, weight in _modes(totals, batches, step):
             known = noisy(reference, scale, noise)
             result += weight * known._distances("target", rows, reference.mean)
     return float(result[0]) if rows.ndim == 1 else result
-
-
-def _revealed(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Leakage of a record that is released as it is."""
-    return np.full_like(distance, np.inf)
 
 
 def _modes(

@@ -111,6 +111,7 @@ def run(
     keywords: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
     if data is not None or name in _data.PACKAGES:
         keywords["data"] = _data.find(name, data)
+    folder.mkdir(parents=True, exist_ok=True)  # before the games, which may take minutes
     home, _, item = _FIGURES[name].partition(":")
     module = import_module(f"leakscore.reproduce.{home}")
     figure = getattr(module, item) if item else module
@@ -127,6 +128,5 @@ def _draw(figure: Any, outcome: Outcome, path: Path) -> str:
         import_module("matplotlib")
     except ImportError as error:
         return f'Figure not written ({error}): pip install "leakscore[plot]" draws it.'
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.draw(outcome, path)
     return f"Figure written to {path}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from leakscore._game_summary import share_below
 from leakscore.reproduce._outcome import STANDARD_ERRORS, AtLeast, Row
 
 Doubles = npt.NDArray[np.float64]
@@ -22,8 +23,8 @@ class Auc:
     @classmethod
     def of(cls, members: Doubles, nonmembers: Doubles) -> Auc:
         """Rank AUC; ties count half."""
-        above = _below(nonmembers, members)
-        below = 1 - _below(members, nonmembers)
+        above = share_below(members, np.sort(nonmembers))
+        below = 1 - share_below(nonmembers, np.sort(members))
         return cls(float(above.mean()), above + below)
 
     @property
@@ -46,10 +47,3 @@ def standard_error(influence: Doubles) -> float:
     """Of a mean over rounds."""
     rounds = len(influence)
     return float(max(influence.std(ddof=1) / np.sqrt(rounds), 1 / rounds))
-
-
-def _below(values: Doubles, points: Doubles) -> Doubles:
-    """Return the share of the values below each point, equal ones by half."""
-    ordered = np.sort(values)
-    left, right = (np.searchsorted(ordered, points, side=side) for side in ("left", "right"))
-    return np.asarray((left + right) / (2 * len(ordered)))

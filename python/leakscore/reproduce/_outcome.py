@@ -80,6 +80,21 @@ class AtLeast(Row):
 
 
 @dataclass(frozen=True)
+class Erratum(Row):
+    """A number that our formula must give and the printed one must not."""
+
+    printed: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether ours agrees and the printed one does not."""
+        return super().ok and abs(self.measured - self.printed) > self.tolerance
+
+    def __str__(self) -> str:
+        return super().__str__() + f"   printed {self.printed:.4f}"
+
+
+@dataclass(frozen=True)
 class Outcome(Result):
     """All numbers of a figure, and the scores that its curves are drawn from.
 
@@ -129,3 +144,17 @@ class Outcome(Result):
                 f"{above}: {verdict} (largest distance {worst:.1f}).",
             ]
         )
+
+
+def standard_error(values: Doubles) -> float:
+    """Of the mean of independent values."""
+    return float(values.std(ddof=1) / np.sqrt(values.size))
+
+
+def student(size: int) -> float:
+    """Return how many standard errors, estimated from so many values, are as rare as 4 known."""
+    from scipy.special import stdtrit
+
+    from leakscore.distributions import norm
+
+    return float(-stdtrit(size - 1, norm.cdf(-STANDARD_ERRORS)))

@@ -9,7 +9,6 @@ Privacy?" (2024) and its later version "Some Targets Are Harder to Identify than
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +18,13 @@ import numpy.typing as npt
 from leakscore import Reference, leakage, scores, tradeoff, whitebox
 from leakscore.distributions import ncx2, norm
 from leakscore.games import Bernoulli, EmpiricalMean, GameSummary, Gaussian, fixed_target, summarize
-from leakscore.reproduce._outcome import STANDARD_ERRORS, Outcome, Row
+from leakscore.reproduce._outcome import STANDARD_ERRORS, Erratum, Outcome
 
 Doubles = npt.NDArray[np.float64]
 Score = Callable[[Doubles], Any]
 
 TITLE = "Azize & Basu, errata: measured, beside our formula (theory) and the printed one"
 BAR = 0.3  # height of the bars of the figure
-
-
-@dataclass(frozen=True)
-class Erratum(Row):
-    """A number that our formula must give and the printed one must not."""
-
-    printed: float
-
-    @property
-    def ok(self) -> bool:
-        """Whether ours agrees and the printed one does not."""
-        return super().ok and abs(self.measured - self.printed) > self.tolerance
-
-    def __str__(self) -> str:
-        return super().__str__() + f"   printed {self.printed:.4f}"
 
 
 def reproduce(*, rounds: int = 20_000, seed: int = 1) -> Outcome:
@@ -51,24 +35,24 @@ def reproduce(*, rounds: int = 20_000, seed: int = 1) -> Outcome:
 
 
 def draw(outcome: Outcome, path: Path) -> None:
-    """Draw measured, ours and printed as bars, in units of the measured number."""
+    """Draw measured, ours and printed, in units of ours."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 0.55 * len(outcome.rows) + 1.2), layout="constrained")
     axes = figure.subplots()
     place = np.arange(len(outcome.rows))[::-1]
-    scale = np.array([row.measured for row in outcome.rows])
-    ours = np.array([row.theory for row in outcome.rows]) / scale
+    scale = np.array([row.theory for row in outcome.rows])
+    measured = np.array([row.measured for row in outcome.rows]) / scale
+    ours = np.ones(place.size)
     printed = np.array([row.printed for row in outcome.rows if isinstance(row, Erratum)]) / scale
     limit = 2.5
     axes.barh(place + BAR / 2, ours, BAR, color="C0", label="corrected formula")
     axes.barh(place - BAR / 2, np.clip(printed, -limit, limit), BAR, color="C3", label="as printed")
     axes.axvline(1.0, color="black", lw=1, ls=":")
     error = np.array([row.tolerance for row in outcome.rows]) / np.abs(scale)
-    one = np.ones(place.size)
-    axes.errorbar(one, place, xerr=error, fmt="none", ecolor="black", label="measured, 4 s.e.")
+    axes.errorbar(measured, place, xerr=error, fmt=".", color="black", label="measured, 4 s.e.")
     axes.set_yticks(place, [row.name for row in outcome.rows], fontsize=8)
-    axes.set(xlabel="in units of the measured number (cut at 2.5)", title="Azize & Basu, errata")
+    axes.set(xlabel="in units of our formula (cut at 2.5)", title="Azize & Basu, errata")
     axes.legend(fontsize=8, loc="lower right")
     figure.savefig(path, dpi=150)
 

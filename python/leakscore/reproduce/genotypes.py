@@ -40,10 +40,9 @@ import numpy.typing as npt
 
 from leakscore import Reference
 from leakscore.audit import Audit
-from leakscore.distributions import norm
 from leakscore.leakage import effective_leakage
 from leakscore.reproduce import _vcf
-from leakscore.reproduce._outcome import SEEN, STANDARD_ERRORS, Above, Outcome, Row
+from leakscore.reproduce._outcome import SEEN, Above, Outcome, Row, standard_error, student
 from leakscore.reproduce._pool import Linkage, expected_auc
 from leakscore.reproduce.azize import deviations
 from leakscore.scores import covariance_score, genotype_llr, homer_distance
@@ -192,7 +191,7 @@ def compare(size: int, splits: list[list[Split]]) -> list[Row]:
         rows.append(_agrees(name, absent, np.array(0.5), pairs))
     for better, worse in ((RATIO, HOMER), (COVARIANCE, RATIO)):
         above, below = measured[better], measured[worse]
-        least = SEEN * _standard_error(above - below)
+        least = SEEN * standard_error(above - below)
         name = f"{size}: {better} > {worse}"
         rows.append(Above(name, float(above.mean()), float(below.mean()), least))
     return rows
@@ -211,19 +210,8 @@ def _agrees(name: str, measured: Doubles, theory: Doubles, pairs: int) -> Row:
     """
     expected = float(theory.mean())
     least = np.sqrt(expected * (1 - expected) / (measured.size * pairs))
-    allowed = _student(measured.size) * max(_standard_error(measured - theory), float(least))
+    allowed = student(measured.size) * max(standard_error(measured - theory), float(least))
     return Row(name, float(measured.mean()), expected, allowed)
-
-
-def _standard_error(values: Doubles) -> float:
-    return float(values.std(ddof=1) / np.sqrt(values.size))
-
-
-def _student(size: int) -> float:
-    """Return how many standard errors, estimated from so many values, are as rare as 4 known."""
-    from scipy.special import stdtrit
-
-    return float(-stdtrit(size - 1, norm.cdf(-STANDARD_ERRORS)))
 
 
 # --- what is told beside it -----------------------------------------------------------------------
@@ -234,7 +222,7 @@ def summary(games: dict[int, list[list[Split]]]) -> list[str]:
     lines = [_line("AUC +- its standard error; variants:", (f"{size:,}" for size in games))]
     for attack, (label, _) in ATTACKS.items():
         values = [aucs(splits, attack) for splits in games.values()]
-        cells = (f"{value.mean():.3f} +- {_standard_error(value):.3f}" for value in values)
+        cells = (f"{value.mean():.3f} +- {standard_error(value):.3f}" for value in values)
         lines.append(_line(f"  {label}", cells))
     return lines
 
@@ -291,7 +279,7 @@ def _aucs(axes: Any, games: dict[int, list[list[Split]]]) -> None:
     for attack, (label, colour) in ATTACKS.items():
         values = [aucs(splits, attack) for splits in games.values()]
         means = [value.mean() for value in values]
-        errors = [_standard_error(value) for value in values]
+        errors = [standard_error(value) for value in values]
         faint = 0.5 if attack == DIAGONAL else 1.0
         axes.errorbar(
             sizes, means, errors, fmt="o-", ms=4, capsize=3, color=colour, alpha=faint, label=label

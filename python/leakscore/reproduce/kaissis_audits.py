@@ -23,12 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import tradeoff
-from leakscore.reproduce._outcome import STANDARD_ERRORS, Outcome, Row
+from leakscore.reproduce._outcome import Outcome, Row, student
 from leakscore.tradeoff import TradeOff
 
 Doubles = npt.NDArray[np.float64]
 Sampler = Callable[[np.random.Generator, tuple[int, int], bool], Doubles]
 
+UNIT = "runs, a quarter of them at d = 50"
 OUTPUTS = 1024  # of each hypothesis in a run
 LEVELS = np.arange(1, 51) / 51
 ASKED = (0, 4, 14, 24, 44)  # of the levels, in the table
@@ -72,7 +73,14 @@ class AuditFigure:
             bands[setting.name] = audited(setting, runs, rng)
             for direction, band in zip(("j", "inverse"), bands[setting.name], strict=True):
                 rows += _rows(f"{setting.name}, {direction}", band)
-        return Outcome(self.title, rounds, seed, tuple(rows), {"bands": bands})
+        return Outcome(
+            self.title,
+            rounds,
+            seed,
+            tuple(rows),
+            {"bands": bands},
+            unit=UNIT,
+        )
 
     def draw(self, outcome: Outcome, path: Path) -> None:
         """Draw the bands of the runs over the curves."""
@@ -135,13 +143,14 @@ def averaged(curve: TradeOff, allowed: npt.NDArray[np.int_], outputs: int) -> Do
 
 
 def _rows(name: str, band: Band) -> list[Row]:
-    error = band.deviation / np.sqrt(band.runs)
+    # At least one output of all: a few runs may agree to the last one.
+    error = np.maximum(band.deviation / np.sqrt(band.runs), 1 / (OUTPUTS * band.runs))
     return [
         Row(
             f"{name}({LEVELS[i]:.3f})",
             float(band.mean[i]),
             float(band.expected[i]),
-            STANDARD_ERRORS * float(error[i]),
+            student(band.runs) * float(error[i]),
         )
         for i in ASKED
     ]

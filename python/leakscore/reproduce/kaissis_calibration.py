@@ -79,7 +79,24 @@ def reproduce(*, rounds: int = 10_000, seed: int = 1) -> Outcome:
         rows += _epsilons(training, calibrated)
         for noise in (training.noise, calibrated):
             rows += _attacks(training, noise, rounds, rng)
-    return Outcome(TITLE, rounds, seed, tuple(rows), {"noise": noises})
+    return Outcome(TITLE, rounds, seed, tuple(rows), {"noise": noises}, _told(noises))
+
+
+def _told(noises: dict[str, float]) -> tuple[str, ...]:
+    """Return epsilon of the other attackers at both amounts of noise."""
+    lines = []
+    for training in TRAININGS:
+        for noise in (training.noise, noises[training.name]):
+            ends = [
+                training.curve(noise, adversary).interval("epsilon", training.delta)
+                for adversary in ADVERSARIES
+            ]
+            told = ", ".join(
+                f"{name} [{low:.4f}, {high:.4f}]"
+                for name, (low, high) in zip(ADVERSARIES, ends, strict=True)
+            )
+            lines.append(f"epsilon, {training.name}, noise {noise:.4g}: {told}")
+    return tuple(lines)
 
 
 def _epsilons(training: Training, calibrated: float) -> list[Row]:
