@@ -115,7 +115,7 @@ class Reference:
     def cov(self) -> Doubles:
         """Variances (d,) or covariance matrix (d, d) of one record.
 
-        Of a kind "low-rank" with r < d it is made anew each time, and refused for d > 16384.
+        Of kind "low-rank" with r < d it is made anew each time, and refused for d > 16384.
         """
         return self._covariance.values
 
@@ -327,8 +327,7 @@ class Reference:
         cov : {"full", "diagonal", "low-rank"}
             The whole covariance matrix, the variances alone, or the whole matrix held as the n0
             rows, for n0 << d: time n0^2 d, memory 2 n0^2 + d beside `X`, as much again for
-            each of the last two noises of a score. A read-only view of `X` is kept: do not change
-            it while the reference is used.
+            each of the last two noises of a score. `X` is kept as a view: do not change it.
         shrinkage : float in [0, 1], "auto", "ledoit-wolf", "oas" or None
             Replace the sample covariance S by (1 - s) S + s T. A number s, and "auto" [1]_, shrink
             towards T = diag(S), so that the units of the columns do not matter (and variances, or
