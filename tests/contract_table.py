@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import leakscore
-from leakscore import audit, games, leakage, scores, tradeoff
+from leakscore import games, leakage, scores, tradeoff
 from tests import contract_inputs as good
+from tests.contract_audit import AUDIT_RESULTS, AUDITS, AUDITS_WITHOUT_ARGUMENTS
 from tests.contract_composition import COMPOSITION
 from tests.contract_curves import CURVES
 from tests.contract_distributions import LAWS
@@ -117,34 +118,7 @@ CALLS: dict[str, list[Call]] = {
     "tradeoff.TradeOff.ppv": [
         Call(good.CURVE.ppv, {"alpha": good.SHARES, "prior": good.SHARES}, kind="curve")
     ],
-    "audit.Audit": [
-        Call(
-            lambda members, nonmembers: audit.Audit(members, nonmembers).epsilon(),
-            {"members": good.POINTS[:4000] + 1, "nonmembers": good.POINTS[4000:7000]},
-            kind="scores",
-        )
-    ],
-    "audit.Audit.from_rounds": [
-        Call(
-            lambda scores, rng=0: audit.Audit.from_rounds(
-                scores, np.arange(4000) % 2 == 0, rng=rng
-            ).roc(),
-            {"scores": good.POINTS[:4000]},
-            kind="scores",
-            scalars={"rng": (0, (-1, 1.5, "0", True))},
-        )
-    ],
-    "audit.Audit.epsilon": [
-        Call(
-            good.ROUNDS.epsilon,
-            scalars={
-                "delta": (1e-5, (-0.1, 1.0, good.NAN, "0", None, 1j)),
-                "confidence": (0.9, (0.0, 1.0, good.NAN, "0.9", None, 1j)),
-                "method": ("dkw-two-sided", ("best", None, 1)),
-            },
-        )
-    ],
-    "audit.Audit.tpr_at": [Call(good.ROUNDS.tpr_at, scalars={"fpr": (0.01, good.NO_SHARE)})],
+    **AUDITS,
     "games.Bernoulli": [Call(lambda p: _played(games.Bernoulli(p)), {"p": good.MEANS})],
     "games.Gaussian": [
         Call(lambda **given: _played(games.Gaussian(**given)), {"mean": good.TARGET, "cov": cov})
@@ -214,26 +188,24 @@ CALLS |= {
 CALLS |= CURVES | LAWS | THEORY | WHITEBOX
 
 # Public, but without an argument that could be wrong.
-NO_ARGUMENTS = {
+NO_ARGUMENTS = AUDITS_WITHOUT_ARGUMENTS | {
     "ColumnGram.reference",
     "Moments.to_bytes",
-    "audit.Audit.advantage",
-    "audit.Audit.auc",
-    "audit.Audit.roc",
     "tradeoff.GaussianTradeOff.inverse",
     "tradeoff.GaussianTradeOff.symmetrized",
+    "tradeoff.ComposedTradeOff.inverse",
+    "tradeoff.ComposedTradeOff.symmetrized",
     "tradeoff.SubsampledTradeOff.inverse",
+    "tradeoff.SubsampledTradeOff.symmetrized",
     "tradeoff.TradeOff.advantage",
     "tradeoff.TradeOff.auc",
     "tradeoff.TradeOff.inverse",
     "tradeoff.TradeOff.symmetrized",
 }
 # Made by the library, not by its users: results, and the base of what constructors return.
-RESULTS = {
+RESULTS = AUDIT_RESULTS | {
     "tradeoff.ComposedTradeOff",
     "SingularCovarianceError",
-    "audit.EpsilonBound",
-    "audit.Roc",
     "distributions.Distribution",
     "distributions.GeneralizedChiSquare",
     "games.GameSummary",

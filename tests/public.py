@@ -36,11 +36,15 @@ def named() -> dict[str, Any]:
 
 
 def _methods(owner: object) -> dict[str, Callable[..., Any]]:
-    """Return the public methods that our own classes define."""
+    """Return the public methods that our own classes and the parts in their room define."""
     kind = owner if isinstance(owner, type) else type(owner)
     if not kind.__module__.startswith("leakscore"):
         return {}
-    members = vars(kind) if kind is owner else vars(kind) | vars(owner)
+    room = ".".join(kind.__module__.split(".")[:2]) + "."
+    members = dict(vars(kind)) if kind is owner else vars(kind) | vars(owner)
+    for part in kind.__mro__[1:]:
+        if part.__module__.startswith(room):
+            members = vars(part) | members
     return {
         name: getattr(owner, name)
         for name, value in members.items()

@@ -1,0 +1,11 @@
+"""What attack scores prove about a mechanism: lower confidence bounds on epsilon, and the ROC.
+
+Scores of members and non-members are all an `Audit` needs. Larger scores mean member; a threshold
+flags a score as a member iff ``score > threshold``, so a tie is a non-member.
+"""
+
+from leakscore.audit._audit import Audit
+from leakscore.audit._certified import EpsilonBound
+from leakscore.audit._empirical import Roc
+
+__all__ = ["Audit", "EpsilonBound", "Roc"]

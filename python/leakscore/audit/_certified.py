@@ -1,0 +1,167 @@
+"""What the scores certify: lower confidence bounds on epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._results import Result
+from leakscore._validate import Doubles
+from leakscore.audit._samples import Sampled
+
+__all__ = ["Certified", "EpsilonBound"]
+
+# Whether the band of each method bounds an error rate on both sides.
+_TWO_SIDED = {"dkw": False, "dkw-two-sided": True}
+
+
+@dataclass(frozen=True)
+class EpsilonBound(Result):
+    """A certified lower bound on epsilon and the threshold that proves it; see `Audit.epsilon`.
+
+    Every field but `confidence` and `method` is an array of delta's shape if delta was an array.
+
+    Attributes
+    ----------
+    epsilon : float
+        No (epsilon', delta)-DP mechanism with epsilon' below it gives such scores, at this
+        confidence. 0 means no evidence, not safety.
+    threshold : float
+        The threshold that proves it, an observed score or -inf. With ``epsilon == 0``: the one
+        that came closest; if none has a positive numerator, the largest score (flag no one).
+    direction : str
+        The inequality that proves it: ``"forward"``, ``tpr <= e^epsilon fpr + delta``, or
+        ``"reverse"``, ``tnr <= e^epsilon fnr + delta``.
+    fpr, fnr : float
+        Observed share of non-members above the threshold, and of members not above it.
+    fpr_upper, fnr_upper : float
+        Upper confidence bounds on the two rates, valid at all thresholds at once.
+    max_certifiable : float
+        The bound that perfectly separated scores would give with as many members and non-members.
+    delta, confidence : float
+        As asked for.
+    method : str
+        As asked for.
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit
+    >>> bound = Audit([2.0] * 50, [1.0] * 50).epsilon()
+    >>> print(round(float(bound), 4), bound.threshold, bound.fpr, round(bound.fpr_upper, 4))
+    1.4367 1.0 0.0 0.1921
+    >>> sorted(bound.to_dict())[:4]
+    ['confidence', 'delta', 'direction', 'epsilon']
+    """
+
+    epsilon: float | Doubles
+    threshold: float | Doubles
+    direction: str | npt.NDArray[np.str_]
+    fpr: float | Doubles
+    fnr: float | Doubles
+    fpr_upper: float | Doubles
+    fnr_upper: float | Doubles
+    max_certifiable: float | Doubles
+    delta: float | Doubles
+    confidence: float
+    method: str
+
+    def __float__(self) -> float:
+        if isinstance(self.epsilon, np.ndarray):
+            raise TypeError("float() of an EpsilonBound needs a scalar delta; read .epsilon")
+        return self.epsilon
+
+
+class Certified(Sampled):
+    """The certificates of an `Audit`."""
+
+    __slots__ = ()
+
+    def epsilon(
+        self, delta: npt.ArrayLike = 0.0, confidence: float = 0.95, method: str = "dkw"
+    ) -> EpsilonBound:
+        """Certify a lower bound on epsilon: the largest that the scores refute at this confidence.
+
+        Parameters
+        ----------
+        delta : float or array_like
+            Delta of the (epsilon, delta)-DP claim, in [0, 1). An array costs no confidence: the
+            bounds hold for all its entries at once.
+        confidence : float
+            Probability, in (0, 1), with which the bound holds, over the rounds.
+        method : {"dkw", "dkw-two-sided"}
+            The band around the error rates: Massart's one-sided inequality, or the wider two-sided
+            one that Michel, Basu and Kaufmann use.
+
+        Returns
+        -------
+        EpsilonBound
+            With floats for a scalar delta, otherwise with arrays of its shape.
+
+        Raises
+        ------
+        ValueError
+            If `delta`, `confidence` or `method` is outside its range.
+        TypeError
+            If one of them has the wrong type.
+
+        Notes
+        -----
+        With probability `confidence` the false positive rate is at most
+        ``A(k0) = k0/n0 + sqrt(log(2/xi) / (2 n0))`` and the false negative rate at most
+        ``B(k1) = k1/n1 + sqrt(log(2/xi) / (2 n1))``, xi = 1 - confidence, at every threshold at
+        once, k0 and k1 the observed counts of errors (Massart 1990: xi/2 for each band; the
+        two-sided bands have log(4/xi)). Then any (epsilon, delta)-DP mechanism satisfies
+
+        ``epsilon >= log max((1 - delta - A) / B, (1 - delta - B) / A)``
+
+        at every threshold: both directions follow from the same two events, so the threshold, the
+        direction and delta may be chosen on the same scores. Ties are safe, and the result is never
+        infinite. The last bits are rounded down.
+
+        Lemma 5.1 of Michel, Basu and Kaufmann prints ``log(xi/4)``, which is negative; it must be
+        ``log(4/xi)``, and the one-sided ``log(2/xi)`` is enough.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> audit = Audit(range(1000, 2000), range(1000))
+        >>> bound = audit.epsilon(delta=1e-5)
+        >>> print(bound.threshold, bound.direction, round(bound.epsilon, 4))
+        999.0 forward 3.1039
+        >>> audit.epsilon(delta=[0.0, 0.01], method="dkw-two-sided").epsilon.round(4)
+        array([3.0138, 3.0032])
+        """
+        deltas = _validate.interval("delta", delta, 0.0, 1.0, closed="left")
+        level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+        two_sided = _TWO_SIDED[_validate.choice("method", method, tuple(_TWO_SIDED))]
+        found = _core.dkw_epsilon(
+            self._samples.nonmembers,
+            self._samples.members,
+            deltas.ravel(),
+            (1.0 - level) / 2.0,
+            two_sided,
+        )
+        if deltas.ndim:
+            columns = [column.reshape(deltas.shape) for column in found]
+            direction: Any = np.where(columns[2], "forward", "reverse")
+        else:
+            columns = [column.item() for column in found]
+            direction = "forward" if columns[2] else "reverse"
+        value, threshold, _, errors0, errors1, fpr_upper, fnr_upper, cap = columns
+        return EpsilonBound(
+            epsilon=value,
+            threshold=threshold,
+            direction=direction,
+            fpr=errors0 / self.n_nonmembers,
+            fnr=errors1 / self.n_members,
+            fpr_upper=fpr_upper,
+            fnr_upper=fnr_upper,
+            max_certifiable=cap,
+            delta=deltas if deltas.ndim else deltas.item(),
+            confidence=level,
+            method=method,
+        )

@@ -1,0 +1,124 @@
+"""What the scores show: the empirical ROC curve and its summaries. They certify nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._results import Result
+from leakscore._validate import Doubles
+from leakscore.audit._samples import Sampled
+
+__all__ = ["Empirical", "Roc"]
+
+
+@dataclass(frozen=True)
+class Roc(Result):
+    """The empirical ROC curve: one point per distinct score, from (0, 0) to (1, 1).
+
+    Attributes
+    ----------
+    fpr, tpr : ndarray
+        Share of non-members and of members with ``score > thresholds``, non-decreasing.
+    thresholds : ndarray
+        The distinct scores, descending, and -inf for the last point, at which everyone is flagged
+        (scores of -inf included).
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit
+    >>> roc = Audit([2.0, 3.0], [1.0, 2.0]).roc()
+    >>> roc.to_json()
+    '{"fpr": [0.0, 0.0, 0.5, 1.0], "tpr": [0.0, 0.5, 1.0, 1.0], \
+"thresholds": [3.0, 2.0, 1.0, "-inf"]}'
+    """
+
+    fpr: Doubles
+    tpr: Doubles
+    thresholds: Doubles
+
+
+class Empirical(Sampled):
+    """The empirical curves of an `Audit`."""
+
+    __slots__ = ()
+
+    def roc(self) -> Roc:
+        """Return the empirical ROC curve: every distinct threshold, nothing dropped.
+
+        Returns
+        -------
+        Roc
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> Audit([2.0, 3.0], [1.0, 2.0]).roc()
+        Roc(fpr=array([0. , 0. , 0.5, 1. ]), tpr=array([0. , 0.5, 1. , 1. ]), \
+thresholds=array([  3.,   2.,   1., -inf]))
+        """
+        return Roc(*_core.score_roc(self._samples.nonmembers, self._samples.members))
+
+    def auc(self) -> float:
+        """Return the area under the ROC curve, exactly: P(member > non-member) + P(equal) / 2.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> Audit([2.0, 3.0], [1.0, 2.0]).auc()
+        0.875
+        """
+        return _core.score_auc(self._samples.nonmembers, self._samples.members)
+
+    def advantage(self) -> float:
+        """Return the largest ``tpr - fpr`` over all thresholds.
+
+        The threshold is chosen on the same scores, so the mean is 0.63 sqrt(1/n0 + 1/n1) even for
+        an attack that knows nothing. It certifies nothing; `epsilon` does.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> Audit([2.0, 3.0], [1.0, 2.0]).advantage()
+        0.5
+        """
+        return _core.score_advantage(self._samples.nonmembers, self._samples.members)
+
+    def tpr_at(self, fpr: npt.ArrayLike) -> Any:
+        """Return the largest true positive rate whose empirical false positive rate is allowed.
+
+        Parameters
+        ----------
+        fpr : float or array_like
+            Largest false positive rate allowed, in [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            Of the shape of `fpr`: the best observed threshold with at most that rate, without
+            interpolation.
+
+        Raises
+        ------
+        ValueError
+            If `fpr` is outside [0, 1] or NaN.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> Audit([2.0, 3.0], [1.0, 2.0]).tpr_at([0.0, 0.49, 0.5]).tolist()
+        [0.5, 0.5, 1.0]
+        """
+        allowed = _validate.interval("fpr", fpr, 0.0, 1.0)
+        n0, n1 = self.n_nonmembers, self.n_members
+        # The largest count of false positives with count / n0 <= fpr in floating point.
+        count = np.rint(allowed * n0).astype(np.intp)
+        count -= count / n0 > allowed
+        # The threshold is the next non-member: it and everything below stays unflagged.
+        threshold = self._samples.nonmembers[np.maximum(n0 - 1 - count, 0)]
+        missed = np.searchsorted(self._samples.members, threshold, side="right")
+        return np.where(count == n0, 1.0, (n1 - missed) / n1)[()]
