@@ -7,18 +7,15 @@ with text says where its first text is. What is left out, and why, is decided in
 from __future__ import annotations
 
 import hashlib
-import io
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _csv, _validate
+from leakscore import _csv, _files, _validate
 
 __all__ = ["EMBEDDED", "Table", "embedded_table", "read_table", "table_of"]
 
@@ -74,7 +71,7 @@ def embedded_table() -> Table:
         "Breast Cancer Wisconsin (Diagnostic), Wolberg, Mangasarian, Street & Street 1995, "
         "UCI, doi 10.24432/C5DW2B, CC BY 4.0"
     )
-    return _table(EMBEDDED, None, data, content, source)
+    return _table(EMBEDDED, None, hashlib.sha256(data).hexdigest(), content, source)
 
 
 def read_table(
@@ -109,32 +106,27 @@ def read_table(
     ImportError
         If a parquet file is given and pyarrow is not installed.
     """
-    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    name = "standard input" if path == "-" else Path(path).name
-    if not data:
-        raise ValueError(f"{name} is empty")
-    archive = data.startswith((b"PK\x03\x04", b"PK\x05\x06"))
-    binary = archive or data.startswith((b"\x93NUMPY", b"PAR1"))
-    if key is not None and not archive:
-        raise ValueError(f"{name} is no npz archive, so that key={key!r} means nothing")
-    if binary and (delimiter is not None or decimal is not None or header != "auto"):
+    file = _files.open_file(path)
+    if key is not None and file.kind != "npz":
+        raise ValueError(f"{file.name} is no npz archive, so that key={key!r} means nothing")
+    if file.kind != "text" and (delimiter is not None or decimal is not None or header != "auto"):
         raise ValueError(
-            f"{name} is no csv file, so that delimiter, decimal and header mean nothing"
+            f"{file.name} is no csv file, so that delimiter, decimal and header mean nothing"
         )
-    if data.startswith(b"\x93NUMPY"):
-        content = _from_array(name, _load(name, data))
-    elif archive:
-        content = _read_npz(name, data, key)
-    elif data.startswith(b"PAR1"):
-        content = _read_parquet(name, data)
+    if file.kind == "npy":
+        content = _from_array(file.name, _files.load_npy(file))
+    elif file.kind == "npz":
+        content = _read_npz(file, key)
+    elif file.kind == "parquet":
+        content = _read_parquet(file)
     else:
         content = _Content(
-            *_csv.parse(name, data, delimiter=delimiter, decimal=decimal, header=header)
+            *_csv.parse(file.name, file.data, delimiter=delimiter, decimal=decimal, header=header)
         )
-    return _table(name, path, data, content)
+    return _table(file.name, path, file.sha256, content)
 
 
-def _table(name: str, path: str | None, data: bytes, content: _Content, *notes: str) -> Table:
+def _table(name: str, path: str | None, sha256: str, content: _Content, *notes: str) -> Table:
     names: dict[str, None] = {}
     for index, given in enumerate(content.columns, start=1):
         column = given.strip() or f"column {index}"
@@ -145,7 +137,7 @@ def _table(name: str, path: str | None, data: bytes, content: _Content, *notes: 
     return Table(
         name=name,
         path=path,
-        sha256=hashlib.sha256(data).hexdigest(),
+        sha256=sha256,
         columns=tuple(names),
         values=content.values,
         text=content.text,
@@ -185,44 +177,24 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
         if len(columns) != array.shape[1]:
             raise ValueError(f"Expected {len(columns)} columns to be {array.shape[1]}")
         content = _Content(list(columns), content.values, {}, [])
-    return _table("array", "array", content.values.tobytes(), content)
+    sha256 = hashlib.sha256(content.values.tobytes()).hexdigest()
+    return _table("array", "array", sha256, content)
 
 
 # --- numpy ---------------------------------------------------------------------------------------
 
 
-def _load(name: str, data: bytes) -> Any:
-    try:
-        return np.load(io.BytesIO(data), allow_pickle=False)
-    except ValueError as error:
-        if "pickle" in str(error).lower():
-            raise ValueError(f"{name} holds Python objects; only numbers are read") from None
-        raise ValueError(f"{name} is damaged: {error}") from None
-    except (EOFError, OSError) as error:
-        raise ValueError(f"{name} is damaged: {error}") from None
-
-
-def _read_npz(name: str, data: bytes, key: str | None) -> _Content:
-    import zipfile
-
-    try:
-        members = zipfile.ZipFile(io.BytesIO(data)).namelist()
-        keys = [member[:-4] for member in members if member.endswith(".npy")]
-        if not keys:
-            raise ValueError(f"{name} holds no arrays (a workbook? save it as csv)")
-        if key is None and len(keys) > 1:
-            raise ValueError(f"{name} holds several arrays, choose one with --key: {_listed(keys)}")
-        if key is not None and key not in keys:
-            raise ValueError(f"{name} has no array {key!r}; it holds {_listed(keys)}")
-        chosen = keys[0] if key is None else key
-        with _load(name, data) as archive:
-            return _from_array(f"{name}[{chosen}]", archive[chosen])
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{name} is damaged: {error}") from None
-    except ValueError as error:
-        if "pickle" in str(error).lower():
-            raise ValueError(f"{name} holds Python objects; only numbers are read") from None
-        raise
+def _read_npz(file: _files.File, key: str | None) -> _Content:
+    arrays = _files.load_npz(file)
+    keys = list(arrays)
+    if key is None and len(keys) > 1:
+        raise ValueError(
+            f"{file.name} holds several arrays, choose one with --key: {_files.listed(keys)}"
+        )
+    if key is not None and key not in keys:
+        raise ValueError(f"{file.name} has no array {key!r}; it holds {_files.listed(keys)}")
+    chosen = keys[0] if key is None else key
+    return _from_array(f"{file.name}[{chosen}]", arrays[chosen])
 
 
 def _from_array(name: str, values: npt.NDArray[Any]) -> _Content:
@@ -257,32 +229,16 @@ def _from_columns(columns: dict[str, npt.NDArray[Any]]) -> _Content:
 # --- parquet -------------------------------------------------------------------------------------
 
 
-def _read_parquet(name: str, data: bytes) -> _Content:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError(
-            f'{name} is a parquet file: reading it needs pyarrow (pip install "leakscore[parquet]")'
-        ) from None
-    try:
-        table = pyarrow.parquet.read_table(pyarrow.BufferReader(data))
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{name} is damaged: {error}") from None
-    kinds = pyarrow.types
-    columns = {}
-    for field, column in zip(table.schema, table.columns, strict=True):
-        number = kinds.is_integer(field.type) or kinds.is_floating(field.type)
-        if number or kinds.is_boolean(field.type) or kinds.is_decimal(field.type):
+def _read_parquet(file: _files.File) -> _Content:
+    table = _files.load_parquet(file)
+    import pyarrow
+
+    columns, kinds = {}, pyarrow.types
+    for name, column in table.items():
+        number = kinds.is_integer(column.type) or kinds.is_floating(column.type)
+        if number or kinds.is_boolean(column.type) or kinds.is_decimal(column.type):
             cast = column.cast(pyarrow.float64(), safe=False)
-            columns[field.name] = np.asarray(cast.to_numpy(), dtype=np.float64)
+            columns[name] = np.asarray(cast.to_numpy(), dtype=np.float64)
         else:
-            columns[field.name] = np.empty(len(column), dtype="U1")
-    if len(columns) < table.num_columns:
-        raise ValueError(f"{name} has columns of the same name")
+            columns[name] = np.empty(len(column), dtype="U1")
     return _from_columns(columns)
-
-
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
