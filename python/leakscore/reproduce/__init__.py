@@ -26,6 +26,7 @@ _FIGURES = {
     "azize-6": "azize_references",
     "azize-errata": "azize_errata",
     "azize-subsampling": "azize_subsampling",
+    "coverage": "coverage",
     "genotypes": "genotypes",
     "kaissis-1": "kaissis",
     "kaissis-2": "kaissis_power",

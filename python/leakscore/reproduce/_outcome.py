@@ -80,6 +80,21 @@ class AtLeast(Row):
 
 
 @dataclass(frozen=True)
+class AtMost(Row):
+    """A number that may lie below another by any amount, but not above it by the tolerance."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is not seen to be above."""
+        return self.measured <= self.theory + self.tolerance
+
+    @property
+    def z(self) -> float:
+        """How many standard errors it is above; 0 if it is not."""
+        return max(super().z, 0.0)
+
+
+@dataclass(frozen=True)
 class Erratum(Row):
     """A number that our formula must give and the printed one must not."""
 
