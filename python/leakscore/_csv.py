@@ -7,13 +7,14 @@ import io
 import itertools
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["parse"]
+__all__ = ["cells", "parse"]
 
 Parsed: TypeAlias = tuple[list[str], npt.NDArray[np.float64], dict[int, int], list[str]]
 
@@ -23,9 +24,17 @@ _CHUNK = 4096
 
 
 def parse(
-    name: str, data: bytes, *, delimiter: str | None, decimal: str | None, header: str
+    name: str,
+    data: bytes,
+    *,
+    delimiter: str | None,
+    decimal: str | None,
+    header: str,
+    words: Mapping[str, float] = MappingProxyType({}),
 ) -> Parsed:
     """Parse the bytes of a file called `name`; what is None is found out.
+
+    `words` are read as numbers, whatever their case.
 
     Returns
     -------
@@ -47,17 +56,23 @@ def parse(
         notes.append("numbers are read with decimal commas")
     rows = _rows(name, text, delimiter)
     first = next(rows)
-    parser = _Columns(len(first), decimal)
+    parser = _Columns(len(first), decimal, words)
     for chunk in iter(lambda: list(itertools.islice(rows, _CHUNK)), []):
         parser.extend(chunk)
     if header == "yes" or (header == "auto" and parser.is_header(first)):
         return first, parser.values(), parser.text, notes
-    head = _Columns(len(first), decimal)
+    head = _Columns(len(first), decimal, words)
     head.extend([first])
     found = {j: row + 1 for j, row in parser.text.items()} | head.text
     notes.append("the first line holds a record, no names: columns are numbered from 1")
     columns = [f"column {j}" for j in range(1, len(first) + 1)]
     return columns, np.vstack([head.values(), parser.values()]), found, notes
+
+
+def cells(name: str, data: bytes, delimiter: str | None) -> Iterator[list[str]]:
+    """Return the cells of every line that is not blank, as they are written."""
+    text, _ = _decode(name, data)
+    return _rows(name, text, delimiter or _delimiter_of(text))
 
 
 def _decode(name: str, data: bytes) -> tuple[str, list[str]]:
@@ -112,8 +127,9 @@ def _rows(name: str, text: str, delimiter: str) -> Iterator[list[str]]:
 class _Columns:
     """Cells turned into numbers, column by column, in chunks of lines."""
 
-    def __init__(self, width: int, decimal: str) -> None:
+    def __init__(self, width: int, decimal: str, words: Mapping[str, float]) -> None:
         self.text: dict[int, int] = {}
+        self._words = words
         self._numbers = [array("d") for _ in range(width)]
         self._decimal = decimal
         self._has_number = [False] * width
@@ -130,11 +146,14 @@ class _Columns:
                 return numbers
         except ValueError:
             pass
+        if self._words.keys() >= {cell.lower() for cell in cells}:
+            self._has_number[j] = True
+            return [self._words[cell.lower()] for cell in cells]
         return [self._cell(j, row, cell) for row, cell in enumerate(cells)]
 
     def _cell(self, j: int, row: int, cell: str) -> float:
         try:
-            number = _number(cell, self._decimal)
+            number = _number(cell, self._decimal, self._words)
         except ValueError:
             self.text.setdefault(j, len(self._numbers[j]) + row + 1)
             return float("nan")
@@ -143,18 +162,27 @@ class _Columns:
 
     def is_header(self, first: Sequence[str]) -> bool:
         """Text above numbers, or no number at all in the first line."""
-        words = [not _is_number(cell, self._decimal) for cell in first]
+        words = [not self._is_number(cell) for cell in first]
         above = any(
             word and self._has_number[j] and j not in self.text for j, word in enumerate(words)
         )
         return above or (all(words) and any(cell.strip() for cell in first))
 
+    def _is_number(self, cell: str) -> bool:
+        try:
+            _number(cell, self._decimal, self._words)
+        except ValueError:
+            return False
+        return True
+
     def values(self) -> npt.NDArray[np.float64]:
         return np.column_stack([np.array(column) for column in self._numbers])
 
 
-def _number(cell: str, decimal: str) -> float:
+def _number(cell: str, decimal: str, words: Mapping[str, float]) -> float:
     cell = cell.strip()
+    if cell.lower() in words:
+        return words[cell.lower()]
     if cell.lower() in _MISSING:
         return float("nan")
     if "_" in cell:
@@ -162,11 +190,3 @@ def _number(cell: str, decimal: str) -> float:
     if decimal == "," and _DECIMAL_COMMA.fullmatch(cell):
         cell = cell.replace(",", ".")
     return float(cell)
-
-
-def _is_number(cell: str, decimal: str) -> bool:
-    try:
-        _number(cell, decimal)
-    except ValueError:
-        return False
-    return True

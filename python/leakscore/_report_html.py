@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
-from importlib import resources
 
 from leakscore import _report_charts as charts
 from leakscore import _report_words as words
+from leakscore._html import card, page, paragraph, section, table
 from leakscore._report_model import LEVELS, Report
 
 __all__ = ["render"]
@@ -15,64 +15,16 @@ __all__ = ["render"]
 
 def render(report: Report) -> str:
     """Return the page; it is well-formed XML too."""
-    style = (resources.files("leakscore") / "data" / "report.css").read_text("utf-8")
     body = "".join(part for section in _SECTIONS for part in section(report))
-    name = escape(report.input.name)
-    return (
-        '<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml"><head>'
-        '<meta charset="utf-8"/><meta name="viewport" content="width=device-width, '
-        'initial-scale=1"/><meta name="color-scheme" content="light"/>'
-        f"<title>Leakage of a mean: {name}</title><style>{style}</style></head>"
-        f"<body><main>{body}</main></body></html>\n"
-    )
-
-
-def _section(title: str, content: Iterable[str]) -> str:
-    return f"<section><h2>{escape(title)}</h2>{''.join(content)}</section>"
-
-
-def _paragraph(text: str, style: str = "") -> str:
-    attribute = f' class="{style}"' if style else ""
-    return f"<p{attribute}>{escape(text)}</p>"
-
-
-def _table(
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    caption: str,
-    first: str = "",
-    words: Sequence[str] = (),
-) -> str:
-    """Lay out a table; cells are escaped, those that start with a tag are taken as they are.
-
-    `first` is the style of the first row, `words` names the columns that hold no numbers.
-    """
-    styles = ("word" if cell in words else "number" if cell else "meter" for cell in header)
-    head = "".join(
-        f'<th scope="col" class="{style}">{escape(cell)}</th>'
-        for cell, style in zip(header, styles, strict=True)
-    )
-    lines: list[str] = []
-    for row in rows:
-        style = f' class="{first}"' if first and not lines else ""
-        cells = "".join(
-            cell if cell.startswith("<td") else f"<td>{escape(cell)}</td>" for cell in row[1:]
-        )
-        lines.append(f'<tr{style}><th scope="row">{escape(row[0])}</th>{cells}</tr>')
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">'
-        f"<table><caption>{escape(caption)}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
-    )
+    return page(f"Leakage of a mean: {report.input.name}", body)
 
 
 def _head(report: Report) -> Iterator[str]:
     release, columns = report.release, len(report.input.columns_judged)
     yield f'<header><p class="kicker">leakscore report: {escape(report.input.name)}</p>'
     yield f"<h1>The mean of {release.n} records in {words.counted(columns, 'column')}</h1>"
-    yield _paragraph(words.headline(report), "lead")
-    yield _paragraph(words.attackers(report), "lead")
+    yield paragraph(words.headline(report), "lead")
+    yield paragraph(words.attackers(report), "lead")
     yield f'<div class="cards">{"".join(_cards(report))}</div>'
     yield f'<p class="plain">{escape(words.guarantee())}</p></header>'
 
@@ -82,10 +34,10 @@ def _cards(report: Report) -> Iterator[str]:
     told = words.recognised(report.informed, index, row)
     game = next((g for g in report.games if g.row == row and g.attacker == "informed"), None)
     played = "" if game is None else f" Simulated game: {words.plus_minus(game.power, 1000)}."
-    yield _card(
+    yield _recognised(
         "informed", "Worst record, informed attacker", report.informed.power[index], told + played
     )
-    yield _card(
+    yield _recognised(
         "weaker",
         "Same record, weaker attacker",
         report.weaker.power[index],
@@ -93,7 +45,7 @@ def _cards(report: Report) -> Iterator[str]:
         "vary together.",
     )
     counts = report.counts[0]
-    yield _card(
+    yield _recognised(
         "",
         "Median record, informed attacker",
         counts.median_power,
@@ -102,11 +54,8 @@ def _cards(report: Report) -> Iterator[str]:
     )
 
 
-def _card(style: str, title: str, power: float, text: str) -> str:
-    return (
-        f'<div class="card {style}"><h2>{escape(title)}</h2><p class="big">'
-        f"{words.thousand(power)} <small>of 1000 recognised</small></p>{_paragraph(text)}</div>"
-    )
+def _recognised(style: str, title: str, power: float, text: str) -> str:
+    return card(style, title, words.thousand(power), "of 1000 recognised", text)
 
 
 def _records(report: Report) -> Iterator[str]:
@@ -124,10 +73,10 @@ def _records(report: Report) -> Iterator[str]:
         for counts in report.counts
     )
     size = report.counts[0].records
-    yield _section(
+    yield section(
         "How many records are recognised",
         (
-            _table([*header, "median", "worst"], rows, caption=f"Of {size} records"),
+            table([*header, "median", "worst"], rows, caption=f"Of {size} records"),
             '<div class="pair charts">',
             charts.leakages(report),
             charts.roc(report),
@@ -161,27 +110,27 @@ def _worst(report: Report) -> Iterator[str]:
         ]
         for i in report.worst
     )
-    yield _section(
+    yield section(
         "The worst records",
         (
-            _table(header, rows, caption="Rows are numbered from 1, as in the file"),
-            _paragraph(words.worst_legend(report), "soft"),
+            table(header, rows, caption="Rows are numbered from 1, as in the file"),
+            paragraph(words.worst_legend(report), "soft"),
         ),
     )
 
 
 def _why(report: Report) -> Iterator[str]:
     yield '<div class="pair">'
-    yield _section(
+    yield section(
         "Which columns drive the worst record",
         (
             charts.drivers(report),
-            _paragraph(words.shares_legend(), "soft"),
-            _paragraph(words.covariance(report), "soft"),
+            paragraph(words.shares_legend(), "soft"),
+            paragraph(words.covariance(report), "soft"),
         ),
     )
     game = next(game for game in report.games if game.attacker == "informed")
-    yield _section("What the attacker sees", (charts.ratios(game),))
+    yield section("What the attacker sees", (charts.ratios(game),))
     yield "</div>"
 
 
@@ -207,14 +156,14 @@ def _games(report: Report) -> Iterator[str]:
         ]
         for game in (*report.games, report.noise.game)
     )
-    yield _section(
+    yield section(
         "Theory beside the simulated game",
-        (_table(header, rows, caption=words.games_legend(report), words=["Attacker"]),),
+        (table(header, rows, caption=words.games_legend(report), words=["Attacker"]),),
     )
 
 
 def _remedies(report: Report) -> Iterator[str]:
-    yield _section("Noise", (_paragraph(words.noise(report)), _noise_table(report)))
+    yield section("Noise", (paragraph(words.noise(report)), _noise_table(report)))
     now = report.counts[0]
     lines = [("as it is", "-", now.worst_row, now.worst_power, now.above)]
     lines += [(r.what, r.cost, r.worst_row, r.power, r.above) for r in report.remedies]
@@ -239,10 +188,10 @@ def _remedies(report: Report) -> Iterator[str]:
         ">\u00a050\u00a0%",
         ">\u00a010\u00a0%",
     ]
-    yield _section(
+    yield section(
         "Cheaper remedies, scored again",
         (
-            _table(
+            table(
                 header,
                 rows,
                 first="now",
@@ -250,7 +199,7 @@ def _remedies(report: Report) -> Iterator[str]:
                 caption="Worst record: of 1000 tables with it, how many the informed attacker "
                 "recognises; then how many records are above 50\u00a0% and 10\u00a0% power",
             ),
-            _paragraph(words.clipping(report), "soft"),
+            paragraph(words.clipping(report), "soft"),
         ),
     )
 
@@ -259,29 +208,29 @@ def _noise_table(report: Report) -> str:
     if report.noise.standard_errors == 0:
         return ""
     rows = ([name, f"{std:.4g}"] for name, std in report.noise.noise_std.items())
-    table = _table(
+    noises = table(
         ["Column", "Noise"], rows, caption="Standard deviation of the noise, in the column's units"
     )
-    return f"<details><summary>Noise of every column</summary>{table}</details>"
+    return f"<details><summary>Noise of every column</summary>{noises}</details>"
 
 
 def _audit(report: Report) -> Iterator[str]:
     if report.audit is not None:
-        yield _section("Audit of the simulated game", (_paragraph(words.audit(report)),))
+        yield section("Audit of the simulated game", (paragraph(words.audit(report)),))
 
 
 def _notices(report: Report) -> Iterator[str]:
     items = "".join(
         f'<li class="{notice.level}">{escape(notice.message)}</li>' for notice in report.warnings
     )
-    yield _section("To know", (f'<ul class="notices">{items}</ul>',))
+    yield section("To know", (f'<ul class="notices">{items}</ul>',))
 
 
 def _input(report: Report) -> Iterator[str]:
     items = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in words.read(report)
     )
-    yield _section("What was read", (f"<dl>{items}</dl>",))
+    yield section("What was read", (f"<dl>{items}</dl>",))
 
 
 _SECTIONS = (_head, _records, _worst, _why, _games, _remedies, _audit, _notices, _input)

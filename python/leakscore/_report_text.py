@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from leakscore import _report_words as words
 from leakscore._report_model import LEVELS, Report
+from leakscore._text import table, title, wrapped
 
 __all__ = ["render"]
 
@@ -34,57 +35,32 @@ def render(report: Report, width: int = 80) -> str:
     return text.replace("\u00a0", " ")
 
 
-def _wrapped(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
-
-
-def _title(text: str, width: int) -> str:
-    return f"{text} {'-' * (width - len(text) - 1)}"
-
-
-def _table(rows: Sequence[Sequence[str]], left: int = 1) -> Iterator[str]:
-    """Columns as wide as needed, two blanks apart: the first `left` flush left, others right."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if j < left else cell.rjust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield ("  " + "  ".join(cells)).rstrip()
-
-
 def _head(report: Report, width: int) -> Iterator[str]:
-    yield from _wrapped(words.headline(report), width)
-    yield from _wrapped(words.attackers(report), width)
+    yield from wrapped(words.headline(report), width)
+    yield from wrapped(words.attackers(report), width)
     yield ""
     informed, weaker = report.counts
     index = report.worst[0]
-    yield from _wrapped(words.recognised(report.informed, index, informed.worst_row), width)
+    yield from wrapped(words.recognised(report.informed, index, informed.worst_row), width)
     simulated = [game for game in report.games if game.row == informed.worst_row]
     if simulated and simulated[0].attacker == "informed":
         game = simulated[0].power
-        yield from _wrapped(
+        yield from wrapped(
             f"(In the simulated game {words.plus_minus(game, 1000)}; the weaker attacker "
             f"recognises {words.thousand(report.weaker.power[index])}.)",
             width,
         )
-    yield from _wrapped(
+    yield from wrapped(
         f"The median record: {words.thousand(informed.median_power)} of 1000 (weaker attacker "
         f"{words.thousand(weaker.median_power)}); 10 would be guessing.",
         width,
     )
     yield ""
-    yield from _wrapped(words.guarantee(), width)
+    yield from wrapped(words.guarantee(), width)
 
 
 def _counts(report: Report, width: int) -> Iterator[str]:
-    yield _title("HOW MANY RECORDS ARE RECOGNISED", width)
+    yield title("HOW MANY RECORDS ARE RECOGNISED", width)
     size = report.counts[0].records
     header = ["power at 1 % false positives", *(f"> {100 * level:g} %" for level in LEVELS)]
     rows = [[*header, "median", "worst"]]
@@ -97,12 +73,12 @@ def _counts(report: Report, width: int) -> Iterator[str]:
                 words.percent(counts.worst_power),
             ]
         )
-    yield from _table(rows)
+    yield from table(rows)
     yield f"  of {size} records"
 
 
 def _worst(report: Report, width: int) -> Iterator[str]:
-    yield _title("THE WORST RECORDS", width)
+    yield title("THE WORST RECORDS", width)
     rows = [
         ["", "leakage", "leakage", "", "recognised", "weaker:", "flag true", "flag true"],
         ["row", "left out", "in sample", "advantage", "of 1000", "of 1000", "at n/N", "at 1 %"],
@@ -121,26 +97,26 @@ def _worst(report: Report, width: int) -> Iterator[str]:
                 words.percent(informed.ppv_at_low_prior[i]),
             ]
         )
-    yield from _table(rows)
-    yield from _wrapped(words.worst_legend(report), width, "  ")
+    yield from table(rows)
+    yield from wrapped(words.worst_legend(report), width, "  ")
 
 
 def _drivers(report: Report, width: int) -> Iterator[str]:
-    yield _title("WHICH COLUMNS DRIVE THEM", width)
+    yield title("WHICH COLUMNS DRIVE THEM", width)
     for drivers in report.drivers[:3]:
         shown = [
             f"{words.driver(one)} {100 * one.share:+.0f}\u00a0%"
             for one in drivers.columns[:_DRIVING_COLUMNS]
         ]
-        yield from _wrapped(
+        yield from wrapped(
             f"{', '.join(shown)}", width, "           ", f"  {'row ' + str(drivers.row):8s} "
         )
-    yield from _wrapped(words.shares_legend(), width, "  ")
-    yield from _wrapped(words.covariance(report), width, "  ")
+    yield from wrapped(words.shares_legend(), width, "  ")
+    yield from wrapped(words.covariance(report), width, "  ")
 
 
 def _games(report: Report, width: int) -> Iterator[str]:
-    yield _title("THEORY BESIDE THE SIMULATED GAME", width)
+    yield title("THEORY BESIDE THE SIMULATED GAME", width)
     rows = [
         ["", "", "advantage, %", "", "of 1000 recognised", "", ""],
         ["row", "attacker", "theory", "game", "theory", "game", ""],
@@ -157,25 +133,25 @@ def _games(report: Report, width: int) -> Iterator[str]:
                 "differs" if game.differs else "",
             ]
         )
-    yield from _table(rows, left=2)
-    yield from _wrapped(words.games_legend(report), width, "  ")
+    yield from table(rows, left=2)
+    yield from wrapped(words.games_legend(report), width, "  ")
 
 
 def _noise(report: Report, width: int) -> Iterator[str]:
     noise = report.noise
-    yield _title("NOISE", width)
-    yield from _wrapped(words.noise(report), width, "  ")
+    yield title("NOISE", width)
+    yield from wrapped(words.noise(report), width, "  ")
     if noise.standard_errors == 0:
         return
     stds = list(noise.noise_std.items())
     shown = "; ".join(f"{name} {std:.3g}" for name, std in stds[:_NOISY_COLUMNS])
     more = len(stds) - _NOISY_COLUMNS
     rest = f"; and {more} more (--json)" if more > 0 else ""
-    yield from _wrapped(f"Its standard deviation: {shown}{rest}.", width, "  ")
+    yield from wrapped(f"Its standard deviation: {shown}{rest}.", width, "  ")
 
 
 def _remedies(report: Report, width: int) -> Iterator[str]:
-    yield _title("CHEAPER REMEDIES, SCORED AGAIN", width)
+    yield title("CHEAPER REMEDIES, SCORED AGAIN", width)
     worst = report.counts[0]
     rows = [["the release", "worst row", "of 1000", "> 50 %", "> 10 %"]]
     rows.append(
@@ -200,11 +176,11 @@ def _remedies(report: Report, width: int) -> Iterator[str]:
                 str(remedy.above["10%"]),
             ]
         )
-    yield from _table(rows)
-    yield from _wrapped(words.clipping(report), width, "  ")
+    yield from table(rows)
+    yield from wrapped(words.clipping(report), width, "  ")
     beyond = [remedy for remedy in report.remedies if "than there are" in remedy.cost]
     if beyond:
-        yield from _wrapped(
+        yield from wrapped(
             f"A mean of more than {report.input.rows_judged} records needs more than this table.",
             width,
             "  ",
@@ -214,20 +190,20 @@ def _remedies(report: Report, width: int) -> Iterator[str]:
 def _audit(report: Report, width: int) -> Iterator[str]:
     if report.audit is None:
         return
-    yield _title("AUDIT OF THE SIMULATED GAME", width)
-    yield from _wrapped(words.audit(report), width, "  ")
+    yield title("AUDIT OF THE SIMULATED GAME", width)
+    yield from wrapped(words.audit(report), width, "  ")
 
 
 def _notices(report: Report, width: int) -> Iterator[str]:
     if not report.warnings:
         return
-    yield _title("TO KNOW", width)
+    yield title("TO KNOW", width)
     for notice in report.warnings:
         mark = "! " if notice.level == "warning" else "- "
-        yield from _wrapped(notice.message, width, "    ", f"  {mark}")
+        yield from wrapped(notice.message, width, "    ", f"  {mark}")
 
 
 def _input(report: Report, width: int) -> Iterator[str]:
-    yield _title("WHAT WAS READ", width)
+    yield title("WHAT WAS READ", width)
     for name, text in words.read(report):
-        yield from _wrapped(text, width, " " * 12, f"  {name:9s} ")
+        yield from wrapped(text, width, " " * 12, f"  {name:9s} ")

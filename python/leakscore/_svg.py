@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -110,6 +111,32 @@ class Chart:
             f"{escape(label)}</text>"
         )
 
+    def horizontal(self, value: float, label: str) -> None:
+        """Draw a thin line from left to right, with a label above its right end."""
+        top, right = self.top(value), WIDTH - _RIGHT
+        self._marks.append(
+            f'<line class="guide" x1="{_LEFT}" x2="{right}" y1="{top:.1f}" y2="{top:.1f}"/>'
+            f'<text class="note" x="{right - 4}" y="{max(top - 4, _TOP + 9):.1f}" '
+            f'text-anchor="end">{escape(label)}</text>'
+        )
+
+    def area(
+        self,
+        xs: Sequence[float],
+        lows: Sequence[float],
+        highs: Sequence[float],
+        style: str,
+        name: str = "",
+    ) -> None:
+        """Fill what lies between two lines."""
+        there = zip(xs, highs, strict=True)
+        back = zip(reversed(xs), reversed(lows), strict=True)
+        points = " ".join(
+            f"{self.left(x):.1f},{self.top(y):.1f}" for x, y in itertools.chain(there, back)
+        )
+        self._marks.append(f'<polygon class="{style}" points="{points}"/>')
+        self._named(name, style)
+
     def legend(self, name: str, style: str) -> None:
         """Name a style that is drawn without a name."""
         self._legend.append((name, style))
@@ -167,7 +194,7 @@ class Chart:
 
 def _key(style: str) -> str:
     """Draw the sample of a style for the legend."""
-    if "bar" in style.split():
+    if {"bar", "area"} & set(style.split()):
         return f'<rect class="{style}" x="3" y="0" width="16" height="10"/>'
     if "dot" in style.split():
         return "".join(f'<circle class="{style}" cx="{x}" cy="5" r="2.4"/>' for x in (4, 11, 18))

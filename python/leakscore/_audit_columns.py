@@ -1,0 +1,214 @@
+"""The named columns of a file of scores: csv, npz, npy, parquet, JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _csv, _files
+
+__all__ = ["WHOLE", "WORDS", "Columns", "Dialect", "columns_of"]
+
+Array = npt.NDArray[Any]
+
+WHOLE = "the array"
+"""Name of the column of an npy file that holds one."""
+
+WORDS: Mapping[str, float] = {
+    **dict.fromkeys(("true", "yes", "member", "in"), 1.0),
+    **dict.fromkeys(("false", "no", "non-member", "nonmember", "non_member", "out"), 0.0),
+}
+"""What else than 1 and 0 may stand for a member and a non-member."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a csv file is written; what is None is found out."""
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    header: str = "auto"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file, each made an array when it is asked for.
+
+    Attributes
+    ----------
+    file : File
+    format : str
+        "csv", "npz", "npy", "parquet" or "json".
+    names : tuple of str
+    notes : tuple of str
+        What had to be found out.
+    padding : callable
+        The number of blank cells at the end of a column, which is shorter than others.
+    """
+
+    file: _files.File
+    format: str
+    names: tuple[str, ...]
+    get: Callable[[str], Array]
+    notes: tuple[str, ...] = ()
+    padding: Callable[[str], int] | None = None
+
+    def where(self, name: str) -> str:
+        """Name a column of this file in a message."""
+        return f"{self.file.name}, column {name!r}"
+
+    def vector(self, name: str) -> Array:
+        """Return a column as a 1-D array, its padding left out."""
+        array = self.get(name)
+        if array.ndim > 1 and array.size == max(array.shape):
+            array = array.reshape(-1)
+        if array.ndim != 1:
+            raise ValueError(
+                f"Expected {self.where(name)} of shape {array.shape} to hold one value per round"
+            )
+        blank = 0 if self.padding is None else self.padding(name)
+        return array[: array.size - blank]
+
+    def numbers(self, name: str) -> Array:
+        """Return a column of real numbers without NaN, of the dtype that it has in the file."""
+        array = self.vector(name)
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"Expected {self.where(name)} to hold numbers, not {array.dtype}")
+        if array.dtype.kind == "f" and bool((missing := np.isnan(array)).any()):
+            row = int(missing.argmax()) + 1
+            raise ValueError(f"{self.where(name)}, row {row}: the score is missing or NaN")
+        return array
+
+    def bits(self, name: str) -> npt.NDArray[np.bool_]:
+        """Return a column of memberships; words for 1 and 0 are understood."""
+        array = self.vector(name)
+        if array.dtype.kind in "US":
+            text = array.astype(np.str_)
+            numbers = [WORDS.get(word.strip().lower(), np.nan) for word in text.tolist()]
+            found = np.asarray(numbers, dtype=np.float64)
+            found[text == "1"], found[text == "0"] = 1.0, 0.0
+        elif array.dtype.kind in "fiub":
+            found = array
+        else:
+            raise ValueError(f"Expected {self.where(name)} to hold 1 and 0, not {array.dtype}")
+        wrong = (found != 0) & (found != 1)
+        if bool(wrong.any()):
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"{self.where(name)}, row {row + 1}: {array[row]} is neither 1 (member) nor 0 "
+                "(non-member)"
+            )
+        return np.asarray(found == 1)
+
+
+def columns_of(file: _files.File, dialect: Dialect) -> Columns:
+    """Return the columns of a file; its format is told by its content."""
+    is_json = file.kind == "text" and file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+    if (file.kind != "text" or is_json) and dialect != Dialect():
+        raise ValueError(
+            f"{file.name} is no csv file, so that delimiter, decimal and header mean nothing"
+        )
+    if is_json:
+        return _of_json(file)
+    readers = {"npy": _of_npy, "npz": _of_npz, "parquet": _of_parquet}
+    return readers[file.kind](file) if file.kind in readers else _of_csv(file, dialect)
+
+
+def _of_csv(file: _files.File, dialect: Dialect) -> Columns:
+    names, values, text, notes = _csv.parse(
+        file.name,
+        file.data,
+        delimiter=dialect.delimiter,
+        decimal=dialect.decimal,
+        header=dialect.header,
+        words=WORDS,
+    )
+    names = [name.strip() for name in names]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{file.name} has columns of the same name: {_files.listed(names)}")
+
+    def get(name: str) -> Array:
+        j = names.index(name)
+        if j in text:
+            raise ValueError(f"{file.name}, column {name!r}, row {text[j]}: not a number")
+        return values[:, j]
+
+    def padding(name: str) -> int:
+        j = names.index(name)
+        run = int(np.isnan(values[::-1, j]).cumprod().sum())
+        return run and _blanks(file, j, run, dialect)
+
+    return Columns(file, "csv", tuple(names), get, tuple(notes), padding)
+
+
+def _blanks(file: _files.File, j: int, run: int, dialect: Dialect) -> int:
+    """Count the blank cells of column j at the end: a missing value, unlike NaN, is blank."""
+    lines = deque(_csv.cells(file.name, file.data, dialect.delimiter), maxlen=run)
+    blank = [not line[j].strip() for line in lines]
+    return run if all(blank) else blank[::-1].index(False)
+
+
+def _of_npy(file: _files.File) -> Columns:
+    array = _files.load_npy(file)
+    if array.dtype.names is not None:
+        return Columns(file, "npy", array.dtype.names, lambda name: np.asarray(array[name]))
+    if array.ndim == 2:
+        names = tuple(f"column {j}" for j in range(1, array.shape[1] + 1))
+        return Columns(file, "npy", names, lambda name: np.asarray(array[:, names.index(name)]))
+    return Columns(file, "npy", (WHOLE,), {WHOLE: np.asarray(array)}.__getitem__)
+
+
+def _of_npz(file: _files.File) -> Columns:
+    arrays = _files.load_npz(file)
+    return Columns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]))
+
+
+def _of_parquet(file: _files.File) -> Columns:
+    table = _files.load_parquet(file)
+    return Columns(file, "parquet", tuple(table), lambda name: _of_arrow(table[name]))
+
+
+def _of_arrow(column: Any) -> Array:
+    import pyarrow
+
+    kinds = pyarrow.types
+    if kinds.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if kinds.is_string(column.type) or kinds.is_large_string(column.type):
+        return np.array([cell or "" for cell in column.to_pylist()], dtype=np.str_)
+    number = kinds.is_integer(column.type) or kinds.is_floating(column.type)
+    if kinds.is_boolean(column.type) or kinds.is_decimal(column.type) or column.null_count:
+        number = number or kinds.is_boolean(column.type) or kinds.is_decimal(column.type)
+        column = column.cast(pyarrow.float64(), safe=False) if number else column
+    return np.asarray(column.to_numpy())
+
+
+def _of_json(file: _files.File) -> Columns:
+    try:
+        document = json.loads(file.data.decode("utf-8-sig"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{file.name} is no JSON: {error}") from None
+    if isinstance(document, dict) and isinstance(document.get("primitives"), dict):
+        document = document["primitives"]  # LeakPro's CombinedMetricResult
+    if not isinstance(document, dict):
+        raise ValueError(f"Expected {file.name} to hold a JSON object of lists")
+
+    def get(name: str) -> Array:
+        try:
+            array = np.asarray(document[name])
+        except ValueError:
+            raise ValueError(f"{file.name}, column {name!r}: its rows differ in length") from None
+        if array.dtype.kind == "O":
+            rows = [row for row, cell in enumerate(document[name], 1) if cell is None]
+            where = f", row {rows[0]}: null" if rows else ""
+            raise ValueError(f"{file.name}, column {name!r}{where} is not a number")
+        return np.atleast_1d(array)
+
+    names = (name for name, value in document.items() if isinstance(value, (list, int, float)))
+    return Columns(file, "json", tuple(names), get)
