@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <span>
 #include <string>
 
 #include "leakscore/linalg/matrix.hpp"
@@ -15,6 +16,13 @@ namespace py = pybind11;
 
 // Strict aliases: with .noconvert() another dtype or layout is refused, not silently copied.
 using Doubles = py::array_t<double, py::array::c_style>;
+template <class T>
+using Scores = py::array_t<T, py::array::c_style>;
+
+template <class T>
+std::span<const T> span_of(const py::array_t<T, py::array::c_style>& array) {
+  return {array.data(), static_cast<std::size_t>(array.size())};
+}
 
 inline DType dtype_of(const py::dtype& dtype) {
   const char kind = dtype.kind();

@@ -13,6 +13,7 @@ void bind_reference(py::module_& m);
 void bind_gram(py::module_& m);
 void bind_random(py::module_& m);
 void bind_audit(py::module_& m);
+void bind_bands(py::module_& m);
 void bind_tradeoff(py::module_& m);
 }  // namespace leakscore
 
@@ -29,5 +30,6 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   leakscore::bind_gram(m);
   leakscore::bind_random(m);
   leakscore::bind_audit(m);
+  leakscore::bind_bands(m);
   leakscore::bind_tradeoff(m);
 }

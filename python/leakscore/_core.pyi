@@ -10,6 +10,7 @@ _Doubles = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]
 _Words = npt.NDArray[np.uint64]
 _Floats = npt.NDArray[np.float32]
+_Band = tuple[float, npt.NDArray[np.int64], _Doubles]  # half-width; knots, values
 
 # --- bind_runtime.cpp ---
 
@@ -277,14 +278,6 @@ def row_sums(
 # --- bind_audit.cpp ---
 
 @overload
-def dkw_epsilon(
-    nonmembers: _Doubles, members: _Doubles, delta: _Doubles, miss: float, two_sided: bool
-) -> tuple[_Array, ...]: ...
-@overload
-def dkw_epsilon(
-    nonmembers: _Floats, members: _Floats, delta: _Doubles, miss: float, two_sided: bool
-) -> tuple[_Array, ...]: ...
-@overload
 def score_roc(nonmembers: _Doubles, members: _Doubles) -> tuple[_Doubles, _Doubles, _Doubles]: ...
 @overload
 def score_roc(nonmembers: _Floats, members: _Floats) -> tuple[_Doubles, _Doubles, _Doubles]: ...
@@ -298,6 +291,27 @@ def score_advantage(nonmembers: _Doubles, members: _Doubles) -> float: ...
 def score_advantage(nonmembers: _Floats, members: _Floats) -> float: ...
 
 # --- end of bind_audit.cpp ---
+
+# --- bind_bands.cpp ---
+
+@overload
+def score_epsilon(
+    nonmembers: _Doubles, members: _Doubles, delta: _Doubles, fpr_band: _Band, fnr_band: _Band
+) -> tuple[_Array, ...]: ...
+@overload
+def score_epsilon(
+    nonmembers: _Floats, members: _Floats, delta: _Doubles, fpr_band: _Band, fnr_band: _Band
+) -> tuple[_Array, ...]: ...
+@overload
+def score_frontier(
+    nonmembers: _Doubles, members: _Doubles, fpr_band: _Band, fnr_band: _Band
+) -> tuple[_Array, ...]: ...
+@overload
+def score_frontier(
+    nonmembers: _Floats, members: _Floats, fpr_band: _Band, fnr_band: _Band
+) -> tuple[_Array, ...]: ...
+
+# --- end of bind_bands.cpp ---
 
 # --- bind_tradeoff.cpp ---
 

@@ -8,22 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
+from leakscore import _validate
 from leakscore._results import Result
 from leakscore._validate import Doubles
+from leakscore.audit._methods import certify
 from leakscore.audit._samples import Sampled
 
 __all__ = ["Certified", "EpsilonBound"]
-
-# Whether the band of each method bounds an error rate on both sides.
-_TWO_SIDED = {"dkw": False, "dkw-two-sided": True}
 
 
 @dataclass(frozen=True)
 class EpsilonBound(Result):
     """A certified lower bound on epsilon and the threshold that proves it; see `Audit.epsilon`.
 
-    Every field but `confidence` and `method` is an array of delta's shape if delta was an array.
+    Every field but `confidence`, `method` and `algorithm` is an array of delta's shape if delta was
+    an array.
 
     Attributes
     ----------
@@ -46,6 +45,10 @@ class EpsilonBound(Result):
         As asked for.
     method : str
         As asked for.
+    orientation : str
+        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
+    algorithm : str
+        How the critical values of the bands were found.
 
     Examples
     --------
@@ -54,7 +57,7 @@ class EpsilonBound(Result):
     >>> print(round(float(bound), 4), bound.threshold, bound.fpr, round(bound.fpr_upper, 4))
     1.4367 1.0 0.0 0.1921
     >>> sorted(bound.to_dict())[:4]
-    ['confidence', 'delta', 'direction', 'epsilon']
+    ['algorithm', 'confidence', 'delta', 'direction']
     """
 
     epsilon: float | Doubles
@@ -68,6 +71,8 @@ class EpsilonBound(Result):
     delta: float | Doubles
     confidence: float
     method: str
+    orientation: str | npt.NDArray[np.str_]
+    algorithm: str
 
     def __float__(self) -> float:
         if isinstance(self.epsilon, np.ndarray):
@@ -81,7 +86,12 @@ class Certified(Sampled):
     __slots__ = ()
 
     def epsilon(
-        self, delta: npt.ArrayLike = 0.0, confidence: float = 0.95, method: str = "dkw"
+        self,
+        delta: npt.ArrayLike = 0.0,
+        confidence: float = 0.95,
+        method: str = "dkw",
+        *,
+        orientation: str = "high",
     ) -> EpsilonBound:
         """Certify a lower bound on epsilon: the largest that the scores refute at this confidence.
 
@@ -92,9 +102,14 @@ class Certified(Sampled):
             bounds hold for all its entries at once.
         confidence : float
             Probability, in (0, 1), with which the bound holds, over the rounds.
-        method : {"dkw", "dkw-two-sided"}
-            The band around the error rates: Massart's one-sided inequality, or the wider two-sided
-            one that Michel, Basu and Kaufmann use.
+        method : {"dkw", "dkw-two-sided", "ks", "bonferroni"}
+            The band around the error rates: Massart's one-sided inequality, the wider two-sided
+            one that Michel, Basu and Kaufmann use, the exact law of the one-sided
+            Kolmogorov-Smirnov statistic, or Clopper-Pearson bounds with a union bound over all
+            counts of errors.
+        orientation : {"high", "both"}
+            ``"high"``: larger scores mean member. ``"both"``: or smaller ones; each orientation
+            gets half of ``1 - confidence``, and the result names the one that proves more.
 
         Returns
         -------
@@ -104,7 +119,7 @@ class Certified(Sampled):
         Raises
         ------
         ValueError
-            If `delta`, `confidence` or `method` is outside its range.
+            If `delta`, `confidence`, `method` or `orientation` is outside its range.
         TypeError
             If one of them has the wrong type.
 
@@ -137,31 +152,23 @@ class Certified(Sampled):
         """
         deltas = _validate.interval("delta", delta, 0.0, 1.0, closed="left")
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-        two_sided = _TWO_SIDED[_validate.choice("method", method, tuple(_TWO_SIDED))]
-        found = _core.dkw_epsilon(
-            self._samples.nonmembers,
-            self._samples.members,
-            deltas.ravel(),
-            (1.0 - level) / 2.0,
-            two_sided,
-        )
-        if deltas.ndim:
-            columns = [column.reshape(deltas.shape) for column in found]
-            direction: Any = np.where(columns[2], "forward", "reverse")
-        else:
-            columns = [column.item() for column in found]
-            direction = "forward" if columns[2] else "reverse"
-        value, threshold, _, errors0, errors1, fpr_upper, fnr_upper, cap = columns
+        found = certify(self, deltas.ravel(), level, method, orientation)
+
+        def shaped(column: npt.NDArray[Any]) -> Any:
+            return column.reshape(deltas.shape) if deltas.ndim else column.item()
+
         return EpsilonBound(
-            epsilon=value,
-            threshold=threshold,
-            direction=direction,
-            fpr=errors0 / self.n_nonmembers,
-            fnr=errors1 / self.n_members,
-            fpr_upper=fpr_upper,
-            fnr_upper=fnr_upper,
-            max_certifiable=cap,
-            delta=deltas if deltas.ndim else deltas.item(),
+            epsilon=shaped(found.epsilon),
+            threshold=shaped(found.threshold),
+            direction=shaped(np.where(found.forward, "forward", "reverse")),
+            fpr=shaped(found.false_positives / self.n_nonmembers),
+            fnr=shaped(found.false_negatives / self.n_members),
+            fpr_upper=shaped(found.fpr_upper),
+            fnr_upper=shaped(found.fnr_upper),
+            max_certifiable=shaped(found.max_certifiable),
+            delta=shaped(deltas),
             confidence=level,
             method=method,
+            orientation=shaped(np.where(found.flags_low, "low", "high")),
+            algorithm=found.algorithm,
         )

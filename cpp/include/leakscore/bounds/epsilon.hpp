@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "leakscore/bounds/bands.hpp"
+#include "leakscore/bounds/knots.hpp"
 #include "leakscore/bounds/sweep.hpp"
 
 namespace leakscore {
@@ -29,15 +31,15 @@ struct EpsilonBound {
 // and both stay true when fpr and fnr are replaced by upper bounds on them. Where the two bounds
 // add up to less than 1 - delta the larger quotient has the larger rate above; elsewhere neither
 // exceeds 1, and epsilon is 0. Everything is rounded against the claim: epsilon is never too large.
-template <class Band>
+template <class FprBand, class FnrBand>
 EpsilonBound epsilon_at(std::ptrdiff_t false_positives, std::ptrdiff_t false_negatives,
-                        const Band& fpr_band, const Band& fnr_band, double delta) {
+                        const FprBand& fpr_band, const FnrBand& fnr_band, double delta) {
   constexpr double ulp = std::numeric_limits<double>::epsilon();
   EpsilonBound bound;
   bound.false_positives = false_positives;
   bound.false_negatives = false_negatives;
-  bound.fpr_upper = std::min(1.0, fpr_band(false_positives) * (1.0 + 4.0 * ulp));
-  bound.fnr_upper = std::min(1.0, fnr_band(false_negatives) * (1.0 + 4.0 * ulp));
+  bound.fpr_upper = fpr_band(false_positives);
+  bound.fnr_upper = fnr_band(false_negatives);
   bound.forward = bound.fpr_upper <= bound.fnr_upper;
   const auto [low, high] = std::minmax(bound.fpr_upper, bound.fnr_upper);
   const double quotient = (1.0 - delta - high - ulp) / low;
@@ -59,20 +61,19 @@ struct Quotient {
   }
 };
 
-// The best threshold for each delta. The bands are non-decreasing and hold at all thresholds at
-// once, so that the threshold, the direction and delta may be chosen after seeing the scores.
-template <class T, class Band>
-std::vector<EpsilonBound> epsilon_lower_bounds(std::span<const T> nonmembers,
-                                               std::span<const T> members, const Band& fpr_band,
-                                               const Band& fnr_band,
-                                               std::span<const double> deltas) {
+// The best threshold seen so far for one delta.
+struct BestThreshold {
+  Quotient quotient;  // 0, for the threshold that flags no one, to begin with
+  std::ptrdiff_t rank;
+  std::ptrdiff_t member;
+};
+
+// Every threshold that can be best, whatever the bands: below each member (sweep.hpp).
+template <class T, class FprBand, class FnrBand>
+void improve(std::span<BestThreshold> best, std::span<const T> nonmembers,
+             std::span<const T> members, const FprBand& fpr_band, const FnrBand& fnr_band,
+             std::span<const double> deltas) {
   const std::ptrdiff_t n0 = std::ssize(nonmembers);
-  struct Best {
-    Quotient quotient;  // 0, for the threshold that flags no one, to begin with
-    std::ptrdiff_t rank;
-    std::ptrdiff_t member;
-  };
-  std::vector<Best> best(deltas.size(), {{}, n0, std::ssize(members)});
   constexpr std::ptrdiff_t block = 64;
   const auto visit = [&](std::ptrdiff_t first, const std::ptrdiff_t* ranks, std::ptrdiff_t count) {
     for (std::ptrdiff_t start = 0; start < count; start += block) {
@@ -91,6 +92,33 @@ std::vector<EpsilonBound> epsilon_lower_bounds(std::span<const T> nonmembers,
     }
   };
   for_each_rank(nonmembers, members, visit);
+}
+
+// A step function can only be best at its knots.
+template <class T, class FnrBand>
+void improve(std::span<BestThreshold> best, std::span<const T> nonmembers,
+             std::span<const T> members, const StepBand& fpr_band, const FnrBand& fnr_band,
+             std::span<const double> deltas) {
+  const auto visit = [&](const KnotThreshold<T>& at) {
+    const double fnr = fnr_band(at.false_negatives);
+    for (std::size_t d = 0; d < deltas.size(); ++d) {
+      const Quotient found(at.fpr_upper, fnr, deltas[d]);
+      if (found > best[d].quotient) best[d] = {found, at.rank, at.false_negatives};
+    }
+  };
+  for_each_knot(nonmembers, members, fpr_band, visit);
+}
+
+// The best threshold for each delta. The bands are non-decreasing and hold at all thresholds at
+// once, so that the threshold, the direction and delta may be chosen after seeing the scores.
+template <class T, class FprBand, class FnrBand>
+std::vector<EpsilonBound> epsilon_lower_bounds(std::span<const T> nonmembers,
+                                               std::span<const T> members, const FprBand& fpr_band,
+                                               const FnrBand& fnr_band,
+                                               std::span<const double> deltas) {
+  const std::ptrdiff_t n0 = std::ssize(nonmembers);
+  std::vector<BestThreshold> best(deltas.size(), {{}, n0, std::ssize(members)});
+  improve(std::span(best), nonmembers, members, fpr_band, fnr_band, deltas);
   std::vector<EpsilonBound> bounds;
   bounds.reserve(deltas.size());
   for (std::size_t d = 0; d < deltas.size(); ++d) {

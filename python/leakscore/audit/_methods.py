@@ -1,0 +1,89 @@
+"""The methods of `Audit.epsilon` by name; a new one is a line in `EPSILON_METHODS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._validate import Doubles
+from leakscore.audit._bands import BAND_METHODS, band
+from leakscore.audit._samples import Sampled, Scores
+
+__all__ = ["EPSILON_METHODS", "Found", "certify"]
+
+
+class Found(NamedTuple):
+    """One entry per delta, but for the algorithm."""
+
+    epsilon: Doubles
+    threshold: Doubles
+    forward: npt.NDArray[np.bool_]
+    false_positives: npt.NDArray[np.int64]
+    false_negatives: npt.NDArray[np.int64]
+    fpr_upper: Doubles
+    fnr_upper: Doubles
+    max_certifiable: Doubles
+    algorithm: str
+    flags_low: npt.NDArray[np.bool_]  # whether the test flags score < threshold
+
+
+# (audit, deltas of shape (k,), confidence, method, orientation) -> Found
+Certifier = Callable[[Sampled, Doubles, float, str, str], Found]
+
+
+def certify(
+    audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
+) -> Found:
+    """Find the best bound for each delta; refuse an unknown method with the names of all."""
+    _validate.choice("method", method, tuple(EPSILON_METHODS))
+    _validate.choice("orientation", orientation, ("high", "both"))
+    return EPSILON_METHODS[method](audit, deltas, confidence, method, orientation)
+
+
+def _by_bands(
+    audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
+) -> Found:
+    samples = audit._samples
+    high = _one_orientation(samples, deltas, confidence, method, orientation == "both", low=False)
+    if orientation == "high":
+        return high
+    low = _one_orientation(samples, deltas, confidence, method, True, low=True)
+    better = low.epsilon > high.epsilon
+    columns = {
+        name: np.where(better, getattr(low, name), getattr(high, name))
+        for name in Found._fields
+        if name != "algorithm"
+    }
+    return Found(**columns, algorithm=high.algorithm)
+
+
+def _one_orientation(
+    samples: Scores, deltas: Doubles, confidence: float, method: str, shared: bool, *, low: bool
+) -> Found:
+    """Each of the two bands, or of the four of both orientations, gets an equal share of the miss.
+
+    A test that flags low scores is the complement of one that flags high scores, with the classes
+    swapped; the two inequalities of differential privacy are symmetric in that.
+    """
+    miss = (1.0 - confidence) / (4.0 if shared else 2.0)
+    classes = samples.swapped() if low else samples
+    fpr_band = band(method, classes.n_nonmembers, miss)
+    fnr_band = band(method, classes.n_members, miss)
+    value, threshold, forward, errors0, errors1, fpr, fnr, cap = classes.epsilon(
+        fpr_band, fnr_band, deltas
+    )
+    algorithms = dict.fromkeys((fpr_band.algorithm, fnr_band.algorithm))
+    flags_low = np.full(deltas.shape, low)
+    if low:
+        threshold = samples.next_above(threshold)
+        forward, errors0, errors1, fpr, fnr = ~forward, errors1, errors0, fnr, fpr
+    return Found(
+        value, threshold, forward, errors0, errors1, fpr, fnr, cap, "; ".join(algorithms), flags_low
+    )
+
+
+EPSILON_METHODS: dict[str, Certifier] = dict.fromkeys(BAND_METHODS, _by_bands)
