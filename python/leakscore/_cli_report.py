@@ -77,14 +77,7 @@ def _add_table_options(group: Any) -> None:
         help="what to leave out where a value is missing (default: rows)",
     )
     group.add_argument("--key", metavar="NAME", help="which array of an npz archive")
-    group.add_argument("--delimiter", type=_cli.character, metavar="C", help="of a csv file")
-    group.add_argument("--decimal", choices=(".", ","), help="of a csv file")
-    group.add_argument(
-        "--header",
-        choices=("auto", "yes", "no"),
-        default="auto",
-        help="whether the first line of a csv file names the columns",
-    )
+    _cli.add_dialect(group)
     group.add_argument(
         "--shrinkage",
         type=_shrinkage,
@@ -177,12 +170,7 @@ def _report(options: argparse.Namespace) -> int:
             show_values=options.show_values,
             progress=progress,
         )
-    if "-" not in (options.json, options.html) and not options.quiet:
-        _cli.write("-", result.to_text(_cli.width()))
-    if options.json is not None:
-        _cli.write(options.json, result.to_json() + "\n")
-    if options.html is not None:
-        _cli.write(options.html, result.to_html())
+    _cli.deliver(result, options)
     return 0
 
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-__all__ = ["add_outputs", "character", "names", "progress", "require_writable", "width", "write"]
+__all__ = [
+    "abandon_output",
+    "add_dialect",
+    "add_outputs",
+    "deliver",
+    "names",
+    "progress",
+    "require_writable",
+]
 
 
 def names(text: str) -> list[str]:
@@ -18,12 +27,24 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def character(text: str) -> str:
+def _character(text: str) -> str:
     """Return a delimiter; a tab may be spelled out."""
     text = {"tab": "\t", "\\t": "\t"}.get(text, text)
     if len(text) != 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not one character")
     return text
+
+
+def add_dialect(group: Any) -> None:
+    """Add the options that say how a csv file is written."""
+    group.add_argument("--delimiter", type=_character, metavar="C", help="of a csv file")
+    group.add_argument("--decimal", choices=(".", ","), help="of a csv file")
+    group.add_argument(
+        "--header",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="whether the first line of a csv file names the columns",
+    )
 
 
 def add_outputs(group: Any) -> None:
@@ -32,6 +53,12 @@ def add_outputs(group: Any) -> None:
     group.add_argument(
         "--html", metavar="PATH", help="write one self-contained page (- for stdout)"
     )
+
+
+def abandon_output() -> None:
+    """Send what is still to be printed nowhere: its reader has left, say `| head`."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def require_writable(*paths: str | None) -> None:
@@ -47,13 +74,26 @@ def require_writable(*paths: str | None) -> None:
             raise ValueError(f"cannot write {path}: its directory does not exist")
 
 
-def width() -> int:
-    """Return how wide the text may be."""
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
-    return min(columns, 100)
+class _Result(Protocol):
+    """What every command finds."""
+
+    def to_text(self, width: int = 80) -> str: ...
+    def to_json(self) -> str: ...
+    def to_html(self) -> str: ...
 
 
-def write(path: str, text: str) -> None:
+def deliver(result: _Result, options: argparse.Namespace) -> None:
+    """Print the text and write the files that were asked for."""
+    if "-" not in (options.json, options.html) and not options.quiet:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
+        _write("-", result.to_text(min(width, 100)))
+    if options.json is not None:
+        _write(options.json, result.to_json() + "\n")
+    if options.html is not None:
+        _write(options.html, result.to_html())
+
+
+def _write(path: str, text: str) -> None:
     """Write a file, or to standard output, whose encoding may know little."""
     if path != "-":
         Path(path).write_text(text, encoding="utf-8")

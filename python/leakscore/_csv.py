@@ -162,11 +162,19 @@ class _Columns:
 
     def is_header(self, first: Sequence[str]) -> bool:
         """Text above numbers, or no number at all in the first line."""
-        words = [not self._is_number(cell) for cell in first]
+        numbers = [self._is_number(cell) for cell in first]
         above = any(
-            word and self._has_number[j] and j not in self.text for j, word in enumerate(words)
+            self._has_number[j] and j not in self.text
+            for j, number in enumerate(numbers)
+            if not number
         )
-        return above or (all(words) and any(cell.strip() for cell in first))
+        # A name may also be a word that stands for a number, but not all names are.
+        named = any(cell.strip() for cell, number in zip(first, numbers, strict=True) if not number)
+        alone = not any(
+            number and cell.strip().lower() not in self._words
+            for cell, number in zip(first, numbers, strict=True)
+        )
+        return above or (alone and named)
 
     def _is_number(self, cell: str) -> bool:
         try:

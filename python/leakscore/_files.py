@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,8 @@ class File:
 def open_file(path: str) -> File:
     """Read a file, ``-`` being the standard input; an empty or a pickled one is refused."""
     data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    file = File("standard input" if path == "-" else Path(path).name, data)
+    name = os.fsencode(Path(path).name).decode("utf-8", "replace")
+    file = File("standard input" if path == "-" else name, data)
     if not data:
         raise ValueError(f"{file.name} is empty")
     named = file.kind == "text" and Path(path).suffix.lower() in _PICKLES

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 
 __all__ = ["card", "page", "paragraph", "section", "table"]
 
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 
 def page(title: str, body: str) -> str:
     """Return a whole page; it is well-formed XML too."""
     style = (resources.files("leakscore") / "data" / "page.css").read_text("utf-8")
-    return (
+    whole = (
         '<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml"><head>'
         '<meta charset="utf-8"/><meta name="viewport" content="width=device-width, '
         'initial-scale=1"/><meta name="color-scheme" content="light"/>'
         f"<title>{escape(title)}</title><style>{style}</style></head>"
         f"<body><main>{body}</main></body></html>\n"
     )
+    return _NOT_XML.sub("\ufffd", whole)
 
 
 def section(title: str, content: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Result"]
+__all__ = ["Result", "as_json"]
 
 
 class Result:
@@ -23,19 +23,19 @@ class Result:
 
     def to_json(self) -> str:
         """Return the fields as JSON; infinite numbers as "inf" and "-inf", NaN as null."""
-        return json.dumps(_for_json(self.to_dict()), allow_nan=False)
+        return json.dumps(as_json(self.to_dict()), allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def _for_json(value: Any) -> Any:
-    """JSON has no infinite numbers and no NaN."""
+def as_json(value: Any) -> Any:
+    """Return what JSON can hold: infinite numbers become "inf" and "-inf", NaN becomes None."""
     if isinstance(value, dict):
-        return {key: _for_json(entry) for key, entry in value.items()}
+        return {key: as_json(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_for_json(entry) for entry in value]
+        return [as_json(entry) for entry in value]
     if isinstance(value, float) and not np.isfinite(value):
         return None if np.isnan(value) else str(value)
     return value

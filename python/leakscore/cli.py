@@ -1,21 +1,22 @@
-"""The command line: ``leakscore report`` and ``leakscore reproduce``.
+"""The command line: ``leakscore report``, ``leakscore audit`` and ``leakscore reproduce``.
 
 Exit codes: 0 done, 1 an error (one line on standard error), for ``reproduce`` also a check that
-failed, 130 interrupted.
+failed, for ``audit`` 2 a claim that is refuted and 3 one that so few scores could not refute, 130
+interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 import leakscore
+from leakscore._cli_audit import add_audit
 from leakscore._cli_report import add_report
 from leakscore._cli_reproduce import add_reproduce
+from leakscore._cli_shared import abandon_output
 
 __all__ = ["main"]
 
@@ -40,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 error or failed check, 130 interrupted.
+        0 done, 1 error or failed check, 2 claim refuted, 3 claim out of reach, 130 interrupted.
 
     Examples
     --------
@@ -54,9 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(options.run(options))
     except SystemExit as stop:  # argparse: --help, --version, a wrong argument
         return stop.code if isinstance(stop.code, int) else 1
-    except BrokenPipeError:  # the reader of our output has left, say `| head`
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        abandon_output()
         return 0
     except KeyboardInterrupt:
         return 130
@@ -80,5 +80,6 @@ def _parser() -> _Parser:
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     add_report(commands)
+    add_audit(commands)
     add_reproduce(commands)
     return parser

@@ -1,0 +1,98 @@
+"""The charts of the page: the ROC curve with its bounds, and epsilon against the threshold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._audit_model import Findings
+from leakscore._audit_words import lower_bound, number
+from leakscore._svg import Axis, Chart, decades, nice_ticks
+
+__all__ = ["roc", "thresholds"]
+
+Doubles = npt.NDArray[np.float64]
+
+
+def roc(findings: Findings) -> str:
+    """Log-log ROC: what was observed, and what is certain at this confidence."""
+    curves, bound = findings.curves, findings.bounds.bounds[0]
+    sizes = (findings.input.nonmembers, findings.input.members)
+    low = _decade(min(1e-2, 1 / max(sizes)))
+    foot = _decade(min(0.1, max(float(curves.tpr[curves.fpr <= low].max()), 1 / sizes[1])))
+    fpr, tpr = float(bound.fpr_upper), 1 - float(bound.fnr_upper)
+    chart = Chart(
+        title="ROC curve",
+        description=(
+            f"True against false positives, logarithmic. With {100 * findings.confidence:g} % "
+            f"confidence the attack's true curve is nowhere below the certain one (a band of "
+            f"{curves.method}). The certificate is one of its points: at most {number(fpr)} false "
+            f"positives, at least {number(tpr)} true ones."
+        ),
+        x=Axis(low, 1, decades(low, 1), "false positives (of non-members)", log=True),
+        y=Axis(foot, 1, decades(foot, 1), "true positives (of members)", log=True),
+    )
+    chance = np.geomspace(max(low, foot), 1, 2).tolist()
+    chart.line(chance, chance, "line chance")
+    chart.line(*_stairs(curves.fpr, curves.tpr), "line out", "observed")
+    sure = curves.tpr_lower > 0
+    corners = _stairs(curves.fpr_upper[sure], curves.tpr_lower[sure])
+    chart.line(*corners, "line informed", "certain")
+    if bound.epsilon > 0:
+        chart.dots([fpr], [tpr], "dot weaker", "the certificate")
+    chart.legend("guessing", "line chance")
+    return chart.render()
+
+
+def _decade(value: float) -> float:
+    """Return the power of ten at or below a value."""
+    return float(10.0 ** math.floor(math.log10(value) + 1e-9))
+
+
+def _stairs(x: Doubles, y: Doubles) -> tuple[list[float], list[float]]:
+    """Return the corners of a curve that keeps its height up to the next point."""
+    return np.repeat(x, 2)[1:].tolist(), np.repeat(y, 2)[:-1].tolist()
+
+
+def thresholds(findings: Findings) -> str:
+    """What each threshold certifies, with the chosen one, the cap and the claim."""
+    curves, bound = findings.curves, findings.bounds.bounds[0]
+    sign = -1.0 if findings.input.lower_is_member else 1.0
+    finite = np.isfinite(curves.thresholds)
+    x, y = sign * curves.thresholds[finite], curves.epsilon[finite]
+    low, high = _span(x, y)
+    cap = float(bound.max_certifiable)
+    claimed = findings.claim.epsilon if findings.claim else 0.0
+    top = 1.12 * max(cap, min(claimed, 2 * cap), 0.1)
+    chosen = findings.threshold(bound)
+    chart = Chart(
+        title="Epsilon against the threshold",
+        description=(
+            f"What each threshold certifies at delta = {number(float(bound.delta))} (a band of "
+            f"{curves.method}). The bound, {lower_bound(float(bound.epsilon))}, is that of the "
+            f"threshold {number(chosen)}; perfectly separated, so many scores could certify "
+            f"{lower_bound(cap)}."
+        ),
+        x=Axis(low, high, nice_ticks(low, high), "threshold"),
+        y=Axis(0, top, nice_ticks(0, top, 6), "epsilon at least"),
+    )
+    shown = (x >= low) & (x <= high)
+    chart.line(x[shown].tolist(), y[shown].tolist(), "line informed", "certified")
+    chart.horizontal(cap, "most certifiable")
+    if findings.claim is not None and claimed <= top:
+        chart.horizontal(claimed, "claimed")
+    if bound.epsilon > 0 and math.isfinite(chosen):
+        chart.vertical(chosen, "chosen", at_foot=True)
+    return chart.render()
+
+
+def _span(x: Doubles, y: Doubles) -> tuple[float, float]:
+    """Return the range of thresholds that certify something, and a little around it."""
+    of_use = x[y > 0] if np.any(y > 0) else x
+    if of_use.size == 0:
+        return -1.0, 1.0
+    low, high = float(of_use.min()), float(of_use.max())
+    margin = 0.08 * (high - low) or max(1.0, abs(low)) / 2
+    return low - margin, high + margin

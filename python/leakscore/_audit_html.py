@@ -1,0 +1,147 @@
+"""The findings of an audit as one page: inline style, inline SVG, no script, nothing fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from leakscore import _audit_charts as charts
+from leakscore import _audit_words as words
+from leakscore._audit_model import Findings
+from leakscore._html import card, page, paragraph, section, table
+from leakscore._report_words import percent
+
+__all__ = ["render"]
+
+
+def render(findings: Findings) -> str:
+    """Return the page; it is well-formed XML too."""
+    body = "".join(part for make in _SECTIONS for part in make(findings))
+    return page(f"Audit: {words.files(findings)}", body)
+
+
+def _head(findings: Findings) -> Iterator[str]:
+    yield f'<header><p class="kicker">leakscore audit: {escape(words.files(findings))}</p>'
+    yield f"<h1>{escape(words.headline(findings))}</h1>"
+    yield paragraph(words.counts(findings), "lead")
+    if findings.verdict is not None:
+        yield paragraph(words.verdict(findings), "lead")
+    yield f'<div class="cards">{"".join(_cards(findings))}</div>'
+    yield f'<p class="plain">{escape(words.limits())}</p></header>'
+
+
+def _cards(findings: Findings) -> Iterator[str]:
+    bound = findings.bounds.bounds[0]
+    yield card(
+        "informed",
+        "Certified",
+        words.lower_bound(float(bound.epsilon)),
+        "epsilon at least",
+        f"At delta = {words.number(float(bound.delta))}, method {findings.method}.",
+    )
+    yield card(
+        "",
+        "Most certifiable",
+        words.lower_bound(float(bound.max_certifiable)),
+        "epsilon",
+        "Had the attack separated all members from all non-members.",
+    )
+    if findings.verdict is not None:
+        yield card(
+            "weaker",
+            "The claim",
+            {"cannot-tell": "inconclusive"}.get(findings.verdict.verdict, findings.verdict.verdict),
+            f"epsilon = {words.number(findings.verdict.claimed)}",
+            f"At delta = {words.number(float(bound.delta))}; neighbours "
+            f"{words.relation(findings)}.",
+        )
+
+
+def _bounds(findings: Findings) -> Iterator[str]:
+    header = ["Delta", "Epsilon at least", "Most certifiable", "Threshold", "FPR", "FPR at most"]
+    header += ["FNR", "FNR at most", "Proves"]
+    rows = [words.row(findings, bound) for bound in findings.bounds.bounds]
+    caption = f"Method {findings.method}, {100 * findings.confidence:g}\u00a0% confidence"
+    yield section(
+        "The certificate",
+        (
+            table(header, rows, caption=caption),
+            *(
+                paragraph(words.certificate(findings, bound), "soft")
+                for bound in findings.bounds.bounds
+            ),
+            '<div class="pair charts">',
+            charts.roc(findings),
+            charts.thresholds(findings),
+            "</div>",
+        ),
+    )
+
+
+def _methods(findings: Findings) -> Iterator[str]:
+    if not findings.others:
+        return
+    methods = [found for found in (findings.bounds, *findings.others) if found.refused is None]
+    widest = max(float(found.bounds[0].max_certifiable) for found in methods)
+    rows = []
+    for found in methods:
+        bound = found.bounds[0]
+        share = 100 * float(bound.epsilon) / widest if widest else 0.0
+        rows.append(
+            [
+                found.method,
+                f'<td class="meter"><span style="width:{share:.1f}%"></span></td>',
+                *(words.lower_bound(float(one.epsilon)) for one in found.bounds),
+                words.lower_bound(float(bound.max_certifiable)),
+            ]
+        )
+    deltas = [f"Delta {words.number(delta)}" for delta in findings.deltas]
+    yield section(
+        "Other methods on the same scores",
+        (
+            table(
+                ["Method", "", *deltas, "Most certifiable"],
+                rows,
+                first="now",
+                caption="The verdict is that of the first; the largest of several bounds has not "
+                "the confidence of any",
+            ),
+            *(
+                paragraph(f"{found.method}: {found.refused}", "soft")
+                for found in findings.others
+                if found.refused is not None
+            ),
+        ),
+    )
+
+
+def _shown(findings: Findings) -> Iterator[str]:
+    rows = ([f"{100 * fpr:g}\u00a0%", percent(tpr)] for fpr, tpr in findings.shown.tpr_at_fpr)
+    yield section(
+        "What the scores show",
+        (
+            paragraph(words.shown(findings)),
+            table(
+                ["False positives", "True positives"],
+                rows,
+                caption="Observed rates; they certify nothing",
+            ),
+        ),
+    )
+
+
+def _notices(findings: Findings) -> Iterator[str]:
+    items = "".join(
+        f'<li class="{notice.level}">{escape(notice.message)}</li>' for notice in findings.notices
+    )
+    yield section("What this does not show", (f'<ul class="notices">{items}</ul>',))
+
+
+def _input(findings: Findings) -> Iterator[str]:
+    items = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in words.read(findings)
+    )
+    yield section("What was read", (f"<dl>{items}</dl>",))
+
+
+_SECTIONS = (_head, _bounds, _methods, _shown, _notices, _input)

@@ -1,0 +1,193 @@
+"""From the scores of a file to what they certify."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from leakscore import _validate
+from leakscore._audit_curves import DEFAULT_METHOD, curves_of
+from leakscore._audit_model import (
+    Claim,
+    Findings,
+    Input,
+    MethodBounds,
+    Setting,
+    Shown,
+    Verdict,
+)
+from leakscore._audit_notices import notices_of
+from leakscore._audit_scores import Read, Rounds, Samples
+from leakscore.audit import Audit, EpsilonBound
+from leakscore.audit._methods import EPSILON_METHODS
+
+__all__ = ["audit_of", "judge"]
+
+_RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)
+
+
+def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int) -> Audit:
+    """Return the audit of the scores that were read."""
+    data = read.data
+    if isinstance(data, Rounds):
+        scores = _negated(data.scores) if lower_is_member else data.scores
+        return Audit.from_rounds(scores, data.member, rng=seed)
+    if random_bits:
+        raise ValueError(
+            f"{read.files[0].name} has no membership bit for each round: --random-bits needs the "
+            "scores and the bits, round by round"
+        )
+    if isinstance(data, Samples):
+        parts = (data.members, data.nonmembers)
+        return Audit(*(map(_negated, parts) if lower_is_member else parts))
+    raise ValueError(f"{read.files[0].name} holds counts")
+
+
+def _negated(scores: Any) -> Any:
+    return -(scores if scores.dtype.kind == "f" else scores.astype(np.float64))
+
+
+def judge(
+    read: Read,
+    *,
+    deltas: Sequence[float] = (1e-5,),
+    confidence: float = 0.95,
+    method: str | None = None,
+    orientation: str = "high",
+    all_methods: bool = True,
+    claim: Claim | None = None,
+    setting: Setting,
+    lower_is_member: bool = False,
+) -> Findings:
+    """Tell what the scores of a file certify.
+
+    Parameters
+    ----------
+    read : Read
+        From `read_scores`.
+    deltas : sequence of float
+        Of the bounds. More of them cost no confidence.
+    confidence : float
+        Of every bound, each for itself.
+    method : str, optional
+        Of the verdict; that of `Audit.epsilon` by default.
+    orientation : {"high", "both"}
+        Whether tests that flag low scores are tried, too, at a price.
+    all_methods : bool
+        Whether the other methods are tried, too.
+    claim : Claim, optional
+        What to hold against the scores.
+    setting : Setting
+        What the file does not say.
+    lower_is_member : bool
+        Whether small scores speak for a member.
+
+    Returns
+    -------
+    Findings
+
+    Raises
+    ------
+    ValueError
+        If the scores cannot be judged or a parameter is out of its range.
+    """
+    _validate.count("seed", setting.seed)
+    if claim is not None:
+        _validate.scalar("claimed epsilon", claim.epsilon, 0.0)
+    for delta in deltas:
+        _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
+    deltas = tuple(dict.fromkeys([*deltas, *([] if claim is None else [claim.delta])]))
+    audit = audit_of(
+        read,
+        lower_is_member=lower_is_member,
+        random_bits=setting.random_bits,
+        seed=setting.seed,
+    )
+    found = audit.epsilon(deltas, confidence, method or DEFAULT_METHOD, orientation=orientation)
+    bounds = MethodBounds(found.method, _each(found))
+    others: tuple[MethodBounds, ...] = ()
+    if all_methods:
+        others = _others(audit, deltas, confidence, bounds.method, orientation)
+    findings = Findings(
+        tool_version=_version(),
+        input=_input(read, audit, lower_is_member),
+        setting=setting,
+        claim=claim,
+        verdict=None if claim is None else _verdict(claim, bounds),
+        confidence=confidence,
+        bounds=bounds,
+        others=others,
+        shown=_shown(audit),
+        curves=curves_of(audit, bounds.method, confidence, deltas[0]),
+        notices=(),
+    )
+    return replace(findings, notices=notices_of(findings))
+
+
+def _input(read: Read, audit: Audit, lower_is_member: bool) -> Input:
+    return Input(
+        files=tuple({"name": file.name, "sha256": file.sha256} for file in read.files),
+        format=read.format,
+        writer=read.writer,
+        columns=read.columns,
+        dtype=read.dtype,
+        members=audit.n_members,
+        nonmembers=audit.n_nonmembers,
+        lower_is_member=lower_is_member,
+        notes=read.notes,
+    )
+
+
+def _shown(audit: Audit) -> Shown:
+    """Return what is observed, at rates that as many non-members can show."""
+    rates = [rate for rate in _RATES if rate == 0 or rate * audit.n_nonmembers >= 1]
+    return Shown(
+        auc=audit.auc(),
+        advantage=audit.advantage(),
+        tpr_at_fpr=tuple(zip(rates, audit.tpr_at(rates).tolist(), strict=True)),
+    )
+
+
+def _each(bound: EpsilonBound) -> tuple[EpsilonBound, ...]:
+    """Return the bounds of an array of deltas one by one."""
+    columns = {
+        field.name: value.tolist()
+        for field in fields(bound)
+        if isinstance(value := getattr(bound, field.name), np.ndarray)
+    }
+    rows = zip(*columns.values(), strict=True)
+    return tuple(replace(bound, **dict(zip(columns, row, strict=True))) for row in rows)
+
+
+def _others(
+    audit: Audit, deltas: Sequence[float], confidence: float, chosen: str, orientation: str
+) -> tuple[MethodBounds, ...]:
+    """Try every other method; one that does not suit these scores says why."""
+    found = []
+    for method in EPSILON_METHODS:
+        if method == chosen:
+            continue
+        try:
+            bounds = audit.epsilon(deltas, confidence, method, orientation=orientation)
+            found.append(MethodBounds(method, _each(bounds)))
+        except ValueError as error:
+            found.append(MethodBounds(method, (), str(error)))
+    return tuple(found)
+
+
+def _verdict(claim: Claim, bounds: MethodBounds) -> Verdict:
+    bound = bounds.at(claim.delta)
+    certified, cap = float(bound.epsilon), float(bound.max_certifiable)
+    word = "consistent" if cap > claim.epsilon else "cannot-tell"
+    if certified > claim.epsilon:
+        word = "refuted"
+    return Verdict(word, certified, cap, claim.epsilon)
+
+
+def _version() -> str:
+    import leakscore
+
+    return leakscore.__version__

@@ -1,0 +1,232 @@
+"""What an audit of a file found: frozen dataclasses of numbers and words, no arithmetic.
+
+The text, the page and the JSON all read the same `Findings`.
+
+The JSON (``schema_version`` 1; numbers in full precision; infinite ones are "inf" and "-inf", null
+stands for what was not asked for or does not apply)
+    tool, tool_version
+        what made it
+    input
+        files (name and sha256 of each), format, writer (the program that writes such files),
+        columns, dtype, members and nonmembers (how many), lower_is_member, notes
+    setting
+        what the file does not say: neighbours, threat_model, random_bits, seed
+    claim, verdict
+        what was claimed, and "refuted", "consistent" or "cannot-tell", with the reason
+    confidence, method
+        of `bounds` and of the verdict
+    bounds
+        one entry a delta: every field of an `EpsilonBound` (its threshold is on the scale of the
+        file), what the test flags, the counts of its errors, and the formula that gives epsilon
+        from the other fields
+    methods
+        the other methods on the same scores: bounds, or why there are none. The verdict does not
+        use them: a method chosen by its result has no confidence
+    empirical
+        auc, advantage, tpr_at_fpr: what the scores show; they certify nothing
+    notices
+        level, code and message of what must be known to read the numbers
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._audit_curves import Curves
+from leakscore._results import as_json
+from leakscore.audit import EpsilonBound
+
+__all__ = [
+    "Claim",
+    "Findings",
+    "Input",
+    "MethodBounds",
+    "Notice",
+    "Setting",
+    "Shown",
+    "Verdict",
+]
+
+Doubles = npt.NDArray[np.float64]
+
+FORMULAS = {
+    "forward": "epsilon = log((1 - delta - fnr_upper) / fpr_upper)",
+    "reverse": "epsilon = log((1 - delta - fpr_upper) / fnr_upper)",
+}
+"""How the bound follows from its other fields, but for 0 and the last bits, rounded down."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """What was read."""
+
+    files: tuple[dict[str, str], ...]
+    format: str
+    writer: str | None
+    columns: dict[str, str]
+    dtype: str
+    members: int
+    nonmembers: int
+    lower_is_member: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the file does not say."""
+
+    neighbours: str | None
+    threat_model: str | None
+    random_bits: bool
+    seed: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed of the mechanism: that it is (epsilon, delta)-differentially private."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the scores say about the claim, and why.
+
+    "refuted": the bound exceeds what is claimed. "cannot-tell": the bound of perfectly separated
+    scores, as many of each kind, would not exceed it. "consistent": neither.
+    """
+
+    verdict: str
+    certified: float
+    max_certifiable: float
+    claimed: float
+
+
+@dataclass(frozen=True)
+class MethodBounds:
+    """The bounds of a method, one a delta, or why it has none here."""
+
+    method: str
+    bounds: tuple[EpsilonBound, ...]
+    refused: str | None = None
+
+    def at(self, delta: float) -> EpsilonBound:
+        """Return the bound at a delta that was asked for."""
+        return next(bound for bound in self.bounds if bound.delta == delta)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the scores show; they certify nothing."""
+
+    auc: float
+    advantage: float
+    tpr_at_fpr: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the reader must know, with a word that a program can test."""
+
+    level: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the scores of a file certify."""
+
+    tool_version: str
+    input: Input
+    setting: Setting
+    claim: Claim | None
+    verdict: Verdict | None
+    confidence: float
+    bounds: MethodBounds
+    others: tuple[MethodBounds, ...]
+    shown: Shown
+    curves: Curves
+    notices: tuple[Notice, ...]
+
+    @property
+    def method(self) -> str:
+        """The method of the verdict."""
+        return self.bounds.method
+
+    @property
+    def deltas(self) -> tuple[float, ...]:
+        """What the bounds are asked for at."""
+        return tuple(float(bound.delta) for bound in self.bounds.bounds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and dicts."""
+        plain = {
+            "schema_version": 1,
+            "tool": "leakscore",
+            "tool_version": self.tool_version,
+            "input": asdict(self.input),
+            "setting": asdict(self.setting),
+            "claim": self.claim and asdict(self.claim),
+            "verdict": self.verdict and asdict(self.verdict),
+            "confidence": self.confidence,
+            "method": self.method,
+            "bounds": [self._bound(bound) for bound in self.bounds.bounds],
+            "methods": [
+                {
+                    "method": other.method,
+                    "refused": other.refused,
+                    "bounds": [self._bound(bound) for bound in other.bounds],
+                }
+                for other in self.others
+            ],
+            "empirical": {
+                "auc": self.shown.auc,
+                "advantage": self.shown.advantage,
+                "tpr_at_fpr": [{"fpr": fpr, "tpr": tpr} for fpr, tpr in self.shown.tpr_at_fpr],
+            },
+            "notices": [asdict(notice) for notice in self.notices],
+        }
+        found: dict[str, Any] = as_json(plain)
+        return found
+
+    def _bound(self, bound: EpsilonBound) -> dict[str, Any]:
+        fields = bound.to_dict()
+        return fields | {
+            "threshold": self.threshold(bound),
+            "flags": self.flags(bound),
+            "false_positives": round(fields["fpr"] * self.input.nonmembers),
+            "false_negatives": round(fields["fnr"] * self.input.members),
+            "formula": FORMULAS[fields["direction"]],
+        }
+
+    def threshold(self, bound: EpsilonBound) -> float:
+        """Return the threshold of a bound on the scale of the file."""
+        return -float(bound.threshold) if self.input.lower_is_member else float(bound.threshold)
+
+    def flags(self, bound: EpsilonBound) -> str:
+        """Say which scores of the file the test of a bound flags."""
+        below = (bound.orientation == "low") != self.input.lower_is_member
+        return f"score {'<' if below else '>'} threshold"
+
+    def to_json(self) -> str:
+        """Return strict JSON, no NaN and no Infinity."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the findings as aligned plain text."""
+        from leakscore._audit_text import render
+
+        return render(self, width)
+
+    def to_html(self) -> str:
+        """Return the findings as one self-contained page: inline style and charts, no script."""
+        from leakscore._audit_html import render
+
+        return render(self)

@@ -1,0 +1,112 @@
+"""What the reader must know to read the bounds: assumptions (notes) and doubts (warnings)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from leakscore._audit_model import Findings, Notice
+
+__all__ = ["notices_of"]
+
+
+def notices_of(findings: Findings) -> tuple[Notice, ...]:
+    """Collect them, warnings first."""
+    found = [*_about_rounds(findings), *_about_bounds(findings), *_about_claim(findings)]
+    return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
+
+
+def _warning(code: str, message: str) -> Notice:
+    return Notice("warning", code, message)
+
+
+def _note(code: str, message: str) -> Notice:
+    return Notice("note", code, message)
+
+
+def _about_rounds(findings: Findings) -> Iterator[Notice]:
+    seen = findings.input
+    yield _note(
+        "independent-rounds",
+        "The confidence holds for scores of independent rounds: in each the mechanism ran anew. "
+        "Scores of many records against one trained model are not independent; for those, audits "
+        "in one run (leakscore.audit.one_run) hold.",
+    )
+    if seen.writer is not None:
+        yield _warning(
+            "one-model",
+            f"{seen.writer} usually writes the scores of many records against one model. These are "
+            "no independent rounds, and unless yours are, the confidence is not what it says.",
+        )
+    yield _note(
+        "fixed-beforehand",
+        "The attack, and whether large or small scores mean a member, must not have been chosen "
+        "on these scores; threshold, direction and delta may be, the bound pays for them.",
+    )
+    if seen.lower_is_member:
+        yield _note(
+            "lower-is-member",
+            "Small scores mean a member here: scores were negated to be audited, thresholds are "
+            "told on the scale of the file.",
+        )
+    if _auc_is_low(findings):
+        yield _warning(
+            "auc-below-half",
+            f"The AUC is {findings.shown.auc:.3f}: members score lower than non-members. If the "
+            "scores are losses or distances, small ones mean a member: "
+            + ("leave --lower-is-member out" if seen.lower_is_member else "--lower-is-member")
+            + ". Turning them for no other reason than this figure voids the confidence.",
+        )
+
+
+def _auc_is_low(findings: Findings) -> bool:
+    """Whether the AUC is three standard errors below that of an attack that knows nothing."""
+    members, nonmembers = findings.input.members, findings.input.nonmembers
+    error = math.sqrt((members + nonmembers + 1) / (12 * members * nonmembers))  # Mann-Whitney
+    return findings.shown.auc < 0.5 - 3 * error
+
+
+def _about_bounds(findings: Findings) -> Iterator[Notice]:
+    yield _note(
+        "no-evidence-of-privacy",
+        "A lower bound does not show privacy: a small one, and 0, say that this attack with these "
+        "scores proved no more. A stronger attack, another canary or more rounds may prove more.",
+    )
+    yield _note(
+        "this-threat-model",
+        "The bound is about the mechanism as these rounds ran it, with their canary and their "
+        "neighbouring data sets, and what their attacker saw; a weaker attacker's scores can only "
+        "prove less.",
+    )
+    if findings.others:
+        yield _note(
+            "one-method",
+            f"Each method's bound holds with {100 * findings.confidence:g} % confidence for "
+            "itself; the largest of several does not. The verdict is that of the method chosen "
+            f"beforehand, {findings.method}.",
+        )
+
+
+def _about_claim(findings: Findings) -> Iterator[Notice]:
+    verdict = findings.verdict
+    if verdict is None:
+        return
+    if findings.setting.neighbours is None:
+        yield _note(
+            "neighbours",
+            "A claim is about neighbouring data sets: a record replaced, or added or removed. It "
+            "must be the relation of these rounds; say which with --neighbours.",
+        )
+    if verdict.verdict == "cannot-tell":
+        yield _warning(
+            "too-few-scores",
+            f"{findings.input.members} members and {findings.input.nonmembers} non-members can "
+            f"certify epsilon >= {verdict.max_certifiable:.3g} at most, however strong the attack: "
+            f"they cannot refute {verdict.claimed:g}. More rounds can.",
+        )
+    if verdict.verdict == "consistent":
+        yield _note(
+            "consistent-is-not-proven",
+            "Consistent does not mean that the claim is true: only that these scores do not "
+            "refute it, though so many could have.",
+        )

@@ -1,0 +1,82 @@
+"""The findings of an audit as aligned plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakscore import _audit_words as words
+from leakscore._audit_model import Findings
+from leakscore._report_words import percent
+from leakscore._text import table, title, wrapped
+
+__all__ = ["render"]
+
+
+def render(findings: Findings, width: int = 80) -> str:
+    """Lay the findings out in lines of at most `width` characters where words allow it."""
+    width = max(width, 60)
+    blocks = ("\n".join(section(findings, width)) for section in _SECTIONS)
+    return ("\n\n".join(block for block in blocks if block) + "\n").replace("\u00a0", " ")
+
+
+def _head(findings: Findings, width: int) -> Iterator[str]:
+    yield from wrapped(words.headline(findings), width)
+    yield from wrapped(words.counts(findings), width)
+    if findings.verdict is not None:
+        yield ""
+        yield from wrapped(words.verdict(findings), width)
+
+
+def _bounds(findings: Findings, width: int) -> Iterator[str]:
+    yield title(f"CERTIFIED BOUNDS, METHOD {findings.method.upper()}", width)
+    rows = [["delta", "epsilon >=", "at most", "threshold", "FPR", "<=", "FNR", "<=", "proves"]]
+    rows += [words.row(findings, bound) for bound in findings.bounds.bounds]
+    yield from table(rows)
+    for bound in findings.bounds.bounds:
+        yield from wrapped(words.certificate(findings, bound), width, "  ")
+
+
+def _methods(findings: Findings, width: int) -> Iterator[str]:
+    if not findings.others:
+        return
+    yield title("OTHER METHODS ON THE SAME SCORES, NOT PART OF THE VERDICT", width)
+    rows = [["method", *(f"delta {words.number(d)}" for d in findings.deltas), "at most"]]
+    refused = []
+    for other in (findings.bounds, *findings.others):
+        if other.refused is not None:
+            refused.append(f"{other.method}: {other.refused}")
+            continue
+        bounds = [words.lower_bound(float(bound.epsilon)) for bound in other.bounds]
+        cap = words.lower_bound(float(other.bounds[0].max_certifiable))
+        chosen = " (chosen)" if other is findings.bounds else ""
+        rows.append([f"{other.method}{chosen}", *bounds, cap])
+    yield from table(rows)
+    for line in refused:
+        yield from wrapped(line, width, "    ", "  ")
+
+
+def _shown(findings: Findings, width: int) -> Iterator[str]:
+    yield title("WHAT THE SCORES SHOW, NOT CERTIFIED", width)
+    yield from wrapped(words.shown(findings), width, "  ")
+    rates = ", ".join(
+        f"{percent(tpr)} at {100 * fpr:g}\u00a0%" for fpr, tpr in findings.shown.tpr_at_fpr
+    )
+    yield from wrapped(f"True positives at false positives: {rates}.", width, "  ")
+
+
+def _notices(findings: Findings, width: int) -> Iterator[str]:
+    yield title("WHAT THIS DOES NOT SHOW", width)
+    for notice in findings.notices:
+        mark = "! " if notice.level == "warning" else "- "
+        yield from wrapped(notice.message, width, "  ", mark)
+
+
+def _input(findings: Findings, width: int) -> Iterator[str]:
+    yield title("WHAT WAS READ", width)
+    lines = words.read(findings)
+    widest = max(len(name) for name, _ in lines)
+    for name, text in lines:
+        yield from wrapped(text, width, " " * (widest + 4), f"  {name.ljust(widest)}  ")
+
+
+_SECTIONS = (_head, _bounds, _methods, _shown, _notices, _input)

@@ -1,0 +1,165 @@
+"""The sentences that the text and the page share, so that both say the same."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+from leakscore._audit_model import Findings
+from leakscore._report_words import counted, percent
+from leakscore.audit import EpsilonBound
+
+__all__ = [
+    "certificate",
+    "counts",
+    "files",
+    "headline",
+    "limits",
+    "lower_bound",
+    "number",
+    "read",
+    "relation",
+    "row",
+    "shown",
+    "verdict",
+]
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number in a few digits."""
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.{digits}g}"
+
+
+def lower_bound(value: float, decimals: int = 2) -> str:
+    """Return a bound in few decimals, rounded down: what is printed is certified, too."""
+    return str(Decimal(value).quantize(Decimal(10) ** -decimals, ROUND_FLOOR))
+
+
+def _upper_bound(rate: float) -> str:
+    """Return a rate in six digits, rounded up."""
+    return f"{Context(6, ROUND_CEILING).create_decimal_from_float(rate):g}"
+
+
+def headline(findings: Findings) -> str:
+    """Say the bound, or the first of several."""
+    bound = findings.bounds.bounds[0]
+    return (
+        f"epsilon >= {lower_bound(float(bound.epsilon))} at delta = {number(float(bound.delta))}, "
+        f"with {100 * findings.confidence:g} % confidence"
+    )
+
+
+def counts(findings: Findings) -> str:
+    """Say how many scores there are, and what they could certify."""
+    seen, bound = findings.input, findings.bounds.bounds[0]
+    most = lower_bound(float(bound.max_certifiable))
+    zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
+    return (
+        f"{counted(seen.members, 'member')} and {counted(seen.nonmembers, 'non-member')}; "
+        f"perfectly separated, so many could certify {most}.{zero}"
+    )
+
+
+def verdict(findings: Findings) -> str:
+    """Say what becomes of the claim; empty if there is none."""
+    found, claimed = findings.verdict, findings.claim
+    if found is None or claimed is None:
+        return ""
+    what = f"The claim of ({number(claimed.epsilon)}, {number(claimed.delta)})-differential privacy"
+    if found.verdict == "refuted":
+        return f"{what} is REFUTED: epsilon is at least {lower_bound(found.certified, 4)}."
+    if found.verdict == "consistent":
+        return f"{what} is CONSISTENT with these scores; that does not prove it."
+    return (
+        f"INCONCLUSIVE. {what} could not be refuted by any so many scores: they certify at most "
+        f"{lower_bound(found.max_certifiable, 4)}."
+    )
+
+
+def limits() -> str:
+    """Say what the bound is not."""
+    return (
+        "A lower bound does not show privacy. It says what this attack proved with these scores, "
+        "if they are of independent rounds; another attack may prove more."
+    )
+
+
+def files(findings: Findings) -> str:
+    """Name what was read."""
+    return " and ".join(file["name"] for file in findings.input.files)
+
+
+def shown(findings: Findings) -> str:
+    """Say what the scores show."""
+    found = findings.shown
+    return (
+        f"AUC {found.auc:.4f}; advantage {percent(found.advantage)} (largest true less false "
+        "positives, of a threshold chosen on these scores)."
+    )
+
+
+def row(findings: Findings, bound: EpsilonBound) -> list[str]:
+    """Return the cells of a bound in the table of bounds."""
+    rates = (bound.fpr, bound.fpr_upper, bound.fnr, bound.fnr_upper)
+    return [
+        number(float(bound.delta)),
+        lower_bound(float(bound.epsilon)),
+        lower_bound(float(bound.max_certifiable)),
+        number(findings.threshold(bound)),
+        *(number(float(rate), 3) for rate in rates),
+        str(bound.direction),
+    ]
+
+
+def certificate(findings: Findings, bound: EpsilonBound) -> str:
+    """Say what proves a bound, for a reader who checks it by hand."""
+    at = f"delta = {number(float(bound.delta))}"
+    if bound.epsilon == 0:
+        return f"At {at} no threshold proves more than 0."
+    rule = findings.flags(bound).replace("threshold", number(findings.threshold(bound), 9))
+    fpr, fnr = (_upper_bound(float(rate)) for rate in (bound.fpr_upper, bound.fnr_upper))
+    rates = (fnr, fpr) if bound.direction == "forward" else (fpr, fnr)
+    return (
+        f'At {at}: flag "{rule}". '
+        f"{_errors(float(bound.fpr), findings.input.nonmembers)} non-members are flagged, so the "
+        f"false positive rate is at most {fpr}; "
+        f"{_errors(float(bound.fnr), findings.input.members)} members are not, so the false "
+        f"negative rate is at most {fnr}. epsilon >= log((1 - {number(float(bound.delta))} - "
+        f"{rates[0]}) / {rates[1]}) = {lower_bound(float(bound.epsilon), 4)}."
+    )
+
+
+def _errors(rate: float, size: int) -> str:
+    return f"{round(rate * size)} of {size}"
+
+
+def relation(findings: Findings) -> str:
+    """Say what the rounds without the record hold instead."""
+    return {
+        None: "not stated (--neighbours)",
+        "replace": "replace: another record takes its place",
+        "add-remove": "add-remove: the record is in or out",
+    }[findings.setting.neighbours]
+
+
+def read(findings: Findings) -> list[tuple[str, str]]:
+    """List what was read and what is taken for granted."""
+    seen, setting = findings.input, findings.setting
+    lines = []
+    for file in seen.files:
+        lines += [("file", file["name"]), ("sha256", file["sha256"])]
+    made = f", as {seen.writer} writes it" if seen.writer else ""
+    columns = ", ".join(
+        role if role == name else f"{role} from {name!r}" for role, name in seen.columns.items()
+    )
+    lines += [
+        ("format", f"{seen.format}{made}; {columns}; scores are {seen.dtype}"),
+        ("member if", f"the score is {'small' if seen.lower_is_member else 'large'}"),
+        ("neighbours", relation(findings)),
+        ("threat model", setting.threat_model or "not stated (--threat-model)"),
+    ]
+    lines += [("note", note) for note in seen.notes]
+    lines.append(("made by", f"leakscore {findings.tool_version}, seed {setting.seed}"))
+    return lines
