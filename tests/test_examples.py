@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from leakscore import tradeoff
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -48,3 +50,17 @@ def test_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     for block in re.findall(r"^```python\n(.*?)^```", readme, flags=re.M | re.S):
         exec(block, names)
     assert len(capsys.readouterr().out.splitlines()) >= 4
+
+
+def test_audit_scores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    example = load("audit_scores")
+    # The noise is right: a Gaussian curve of this mu has the claimed epsilon, and one of ten times
+    # this mu has far more.
+    mu = example.COLUMNS**0.5 / example.RECORDS / example.noise_std(0.01)
+    assert tradeoff.gdp_epsilon(1e-5, mu) == pytest.approx(1.0, abs=1e-9)
+    example.main(str(tmp_path / "kept.csv"))
+    assert capsys.readouterr().out.splitlines() == [
+        "noise for one column: exit code 2, refuted",
+        "noise for all columns: exit code 0, consistent",
+    ]
+    assert example.audit(tmp_path / "kept.csv") == 2
