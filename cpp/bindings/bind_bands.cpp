@@ -36,6 +36,18 @@ AnyBand band_of(const BandData& data, std::ptrdiff_t n) {
 
 // One row per delta: (epsilon, threshold, forward, false positives, false negatives, fpr_upper,
 // fnr_upper, max_certifiable).
+py::tuple columns_of(const std::vector<EpsilonBound>& bounds) {
+  using Bound = const EpsilonBound&;
+  return py::make_tuple(column(bounds, [](Bound b) { return b.epsilon; }),
+                        column(bounds, [](Bound b) { return b.threshold; }),
+                        column(bounds, [](Bound b) { return b.forward; }),
+                        column(bounds, [](Bound b) { return b.false_positives; }),
+                        column(bounds, [](Bound b) { return b.false_negatives; }),
+                        column(bounds, [](Bound b) { return b.fpr_upper; }),
+                        column(bounds, [](Bound b) { return b.fnr_upper; }),
+                        column(bounds, [](Bound b) { return b.max_certifiable; }));
+}
+
 template <class T>
 py::tuple score_epsilon(const Scores<T>& nonmembers, const Scores<T>& members, const Doubles& delta,
                         const BandData& fpr, const BandData& fnr) {
@@ -47,15 +59,22 @@ py::tuple score_epsilon(const Scores<T>& nonmembers, const Scores<T>& members, c
   };
   const AnyBand fpr_band = band_of(fpr, std::ssize(x0)), fnr_band = band_of(fnr, std::ssize(x1));
   const auto bounds = without_gil([&] { return std::visit(search, fpr_band, fnr_band); });
-  using Bound = const EpsilonBound&;
-  return py::make_tuple(column(bounds, [](Bound b) { return b.epsilon; }),
-                        column(bounds, [](Bound b) { return b.threshold; }),
-                        column(bounds, [](Bound b) { return b.forward; }),
-                        column(bounds, [](Bound b) { return b.false_positives; }),
-                        column(bounds, [](Bound b) { return b.false_negatives; }),
-                        column(bounds, [](Bound b) { return b.fpr_upper; }),
-                        column(bounds, [](Bound b) { return b.fnr_upper; }),
-                        column(bounds, [](Bound b) { return b.max_certifiable; }));
+  return columns_of(bounds);
+}
+
+// The same from the counts of operating points, the first of which flags no one; the threshold is
+// the index of one.
+py::tuple counts_epsilon(const Counts& false_positives, const Counts& false_negatives,
+                         std::ptrdiff_t n_nonmembers, std::ptrdiff_t n_members,
+                         const Doubles& delta, const BandData& fpr, const BandData& fnr) {
+  const auto k0 = span_of(false_positives);
+  const auto k1 = span_of(false_negatives);
+  const auto deltas = span_of(delta);
+  const auto search = [&](const auto& fpr_band, const auto& fnr_band) {
+    return epsilon_lower_bounds(k0, k1, fpr_band, fnr_band, deltas);
+  };
+  const AnyBand fpr_band = band_of(fpr, n_nonmembers), fnr_band = band_of(fnr, n_members);
+  return columns_of(without_gil([&] { return std::visit(search, fpr_band, fnr_band); }));
 }
 
 // (threshold, false positives, false negatives, fpr_upper, fnr_upper) of two bands with knots.
@@ -89,6 +108,9 @@ void bind_bands_of(py::module_& m) {
 }  // namespace
 
 void bind_bands(py::module_& m) {
+  m.def("counts_epsilon", &counts_epsilon, py::arg("false_positives").noconvert(),
+        py::arg("false_negatives").noconvert(), py::arg("n_nonmembers"), py::arg("n_members"),
+        py::arg("delta").noconvert(), py::arg("fpr_band"), py::arg("fnr_band"));
   bind_bands_of<double>(m);
   bind_bands_of<float>(m);
 }

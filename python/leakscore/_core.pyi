@@ -10,7 +10,8 @@ _Doubles = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]
 _Words = npt.NDArray[np.uint64]
 _Floats = npt.NDArray[np.float32]
-_Band = tuple[float, npt.NDArray[np.int64], _Doubles]  # half-width; knots, values
+_Counts = npt.NDArray[np.int64]
+_Band = tuple[float, _Counts, _Doubles]  # half-width; knots, values
 
 # --- bind_runtime.cpp ---
 
@@ -309,6 +310,15 @@ def score_frontier(
 @overload
 def score_frontier(
     nonmembers: _Floats, members: _Floats, fpr_band: _Band, fnr_band: _Band
+) -> tuple[_Array, ...]: ...
+def counts_epsilon(
+    false_positives: _Counts,
+    false_negatives: _Counts,
+    n_nonmembers: int,
+    n_members: int,
+    delta: _Doubles,
+    fpr_band: _Band,
+    fnr_band: _Band,
 ) -> tuple[_Array, ...]: ...
 
 # --- end of bind_bands.cpp ---

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
+from leakscore import _validate
 from leakscore._results import Result
 from leakscore._validate import Doubles
-from leakscore.audit._samples import Sampled
+from leakscore.audit._samples import Sampled, allowed_errors
 
 __all__ = ["Empirical", "Roc"]
 
@@ -61,7 +61,7 @@ class Empirical(Sampled):
         Roc(fpr=array([0. , 0. , 0.5, 1. ]), tpr=array([0. , 0.5, 1. , 1. ]), \
 thresholds=array([  3.,   2.,   1., -inf]))
         """
-        return Roc(*_core.score_roc(self._samples.nonmembers, self._samples.members))
+        return Roc(*self._samples.roc())
 
     def auc(self) -> float:
         """Return the area under the ROC curve, exactly: P(member > non-member) + P(equal) / 2.
@@ -72,7 +72,7 @@ thresholds=array([  3.,   2.,   1., -inf]))
         >>> Audit([2.0, 3.0], [1.0, 2.0]).auc()
         0.875
         """
-        return _core.score_auc(self._samples.nonmembers, self._samples.members)
+        return self._samples.auc()
 
     def advantage(self) -> float:
         """Return the largest ``tpr - fpr`` over all thresholds.
@@ -86,7 +86,7 @@ thresholds=array([  3.,   2.,   1., -inf]))
         >>> Audit([2.0, 3.0], [1.0, 2.0]).advantage()
         0.5
         """
-        return _core.score_advantage(self._samples.nonmembers, self._samples.members)
+        return self._samples.advantage()
 
     def tpr_at(self, fpr: npt.ArrayLike) -> Any:
         """Return the largest true positive rate whose empirical false positive rate is allowed.
@@ -115,10 +115,7 @@ thresholds=array([  3.,   2.,   1., -inf]))
         """
         allowed = _validate.interval("fpr", fpr, 0.0, 1.0)
         n0, n1 = self.n_nonmembers, self.n_members
-        # The largest count of false positives with count / n0 <= fpr in floating point.
-        count = np.rint(allowed * n0).astype(np.intp)
-        count -= count / n0 > allowed
+        count = allowed_errors(allowed, n0)
         # The threshold is the next non-member: it and everything below stays unflagged.
-        threshold = self._samples.nonmembers[np.maximum(n0 - 1 - count, 0)]
-        missed = np.searchsorted(self._samples.members, threshold, side="right")
-        return np.where(count == n0, 1.0, (n1 - missed) / n1)[()]
+        place = self._samples.nth_nonmember(np.minimum(count, n0 - 1))
+        return np.where(count == n0, 1.0, self._samples.members_above(place) / n1)[()]

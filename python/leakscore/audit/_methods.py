@@ -11,6 +11,7 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._validate import Doubles
 from leakscore.audit._bands import BAND_METHODS, band
+from leakscore.audit._histogram import Histogram
 from leakscore.audit._samples import Sampled, Scores
 
 __all__ = ["EPSILON_METHODS", "Found", "certify"]
@@ -62,7 +63,13 @@ def _by_bands(
 
 
 def _one_orientation(
-    samples: Scores, deltas: Doubles, confidence: float, method: str, shared: bool, *, low: bool
+    samples: Scores | Histogram,
+    deltas: Doubles,
+    confidence: float,
+    method: str,
+    shared: bool,
+    *,
+    low: bool,
 ) -> Found:
     """Each of the two bands, or of the four of both orientations, gets an equal share of the miss.
 

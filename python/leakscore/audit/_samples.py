@@ -11,12 +11,17 @@ from leakscore import _core, _validate
 from leakscore._validate import Array, Doubles
 from leakscore.audit._bands import Band
 from leakscore.audit._frontier import Frontier, frontier
+from leakscore.audit._histogram import Histogram
+from leakscore.audit._points import Flagged, Points
 
-__all__ = ["Sampled", "Scores"]
+__all__ = ["Sampled", "Scores", "allowed_errors"]
 
 
 class Scores:
-    """Member and non-member scores, each ascending, of one dtype and read-only."""
+    """Member and non-member scores, each ascending, of one dtype and read-only.
+
+    A place is a score: the test there flags the scores above it.
+    """
 
     __slots__ = ("members", "nonmembers")
 
@@ -66,13 +71,73 @@ class Scores:
             self.nonmembers, self.members, deltas, fpr_band.core, fnr_band.core
         )
 
+    def members_above(self, places: Array) -> Array:
+        """Count the members that the tests at these places flag."""
+        return self.n_members - np.searchsorted(self.members, places, side="right")
+
+    def nth_nonmember(self, k: Array) -> Array:
+        """Return the place of the non-member with k others at or above its own, k from 0."""
+        return np.asarray(self.nonmembers[self.n_nonmembers - 1 - k])
+
+    def merge(self, other: object) -> Scores:
+        """Return all scores of both."""
+        if not isinstance(other, Scores):
+            raise ValueError(
+                "Expected two audits of one kind: bin the scores with numpy.histogram(scores, "
+                "edges) and Audit.from_counts first"
+            )
+        merged = Scores.__new__(Scores)
+        dtype = np.result_type(self.members, other.members)
+        merged.members = _merged(self.members, other.members, dtype)
+        merged.nonmembers = _merged(self.nonmembers, other.nonmembers, dtype)
+        return merged
+
+    @property
+    def most_thresholds(self) -> int:
+        """Number of thresholds, at most."""
+        return self.n_members + self.n_nonmembers + 1
+
+    def points(self, ranks: tuple[Array, Array] | None = None) -> Points:
+        """Return the operating points at every distinct score.
+
+        With ranks of non-members and of members, from the largest: only at the scores of these.
+        """
+        nonmembers, members = self.nonmembers, self.members
+        if ranks is not None:
+            nonmembers = nonmembers[self.n_nonmembers - 1 - ranks[0]]
+            members = members[self.n_members - 1 - ranks[1]]
+        places = np.unique(np.concatenate([nonmembers, members]))[::-1]
+        return Points(
+            np.append(places.astype(np.float64) + 0.0, -np.inf),
+            *(
+                Flagged.from_above(
+                    x.size - np.searchsorted(x, places, side="right"),
+                    x.size - np.searchsorted(x, places, side="left"),
+                    x.size,
+                )
+                for x in (self.nonmembers, self.members)
+            ),
+        )
+
+    def roc(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Return fpr, tpr and thresholds at every distinct score, descending."""
+        return _core.score_roc(self.nonmembers, self.members)
+
+    def auc(self) -> float:
+        """Return P(member > non-member) + P(equal) / 2."""
+        return _core.score_auc(self.nonmembers, self.members)
+
+    def advantage(self) -> float:
+        """Return the largest true minus false positive rate."""
+        return _core.score_advantage(self.nonmembers, self.members)
+
 
 class Sampled:
     """What every part of an audit sees of its scores."""
 
     __slots__ = ("_samples",)
 
-    _samples: Scores
+    _samples: Scores | Histogram
 
     @property
     def n_members(self) -> int:
@@ -84,6 +149,18 @@ class Sampled:
         """Number of non-member scores."""
         return self._samples.n_nonmembers
 
+    def _single(self, what: str) -> Scores:
+        """Return the single scores, which binned ones do not have."""
+        if isinstance(self._samples, Histogram):
+            raise ValueError(f"Expected single scores for {what}, not the counts of bins")
+        return self._samples
+
+
+def allowed_errors(rate: Doubles, n: int) -> Array:
+    """Return the largest counts with ``count / n <= rate`` in floating point."""
+    count = np.rint(rate * n).astype(np.int64)
+    return np.asarray(count - (count / n > rate))
+
 
 def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> Array:
     """Sort a copy of the scores; it is contiguous, in native byte order and read-only."""
@@ -91,5 +168,13 @@ def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> Array:
     array.sort()
     if np.isnan(array[-1]):  # NaN is sorted last
         raise ValueError(f"Expected {name} without NaN")
+    array.flags.writeable = False
+    return array
+
+
+def _merged(first: Array, second: Array, dtype: np.dtype[Any]) -> Array:
+    """Merge two sorted arrays: a stable sort finds the two runs and takes linear time."""
+    array = np.concatenate([first, second], dtype=dtype)
+    array.sort(kind="stable")
     array.flags.writeable = False
     return array

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
@@ -126,6 +127,38 @@ std::vector<EpsilonBound> epsilon_lower_bounds(std::span<const T> nonmembers,
     EpsilonBound bound = epsilon_at(n0 - rank, member, fpr_band, fnr_band, deltas[d]);
     bound.max_certifiable = epsilon_at(0, 0, fpr_band, fnr_band, deltas[d]).epsilon;
     bound.threshold = threshold_below(nonmembers, members, rank, member);
+    bounds.push_back(bound);
+  }
+  return bounds;
+}
+
+// The same for operating points given by their counts, of which the first flags no one; `threshold`
+// is the index of the best, the first of equals.
+template <class FprBand, class FnrBand>
+std::vector<EpsilonBound> epsilon_lower_bounds(std::span<const std::int64_t> false_positives,
+                                               std::span<const std::int64_t> false_negatives,
+                                               const FprBand& fpr_band, const FnrBand& fnr_band,
+                                               std::span<const double> deltas) {
+  struct Best {
+    Quotient quotient;
+    std::size_t point;
+  };
+  std::vector<Best> best(deltas.size(), {{}, 0});
+  for (std::size_t p = 1; p < false_positives.size(); ++p) {
+    const double fpr = fpr_band(false_positives[p]), fnr = fnr_band(false_negatives[p]);
+    for (std::size_t d = 0; d < deltas.size(); ++d) {
+      const Quotient found(fpr, fnr, deltas[d]);
+      if (found > best[d].quotient) best[d] = {found, p};
+    }
+  }
+  std::vector<EpsilonBound> bounds;
+  bounds.reserve(deltas.size());
+  for (std::size_t d = 0; d < deltas.size(); ++d) {
+    const std::size_t p = best[d].point;
+    EpsilonBound bound =
+        epsilon_at(false_positives[p], false_negatives[p], fpr_band, fnr_band, deltas[d]);
+    bound.max_certifiable = epsilon_at(0, 0, fpr_band, fnr_band, deltas[d]).epsilon;
+    bound.threshold = static_cast<double>(p);
     bounds.push_back(bound);
   }
   return bounds;

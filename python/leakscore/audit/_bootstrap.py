@@ -1,0 +1,120 @@
+"""Percentile bootstrap of what the scores show. Approximate: it certifies nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscore._results import Result
+from leakscore._validate import Array, Doubles
+from leakscore.audit._histogram import Histogram
+from leakscore.audit._points import spread_ranks
+from leakscore.audit._samples import Scores, allowed_errors
+
+__all__ = ["BootstrapInterval", "curve_resamples", "tpr_resamples"]
+
+# Up to so many scores or bins each is a cell; more are grouped, into about so many per class.
+_CELLS, _GROUPS = 2**16, 2**11
+_BLOCK = 2**18  # cells of the resamples that are worked on at once
+
+
+@dataclass(frozen=True)
+class BootstrapInterval(Result):
+    """An approximate interval, without a guarantee; see `Audit.bootstrap`.
+
+    Attributes
+    ----------
+    statistic : str
+        As asked for.
+    estimate : float
+        The value on the scores themselves.
+    lower, upper : float
+        Ends of the interval.
+    fpr : float or None
+        As asked for; None unless the statistic is ``"tpr_at"``.
+    confidence : float
+        Nominal, for one statistic asked for once; at small samples the true one is lower.
+    resamples : int
+        As asked for.
+    kind : str
+        ``"percentile bootstrap (approximate)"``.
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit
+    >>> found = Audit([1.0, 2.0, 3.0], [0.0, 1.5]).bootstrap("tpr_at", fpr=0.0, rng=0)
+    >>> found.kind, round(found.estimate, 3)
+    ('percentile bootstrap (approximate)', 0.667)
+    """
+
+    statistic: str
+    estimate: float
+    lower: float
+    upper: float
+    fpr: float | None
+    confidence: float
+    resamples: int
+    kind: str = "percentile bootstrap (approximate)"
+
+
+def tpr_resamples(
+    samples: Scores | Histogram, fpr: float, resamples: int, rng: np.random.Generator
+) -> Doubles:
+    """Return `tpr_at` of resamples, without resampling: two draws give exactly their law.
+
+    With k false positives allowed, the threshold is the (k+1)-th largest of n0 non-members drawn
+    with replacement, at rank floor(n0 V) of the sample, V the (k+1)-th smallest of n0 uniforms:
+    Beta(k+1, n0-k). The members above it are then binomial.
+    """
+    n0, n1 = samples.n_nonmembers, samples.n_members
+    k = int(allowed_errors(np.float64(fpr), n0))
+    if k == n0:
+        return np.ones(resamples)
+    ranks = (n0 * rng.beta(k + 1, n0 - k, resamples)).astype(np.int64)
+    flagged = samples.members_above(samples.nth_nonmember(np.minimum(ranks, n0 - 1)))
+    return rng.binomial(n1, flagged / n1) / n1
+
+
+def curve_resamples(
+    samples: Scores | Histogram, statistic: str, resamples: int, rng: np.random.Generator
+) -> Doubles:
+    """Return the AUC or the advantage of resamples, minus that of the sample in the same cells."""
+    if samples.most_thresholds <= _CELLS:
+        points = samples.points()
+    else:
+        sizes = (samples.n_nonmembers, samples.n_members)
+        points = samples.points((spread_ranks(sizes[0], _GROUPS), spread_ranks(sizes[1], _GROUPS)))
+    cells = [np.diff(x.counts, prepend=0) for x in (points.nonmembers, points.members)]
+    measure = _auc if statistic == "auc" else _advantage
+    rows = max(1, _BLOCK // cells[0].size)
+    found = [
+        measure(*(_resampled(counts, min(rows, resamples - done), rng) for counts in cells))
+        for done in range(0, resamples, rows)
+    ]
+    return np.concatenate(found) - measure(*(counts[None].astype(np.float64) for counts in cells))
+
+
+def _resampled(counts: Array, rows: int, rng: np.random.Generator) -> Doubles:
+    """Return shares of the cells in resamples, one a row."""
+    n = int(counts.sum())
+    if n > 8 * counts.size:
+        return rng.multinomial(n, counts / n, size=rows).astype(np.float64)
+    drawn = np.repeat(np.arange(counts.size), counts)[rng.integers(n, size=(rows, n))]
+    drawn += np.arange(rows)[:, None] * counts.size
+    filled = np.bincount(drawn.ravel(), minlength=rows * counts.size)
+    return filled.reshape(rows, counts.size).astype(np.float64)
+
+
+def _auc(nonmembers: Doubles, members: Doubles) -> Doubles:
+    """Return the area under the polyline through each row's points, cells descending."""
+    twice = 2.0 * np.cumsum(members, axis=1) - members
+    area = np.einsum("ij,ij->i", nonmembers, twice)
+    return np.asarray(area / (2.0 * nonmembers.sum(axis=1) * members.sum(axis=1)))
+
+
+def _advantage(nonmembers: Doubles, members: Doubles) -> Doubles:
+    """Return the largest true minus false positive rate of each row, cells descending."""
+    gap = members / members.sum(axis=1, keepdims=True)
+    gap -= nonmembers / nonmembers.sum(axis=1, keepdims=True)
+    return np.asarray(np.maximum(np.cumsum(gap, axis=1).max(axis=1), 0.0))

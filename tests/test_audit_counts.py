@@ -1,0 +1,225 @@
+"""Audits of histograms are those of the bins' indices as scores; audits merge in any order."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import time
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscore import plot
+from leakscore.audit import Audit
+from leakscore.audit._bands import BAND_METHODS
+
+counts = st.lists(st.integers(0, 30), min_size=3, max_size=12)
+
+
+def binned(members: np.ndarray, nonmembers: np.ndarray) -> Audit:
+    """Return the audit of the bins' indices as scores."""
+    index = np.arange(members.size)
+    return Audit(np.repeat(index, members), np.repeat(index, nonmembers))
+
+
+def edges_of(thresholds: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Threshold i flags the bins above i, whose lowest edge is i + 1; -inf flags all."""
+    places = np.where(np.isinf(thresholds), -1, thresholds).astype(int) + 1
+    return edges[places]
+
+
+def pair(members: list[int], nonmembers: list[int]) -> tuple[Audit, Audit, np.ndarray]:
+    size = min(len(members), len(nonmembers))
+    inside, outside = np.array(members[:size]), np.array(nonmembers[:size])
+    inside[0] += inside.sum() == 0
+    outside[-1] += outside.sum() == 0
+    edges = np.concatenate([[-np.inf], np.arange(size - 1) ** 2 - 5.0, [np.inf]])
+    return Audit.from_counts(edges, inside, outside), binned(inside, outside), edges
+
+
+@given(counts, counts, st.floats(0, 1))
+def test_what_bins_show(members: list[int], nonmembers: list[int], allowed: float) -> None:
+    audit, twin, edges = pair(members, nonmembers)
+    assert (audit.n_members, audit.n_nonmembers) == (twin.n_members, twin.n_nonmembers)
+    assert (audit.auc(), audit.advantage()) == (twin.auc(), twin.advantage())
+    ours, theirs = audit.roc(), twin.roc()
+    assert ours.fpr.tolist() == theirs.fpr.tolist()
+    assert ours.tpr.tolist() == theirs.tpr.tolist()
+    assert ours.thresholds.tolist() == edges_of(theirs.thresholds, edges).tolist()
+    for limit in (allowed, *ours.fpr):
+        assert audit.tpr_at(limit) == twin.tpr_at(limit)
+    assert audit.tpr_at([[0.0, 0.5]]).tolist() == twin.tpr_at([[0.0, 0.5]]).tolist()
+
+
+@pytest.mark.parametrize("method", BAND_METHODS)
+@given(counts, counts, st.sampled_from([0.5, 0.95]), st.sampled_from(["high", "both"]))
+def test_what_bins_certify(
+    method: str, members: list[int], nonmembers: list[int], confidence: float, orientation: str
+) -> None:
+    audit, twin, edges = pair(members, nonmembers)
+    delta = [0.0, 1e-5, 0.3]
+    ours = audit.epsilon(delta, confidence, method, orientation=orientation)
+    theirs = twin.epsilon(delta, confidence, method, orientation=orientation)
+    if orientation == "high":
+        assert ours.threshold.tolist() == edges_of(theirs.threshold, edges).tolist()
+    assert replace(ours, threshold=theirs.threshold).to_dict() == theirs.to_dict()
+    band, expected = audit.band(confidence, method), twin.band(confidence, method)
+    assert band.thresholds.tolist() == edges_of(expected.thresholds, edges).tolist()
+    assert replace(band, thresholds=expected.thresholds).to_dict() == expected.to_dict()
+
+
+def test_the_threshold_can_be_checked_by_hand() -> None:
+    """Flagged are the scores at or above the threshold, or below it, as numpy puts them in bins."""
+    rng = np.random.default_rng(0)
+    edges = np.linspace(-4, 6, 41)
+    members = np.clip(rng.normal(2, 1, 2000).round(1), -4, 6)
+    nonmembers = np.clip(rng.normal(0, 1, 3000).round(1), -4, 6)
+    for swapped in (False, True):
+        inside, outside = (nonmembers, members) if swapped else (members, nonmembers)
+        audit = Audit.from_counts(
+            edges, np.histogram(inside, edges)[0], np.histogram(outside, edges)[0]
+        )
+        bound = audit.epsilon(1e-5, orientation="both")
+        assert bound.orientation == ("low" if swapped else "high")
+        assert bound.threshold in edges
+        flagged = [
+            x < bound.threshold if swapped else x >= bound.threshold for x in (inside, outside)
+        ]
+        assert bound.fnr == (~flagged[0]).sum() / inside.size
+        assert bound.fpr == flagged[1].sum() / outside.size
+        raw = Audit(inside, outside).epsilon(1e-5, orientation="both")
+        assert 0.8 * raw.epsilon < bound.epsilon <= raw.epsilon
+
+
+def test_a_billion_scores() -> None:
+    rng = np.random.default_rng(1)
+    edges = np.linspace(-8, 9, 2001)
+    shares = [np.diff(0.5 * (1 + np.vectorize(math.erf)((edges - m) / 2**0.5))) for m in (1, 0)]
+    members, nonmembers = (rng.multinomial(2 * 10**9, p / p.sum()) for p in shares)
+    audit = Audit.from_counts(edges, members, nonmembers)
+    start = time.process_time()
+    bound = audit.epsilon(1e-5)
+    first = time.process_time() - start
+    start = time.process_time()
+    assert audit.epsilon(1e-5) == bound
+    assert time.process_time() - start < 0.1
+    assert first < 20
+    # At this delta the true epsilon is 4.38, at a threshold far out.
+    assert 3.0 < bound.epsilon < 4.38
+    assert audit.auc() == pytest.approx(0.7602499389, abs=5e-5)
+    low, high = audit.band().auc()
+    assert low < 0.7602499389 < high < low + 3e-4
+    found = audit.bootstrap("advantage", rng=0, resamples=100)
+    assert found.upper - found.lower < 1e-4
+
+
+def test_exact_beyond_64_bits() -> None:
+    """A product of two counts may exceed 2^63."""
+    members, nonmembers = np.array([0, 2**52, 2**51]), np.array([2**52, 3, 2**50 - 1])
+    audit = Audit.from_counts([0.0, 1.0, 2.0, 3.0], members, nonmembers)
+    n1, n0 = sum(members.tolist()), sum(nonmembers.tolist())
+    doubled = 2**52 * (2 * 2**52 + 3) + 2**51 * (2 * 2**52 + 6 + 2**50 - 1)
+    assert audit.auc() == pytest.approx(doubled / (2 * n0 * n1), rel=4e-16)
+    assert audit.advantage() == pytest.approx(1 - (2**50 + 2) / n0, rel=4e-16)
+
+
+def parts(dtype: type) -> list[Audit]:
+    rng = np.random.default_rng(2)
+    return [
+        Audit(rng.normal(1, 1, n).round(1).astype(dtype), rng.normal(0, 1, 2 * n).astype(dtype))
+        for n in (1, 30, 1000)
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_merge_in_any_order(dtype: type) -> None:
+    audits = parts(dtype)
+    whole = Audit(
+        np.concatenate([each._samples.members for each in audits]),
+        np.concatenate([each._samples.nonmembers for each in audits]),
+    )
+    for a, b, c in permutations(audits):
+        for merged in (a.merge(b).merge(c), a.merge(b.merge(c))):
+            assert merged._samples.members.dtype == dtype
+            np.testing.assert_array_equal(merged._samples.members, whole._samples.members)
+            np.testing.assert_array_equal(merged._samples.nonmembers, whole._samples.nonmembers)
+            assert merged.epsilon(1e-5) == whole.epsilon(1e-5)
+    with pytest.raises(ValueError, match="read-only"):
+        merged._samples.members[0] = 0.0
+
+
+def test_mixed_dtypes_merge_exactly() -> None:
+    merged = Audit(np.float32([0.1]), np.float32([0.0])).merge(Audit([0.0], [0.1]))
+    assert merged.auc() == 0.75 - 0.125  # float32's 0.1 is above float64's
+    assert merged._samples.nonmembers.dtype == np.float64
+
+
+def test_histograms_merge() -> None:
+    edges = np.arange(-6.0, 8.0)
+    audits = [
+        Audit.from_counts(
+            edges,
+            np.histogram(each._samples.members, edges)[0],
+            np.histogram(each._samples.nonmembers, edges)[0],
+        )
+        for each in parts(np.float64)
+    ]
+    results = {
+        audits[i].merge(audits[j]).merge(audits[k]).epsilon(0.01, 0.9).to_json()
+        for i, j, k in permutations(range(3))
+    }
+    assert len(results) == 1
+    assert audits[0].merge(audits[1]).n_members == 31
+    with pytest.raises(ValueError, match="same edges"):
+        audits[0].merge(Audit.from_counts(edges + 1, *2 * [np.ones(13)]))
+    for first, second in permutations([audits[0], parts(np.float64)[0]]):
+        with pytest.raises(ValueError, match=r"numpy.histogram.*from_counts"):
+            first.merge(second)
+    with pytest.raises(TypeError, match="other"):
+        audits[0].merge("another")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "words"),
+    [
+        ({"edges": [0.0, 1.0, 1.0]}, ValueError, r"edges to ascend.*edges\[1:3\]=1.0, 1.0"),
+        ({"edges": [0.0, math.nan, 1.0]}, ValueError, "edges to ascend"),
+        ({"edges": [2.0, 1.0, 0.0]}, ValueError, "edges to ascend"),
+        ({"edges": [-math.inf, -math.inf, 0.0]}, ValueError, "edges to ascend"),
+        ({"edges": [0.0, 1.0]}, ValueError, "member_counts of shape"),
+        ({"edges": [0.0]}, ValueError, "edges.*two"),
+        ({"edges": []}, ValueError, "edges.*two"),
+        ({"edges": [[0.0, 1.0, 2.0]]}, ValueError, "edges.*1-D"),
+        ({"edges": ["a", "b", "c"]}, TypeError, "edges"),
+        ({"member_counts": [1, -1]}, ValueError, "member_counts=-1"),
+        ({"member_counts": [1.5, 1]}, ValueError, "member_counts=1.5"),
+        ({"member_counts": [math.nan, 1]}, ValueError, "member_counts=nan"),
+        ({"member_counts": [math.inf, 1]}, ValueError, "member_counts=inf"),
+        ({"member_counts": [0, 0]}, ValueError, "member_counts"),
+        ({"member_counts": [2**53, 1]}, ValueError, "member_counts"),
+        ({"member_counts": []}, ValueError, "member_counts of shape"),
+        ({"nonmember_counts": [1, 2, 3]}, ValueError, "nonmember_counts of shape"),
+        ({"nonmember_counts": [[1, 2]]}, ValueError, "nonmember_counts of shape"),
+        ({"nonmember_counts": [0, 0]}, ValueError, "nonmember_counts"),
+        ({"nonmember_counts": None}, TypeError, "nonmember_counts"),
+    ],
+)
+def test_refused(changed, error, words) -> None:  # type: ignore[no-untyped-def]
+    good = {"edges": [0.0, 1.0, 2.0], "member_counts": [1, 2], "nonmember_counts": [2, 1]}
+    with pytest.raises(error, match=words):
+        Audit.from_counts(**(good | changed))
+
+
+def test_the_rest_of_an_audit() -> None:
+    audit = Audit.from_counts([0, 1, 2], np.uint8([200, 201]), np.float32([2, 1]))
+    assert repr(audit) == "Audit(n_members=401, n_nonmembers=3)"
+    assert pickle.loads(pickle.dumps(audit)).roc().to_dict() == audit.roc().to_dict()
+    assert len(plot.roc({"counts": audit}).get_lines()) == 2
+    given = np.array([0.0, 1.0, 2.0])
+    kept = Audit.from_counts(given, [1, 1], [1, 1])
+    given[:] = 7.0
+    assert kept.roc().thresholds.tolist() == [2.0, 1.0, 0.0]
