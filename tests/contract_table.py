@@ -15,6 +15,7 @@ from tests.contract_composition import COMPOSITION
 from tests.contract_curves import CURVES
 from tests.contract_distributions import LAWS
 from tests.contract_inputs import Call
+from tests.contract_one_run import ONE_RUN_RESULTS, ONE_RUNS
 from tests.contract_reference import REFERENCES
 from tests.contract_theory import THEORY
 from tests.contract_whitebox import WHITEBOX
@@ -38,6 +39,7 @@ CALLS: dict[str, list[Call]] = {
     "get_num_threads": [Call(leakscore.get_num_threads)],
     "active_isa": [Call(leakscore.active_isa)],
     "supported_isas": [Call(leakscore.supported_isas)],
+    **ONE_RUNS,
     **REFERENCES,
     "leakage.leakage_score": [
         Call(
@@ -203,15 +205,19 @@ NO_ARGUMENTS = AUDITS_WITHOUT_ARGUMENTS | {
     "tradeoff.TradeOff.symmetrized",
 }
 # Made by the library, not by its users: results, and the base of what constructors return.
-RESULTS = AUDIT_RESULTS | {
-    "tradeoff.ComposedTradeOff",
-    "SingularCovarianceError",
-    "distributions.Distribution",
-    "distributions.GeneralizedChiSquare",
-    "games.GameSummary",
-    "leakage.RequiredNoise",
-    "tradeoff.Certificate",
-    "tradeoff.GaussianTradeOff",
-    "tradeoff.SubsampledTradeOff",
-    "tradeoff.TradeOff",
-}
+RESULTS = (
+    AUDIT_RESULTS
+    | ONE_RUN_RESULTS
+    | {
+        "tradeoff.ComposedTradeOff",
+        "SingularCovarianceError",
+        "distributions.Distribution",
+        "distributions.GeneralizedChiSquare",
+        "games.GameSummary",
+        "leakage.RequiredNoise",
+        "tradeoff.Certificate",
+        "tradeoff.GaussianTradeOff",
+        "tradeoff.SubsampledTradeOff",
+        "tradeoff.TradeOff",
+    }
+)

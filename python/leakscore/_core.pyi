@@ -323,6 +323,35 @@ def counts_epsilon(
 
 # --- end of bind_bands.cpp ---
 
+# --- bind_one_run.cpp ---
+
+def one_run_epsilon(
+    canaries: float,
+    guesses: float,
+    correct: float,
+    delta: float,
+    miss: float,
+    confidence: float,
+    high: float,
+) -> float: ...
+def one_run_p_value(
+    canaries: float, guesses: float, correct: float, delta: float, epsilon: float
+) -> float: ...
+def one_run_gaussian_contradiction(
+    canaries: float, guesses: float, correct: float, level: float, mu: float
+) -> bool: ...
+def one_run_lines_contradiction(
+    canaries: float,
+    guesses: float,
+    correct: float,
+    level: float,
+    at: _Doubles,
+    value: _Doubles,
+    slope: _Doubles,
+) -> tuple[bool, _Doubles]: ...
+
+# --- end of bind_one_run.cpp ---
+
 # --- bind_tradeoff.cpp ---
 
 gaussian_beta: np.ufunc

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from leakscore._curve import TradeOff
+
 __all__ = ["Result", "as_json"]
 
 
@@ -27,7 +29,10 @@ class Result:
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    """Numbers, texts and what is made of them; a trade-off curve has its name only."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    return repr(value) if isinstance(value, TradeOff) else value
 
 
 def as_json(value: Any) -> Any:

@@ -329,15 +329,20 @@ def sample(name: str, value: object) -> Array:
     return array
 
 
-def membership(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
-    """One True/False (or 1/0) per round, with at least one of each."""
+def flags(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
+    """One True/False (or 1/0) per round."""
     array = real_array(name, value)
     if array.shape != (size,):
         raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
-    member = binary(name, array) == 1
+    return np.asarray(binary(name, array) == 1, dtype=np.bool_)
+
+
+def membership(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
+    """One True/False (or 1/0) per round, with at least one of each."""
+    member = flags(name, value, size)
     if member.all() or not member.any():
         raise ValueError(f"Expected {name} to hold both members and non-members")
-    return np.asarray(member, dtype=np.bool_)
+    return member
 
 
 def instance(name: str, value: object, kind: type[Kind]) -> Kind:

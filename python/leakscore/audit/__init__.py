@@ -8,6 +8,19 @@ from leakscore.audit._audit import Audit
 from leakscore.audit._bootstrap import BootstrapInterval
 from leakscore.audit._certified import EpsilonBound
 from leakscore.audit._empirical import Roc
+from leakscore.audit._one_run import OneRunBound, one_run
+from leakscore.audit._one_run_fdp import OneRunFamilyBound, OneRunTest, one_run_fdp
 from leakscore.audit._roc_band import RocBand
 
-__all__ = ["Audit", "BootstrapInterval", "EpsilonBound", "Roc", "RocBand"]
+__all__ = [
+    "Audit",
+    "BootstrapInterval",
+    "EpsilonBound",
+    "OneRunBound",
+    "OneRunFamilyBound",
+    "OneRunTest",
+    "Roc",
+    "RocBand",
+    "one_run",
+    "one_run_fdp",
+]

@@ -1,0 +1,60 @@
+// Audits with one training: counts of guesses, in their ranges.
+#include <vector>
+
+#include "bindings/arrays.hpp"
+#include "leakscore/bounds/one_run.hpp"
+#include "leakscore/bounds/one_run_curve.hpp"
+
+namespace leakscore {
+namespace {
+
+double epsilon(double canaries, double guesses, double correct, double delta, double miss,
+               double confidence, double high) {
+  return without_gil(
+      [&] { return one_run_epsilon({canaries, guesses, correct, delta}, miss, confidence, high); });
+}
+
+double p_value(double canaries, double guesses, double correct, double delta, double epsilon) {
+  return without_gil([&] { return one_run_p_value({canaries, guesses, correct, delta}, epsilon); });
+}
+
+bool gaussian_contradiction(double canaries, double guesses, double correct, double level,
+                            double mu) {
+  return without_gil([&] {
+    return one_run_contradiction(canaries, guesses, correct, level, gaussian_least_wrong(mu),
+                                 [](double) {});
+  });
+}
+
+// (contradicted, the arguments of s that were asked for)
+py::tuple lines_contradiction(double canaries, double guesses, double correct, double level,
+                              const Doubles& at, const Doubles& value, const Doubles& slope) {
+  const auto span = [](const Doubles& array) {
+    return std::span<const double>(array.data(), static_cast<std::size_t>(array.size()));
+  };
+  std::vector<double> asked;
+  const bool found = without_gil([&] {
+    asked.reserve(static_cast<std::size_t>(correct));
+    return one_run_contradiction(canaries, guesses, correct, level,
+                                 LeastWrongLines(span(at), span(value), span(slope)),
+                                 [&](double right) { asked.push_back(right); });
+  });
+  return py::make_tuple(found, Doubles(static_cast<py::ssize_t>(asked.size()), asked.data()));
+}
+
+}  // namespace
+
+void bind_one_run(py::module_& m) {
+  const auto canaries = py::arg("canaries"), guesses = py::arg("guesses"),
+             correct = py::arg("correct"), level = py::arg("level");
+  m.def("one_run_epsilon", &epsilon, canaries, guesses, correct, py::arg("delta"), py::arg("miss"),
+        py::arg("confidence"), py::arg("high"));
+  m.def("one_run_p_value", &p_value, canaries, guesses, correct, py::arg("delta"),
+        py::arg("epsilon"));
+  m.def("one_run_gaussian_contradiction", &gaussian_contradiction, canaries, guesses, correct,
+        level, py::arg("mu"));
+  m.def("one_run_lines_contradiction", &lines_contradiction, canaries, guesses, correct, level,
+        py::arg("at").noconvert(), py::arg("value").noconvert(), py::arg("slope").noconvert());
+}
+
+}  // namespace leakscore

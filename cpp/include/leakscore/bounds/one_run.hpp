@@ -1,0 +1,133 @@
+// Audits with one training: how many of the guesses about canaries an (epsilon, delta)-DP training
+// lets come true.
+//
+// m canaries are in by fair coins, r of them are guessed in or out, v guesses are right. Steinke,
+// Nasr & Jagielski (2023), theorem 5.2: with W binomial(r, q), q = 1 / (1 + exp(-epsilon)),
+//   P(at least v right) <= P(W >= v) + 2 m delta max over i of P(v - i <= W < v) / i.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "leakscore/special/binomial_deviance.hpp"
+
+namespace leakscore {
+
+struct OneRun {
+  double canaries;
+  double guesses;
+  double correct;
+  double delta;
+};
+
+namespace detail {
+
+// What the theorem needs of W, each sum of positive terms rounded up or down as its user needs.
+struct GuessTails {
+  double at_least;  // P(W >= v)
+  double below;     // P(W < v)
+  double densest;   // max over i of P(v - i <= W < v) / i
+  double error;     // bound on the relative error of each
+};
+
+// log P(W = k) as a sum of two doubles, for whole 0 <= k <= n, p + q = 1.
+inline Extended log_mass(double k, double n, double p, double q) {
+  const double rest = n - k;
+  const bool small_p = p <= q;
+  const Extended mean = exact_product(n, small_p ? p : q);
+  const Extended other = exact_sum(n, -mean.high);
+  const Extended remaining = ordered_sum(other.high, other.low - mean.low);
+  const Extended d =
+      sum(deviance(k, small_p ? mean : remaining), deviance(rest, small_p ? remaining : mean));
+  const double root = k > 0.0 && rest > 0.0
+                          ? 0.5 * std::log(0x1.45f306dc9c883p-3 * (n / k / rest))  // 1 / (2 pi)
+                          : 0.0;
+  const double fixed = root + (stirling_error(n) - stirling_error(k) - stirling_error(rest));
+  return sum(negative(d), {fixed, 0.0});
+}
+
+inline double exp_of(Extended x) { return std::exp(x.high) * (1.0 + x.low); }
+
+// The largest k from the mode to `top` whose mass a double holds with room to grow.
+inline double highest_mass(double top, double n, double p, double q) {
+  constexpr double least = -650.0;
+  double low = std::min(top, std::floor((n + 1.0) * p)), high = top + 1.0;
+  while (high - low > 1.0) {
+    const double middle = std::floor(0.5 * (low + high));
+    (log_mass(middle, n, p, q).high >= least ? low : high) = middle;
+  }
+  return low;
+}
+
+inline GuessTails guess_tails(double v, double n, double p, double q) {
+  constexpr double negligible = 0x1p-60;
+  if (v == 0.0) return {1.0, 0.0, 0.0, 0.0};
+  GuessTails tails{};
+  double steps = 0.0;
+  // Downwards from v - 1: the mean of the i highest masses grows while the next one is above it.
+  const double start = highest_mass(v - 1.0, n, p, q);
+  double term = 1.0, total = 0.0, densest = 0.0;
+  for (double k = start; k >= 0.0; k -= 1.0, steps += 1.0) {
+    total += term;
+    densest = std::max(densest, total / (v - k));
+    if (term <= negligible * total) break;
+    term *= k / (n - k + 1.0) * (q / p);
+  }
+  const double unit = exp_of(log_mass(start, n, p, q));
+  tails.below = unit * total;
+  tails.densest = unit * densest;
+  if (v > (n + 1.0) * p) {  // above the mode
+    term = 1.0, total = 0.0;
+    for (double k = v; k <= n; k += 1.0, steps += 1.0) {
+      total += term;
+      if (term <= negligible * total) break;
+      term *= (n - k) / (k + 1.0) * (p / q);
+    }
+    tails.at_least = exp_of(log_mass(v, n, p, q)) * total;
+  } else {
+    tails.at_least = std::max(0.0, 1.0 - tails.below);
+  }
+  tails.error = (4.0 * steps + 64.0) * std::numeric_limits<double>::epsilon();
+  return tails;
+}
+
+}  // namespace detail
+
+// An upper bound on the probability of so many right guesses under (epsilon, delta)-DP.
+inline double one_run_p_value(const OneRun& run, double epsilon) {
+  const double p = 1.0 / (1.0 + std::exp(-epsilon)), q = 1.0 / (1.0 + std::exp(epsilon));
+  const auto tails = detail::guess_tails(run.correct, run.guesses, p, q);
+  const double sum = tails.at_least + 2.0 * run.canaries * run.delta * tails.densest;
+  return std::min(1.0, sum * (1.0 + tails.error) + std::numeric_limits<double>::denorm_min());
+}
+
+// Whether that probability is below miss = 1 - confidence, in doubt not.
+inline bool one_run_refutes(const OneRun& run, double epsilon, double miss, double confidence) {
+  if (miss <= 0.5) return one_run_p_value(run, epsilon) < miss;
+  const double p = 1.0 / (1.0 + std::exp(-epsilon)), q = 1.0 / (1.0 + std::exp(epsilon));
+  const auto tails = detail::guess_tails(run.correct, run.guesses, p, q);
+  const double exposed = 2.0 * run.canaries * run.delta * tails.densest * (1.0 + tails.error);
+  return tails.below * (1.0 - tails.error) - exposed > confidence;
+}
+
+// The epsilon below which everything is refuted, rounded down; `high` is not refuted.
+//
+// Where the probability is below 1/2 it grows with epsilon: each term of the maximum over i has the
+// derivative n [b(v-1) (1 - c) + c b(v-i-1)] with respect to p, c = 2 m delta / i and b the masses
+// of binomial(n-1, p); for c > 1 it is at least P(W >= v - i), so that v - i - 1 is not below the
+// mode and b(v-i-1) >= b(v-1).
+inline double one_run_epsilon(const OneRun& run, double miss, double confidence, double high) {
+  constexpr double ulp = std::numeric_limits<double>::epsilon();
+  double low = 0.0;
+  if (!one_run_refutes(run, low, miss, confidence)) return 0.0;
+  while (high - low > 2.0 * ulp * high) {
+    const double middle = 0.5 * (low + high);
+    if (middle <= low || middle >= high) break;
+    (one_run_refutes(run, middle, miss, confidence) ? low : high) = middle;
+  }
+  return std::max(0.0, low * (1.0 - 4.0 * ulp) - ulp);
+}
+
+}  // namespace leakscore

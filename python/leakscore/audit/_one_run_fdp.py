@@ -1,0 +1,306 @@
+"""Trade-off curves that one training with many canaries refutes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._curve import TradeOff
+from leakscore._results import Result
+from leakscore.audit._contradiction import Contradiction
+from leakscore.audit._guesses import Guesses, guesses_of
+
+__all__ = ["OneRunFamilyBound", "OneRunTest", "one_run_fdp"]
+
+Family = Callable[[float], TradeOff]
+
+_LEAST_LEVEL = -690.0  # of a p-value, as a logarithm
+_CLOSE_LEVEL, _CLOSE_PARAMETER = 2.0**-30, 2.0**-44
+_SMALLEST, _LARGEST = 2.0**-40, 2.0**40
+
+
+@dataclass(frozen=True)
+class OneRunTest(Result):
+    """Whether one training refutes a trade-off curve; see `one_run_fdp`.
+
+    Attributes
+    ----------
+    refuted : bool
+        Whether the training is not f-DP, at this confidence. If not, that is no evidence for f-DP.
+    p_value : float
+        The least 1 - confidence at which the curve is refuted, rounded up, corrected for the grid;
+        at most 1.
+    tradeoff : TradeOff
+        The curve f.
+    canaries : int
+        Their number m.
+    k_plus, k_minus : int
+        How many were guessed in and out: of a grid, the pair with the least p-value.
+    correct : int
+        How many of these guesses are right.
+    confidence : float
+        As asked for.
+
+    Examples
+    --------
+    >>> from leakscore.audit import one_run_fdp
+    >>> from leakscore.tradeoff import gaussian
+    >>> test = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian(0.5))
+    >>> test.refuted, round(test.p_value, 5), test.to_dict()["tradeoff"]
+    (True, 0.0072, 'gaussian(mu=0.5)')
+    """
+
+    refuted: bool
+    p_value: float
+    tradeoff: TradeOff
+    canaries: int
+    k_plus: int
+    k_minus: int
+    correct: int
+    confidence: float
+
+
+@dataclass(frozen=True)
+class OneRunFamilyBound(Result):
+    """The largest parameter of a family of curves that one training refutes; see `one_run_fdp`.
+
+    Attributes
+    ----------
+    parameter : float
+        The training is not f-DP for the curve of any smaller parameter, at this confidence; 0 if
+        none is refuted.
+    tradeoff : TradeOff or None
+        The curve of this parameter, or None at 0. Its epsilon is a lower bound only if the training
+        is one of the family: see `epsilon_if_family`.
+    max_certifiable : float
+        The parameter if all guesses were right.
+    canaries : int
+        Their number m.
+    k_plus, k_minus : int
+        How many were guessed in and out: of a grid, the pair with the largest parameter.
+    correct : int
+        How many of these guesses are right.
+    confidence : float
+        As asked for.
+
+    Examples
+    --------
+    >>> from leakscore.audit import one_run_fdp
+    >>> from leakscore.tradeoff import gaussian
+    >>> bound = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian)
+    >>> round(float(bound), 4), bound.tradeoff.kind
+    (0.7694, 'guarantee')
+    """
+
+    parameter: float
+    tradeoff: TradeOff | None
+    max_certifiable: float
+    canaries: int
+    k_plus: int
+    k_minus: int
+    correct: int
+    confidence: float
+
+    def __float__(self) -> float:
+        return self.parameter
+
+    def epsilon_if_family(self, delta: npt.ArrayLike) -> Any:
+        """Return epsilon(delta) of the curve of this parameter, 0 if there is none.
+
+        It bounds the epsilon of the training from below only if its curve is one of the family. Of
+        another training, say with Laplace noise and the Gaussian family, it is no statement at all.
+
+        Parameters
+        ----------
+        delta : float or array_like
+            In [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+
+        Raises
+        ------
+        ValueError
+            If `delta` is outside [0, 1] or NaN.
+
+        Examples
+        --------
+        >>> from leakscore.audit import one_run_fdp
+        >>> from leakscore.tradeoff import gaussian
+        >>> bound = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian)
+        >>> print(bound.epsilon_if_family([1e-5, 1e-2]).round(3))
+        [3.239 1.632]
+        """
+        shares = _validate.interval("delta", delta, 0.0, 1.0)
+        return 0.0 * shares if self.tradeoff is None else self.tradeoff.epsilon(shares)
+
+
+@overload
+def one_run_fdp(
+    scores: npt.ArrayLike,
+    included: npt.ArrayLike,
+    k_plus: int | Sequence[int],
+    k_minus: int | Sequence[int],
+    tradeoff: TradeOff,
+    confidence: float = 0.95,
+) -> OneRunTest: ...
+@overload
+def one_run_fdp(
+    scores: npt.ArrayLike,
+    included: npt.ArrayLike,
+    k_plus: int | Sequence[int],
+    k_minus: int | Sequence[int],
+    tradeoff: Family,
+    confidence: float = 0.95,
+) -> OneRunFamilyBound: ...
+def one_run_fdp(
+    scores: npt.ArrayLike,
+    included: npt.ArrayLike,
+    k_plus: int | Sequence[int],
+    k_minus: int | Sequence[int],
+    tradeoff: TradeOff | Family,
+    confidence: float = 0.95,
+) -> OneRunTest | OneRunFamilyBound:
+    """Refute a trade-off curve, or a family of them up to a parameter, by one training.
+
+    The canaries and the guesses are those of `one_run`; what is refuted is a whole curve, which
+    says more than an (epsilon, delta) pair does.
+
+    Parameters
+    ----------
+    scores, included : array_like, shape (m,)
+        As of `one_run`.
+    k_plus, k_minus : int or sequence of int
+        As of `one_run`: fixed before the scores are seen; sequences are a grid of pairs.
+    tradeoff : TradeOff or callable
+        A convex curve f of shape (), of "out" against "in"; or a function of one positive number
+        that makes such curves, which leak more the larger it is, such as `tradeoff.gaussian`.
+    confidence : float
+        Probability, in (0, 1), with which a true claim is not refuted.
+
+    Returns
+    -------
+    OneRunTest
+        For a curve: whether it is refuted, and the least level at which it is.
+    OneRunFamilyBound
+        For a function: the largest parameter whose curve is refuted, within 1e-12 (relative) and
+        never too large. It is searched by halving in [2^-40, 2^40], between a refuted and an
+        unrefuted curve.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its range, lengths differ, `scores` is empty or holds NaN, `included`
+        anything but True/False or 1/0, or a curve is of another shape than ().
+    TypeError
+        If an argument has the wrong type, or the function makes no `TradeOff`.
+
+    Notes
+    -----
+    With p_j the probability that j of the g guesses are right, r_i the sum of p_j j / m and h_i of
+    p_j (g - j) / m over j >= i, f-DP asks for ``h_i >= s(r_(i+1))``, s the inverse of 1 - f. If
+    P(at least v right) is 1 - confidence, this bounds every r_i and h_i from below, i from v - 1
+    down to 0; f is refuted if ``r_0 + h_0`` comes out above g / m. For ``gaussian(mu)``, s(r) is
+    ``norm.cdf(norm.ppf(r) - mu)``.
+
+    An inclusion guessed right is a true positive of f, an exclusion guessed right one of its
+    inverse: if only the former (latter) are guessed, f (its inverse) is the curve in question,
+    otherwise the lower convex hull of both, since the inequality is an average over the canaries
+    and both curves are above the hull. A curve that is known within bounds is refuted if the lower
+    one is. Curves that are not Gaussian are followed along lines below s, which are drawn anew
+    through the points that s was asked for until those stay: every step is on the safe side. Their
+    p-values have an absolute error of about 1e-15 m / correct.
+
+    Parameters of families are statements about the family: a bound on mu refutes "mu-GDP", but its
+    epsilon is none of a mechanism that is not Gaussian.
+
+    References
+    ----------
+    S. Mahloujifar, L. Melis and K. Chaudhuri, "Auditing f-differential privacy in one run" (2024).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore.audit import one_run_fdp
+    >>> from leakscore.tradeoff import gaussian, laplace
+    >>> rng = np.random.default_rng(0)
+    >>> included = rng.random(2000) < 0.5
+    >>> scores = rng.normal(1.5 * included)
+    >>> bound = one_run_fdp(scores, included, 100, 100, gaussian)
+    >>> round(float(bound), 2), round(bound.max_certifiable, 2)
+    (1.11, 1.42)
+    >>> one_run_fdp(scores, included, 100, 100, laplace(2.0)).refuted
+    True
+    """
+    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    if not isinstance(tradeoff, TradeOff) and not callable(tradeoff):
+        raise TypeError(f"Expected tradeoff={tradeoff!r} to be a TradeOff or a function of one")
+    grid = guesses_of(scores, included, k_plus, k_minus)
+    miss = 1.0 - level
+    if isinstance(tradeoff, TradeOff):
+        levels = [_p_value(_against(tradeoff, guesses), guesses.correct) for guesses in grid]
+        best = min(range(len(grid)), key=levels.__getitem__)
+        p_value = min(1.0, len(grid) * levels[best])
+        return OneRunTest(p_value < miss, p_value, tradeoff, *_fields(grid[best]), level)
+    share = miss / len(grid)
+    found = [_parameter(tradeoff, guesses, guesses.correct, share) for guesses in grid]
+    best = max(range(len(grid)), key=found.__getitem__)
+    parameter = found[best]
+    return OneRunFamilyBound(
+        parameter,
+        tradeoff(parameter) if parameter > 0.0 else None,
+        max(_parameter(tradeoff, guesses, guesses.made, share) for guesses in grid),
+        *_fields(grid[best]),
+        level,
+    )
+
+
+def _fields(guesses: Guesses) -> tuple[int, int, int, int]:
+    return guesses.canaries, guesses.k_plus, guesses.k_minus, guesses.correct
+
+
+def _against(curve: object, guesses: Guesses) -> Contradiction:
+    """Return the test of one curve."""
+    if not isinstance(curve, TradeOff):
+        raise TypeError(f"Expected tradeoff to make a leakscore.TradeOff, not {curve!r}")
+    return Contradiction(curve, guesses)
+
+
+def _p_value(against: Contradiction, correct: int) -> float:
+    """Return the least level at which the curve is refuted, from above."""
+    low, high = _LEAST_LEVEL, 0.0
+    if not against(correct, 1.0):
+        return 1.0
+    while high - low > _CLOSE_LEVEL:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if against(correct, math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def _parameter(family: Family, guesses: Guesses, correct: int, level: float) -> float:
+    """Return the largest refuted parameter, from below; 0 if there is none."""
+
+    def refuted(parameter: float) -> bool:
+        return _against(family(parameter), guesses)(correct, level)
+
+    low = high = 1.0
+    if refuted(1.0):
+        while refuted(high := 2.0 * low):
+            low = high
+            if low >= _LARGEST:
+                raise ValueError(f"Expected tradeoff({low:g}) to leak more than is observed")
+    else:
+        while not refuted(low := 0.5 * high):
+            high = low
+            if high <= _SMALLEST:
+                return 0.0
+    while high - low > _CLOSE_PARAMETER * high:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low

@@ -1,0 +1,148 @@
+"""Audits with one training against whole trade-off curves."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from leakscore import tradeoff
+from leakscore.audit import OneRunFamilyBound, OneRunTest, one_run_fdp
+from leakscore.tradeoff._bracket import Between
+from leakscore.tradeoff._polygon import Polygon
+from tests.oracles import one_run as oracle
+from tests.test_audit_one_run import played
+
+FAMILIES = [
+    (tradeoff.gaussian, oracle.gaussian_inverse),
+    (tradeoff.laplace, oracle.laplace_inverse),
+]
+COUNTS = [(100, 20, 20), (200, 40, 35), (150, 150, 125), (1000, 5, 5), (300, 60, 31)]
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize(("family", "inverse"), FAMILIES)
+def test_parameter_is_the_last_refuted_one(family, inverse, counts) -> None:  # type: ignore[no-untyped-def]
+    m, made, correct = counts
+    scores, included = played(correct, made, m)
+    bound = one_run_fdp(scores, included, made, 0, family)
+    assert isinstance(bound, OneRunFamilyBound)
+    level = 1 - mpmath.mpf(0.95)
+    if bound.parameter == 0.0:
+        assert bound.tradeoff is None
+        assert bound.epsilon_if_family(1e-5) == 0.0
+        assert not oracle.contradicted(m, made, correct, level, inverse(2.0**-30))
+        return
+    assert oracle.contradicted(m, made, correct, level, inverse(bound.parameter))
+    assert not oracle.contradicted(
+        m, made, correct, level, inverse(mpmath.mpf(bound.parameter) * (1 + 1e-10))
+    )
+    assert float(bound) == bound.parameter <= bound.max_certifiable
+    assert bound.epsilon_if_family(0.01) == family(bound.parameter).epsilon(0.01)
+
+
+@pytest.mark.parametrize("counts", COUNTS[:4])
+@pytest.mark.parametrize(("family", "inverse"), FAMILIES)
+def test_p_value_is_the_least_refuting_level(family, inverse, counts) -> None:  # type: ignore[no-untyped-def]
+    m, made, correct = counts
+    scores, included = played(correct, made, m)
+    test = one_run_fdp(scores, included, made, 0, family(0.6))
+    assert isinstance(test, OneRunTest)
+    assert test.refuted == (test.p_value < 1 - 0.95)
+    assert not oracle.contradicted(
+        m, made, correct, mpmath.mpf(test.p_value) * (1 - 1e-7), inverse(0.6)
+    )
+    assert oracle.contradicted(
+        m, made, correct, mpmath.mpf(test.p_value) * (1 + 1e-7), inverse(0.6)
+    )
+
+
+def test_gaussian_along_lines_is_the_closed_form() -> None:
+    """The same curve, as a bracket of two, which is not known to be Gaussian."""
+    scores, included = played(850, 1000, 5000)
+    closed = one_run_fdp(scores, included, 600, 400, tradeoff.gaussian)
+
+    def along_lines(mu: float) -> tradeoff.TradeOff:
+        return Between((tradeoff.gaussian(mu), tradeoff.gaussian(mu)))
+
+    lines = one_run_fdp(scores, included, 600, 400, along_lines)
+    assert lines.parameter == pytest.approx(closed.parameter, rel=1e-10)
+
+
+@pytest.mark.parametrize("pair", [(16, 0), (0, 16), (8, 8)])
+def test_an_asymmetric_curve_is_read_in_its_direction(pair: tuple[int, int]) -> None:
+    curve = Polygon(*np.log([[1e-300, 0.05, 0.6], [0.9, 0.4, 1e-300]]), "guarantee")
+    # Highest scores are in and lowest out, but for one of the 16 that are guessed.
+    included = np.arange(50) >= 25
+    included[0 if pair[1] else 49] ^= True
+    test = one_run_fdp(np.arange(50.0), included, *pair, curve)
+    assert test.correct == 15
+    null = {(16, 0): curve.inverse(), (0, 16): curve, (8, 8): curve.symmetrized()}[pair]
+    for slack, expected in ((1 - 1e-7, False), (1 + 1e-7, True)):
+        assert (
+            oracle.contradicted(
+                *(50, 16, 15, mpmath.mpf(test.p_value) * slack),
+                lambda r: mpmath.mpf(float(null(float(1 - r)))),
+            )
+            == expected
+        )
+
+
+def test_many_canaries_and_other_curves() -> None:
+    scores, included = played(70_000, 100_000, 100_000)
+    bound = one_run_fdp(scores, included, 100_000, 0, tradeoff.laplace)
+    # Laplace noise tells log(v / (g - v)) at most, and a bit less than that at this confidence.
+    assert 0.8 < bound.parameter < math.log(7 / 3)
+    scores, included = played(900, 1000, 10_000)
+    for curve in (
+        tradeoff.relaxed_laplace(1.0),
+        tradeoff.subsampled_gaussian(1.0, 0.1, 10),
+        tradeoff.discrete_laplace(1.0),
+    ):
+        test = one_run_fdp(scores, included, 1000, 0, curve)
+        assert 0 < test.p_value <= 1
+
+
+def test_grid_and_bad_input() -> None:
+    scores, included = played(38, 40, 200)
+    alone = [one_run_fdp(scores, included, k, 0, tradeoff.gaussian, 0.975) for k in (10, 40)]
+    grid = one_run_fdp(scores, included, [10, 40], [0, 0], tradeoff.gaussian, 0.95)
+    assert grid.parameter == pytest.approx(max(map(float, alone)), rel=1e-12)
+    assert grid.to_dict()["tradeoff"] == repr(grid.tradeoff)
+    test = one_run_fdp(scores, included, [10, 40], [0, 0], tradeoff.gaussian(0.3))
+    one = one_run_fdp(scores, included, test.k_plus, 0, tradeoff.gaussian(0.3))
+    assert test.p_value == pytest.approx(2 * one.p_value)
+    with pytest.raises(TypeError, match="tradeoff"):
+        one_run_fdp(scores, included, 10, 0, 1.0)
+    with pytest.raises(TypeError, match="tradeoff"):
+        one_run_fdp(scores, included, 10, 0, lambda mu: mu)
+    with pytest.raises(ValueError, match="shape"):
+        one_run_fdp(scores, included, 10, 0, tradeoff.gaussian([1.0, 2.0]))
+    with pytest.raises(ValueError, match="k_plus"):
+        one_run_fdp(scores, included, 150, 100, tradeoff.gaussian)
+
+
+@pytest.mark.parametrize("mu", [0.5, 2.0])
+def test_level_on_independent_canaries(mu: float) -> None:
+    """Nominal 20 %, 4 standard errors, for independent canaries of the curve itself."""
+    rng, reps, m, k = np.random.default_rng(11), 20_000, 60, 8
+    for family, draw in ((tradeoff.gaussian, rng.normal), (tradeoff.laplace, rng.laplace)):
+        included = rng.random((reps, m)) < 0.5
+        order = np.argsort(draw(mu * included), axis=1)
+        bits = np.take_along_axis(included, order, axis=1)
+        correct = bits[:, m - k :].sum(axis=1) + (~bits[:, :k]).sum(axis=1)
+        counts = range(2 * k + 1)
+        tests = (one_run_fdp(*two_sided(right, k, m), family(mu), 0.8) for right in counts)
+        least = next((test.correct for test in tests if test.refuted), 2 * k + 1)
+        assert (correct >= least).mean() <= 0.2 + 4 * math.sqrt(0.16 / reps)
+
+
+def two_sided(correct: int, k: int, m: int) -> tuple[np.ndarray, np.ndarray, int, int]:
+    """Return k guesses of each kind, of which so many are right."""
+    included = np.arange(m) >= m // 2
+    wrong = 2 * k - correct
+    included[: min(k, wrong)] = True
+    included[m - max(0, wrong - k) :] = False
+    return np.arange(float(m)), included, k, k
