@@ -12,6 +12,15 @@ BETTER = tradeoff.gaussian(1.0)
 DIM = (3, (0, -1, 2.5, "3", good.NAN, 1j))
 
 CURVES: dict[str, list[Call]] = {
+    "tradeoff.approximate_dp": [
+        Call(
+            lambda epsilon=1.0, delta=0.0: tradeoff.approximate_dp(epsilon, delta).power(0.1),
+            scalars={
+                "epsilon": (1.0, (-0.1, good.NAN, float("inf"), "1", None, 1j)),
+                "delta": (0.1, (-0.1, 1.0, good.NAN, "0", None, 1j)),
+            },
+        )
+    ],
     "tradeoff.laplace": [
         Call(
             lambda mu: tradeoff.laplace(mu).power(0.1),

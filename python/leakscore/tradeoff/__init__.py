@@ -13,6 +13,7 @@ from leakscore.tradeoff._accounting import (
     subsampled_gaussian,
     subsampled_laplace,
 )
+from leakscore.tradeoff._approximate import approximate_dp
 from leakscore.tradeoff._calibrate import calibrate
 from leakscore.tradeoff._certificate import Certificate
 from leakscore.tradeoff._discrete import discrete_gaussian, discrete_laplace
@@ -35,6 +36,7 @@ __all__ = [
     "GaussianTradeOff",
     "SubsampledTradeOff",
     "TradeOff",
+    "approximate_dp",
     "calibrate",
     "compose",
     "compose_relaxed_gaussian",

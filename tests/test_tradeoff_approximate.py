@@ -1,0 +1,53 @@
+"""approximate_dp against its closed form and the identities of differential privacy."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from leakscore.tradeoff import approximate_dp, gaussian
+
+PAIRS = [(0.0, 0.0), (0.0, 0.1), (1e-9, 1e-3), (1.0, 1e-5), (4.0, 0.0), (30.0, 0.5), (800.0, 0.1)]
+ALPHA = np.concatenate([[0.0], np.logspace(-12, -0.01, 60), 1 - np.logspace(-12, -1, 40), [1.0]])
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
+def test_closed_form(epsilon: float, delta: float) -> None:
+    f = approximate_dp(epsilon, delta)
+    with mpmath.workdps(400):
+        e, d = mpmath.exp(epsilon), mpmath.mpf(delta)
+        beta = [float(max(0, 1 - d - e * a, (1 - d - a) / e)) for a in map(mpmath.mpf, ALPHA)]
+    np.testing.assert_allclose(f(ALPHA), beta, rtol=1e-13, atol=1e-16)
+    np.testing.assert_allclose(f.inverse()(ALPHA), beta, rtol=1e-13, atol=1e-16)
+    np.testing.assert_allclose(f.symmetrized()(ALPHA), beta, rtol=1e-13, atol=1e-16)
+    corner = (1 - delta) / (1 + math.exp(min(epsilon, 700)))
+    assert f.advantage() == pytest.approx(1 - 2 * corner, abs=1e-15)
+    # Two triangles and a square under the curve.
+    assert f.auc() == pytest.approx(1 - corner * (1 - delta), abs=1e-15)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
+def test_the_claim_is_what_the_curve_says(epsilon: float, delta: float) -> None:
+    f = approximate_dp(epsilon, delta)
+    assert f.delta(epsilon) == pytest.approx(delta, abs=1e-15)
+    assert f.delta(epsilon + 1) == pytest.approx(delta, abs=1e-15)
+    if delta > 0:
+        assert f.epsilon(delta * (1 - 1e-9)) == math.inf
+    if delta == 0:
+        assert f.epsilon(0.0) == pytest.approx(epsilon, abs=1e-12)
+
+
+def test_below_every_curve_that_satisfies_it() -> None:
+    for mu in (0.5, 2.0):
+        g = gaussian(mu)
+        delta = float(g.delta(1.0))
+        assert g.at_least_as_private_as(approximate_dp(1.0, delta)).verdict is True
+        assert g.at_least_as_private_as(approximate_dp(0.9, delta)).verdict is False
+
+
+def test_names_itself() -> None:
+    assert repr(approximate_dp(1, 0)).startswith("approximate_dp(1.0, 0.0)")
+    assert approximate_dp(1).kind == "guarantee"
