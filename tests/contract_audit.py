@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore import audit
+from leakscore import audit, tradeoff
 from tests import contract_inputs as good
 from tests.contract_inputs import Call
+
+NO_CONFIDENCE = (0.0, 1.0, good.NAN, "0.9", None, 1j)
+NO_METHOD = ("best", None, 1)
+NO_DELTA = (-0.1, 1.0, good.NAN, "0", None, 1j)
+NO_CURVE = (1.0, None, "gaussian", tradeoff.gaussian([1.0, 2.0]))
+BAND = {"confidence": (0.9, NO_CONFIDENCE), "method": ("dkw-two-sided", NO_METHOD)}
 
 AUDITS: dict[str, list[Call]] = {
     "audit.Audit": [
@@ -34,6 +40,49 @@ AUDITS: dict[str, list[Call]] = {
                 "confidence": (0.9, (0.0, 1.0, good.NAN, "0.9", None, 1j)),
                 "method": ("dkw-two-sided", ("best", None, 1)),
                 "orientation": ("both", ("low", None, 1)),
+            },
+        )
+    ],
+    "audit.Audit.mu": [Call(good.ROUNDS.mu, scalars=BAND)],
+    "audit.Audit.epsilon_if_gaussian": [
+        Call(good.ROUNDS.epsilon_if_gaussian, scalars={"delta": (1e-5, NO_DELTA), **BAND})
+    ],
+    "audit.Audit.parameter_lower_bound": [
+        Call(
+            good.ROUNDS.parameter_lower_bound,
+            scalars={
+                "family": (tradeoff.laplace, (1.0, None, "laplace")),
+                "low": (0.0, (good.NAN, float("inf"), "0", None, 1j)),
+                "high": (9.0, (0.0, -1.0, good.NAN, "9", None, 1j)),
+                **BAND,
+            },
+        )
+    ],
+    "audit.Audit.compare": [
+        Call(
+            good.ROUNDS.compare,
+            scalars={
+                "tradeoff": (tradeoff.gaussian(0.5), NO_CURVE),
+                "neighbours": ("add-remove", ("both", 1)),
+                **BAND,
+            },
+        ),
+        Call(
+            lambda neighbours=None: good.ROUNDS.compare(
+                tradeoff.subsampled_gaussian(2.0, 0.25, 3), neighbours=neighbours
+            ),
+            scalars={"neighbours": (None, ("replace",))},
+        ),
+    ],
+    "audit.required_rounds": [
+        Call(
+            audit.required_rounds,
+            scalars={
+                "tradeoff": (tradeoff.gaussian(3.0), NO_CURVE),
+                "epsilon": (1.0, (-0.1, 16.7, good.NAN, float("inf"), "1", None, 1j)),
+                "delta": (1e-5, NO_DELTA),
+                "power": (0.5, NO_CONFIDENCE),
+                **BAND,
             },
         )
     ],
@@ -86,4 +135,14 @@ AUDITS_WITHOUT_ARGUMENTS = {
     "audit.RocBand.advantage",
     "audit.RocBand.auc",
 }
-AUDIT_RESULTS = {"audit.BootstrapInterval", "audit.EpsilonBound", "audit.Roc", "audit.RocBand"}
+AUDIT_RESULTS = {
+    "audit.BootstrapInterval",
+    "audit.Comparison",
+    "audit.EpsilonBound",
+    "audit.GaussianEpsilon",
+    "audit.MuBound",
+    "audit.ParameterBound",
+    "audit.RequiredRounds",
+    "audit.Roc",
+    "audit.RocBand",
+}

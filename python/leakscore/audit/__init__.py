@@ -7,20 +7,29 @@ flags a score as a member iff ``score > threshold``, so a tie is a non-member.
 from leakscore.audit._audit import Audit
 from leakscore.audit._bootstrap import BootstrapInterval
 from leakscore.audit._certified import EpsilonBound
+from leakscore.audit._compare import Comparison
 from leakscore.audit._empirical import Roc
+from leakscore.audit._models import GaussianEpsilon, MuBound, ParameterBound
 from leakscore.audit._one_run import OneRunBound, one_run
 from leakscore.audit._one_run_fdp import OneRunFamilyBound, OneRunTest, one_run_fdp
+from leakscore.audit._required import RequiredRounds, required_rounds
 from leakscore.audit._roc_band import RocBand
 
 __all__ = [
     "Audit",
     "BootstrapInterval",
+    "Comparison",
     "EpsilonBound",
+    "GaussianEpsilon",
+    "MuBound",
     "OneRunBound",
     "OneRunFamilyBound",
     "OneRunTest",
+    "ParameterBound",
+    "RequiredRounds",
     "Roc",
     "RocBand",
     "one_run",
     "one_run_fdp",
+    "required_rounds",
 ]

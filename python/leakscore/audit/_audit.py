@@ -9,12 +9,13 @@ from leakscore import _validate
 from leakscore.audit._certified import Certified
 from leakscore.audit._histogram import Histogram
 from leakscore.audit._intervals import Intervals
+from leakscore.audit._refuted import Refuted
 from leakscore.audit._samples import Scores
 
 __all__ = ["Audit"]
 
 
-class Audit(Certified, Intervals):
+class Audit(Certified, Refuted, Intervals):
     """Scores of a membership attack, sorted once, and what they prove.
 
     Parameters

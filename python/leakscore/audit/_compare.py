@@ -1,0 +1,110 @@
+"""Whether scores refute a claim about a mechanism, given as a trade-off curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscore import _validate
+from leakscore._curve import TradeOff
+from leakscore._results import Result
+from leakscore._validate import Doubles
+from leakscore.audit._models import margins
+
+__all__ = ["Comparison", "relation", "verdict"]
+
+_NEIGHBOURS = ("replace", "add-remove")
+
+
+@dataclass(frozen=True)
+class Comparison(Result):
+    """What the scores say about a claimed trade-off curve f; see `Audit.compare`.
+
+    Attributes
+    ----------
+    verdict : {"refuted", "consistent", "cannot-tell"}
+        ``"refuted"``: at this confidence the mechanism does not satisfy f. ``"consistent"``: it may
+        or may not; scores of these sizes could have shown it. ``"cannot-tell"``: even perfectly
+        separated scores of these sizes would not refute f.
+    threshold : float
+        The threshold that refutes f by the widest margin, or comes closest.
+    fpr, fnr : float
+        Observed share of non-members above the threshold, and of members not above it.
+    fpr_upper, fnr_upper : float
+        Upper confidence bounds on the two rates, valid at all thresholds at once.
+    claimed : float
+        f(fpr_upper), the least false negative rate that the claim allows there; of the lower curve
+        where f is known within bounds.
+    margin : float
+        claimed - fnr_upper, less a part in 1e13: positive iff f is refuted.
+    max_margin : float
+        The margin that perfectly separated scores would have with as many members and non-members.
+    claim : str
+        The curve, as it prints itself.
+    kind, adversary : str
+        Of the curve. Refuting one of kind ``"attack"`` shows that the audited attack does better
+        than that one, and breaks no guarantee.
+    neighbours : {"replace", "add-remove"}
+        The relation of the two data sets that the verdict is about.
+    confidence : float
+        As asked for.
+    method : str
+        As asked for.
+    algorithm : str
+        How the critical values of the bands were found.
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit
+    >>> from leakscore.tradeoff import gaussian
+    >>> found = Audit([2.0] * 50, [1.0] * 50).compare(gaussian(1.0), method="dkw")
+    >>> print(found.verdict, round(found.fnr_upper, 3), "<", round(found.claimed, 3))
+    refuted 0.192 < 0.448
+    """
+
+    verdict: str
+    threshold: float
+    fpr: float
+    fnr: float
+    fpr_upper: float
+    fnr_upper: float
+    claimed: float
+    margin: float
+    max_margin: float
+    claim: str
+    kind: str
+    adversary: str
+    neighbours: str
+    confidence: float
+    method: str
+    algorithm: str
+
+
+def verdict(
+    curve: TradeOff, fpr: Doubles, fnr: Doubles, best: tuple[Doubles, Doubles]
+) -> tuple[str, int, float, float]:
+    """Return the verdict, the point with the widest margin, that margin, and that of `best`."""
+    found = margins(curve, fpr, fnr)
+    index = int(np.argmax(found))
+    margin = float(found[index])
+    most = float(margins(curve, *best)[0])
+    if margin > 0.0:
+        return "refuted", index, margin, most
+    return "consistent" if most > 0.0 else "cannot-tell", index, margin, most
+
+
+def relation(curve: TradeOff, neighbours: str | None) -> str:
+    """Return the relation of the two data sets: as stated, if the curve agrees."""
+    from leakscore.tradeoff import ComposedTradeOff
+
+    stated = None if neighbours is None else _validate.choice("neighbours", neighbours, _NEIGHBOURS)
+    sampled = isinstance(curve, ComposedTradeOff) and any(
+        step.rate < 1.0 for step, _ in curve._parts
+    )
+    if sampled and stated == "replace":
+        raise ValueError(
+            f"Expected neighbours='add-remove' of {curve!r}: in a sampled step the record is there "
+            "or not, and another claim holds if it is replaced"
+        )
+    return stated or ("add-remove" if sampled else "replace")

@@ -1,0 +1,348 @@
+"""What the scores refute: trade-off curves, one by one or a family of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._curve import TradeOff
+from leakscore._validate import Doubles
+from leakscore.audit import _bands, _compare, _models
+from leakscore.audit._compare import Comparison
+from leakscore.audit._frontier import Frontier
+from leakscore.audit._models import GaussianEpsilon, MuBound, ParameterBound
+from leakscore.audit._samples import Sampled
+
+__all__ = ["Refuted"]
+
+_GAUSSIAN = "the trade-off curve of the mechanism is exactly Gaussian"
+
+
+class _Bounded(NamedTuple):
+    """The thresholds that can be best, and what perfectly separated scores would give."""
+
+    frontier: Frontier
+    best: tuple[Doubles, Doubles]
+    algorithm: str
+
+
+class Refuted(Sampled):
+    """The claims about trade-off curves that an `Audit` refutes."""
+
+    __slots__ = ()
+
+    def mu(self, confidence: float = 0.95, method: str = "dkw") -> MuBound:
+        """Certify a lower bound on mu: the largest such that the scores refute mu'-GDP below it.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability, in (0, 1), with which the bound holds, over the rounds.
+        method : str
+            The band around the error rates, as in `epsilon`: one that holds at all thresholds at
+            once.
+
+        Returns
+        -------
+        MuBound
+
+        Raises
+        ------
+        ValueError
+            If `confidence` or `method` is outside its range.
+        TypeError
+            If one of them has the wrong type.
+
+        Notes
+        -----
+        A mechanism is mu-GDP if no test does better than the Gaussian curve G_mu. With upper
+        bounds A and B on the two error rates at every threshold at once, G_mu is refuted where
+        ``B < G_mu(A)``, so that
+
+        ``mu >= Phi^-1(1 - A) - Phi^-1(B)``
+
+        at every threshold with A, B < 1. A negative right side proves nothing, in particular
+        nothing about the attack turned round: A and B are bounds from above, and their complements
+        are not. The bound holds for every mechanism; only the step from mu to epsilon needs the
+        curve to be Gaussian, see `epsilon_if_gaussian`. The last bits are rounded down.
+
+        References
+        ----------
+        Dong, Roth and Su, "Gaussian differential privacy" (JRSS B 2022), for mu-GDP.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> bound = Audit(range(1000, 2000), range(1000)).mu(method="dkw")
+        >>> print(round(bound.mu, 4), bound.threshold, bound.mu == bound.max_certifiable)
+        3.4349 999.0 True
+        """
+        level = _confidence(confidence)
+        frontier, best, algorithm = self._bounded(level, method)
+        found, index = _models.largest_mu(frontier.fpr_upper, frontier.fnr_upper)
+        return MuBound(
+            mu=found,
+            **self._at(frontier, index),
+            max_certifiable=_models.largest_mu(*best)[0],
+            confidence=level,
+            method=method,
+            algorithm=algorithm,
+        )
+
+    def epsilon_if_gaussian(
+        self, delta: npt.ArrayLike, confidence: float = 0.95, method: str = "dkw"
+    ) -> GaussianEpsilon:
+        """Return what epsilon would be if the mechanism's curve were Gaussian. It is no bound.
+
+        Parameters
+        ----------
+        delta : float or array_like
+            In [0, 1). At 0 the result is inf wherever mu is positive: no Gaussian mechanism has a
+            finite epsilon there.
+        confidence : float
+            Probability, in (0, 1), with which the bound on mu holds, over the rounds.
+        method : str
+            As in `mu`.
+
+        Returns
+        -------
+        GaussianEpsilon
+            With floats for a scalar delta, otherwise with arrays of its shape.
+
+        Raises
+        ------
+        ValueError
+            If `delta`, `confidence` or `method` is outside its range.
+        TypeError
+            If one of them has the wrong type.
+
+        Notes
+        -----
+        The epsilon(delta) of the Gaussian curve at the lower bound of `mu`. If the mechanism's
+        curve is G_mu for some mu, this is a lower bound on its epsilon, and a far larger one than
+        `epsilon`: it reaches into tails that no score was drawn from. If the curve is any other,
+        the number means nothing: of Laplace noise and randomised response it exceeds the true
+        epsilon in nearly every audit.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> audit = Audit(range(1000, 2000), range(1000))
+        >>> print(round(float(audit.epsilon_if_gaussian(1e-5, method="dkw")), 2))
+        19.9
+        >>> print(round(float(audit.epsilon(1e-5, method="dkw")), 2))  # that is certain
+        3.1
+        """
+        deltas = _validate.interval("delta", delta, 0.0, 1.0, closed="left")
+        bound = self.mu(confidence, method)
+        ends = [_models.gaussian_epsilon(mu, deltas) for mu in (bound.mu, bound.max_certifiable)]
+        found, most = ends if deltas.ndim else [end.item() for end in ends]
+        return GaussianEpsilon(
+            epsilon_if_gaussian=found,
+            mu=bound.mu,
+            max_certifiable=most,
+            assumption=_GAUSSIAN,
+            delta=deltas if deltas.ndim else deltas.item(),
+            confidence=bound.confidence,
+            method=method,
+            algorithm=bound.algorithm,
+        )
+
+    def parameter_lower_bound(
+        self,
+        family: Callable[[float], TradeOff],
+        confidence: float = 0.95,
+        method: str = "dkw",
+        *,
+        low: float = 0.0,
+        high: float = np.inf,
+    ) -> ParameterBound:
+        """Certify a lower bound on the parameter of a family of trade-off curves.
+
+        Parameters
+        ----------
+        family : callable
+            Makes a `TradeOff` of shape () from one float. A larger parameter leaks more: its curve
+            is nowhere above. For a family in terms of noise pass the reciprocal,
+            ``lambda theta: subsampled_gaussian(1 / theta, ...)``.
+        confidence : float
+            Probability, in (0, 1), with which the bound holds, over the rounds.
+        method : str
+            As in `mu`.
+        low : float
+            The least parameter. It is returned if no larger one is refuted; the family is asked
+            for parameters above it only.
+        high : float
+            The largest parameter of the family.
+
+        Returns
+        -------
+        ParameterBound
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its range, or the family makes curves of another shape, or
+            curves that leak less with a larger parameter.
+        TypeError
+            If `family` is not callable or makes no `TradeOff`.
+        RuntimeError
+            If `high` is infinite and the scores refute every parameter tried, up to 1e18.
+
+        Notes
+        -----
+        With upper bounds A and B on the two error rates at every threshold at once, the bound is
+
+        ``sup {theta : B < f_theta(A) at some threshold}``.
+
+        The mechanism's own curve is refuted with probability 1 - confidence at most, and with it
+        every smaller parameter; what is returned is itself refuted, and so never too large. It is
+        found to a part in 1e12. A curve that is known within bounds counts as refuted only if the
+        lower one is.
+
+        f_theta(alpha) bounds the false negative rate with H0 "not a member" and H1 "a member", in
+        this order. If it is not symmetric and claimed in both directions, pass the family of
+        ``f.symmetrized()``; for the reverse direction alone that of ``f.inverse()``.
+
+        With ``gaussian`` as the family this is `mu`. The bound is one on the parameter of a
+        mechanism of this family, and says nothing about others.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> from leakscore.tradeoff import gaussian, subsampled_mean
+        >>> audit = Audit(range(1000, 2000), range(1000))
+        >>> print(round(float(audit.parameter_lower_bound(gaussian, method="dkw")), 4))
+        3.4349
+        >>> bound = audit.parameter_lower_bound(lambda m: subsampled_mean(m, 0.97), method="dkw")
+        >>> print(round(float(bound), 3))
+        14.725
+        """
+        level = _confidence(confidence)
+        least = _validate.scalar("low", low)
+        most = np.inf if high == np.inf else _validate.scalar("high", high, least, closed="neither")
+        if not callable(family):
+            raise TypeError(f"Expected family={family!r} to be a function of one parameter")
+        frontier, best, algorithm = self._bounded(level, method)
+        found, index = _models.largest_parameter(
+            family, frontier.fpr_upper, frontier.fnr_upper, least, most
+        )
+        return ParameterBound(
+            parameter=found,
+            **self._at(frontier, index),
+            max_certifiable=_models.cap(family, *best, least, most),
+            confidence=level,
+            method=method,
+            algorithm=algorithm,
+        )
+
+    def compare(
+        self,
+        tradeoff: TradeOff,
+        *,
+        confidence: float = 0.95,
+        method: str = "dkw",
+        neighbours: str | None = None,
+    ) -> Comparison:
+        """Hold a claim about the mechanism against the scores.
+
+        Parameters
+        ----------
+        tradeoff : TradeOff
+            The claim, of shape (): no test of members against non-members does better than this
+            curve. For (epsilon, delta)-DP that is ``tradeoff.approximate_dp(epsilon, delta)``.
+        confidence : float
+            Probability, in (0, 1), with which a claim that is true is not refuted.
+        method : str
+            As in `mu`.
+        neighbours : {"replace", "add-remove"}, optional
+            What the rounds without the target hold instead: another record, or none. It must be
+            what the claim is about; without it that relation is recorded, where the curve knows
+            it, and "replace" otherwise.
+
+        Returns
+        -------
+        Comparison
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its range, the curve is of another shape than (), or
+            `neighbours` is not what the claim is about.
+        TypeError
+            If `tradeoff` is no `TradeOff`, or another argument has the wrong type.
+
+        Notes
+        -----
+        The claim f is refuted if ``B < f(A)`` at some threshold, A and B the upper bounds on the
+        two error rates that hold at all thresholds at once; of a curve that is known within bounds
+        the lower one must be refuted. That the scores are consistent with a claim never shows that
+        it is true: another attack may refute it.
+
+        f(alpha) bounds the false negative rate with H0 "not a member" and H1 "a member", in this
+        order; a curve that is not symmetric, claimed in both directions, is
+        ``f.symmetrized()``.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> from leakscore.tradeoff import approximate_dp, gaussian
+        >>> audit = Audit(range(1000, 2000), range(1000))
+        >>> audit.compare(gaussian(3.0), method="dkw").verdict
+        'refuted'
+        >>> audit.compare(gaussian(4.0), method="dkw").verdict
+        'cannot-tell'
+        >>> audit.compare(approximate_dp(3.0, 1e-5), method="dkw").verdict
+        'refuted'
+        """
+        level = _confidence(confidence)
+        curve = _models.one_curve("tradeoff", tradeoff)
+        between = _compare.relation(curve, neighbours)
+        frontier, best, algorithm = self._bounded(level, method)
+        verdict, index, margin, most = _compare.verdict(
+            curve, frontier.fpr_upper, frontier.fnr_upper, best
+        )
+        at = self._at(frontier, index)
+        return Comparison(
+            verdict=verdict,
+            **at,
+            claimed=float(curve.lower(at["fpr_upper"])),
+            margin=margin,
+            max_margin=most,
+            claim=repr(curve),
+            kind=curve.kind,
+            adversary=curve.adversary,
+            neighbours=between,
+            confidence=level,
+            method=method,
+            algorithm=algorithm,
+        )
+
+    def _bounded(self, confidence: float, method: str) -> _Bounded:
+        """Bound both error rates, each with half of what the audit may miss."""
+        chosen = _validate.choice("method", method, _bands.BAND_METHODS)
+        miss = (1.0 - confidence) / 2.0
+        bands = [_bands.band(chosen, n, miss) for n in (self.n_nonmembers, self.n_members)]
+        none = np.zeros(1, dtype=np.int64)
+        algorithms = dict.fromkeys(band.algorithm for band in bands)
+        return _Bounded(
+            self._samples.frontier(*bands), (bands[0](none), bands[1](none)), "; ".join(algorithms)
+        )
+
+    def _at(self, frontier: Frontier, index: int) -> dict[str, Any]:
+        """Give a threshold of the frontier and its error rates."""
+        return {
+            "threshold": float(frontier.threshold[index]),
+            "fpr": int(frontier.false_positives[index]) / self.n_nonmembers,
+            "fnr": int(frontier.false_negatives[index]) / self.n_members,
+            "fpr_upper": float(frontier.fpr_upper[index]),
+            "fnr_upper": float(frontier.fnr_upper[index]),
+        }
+
+
+def _confidence(value: float) -> float:
+    return _validate.scalar("confidence", value, 0.0, 1.0, closed="neither")
