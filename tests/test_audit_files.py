@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore._audit_scores import Rounds, Samples, read_scores
+from leakscore._audit_scores import Counts, Rounds, Samples, read_scores
 from leakscore.audit import Audit
 
 SCORES = np.array([0.25, -1.5, 3.0, np.inf, -np.inf, 0.25, 1e-300, 7.0])
@@ -216,3 +216,15 @@ def test_leakpro_without_signals_has_counts(tmp_path: Path) -> None:
         path.write_text(leakpro(signal_values=None, **(counts | change)))
         with pytest.raises(ValueError, match=message):
             read_scores(str(path))
+
+
+def test_counts_between_edges(tmp_path: Path) -> None:
+    edges, inside, outside = [-np.inf, 0.0, 1.5, 4.0], [0, 10, 40], [30, 15, 0]
+    csv, npz = tmp_path / "t.csv", tmp_path / "t.npz"
+    csv.write_text("edges,member_counts,nonmember_counts\n-inf,0,30\n0,10,15\n1.5,40,0\n4,,\n")
+    save_npz(npz, edges=edges, member_counts=inside, nonmember_counts=outside)
+    for path in (csv, npz):
+        data = read_scores(str(path)).data
+        assert isinstance(data, Counts)
+        assert data.edges.tolist() == edges
+        assert (data.members.tolist(), data.nonmembers.tolist()) == (inside, outside)

@@ -33,6 +33,13 @@ def normal(folder: Path, shift: float, size: int = 400, **options: Any) -> Findi
     return findings(folder, rng.normal(shift * member), member, **options)
 
 
+def counts(folder: Path, **options: Any) -> Findings:
+    path = folder / "counts.npz"
+    edges = np.array([-np.inf, -1.0, 0.0, 2.0, np.inf])
+    np.savez(path, edges=edges, member_counts=[0, 5, 100, 80], nonmember_counts=[90, 70, 30, 0])
+    return judge(read_scores(str(path)), setting=SETTING, **options)
+
+
 def page(found: Findings) -> ElementTree.Element:
     text = found.to_html()
     assert text.startswith("<!DOCTYPE html>\n")
@@ -54,6 +61,8 @@ CASES: dict[str, Any] = {
         folder, np.where(np.arange(200) < 100, np.inf, -np.inf), np.arange(200) < 100
     ),
     "unequal": lambda folder: findings(folder, np.arange(300), np.arange(300) >= 298),
+    "counts": lambda folder: counts(folder, lower_is_member=False),
+    "counts of losses": lambda folder: counts(folder, lower_is_member=True),
     "heavy": lambda folder: findings(
         folder, np.random.default_rng(0).standard_cauchy(400) * 1e300, np.arange(400) % 2
     ),
@@ -168,7 +177,7 @@ def test_same_file_same_bytes(tmp_path: Path) -> None:
 def test_json_is_complete(found: Findings) -> None:
     assert set(found.to_dict()) == {
         "schema_version", "tool", "tool_version", "input", "setting", "claim", "verdict",
-        "confidence", "method", "bounds", "methods", "empirical", "notices",
+        "confidence", "method", "bounds", "methods", "roc", "notices",
     }  # fmt: skip
     for bound in found.to_dict()["bounds"]:
         assert {

@@ -138,11 +138,11 @@ def test_the_bounds_are_those_of_the_library(
     assert result["confidence"] == 0.9
     for name, value in bound.to_dict().items():
         assert result["bounds"][0][name] == value, name
-    assert result["empirical"]["auc"] == audit.auc()
-    assert result["empirical"]["advantage"] == audit.advantage()
-    rates = [row["fpr"] for row in result["empirical"]["tpr_at_fpr"]]
+    assert result["roc"]["auc"]["observed"] == audit.auc()
+    assert result["roc"]["advantage"]["observed"] == audit.advantage()
+    rates = [row["fpr"] for row in result["roc"]["tpr_at_fpr"]]
     assert rates == [0, 0.01, 0.1]
-    assert [row["tpr"] for row in result["empirical"]["tpr_at_fpr"]] == list(audit.tpr_at(rates))
+    assert [row["observed"] for row in result["roc"]["tpr_at_fpr"]] == list(audit.tpr_at(rates))
     names = [other["method"] for other in result["methods"]]
     assert "dkw" in names
     assert "ks" not in names
@@ -173,7 +173,7 @@ def test_turned_integers_do_not_wrap(
     path = tmp_path / "t.npz"
     np.savez(path, score=np.array([0, 0, 1, 1] * 50, dtype=dtype), member=[1, 1, 0, 0] * 50)
     found = parsed(capsys, path, "--lower-is-member")
-    assert found["empirical"]["auc"] == 1.0
+    assert found["roc"]["auc"]["observed"] == 1.0
     assert found["bounds"][0]["threshold"] == 1.0
 
 
@@ -199,6 +199,38 @@ def test_two_files(capsys: pytest.CaptureFixture[str], tmp_path: Path, file: Pat
     found = parsed(capsys, first, "--nonmembers", second)
     assert found["bounds"] == parsed(capsys, file)["bounds"]
     assert [entry["name"] for entry in found["input"]["files"]] == ["in.npy", "out.npy"]
+
+
+def test_counts_are_the_audit_of_their_bins(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Bins are scores; with --lower-is-member the lowest bin is the likeliest member."""
+    edges = np.linspace(-4.0, 7.0, 23)
+    counts = {name: np.histogram(part, edges)[0] for name, part in parts().items()}
+    histogram, binned = tmp_path / "h.npz", tmp_path / "b.npz"
+    np.savez(histogram, edges=edges, **{f"{name[:-1]}_counts": n for name, n in counts.items()})
+    np.savez(binned, **{name: np.repeat(edges[:-1], n) for name, n in counts.items()})
+    for options in ((), ("--lower-is-member",), ("--orientation", "both")):
+        found, expected = (parsed(capsys, path, *options) for path in (histogram, binned))
+        assert found["roc"]["auc"]["observed"] == pytest.approx(expected["roc"]["auc"]["observed"])
+        bound, other = found["bounds"][0], expected["bounds"][0]
+        assert bound["epsilon"] == other["epsilon"]
+        if bound["epsilon"] > 0:
+            inside, outside = (
+                (edges[:-1] < bound["threshold"]) == (bound["flags"] == "score < threshold")
+                for _ in counts
+            )
+            assert bound["false_positives"] == counts["nonmembers"][outside].sum()
+            assert bound["false_negatives"] == counts["members"][~inside].sum()
+    turned = {name: np.histogram(-part, -edges[::-1])[0] for name, part in parts().items()}
+    np.savez(binned, edges=-edges[::-1], **{f"{name[:-1]}_counts": n for name, n in turned.items()})
+    bound = parsed(capsys, binned, "--lower-is-member")["bounds"][0]
+    assert bound["epsilon"] == parsed(capsys, histogram)["bounds"][0]["epsilon"] > 1
+    assert bound["flags"] == "score < threshold"
+
+
+def parts() -> dict[str, np.ndarray]:
+    return {"members": SCORES[MEMBER], "nonmembers": SCORES[~MEMBER]}
 
 
 def test_only_names_are_told(capsys: pytest.CaptureFixture[str], file: Path) -> None:

@@ -27,19 +27,19 @@ def roc(findings: Findings) -> str:
         title="ROC curve",
         description=(
             f"True against false positives, logarithmic. With {100 * findings.confidence:g} % "
-            f"confidence the attack's true curve is nowhere below the certain one (a band of "
-            f"{curves.method}). The certificate is one of its points: at most {number(fpr)} false "
-            f"positives, at least {number(tpr)} true ones."
+            f"confidence the attack's true curve lies in the band ({findings.shown.method}). The "
+            f"certificate: at most {number(fpr)} false positives, at least {number(tpr)} true ones."
         ),
         x=Axis(low, 1, decades(low, 1), "false positives (of non-members)", log=True),
         y=Axis(foot, 1, decades(foot, 1), "true positives (of members)", log=True),
     )
+    below = _stairs(curves.fpr_upper, curves.tpr_lower)
+    above = _stairs(curves.fpr_lower, curves.tpr_upper)
+    xs, ys = (there + back[::-1] for there, back in zip(below, above, strict=True))
+    chart.region(xs, ys, "area informed", "band")
     chance = np.geomspace(max(low, foot), 1, 2).tolist()
     chart.line(chance, chance, "line chance")
-    chart.line(*_stairs(curves.fpr, curves.tpr), "line out", "observed")
-    sure = curves.tpr_lower > 0
-    corners = _stairs(curves.fpr_upper[sure], curves.tpr_lower[sure])
-    chart.line(*corners, "line informed", "certain")
+    chart.line(*_stairs(curves.fpr, curves.tpr), "line informed", "observed")
     if bound.epsilon > 0:
         chart.dots([fpr], [tpr], "dot weaker", "the certificate")
     chart.legend("guessing", "line chance")
@@ -70,9 +70,9 @@ def thresholds(findings: Findings) -> str:
     chart = Chart(
         title="Epsilon against the threshold",
         description=(
-            f"What each threshold certifies at delta = {number(float(bound.delta))} (a band of "
-            f"{curves.method}). The bound, {lower_bound(float(bound.epsilon))}, is that of the "
-            f"threshold {number(chosen)}; perfectly separated, so many scores could certify "
+            f"What each threshold certifies at delta = {number(float(bound.delta))} (by "
+            f"{findings.shown.method}). The bound, {lower_bound(float(bound.epsilon))}, is that of "
+            f"the threshold {number(chosen)}; perfectly separated, so many scores could certify "
             f"{lower_bound(cap)}."
         ),
         x=Axis(low, high, nice_ticks(low, high), "threshold"),

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.audit import Audit
-from leakscore.audit._bands import BAND_METHODS, band
+from leakscore.audit import Audit, RocBand
+from leakscore.audit._bands import band
 
-__all__ = ["DEFAULT_METHOD", "Curves", "curves_of"]
+__all__ = ["Curves", "curves_of"]
 
 Doubles = npt.NDArray[np.float64]
-
-DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
 
 _POINTS = 400
 
@@ -26,49 +23,38 @@ class Curves:
 
     Attributes
     ----------
-    method : str
-        Of the bands: that of the audit, unless that one has none.
-    thresholds, fpr, tpr : ndarray
-        As in `Roc`.
-    fpr_upper, tpr_lower : ndarray
-        The two bounds that `epsilon` follows from.
+    thresholds, fpr, tpr, fpr_lower, fpr_upper, tpr_lower, tpr_upper : ndarray
+        As in `RocBand`.
     epsilon : ndarray
-        What each threshold certifies.
+        What each threshold certifies by two bands, which is more than by the four of a `RocBand`.
     """
 
-    method: str
     thresholds: Doubles
     fpr: Doubles
     tpr: Doubles
+    fpr_lower: Doubles
     fpr_upper: Doubles
     tpr_lower: Doubles
+    tpr_upper: Doubles
     epsilon: Doubles
 
 
-def curves_of(audit: Audit, method: str, confidence: float, delta: float) -> Curves:
-    """Return the curves of an audit, with the bands that a method stands on."""
-    if method not in BAND_METHODS:
-        method = DEFAULT_METHOD
-    roc = audit.roc()
-    rows = _spread(roc.thresholds.size)
-    fpr, tpr = roc.fpr[rows], roc.tpr[rows]
-    miss = (1.0 - confidence) / 2.0
-    above = np.rint(fpr * audit.n_nonmembers).astype(np.int64)
-    missed = np.rint((1.0 - tpr) * audit.n_members).astype(np.int64)
-    fpr_upper = band(method, audit.n_nonmembers, miss)(above)
-    fnr_upper = band(method, audit.n_members, miss)(missed)
+def curves_of(audit: Audit, whole: RocBand, delta: float) -> Curves:
+    """Return some hundred points of the ROC curve of an audit."""
+    rows = _spread(whole.thresholds.size)
+    names = [field.name for field in fields(Curves) if field.name != "epsilon"]
+    part = {name: getattr(whole, name)[rows] for name in names}
+    # Of the thresholds between two rows the upper bounds are the last one's at most.
+    part["tpr_upper"] = whole.tpr_upper[np.append(rows[1:] - 1, rows[-1])]
+    miss = (1.0 - whole.confidence) / 2.0
+    above = np.rint(part["fpr"] * audit.n_nonmembers).astype(np.int64)
+    missed = audit.n_members - np.rint(part["tpr"] * audit.n_members).astype(np.int64)
+    fpr_upper = band(whole.method, audit.n_nonmembers, miss)(above)
+    fnr_upper = band(whole.method, audit.n_members, miss)(missed)
     with np.errstate(divide="ignore"):
-        forward = np.log(np.maximum(1 - delta - fnr_upper, 0.0) / fpr_upper)
-        reverse = np.log(np.maximum(1 - delta - fpr_upper, 0.0) / fnr_upper)
-    return Curves(
-        method=method,
-        thresholds=roc.thresholds[rows],
-        fpr=fpr,
-        tpr=tpr,
-        fpr_upper=fpr_upper,
-        tpr_lower=1.0 - fnr_upper,
-        epsilon=np.maximum(np.maximum(forward, reverse), 0.0),
-    )
+        forward = np.log(np.maximum(1.0 - delta - fnr_upper, 0.0) / fpr_upper)
+        reverse = np.log(np.maximum(1.0 - delta - fpr_upper, 0.0) / fnr_upper)
+    return Curves(**part, epsilon=np.maximum(np.maximum(forward, reverse), 0.0))
 
 
 def _spread(size: int) -> npt.NDArray[np.intp]:

@@ -9,7 +9,6 @@ from leakscore import _audit_charts as charts
 from leakscore import _audit_words as words
 from leakscore._audit_model import Findings
 from leakscore._html import card, page, paragraph, section, table
-from leakscore._report_words import percent
 
 __all__ = ["render"]
 
@@ -116,18 +115,12 @@ def _methods(findings: Findings) -> Iterator[str]:
 
 
 def _shown(findings: Findings) -> Iterator[str]:
-    rows = ([f"{100 * fpr:g}\u00a0%", percent(tpr)] for fpr, tpr in findings.shown.tpr_at_fpr)
-    yield section(
-        "What the scores show",
-        (
-            paragraph(words.shown(findings)),
-            table(
-                ["False positives", "True positives"],
-                rows,
-                caption="Observed rates; they certify nothing",
-            ),
-        ),
+    caption = (
+        f"Bounds by {findings.shown.method}, all at once with {100 * findings.confidence:g}\u00a0% "
+        "confidence"
     )
+    header = ["Of the attack", "Observed", "At least", "At most"]
+    yield section("The ROC curve", (table(header, words.shown(findings), caption=caption),))
 
 
 def _notices(findings: Findings) -> Iterator[str]:

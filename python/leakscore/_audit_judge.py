@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -9,22 +10,26 @@ from typing import Any
 import numpy as np
 
 from leakscore import _validate
-from leakscore._audit_curves import DEFAULT_METHOD, curves_of
+from leakscore._audit_curves import curves_of
 from leakscore._audit_model import (
     Claim,
     Findings,
     Input,
     MethodBounds,
+    Rate,
     Setting,
     Shown,
     Verdict,
 )
 from leakscore._audit_notices import notices_of
 from leakscore._audit_scores import Read, Rounds, Samples
-from leakscore.audit import Audit, EpsilonBound
+from leakscore.audit import Audit, EpsilonBound, RocBand
+from leakscore.audit._bands import BAND_METHODS
 from leakscore.audit._methods import EPSILON_METHODS
 
 __all__ = ["audit_of", "judge"]
+
+_DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
 
 _RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)
 
@@ -43,7 +48,10 @@ def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int)
     if isinstance(data, Samples):
         parts = (data.members, data.nonmembers)
         return Audit(*(map(_negated, parts) if lower_is_member else parts))
-    raise ValueError(f"{read.files[0].name} holds counts")
+    counts = (data.edges, data.members, data.nonmembers)
+    if lower_is_member:
+        counts = (_negated(data.edges)[::-1], data.members[::-1], data.nonmembers[::-1])
+    return Audit.from_counts(*counts)
 
 
 def _negated(scores: Any) -> Any:
@@ -106,11 +114,13 @@ def judge(
         random_bits=setting.random_bits,
         seed=setting.seed,
     )
-    found = audit.epsilon(deltas, confidence, method or DEFAULT_METHOD, orientation=orientation)
+    found = audit.epsilon(deltas, confidence, method or _DEFAULT_METHOD, orientation=orientation)
     bounds = MethodBounds(found.method, _each(found))
     others: tuple[MethodBounds, ...] = ()
     if all_methods:
         others = _others(audit, deltas, confidence, bounds.method, orientation)
+    method = bounds.method if bounds.method in BAND_METHODS else _DEFAULT_METHOD
+    whole = audit.band(confidence, method)
     findings = Findings(
         tool_version=_version(),
         input=_input(read, audit, lower_is_member),
@@ -120,8 +130,8 @@ def judge(
         confidence=confidence,
         bounds=bounds,
         others=others,
-        shown=_shown(audit),
-        curves=curves_of(audit, bounds.method, confidence, deltas[0]),
+        shown=_shown(audit, whole),
+        curves=curves_of(audit, whole, deltas[0]),
         notices=(),
     )
     return replace(findings, notices=notices_of(findings))
@@ -131,6 +141,7 @@ def _input(read: Read, audit: Audit, lower_is_member: bool) -> Input:
     return Input(
         files=tuple({"name": file.name, "sha256": file.sha256} for file in read.files),
         format=read.format,
+        form=type(read.data).__name__.lower(),
         writer=read.writer,
         columns=read.columns,
         dtype=read.dtype,
@@ -141,13 +152,16 @@ def _input(read: Read, audit: Audit, lower_is_member: bool) -> Input:
     )
 
 
-def _shown(audit: Audit) -> Shown:
-    """Return what is observed, at rates that as many non-members can show."""
+def _shown(audit: Audit, whole: RocBand) -> Shown:
+    """Return what is observed and certain, at rates that as many non-members can show."""
     rates = [rate for rate in _RATES if rate == 0 or rate * audit.n_nonmembers >= 1]
+    lower, upper = whole.tpr_at(rates)
+    columns = zip(rates, audit.tpr_at(rates).tolist(), lower.tolist(), upper.tolist(), strict=True)
     return Shown(
-        auc=audit.auc(),
-        advantage=audit.advantage(),
-        tpr_at_fpr=tuple(zip(rates, audit.tpr_at(rates).tolist(), strict=True)),
+        method=whole.method,
+        auc=Rate(audit.auc(), *whole.auc()),
+        advantage=Rate(audit.advantage(), *whole.advantage()),
+        tpr_at_fpr=tuple((rate, Rate(*found)) for rate, *found in columns),
     )
 
 

@@ -7,8 +7,12 @@ stands for what was not asked for or does not apply)
     tool, tool_version
         what made it
     input
-        files (name and sha256 of each), format, writer (the program that writes such files),
-        columns, dtype, members and nonmembers (how many), lower_is_member, notes
+        files (name and sha256 of each), format, form ("rounds": a score and a membership each;
+        "samples": members beside non-members; "counts" between edges), writer (the program that
+        writes such files), columns, dtype, members and nonmembers (how many), lower_is_member,
+
+Notes
+-----
     setting
         what the file does not say: neighbours, threat_model, random_bits, seed
     claim, verdict
@@ -22,8 +26,9 @@ stands for what was not asked for or does not apply)
     methods
         the other methods on the same scores: bounds, or why there are none. The verdict does not
         use them: a method chosen by its result has no confidence
-    empirical
-        auc, advantage, tpr_at_fpr: what the scores show; they certify nothing
+    roc
+        auc, advantage, tpr_at_fpr: what is observed, which certifies nothing, and between which
+        bounds the truth lies, all at once, at the confidence, by `method`
     notices
         level, code and message of what must be known to read the numbers
 """
@@ -47,6 +52,7 @@ __all__ = [
     "Input",
     "MethodBounds",
     "Notice",
+    "Rate",
     "Setting",
     "Shown",
     "Verdict",
@@ -67,6 +73,7 @@ class Input:
 
     files: tuple[dict[str, str], ...]
     format: str
+    form: str
     writer: str | None
     columns: dict[str, str]
     dtype: str
@@ -122,12 +129,22 @@ class MethodBounds:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What the scores show; they certify nothing."""
+class Rate:
+    """What is observed, and bounds on the truth."""
 
-    auc: float
-    advantage: float
-    tpr_at_fpr: tuple[tuple[float, float], ...]
+    observed: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the scores show of the ROC curve; all bounds hold at once."""
+
+    method: str
+    auc: Rate
+    advantage: Rate
+    tpr_at_fpr: tuple[tuple[float, Rate], ...]
 
 
 @dataclass(frozen=True)
@@ -186,10 +203,11 @@ class Findings:
                 }
                 for other in self.others
             ],
-            "empirical": {
-                "auc": self.shown.auc,
-                "advantage": self.shown.advantage,
-                "tpr_at_fpr": [{"fpr": fpr, "tpr": tpr} for fpr, tpr in self.shown.tpr_at_fpr],
+            "roc": {
+                "method": self.shown.method,
+                "auc": asdict(self.shown.auc),
+                "advantage": asdict(self.shown.advantage),
+                "tpr_at_fpr": [{"fpr": fpr} | asdict(rate) for fpr, rate in self.shown.tpr_at_fpr],
             },
             "notices": [asdict(notice) for notice in self.notices],
         }
@@ -213,7 +231,8 @@ class Findings:
     def flags(self, bound: EpsilonBound) -> str:
         """Say which scores of the file the test of a bound flags."""
         below = (bound.orientation == "low") != self.input.lower_is_member
-        return f"score {'<' if below else '>'} threshold"
+        above = ">=" if self.input.form == "counts" else ">"  # a bin holds its lower edge
+        return f"score {'<' if below else above} threshold"
 
     def to_json(self) -> str:
         """Return strict JSON, no NaN and no Infinity."""

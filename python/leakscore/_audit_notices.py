@@ -52,8 +52,8 @@ def _about_rounds(findings: Findings) -> Iterator[Notice]:
     if _auc_is_low(findings):
         yield _warning(
             "auc-below-half",
-            f"The AUC is {findings.shown.auc:.3f}: members score lower than non-members. If the "
-            "scores are losses or distances, small ones mean a member: "
+            f"The AUC is {findings.shown.auc.observed:.3f}: members score lower than non-members. "
+            "If the scores are losses or distances, small ones mean a member: "
             + ("leave --lower-is-member out" if seen.lower_is_member else "--lower-is-member")
             + ". Turning them for no other reason than this figure voids the confidence.",
         )
@@ -63,7 +63,7 @@ def _auc_is_low(findings: Findings) -> bool:
     """Whether the AUC is three standard errors below that of an attack that knows nothing."""
     members, nonmembers = findings.input.members, findings.input.nonmembers
     error = math.sqrt((members + nonmembers + 1) / (12 * members * nonmembers))  # Mann-Whitney
-    return findings.shown.auc < 0.5 - 3 * error
+    return findings.shown.auc.observed < 0.5 - 3 * error
 
 
 def _about_bounds(findings: Findings) -> Iterator[Notice]:

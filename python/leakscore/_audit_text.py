@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from leakscore import _audit_words as words
 from leakscore._audit_model import Findings
-from leakscore._report_words import percent
 from leakscore._text import table, title, wrapped
 
 __all__ = ["render"]
@@ -56,12 +55,9 @@ def _methods(findings: Findings, width: int) -> Iterator[str]:
 
 
 def _shown(findings: Findings, width: int) -> Iterator[str]:
-    yield title("WHAT THE SCORES SHOW, NOT CERTIFIED", width)
-    yield from wrapped(words.shown(findings), width, "  ")
-    rates = ", ".join(
-        f"{percent(tpr)} at {100 * fpr:g}\u00a0%" for fpr, tpr in findings.shown.tpr_at_fpr
-    )
-    yield from wrapped(f"True positives at false positives: {rates}.", width, "  ")
+    yield title(f"THE ROC CURVE, BOUNDS BY {findings.shown.method.upper()}", width)
+    yield from table([["", "observed", "at least", "at most"], *words.shown(findings)])
+    yield f"  all bounds at once with {100 * findings.confidence:g} % confidence"
 
 
 def _notices(findings: Findings, width: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from leakscore._audit_model import Findings
-from leakscore._report_words import counted, percent
+from leakscore._report_words import counted
 from leakscore.audit import EpsilonBound
 
 __all__ = [
@@ -91,13 +91,20 @@ def files(findings: Findings) -> str:
     return " and ".join(file["name"] for file in findings.input.files)
 
 
-def shown(findings: Findings) -> str:
-    """Say what the scores show."""
+def shown(findings: Findings) -> list[list[str]]:
+    """Return the lines of the table of what is observed and certain."""
     found = findings.shown
-    return (
-        f"AUC {found.auc:.4f}; advantage {percent(found.advantage)} (largest true less false "
-        "positives, of a threshold chosen on these scores)."
-    )
+    lines = [("AUC", found.auc), ("advantage", found.advantage)]
+    lines += [(f"TPR at {100 * fpr:g}\u00a0% FPR", rate) for fpr, rate in found.tpr_at_fpr]
+    return [
+        [
+            name,
+            f"{rate.observed:.4f}",
+            lower_bound(rate.lower, 4),
+            str(Decimal(rate.upper).quantize(Decimal("0.0001"), ROUND_CEILING)),
+        ]
+        for name, rate in lines
+    ]
 
 
 def row(findings: Findings, bound: EpsilonBound) -> list[str]:

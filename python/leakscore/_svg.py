@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -120,19 +119,10 @@ class Chart:
             f'text-anchor="end">{escape(label)}</text>'
         )
 
-    def area(
-        self,
-        xs: Sequence[float],
-        lows: Sequence[float],
-        highs: Sequence[float],
-        style: str,
-        name: str = "",
-    ) -> None:
-        """Fill what lies between two lines."""
-        there = zip(xs, highs, strict=True)
-        back = zip(reversed(xs), reversed(lows), strict=True)
+    def region(self, xs: Iterable[float], ys: Iterable[float], style: str, name: str = "") -> None:
+        """Fill what a closed line goes round."""
         points = " ".join(
-            f"{self.left(x):.1f},{self.top(y):.1f}" for x, y in itertools.chain(there, back)
+            f"{self.left(x):.1f},{self.top(y):.1f}" for x, y in zip(xs, ys, strict=True)
         )
         self._marks.append(f'<polygon class="{style}" points="{points}"/>')
         self._named(name, style)
