@@ -1,5 +1,6 @@
 // Empirical audits. Scores arrive sorted, without NaN and not empty, both arrays of one dtype.
 #include "bindings/arrays.hpp"
+#include "leakscore/bounds/bootstrap.hpp"
 #include "leakscore/bounds/roc.hpp"
 
 namespace leakscore {
@@ -26,6 +27,39 @@ double score_advantage(const Scores<T>& nonmembers, const Scores<T>& members) {
   return without_gil([&] { return advantage(span_of(nonmembers), span_of(members)); });
 }
 
+using Counts = py::array_t<std::int64_t, py::array::c_style>;
+
+template <class T>
+std::span<const T> row_of(const Scores<T>& table, py::ssize_t row) {
+  return {table.data(row, 0), static_cast<std::size_t>(table.shape(1))};
+}
+
+// One row of counts for each row of uniform numbers.
+Counts cell_counts(const Doubles& uniforms, const Counts& cell_of, py::ssize_t cells) {
+  Counts counts({uniforms.shape(0), cells});
+  std::int64_t* const out = counts.mutable_data();
+  without_gil([&] {
+    for (py::ssize_t row = 0; row < uniforms.shape(0); ++row) {
+      tally(row_of(uniforms, row), span_of(cell_of),
+            {out + row * cells, static_cast<std::size_t>(cells)});
+    }
+  });
+  return counts;
+}
+
+// A statistic of each resample.
+template <class Statistic>
+Doubles of_each(const Counts& nonmembers, const Counts& members, Statistic statistic) {
+  Doubles found(members.shape(0));
+  double* const out = found.mutable_data();
+  without_gil([&] {
+    for (py::ssize_t row = 0; row < members.shape(0); ++row) {
+      out[row] = statistic(row_of(nonmembers, row), row_of(members, row));
+    }
+  });
+  return found;
+}
+
 template <class T>
 void bind_scores_of(py::module_& m) {
   const auto nonmembers = py::arg("nonmembers").noconvert();
@@ -38,6 +72,17 @@ void bind_scores_of(py::module_& m) {
 }  // namespace
 
 void bind_audit(py::module_& m) {
+  const auto nonmembers = py::arg("nonmembers").noconvert();
+  const auto members = py::arg("members").noconvert();
+  m.def("cell_counts", &cell_counts, py::arg("uniforms").noconvert(),
+        py::arg("cell_of").noconvert(), py::arg("cells"));
+  m.def(
+      "cells_auc", [](const Counts& x0, const Counts& x1) { return of_each(x0, x1, cells_auc); },
+      nonmembers, members);
+  m.def(
+      "cells_advantage",
+      [](const Counts& x0, const Counts& x1) { return of_each(x0, x1, cells_advantage); },
+      nonmembers, members);
   bind_scores_of<double>(m);
   bind_scores_of<float>(m);
 }

@@ -104,9 +104,14 @@ def _massart(sides: float, method: str, n: int, miss: float) -> Band:
 
 
 def _kolmogorov(method: str, n: int, miss: float) -> Band:
-    """The exact law of the same supremum (Birnbaum and Tingey 1951)."""
+    """The exact law of the same supremum (Birnbaum and Tingey 1951), for up to 1e9 scores.
+
+    For more, Massart's bound is wider by 4e-6 of itself at most.
+    """
     from leakscore.distributions import kolmogorov
 
+    if n > 10**9:
+        return _massart(1.0, method, n, miss)
     width = float(kolmogorov.isf(miss, n)) * (1.0 + 8.0 * _ULP)
     return Band(method, n, miss, "exact", width)
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from leakscore import _core
 from leakscore._results import Result
-from leakscore._validate import Array, Doubles
+from leakscore._validate import Doubles
 from leakscore.audit._histogram import Histogram
 from leakscore.audit._points import spread_ranks
 from leakscore.audit._samples import Scores, allowed_errors
 
 __all__ = ["BootstrapInterval", "curve_resamples", "tpr_resamples"]
 
+Counts = npt.NDArray[np.int64]
+
 # Up to so many scores or bins each is a cell; more are grouped, into about so many per class.
 _CELLS, _GROUPS = 2**16, 2**11
-_BLOCK = 2**18  # cells of the resamples that are worked on at once
+_BLOCK = 2**16  # draws and cells of the resamples that are worked on at once
 
 
 @dataclass(frozen=True)
@@ -86,35 +90,29 @@ def curve_resamples(
         sizes = (samples.n_nonmembers, samples.n_members)
         points = samples.points((spread_ranks(sizes[0], _GROUPS), spread_ranks(sizes[1], _GROUPS)))
     cells = [np.diff(x.counts, prepend=0) for x in (points.nonmembers, points.members)]
-    measure = _auc if statistic == "auc" else _advantage
-    rows = max(1, _BLOCK // cells[0].size)
+    measure = _core.cells_auc if statistic == "auc" else _core.cells_advantage
+    draws = [_Draws(counts, rng) for counts in cells]
+    rows = max(1, _BLOCK // max(x.work for x in draws))
     found = [
-        measure(*(_resampled(counts, min(rows, resamples - done), rng) for counts in cells))
+        measure(*(x.resampled(min(rows, resamples - done)) for x in draws))
         for done in range(0, resamples, rows)
     ]
-    return np.concatenate(found) - measure(*(counts[None].astype(np.float64) for counts in cells))
+    return np.concatenate(found) - measure(*(counts[None] for counts in cells))
 
 
-def _resampled(counts: Array, rows: int, rng: np.random.Generator) -> Doubles:
-    """Return shares of the cells in resamples, one a row."""
-    n = int(counts.sum())
-    if n > 8 * counts.size:
-        return rng.multinomial(n, counts / n, size=rows).astype(np.float64)
-    drawn = np.repeat(np.arange(counts.size), counts)[rng.integers(n, size=(rows, n))]
-    drawn += np.arange(rows)[:, None] * counts.size
-    filled = np.bincount(drawn.ravel(), minlength=rows * counts.size)
-    return filled.reshape(rows, counts.size).astype(np.float64)
+class _Draws:
+    """Draws with replacement from the scores of one class: single ones, or the cells' counts."""
 
+    def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
+        self.counts, self.rng = counts, rng
+        self.n = int(counts.sum())
+        self.single = self.n <= 8 * counts.size
+        self.work = counts.size + self.n * self.single
+        if self.single:
+            self.cell_of = np.repeat(np.arange(counts.size), counts)
 
-def _auc(nonmembers: Doubles, members: Doubles) -> Doubles:
-    """Return the area under the polyline through each row's points, cells descending."""
-    twice = 2.0 * np.cumsum(members, axis=1) - members
-    area = np.einsum("ij,ij->i", nonmembers, twice)
-    return np.asarray(area / (2.0 * nonmembers.sum(axis=1) * members.sum(axis=1)))
-
-
-def _advantage(nonmembers: Doubles, members: Doubles) -> Doubles:
-    """Return the largest true minus false positive rate of each row, cells descending."""
-    gap = members / members.sum(axis=1, keepdims=True)
-    gap -= nonmembers / nonmembers.sum(axis=1, keepdims=True)
-    return np.asarray(np.maximum(np.cumsum(gap, axis=1).max(axis=1), 0.0))
+    def resampled(self, rows: int) -> Counts:
+        """Return the counts of the cells in that many resamples, one a row."""
+        if not self.single:
+            return self.rng.multinomial(self.n, self.counts / self.n, size=rows)
+        return _core.cell_counts(self.rng.random((rows, self.n)), self.cell_of, self.counts.size)
