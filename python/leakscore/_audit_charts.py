@@ -64,7 +64,7 @@ def thresholds(findings: Findings) -> str:
     x, y = sign * curves.thresholds[finite], curves.epsilon[finite]
     low, high = _span(x, y)
     cap = float(bound.max_certifiable)
-    claimed = findings.claim.epsilon if findings.claim else 0.0
+    claimed = (findings.claim and findings.claim.epsilon) or 0.0
     top = 1.12 * max(cap, min(claimed, 2 * cap), 0.1)
     chosen = findings.threshold(bound)
     chart = Chart(
@@ -81,7 +81,7 @@ def thresholds(findings: Findings) -> str:
     shown = (x >= low) & (x <= high)
     chart.line(x[shown].tolist(), y[shown].tolist(), "line informed", "certified")
     chart.horizontal(cap, "most certifiable")
-    if findings.claim is not None and claimed <= top:
+    if 0 < claimed <= top:
         chart.horizontal(claimed, "claimed")
     if bound.epsilon > 0 and math.isfinite(chosen):
         chart.vertical(chosen, "chosen", at_foot=True)

@@ -45,14 +45,13 @@ def _cards(findings: Findings) -> Iterator[str]:
         "epsilon",
         "Had the attack separated all members from all non-members.",
     )
-    if findings.verdict is not None:
+    if findings.verdict is not None and findings.claim is not None:
         yield card(
             "weaker",
             "The claim",
             {"cannot-tell": "inconclusive"}.get(findings.verdict.verdict, findings.verdict.verdict),
-            f"epsilon = {words.number(findings.verdict.claimed)}",
-            f"At delta = {words.number(float(bound.delta))}; neighbours "
-            f"{words.relation(findings)}.",
+            "",
+            f"{words.claim(findings.claim)}; neighbours {words.relation(findings)}.",
         )
 
 
@@ -69,6 +68,7 @@ def _bounds(findings: Findings) -> Iterator[str]:
                 paragraph(words.certificate(findings, bound), "soft")
                 for bound in findings.bounds.bounds
             ),
+            paragraph(words.gaussian(findings), "soft"),
             '<div class="pair charts">',
             charts.roc(findings),
             charts.thresholds(findings),

@@ -23,7 +23,7 @@ from leakscore._audit_model import (
 )
 from leakscore._audit_notices import notices_of
 from leakscore._audit_scores import Read, Rounds, Samples
-from leakscore.audit import Audit, EpsilonBound, RocBand
+from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
 from leakscore.audit._bands import BAND_METHODS
 from leakscore.audit._methods import EPSILON_METHODS
 
@@ -104,10 +104,11 @@ def judge(
     """
     _validate.count("seed", setting.seed)
     if claim is not None:
-        _validate.scalar("claimed epsilon", claim.epsilon, 0.0)
+        claim = _checked(claim)
     for delta in deltas:
         _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
-    deltas = tuple(dict.fromkeys([*deltas, *([] if claim is None else [claim.delta])]))
+    claimed = [] if claim is None or claim.delta is None else [claim.delta]
+    deltas = tuple(dict.fromkeys([*deltas, *claimed]))
     audit = audit_of(
         read,
         lower_is_member=lower_is_member,
@@ -121,14 +122,16 @@ def judge(
         others = _others(audit, deltas, confidence, bounds.method, orientation)
     method = bounds.method if bounds.method in BAND_METHODS else _DEFAULT_METHOD
     whole = audit.band(confidence, method)
+    mu = audit.mu(confidence, bounds.method) if bounds.method in BAND_METHODS else None
     findings = Findings(
         tool_version=_version(),
         input=_input(read, audit, lower_is_member),
         setting=setting,
         claim=claim,
-        verdict=None if claim is None else _verdict(claim, bounds),
+        verdict=None if claim is None else _verdict(claim, bounds, mu),
         confidence=confidence,
         bounds=bounds,
+        mu=mu,
         others=others,
         shown=_shown(audit, whole),
         curves=curves_of(audit, whole, deltas[0]),
@@ -192,13 +195,31 @@ def _others(
     return tuple(found)
 
 
-def _verdict(claim: Claim, bounds: MethodBounds) -> Verdict:
-    bound = bounds.at(claim.delta)
-    certified, cap = float(bound.epsilon), float(bound.max_certifiable)
-    word = "consistent" if cap > claim.epsilon else "cannot-tell"
-    if certified > claim.epsilon:
-        word = "refuted"
-    return Verdict(word, certified, cap, claim.epsilon)
+def _checked(claim: Claim) -> Claim:
+    """Refuse a claim that is none, or two."""
+    if (claim.epsilon is None) == (claim.mu is None) or (claim.epsilon is None) != (
+        claim.delta is None
+    ):
+        raise ValueError(f"Expected {claim} to be an epsilon with its delta, or a mu")
+    for name in ("epsilon", "mu"):
+        if (value := getattr(claim, name)) is not None:
+            _validate.scalar(f"claimed {name}", value, 0.0)
+    return claim
+
+
+def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None) -> Verdict:
+    if claim.epsilon is not None and claim.delta is not None:
+        bound = bounds.at(claim.delta)
+        certified, cap, claimed = float(bound.epsilon), float(bound.max_certifiable), claim.epsilon
+    elif claim.mu is not None and mu is not None:
+        certified, cap, claimed = mu.mu, mu.max_certifiable, claim.mu
+    else:
+        raise ValueError(
+            f"method {bounds.method!r} bounds no mu; a claimed mu needs one of "
+            f"{', '.join(BAND_METHODS)}"
+        )
+    word = "consistent" if cap > claimed else "cannot-tell"
+    return Verdict("refuted" if certified > claimed else word, certified, cap, claimed)
 
 
 def _version() -> str:

@@ -23,6 +23,9 @@ Notes
         one entry a delta: every field of an `EpsilonBound` (its threshold is on the scale of the
         file), what the test flags, the counts of its errors, and the formula that gives epsilon
         from the other fields
+    mu
+        the same for mu-GDP (a `MuBound`), null if the method has no band: of every mechanism; that
+        an epsilon follows from it needs a Gaussian curve
     methods
         the other methods on the same scores: bounds, or why there are none. The verdict does not
         use them: a method chosen by its result has no confidence
@@ -44,7 +47,7 @@ import numpy.typing as npt
 
 from leakscore._audit_curves import Curves
 from leakscore._results import as_json
-from leakscore.audit import EpsilonBound
+from leakscore.audit import EpsilonBound, MuBound
 
 __all__ = [
     "Claim",
@@ -95,10 +98,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed of the mechanism: that it is (epsilon, delta)-differentially private."""
+    """What is claimed of the mechanism: (epsilon, delta)-differential privacy, or mu-GDP."""
 
-    epsilon: float
-    delta: float
+    epsilon: float | None = None
+    delta: float | None = None
+    mu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ class Verdict:
     """What the scores say about the claim, and why.
 
     "refuted": the bound exceeds what is claimed. "cannot-tell": the bound of perfectly separated
-    scores, as many of each kind, would not exceed it. "consistent": neither.
+    scores, as many of each kind, would not exceed it. "consistent": neither. The numbers are
+    epsilons at the claimed delta, or mus.
     """
 
     verdict: str
@@ -167,6 +172,7 @@ class Findings:
     verdict: Verdict | None
     confidence: float
     bounds: MethodBounds
+    mu: MuBound | None
     others: tuple[MethodBounds, ...]
     shown: Shown
     curves: Curves
@@ -195,6 +201,7 @@ class Findings:
             "confidence": self.confidence,
             "method": self.method,
             "bounds": [self._bound(bound) for bound in self.bounds.bounds],
+            "mu": self.mu and self._test(self.mu),
             "methods": [
                 {
                     "method": other.method,
@@ -215,22 +222,26 @@ class Findings:
         return found
 
     def _bound(self, bound: EpsilonBound) -> dict[str, Any]:
+        return self._test(bound) | {"formula": FORMULAS[str(bound.direction)]}
+
+    def _test(self, bound: EpsilonBound | MuBound) -> dict[str, Any]:
         fields = bound.to_dict()
         return fields | {
             "threshold": self.threshold(bound),
             "flags": self.flags(bound),
             "false_positives": round(fields["fpr"] * self.input.nonmembers),
             "false_negatives": round(fields["fnr"] * self.input.members),
-            "formula": FORMULAS[fields["direction"]],
         }
 
-    def threshold(self, bound: EpsilonBound) -> float:
+    def threshold(self, bound: EpsilonBound | MuBound) -> float:
         """Return the threshold of a bound on the scale of the file."""
         return -float(bound.threshold) if self.input.lower_is_member else float(bound.threshold)
 
-    def flags(self, bound: EpsilonBound) -> str:
+    def flags(self, bound: EpsilonBound | MuBound) -> str:
         """Say which scores of the file the test of a bound flags."""
-        below = (bound.orientation == "low") != self.input.lower_is_member
+        below = (
+            isinstance(bound, EpsilonBound) and bound.orientation == "low"
+        ) != self.input.lower_is_member
         above = ">=" if self.input.form == "counts" else ">"  # a bin holds its lower edge
         return f"score {'<' if below else above} threshold"
 

@@ -89,7 +89,7 @@ def _about_bounds(findings: Findings) -> Iterator[Notice]:
 
 def _about_claim(findings: Findings) -> Iterator[Notice]:
     verdict = findings.verdict
-    if verdict is None:
+    if verdict is None or findings.claim is None:
         return
     if findings.setting.neighbours is None:
         yield _note(
@@ -98,10 +98,11 @@ def _about_claim(findings: Findings) -> Iterator[Notice]:
             "must be the relation of these rounds; say which with --neighbours.",
         )
     if verdict.verdict == "cannot-tell":
+        name = "epsilon" if findings.claim.mu is None else "mu"
         yield _warning(
             "too-few-scores",
             f"{findings.input.members} members and {findings.input.nonmembers} non-members can "
-            f"certify epsilon >= {verdict.max_certifiable:.3g} at most, however strong the attack: "
+            f"certify {name} >= {verdict.max_certifiable:.3g} at most, however strong the attack: "
             f"they cannot refute {verdict.claimed:g}. More rounds can.",
         )
     if verdict.verdict == "consistent":

@@ -33,6 +33,7 @@ def _bounds(findings: Findings, width: int) -> Iterator[str]:
     yield from table(rows)
     for bound in findings.bounds.bounds:
         yield from wrapped(words.certificate(findings, bound), width, "  ")
+    yield from wrapped(words.gaussian(findings), width, "  ")
 
 
 def _methods(findings: Findings, width: int) -> Iterator[str]:

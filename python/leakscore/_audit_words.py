@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from leakscore._audit_model import Findings
+from leakscore._audit_model import Claim, Findings
 from leakscore._report_words import counted
-from leakscore.audit import EpsilonBound
+from leakscore.audit import EpsilonBound, MuBound
 
 __all__ = [
     "certificate",
+    "claim",
     "counts",
     "files",
+    "gaussian",
     "headline",
     "limits",
     "lower_bound",
@@ -20,6 +22,7 @@ __all__ = [
     "read",
     "relation",
     "row",
+    "rule",
     "shown",
     "verdict",
 ]
@@ -62,14 +65,40 @@ def counts(findings: Findings) -> str:
     )
 
 
+def claim(claimed: Claim) -> str:
+    """Name a claim."""
+    if claimed.epsilon is None or claimed.delta is None:
+        return f"{claimed.mu:.6g}-GDP"
+    return f"({claimed.epsilon:.6g}, {claimed.delta:.6g})-differential privacy"
+
+
+def gaussian(findings: Findings) -> str:
+    """Say what is certain of mu; empty if the method does not say."""
+    bound = findings.mu
+    if bound is None:
+        return ""
+    most = lower_bound(bound.max_certifiable)
+    return (
+        f"mu >= {lower_bound(bound.mu)} of mu-GDP, of at most {most}, by flagging "
+        f"{rule(findings, bound)}. That holds for every mechanism; an epsilon follows "
+        "from a mu only if the mechanism is known to be Gaussian."
+    )
+
+
+def rule(findings: Findings, bound: EpsilonBound | MuBound) -> str:
+    """Say what the test of a bound flags."""
+    return findings.flags(bound).replace("threshold", number(findings.threshold(bound), 9))
+
+
 def verdict(findings: Findings) -> str:
     """Say what becomes of the claim; empty if there is none."""
     found, claimed = findings.verdict, findings.claim
     if found is None or claimed is None:
         return ""
-    what = f"The claim of ({number(claimed.epsilon)}, {number(claimed.delta)})-differential privacy"
+    name = "epsilon" if claimed.mu is None else "mu"
+    what = f"The claim of {claim(claimed)}"
     if found.verdict == "refuted":
-        return f"{what} is REFUTED: epsilon is at least {lower_bound(found.certified, 4)}."
+        return f"{what} is REFUTED: {name} is at least {lower_bound(found.certified, 4)}."
     if found.verdict == "consistent":
         return f"{what} is CONSISTENT with these scores; that does not prove it."
     return (
@@ -125,11 +154,10 @@ def certificate(findings: Findings, bound: EpsilonBound) -> str:
     at = f"delta = {number(float(bound.delta))}"
     if bound.epsilon == 0:
         return f"At {at} no threshold proves more than 0."
-    rule = findings.flags(bound).replace("threshold", number(findings.threshold(bound), 9))
     fpr, fnr = (_upper_bound(float(rate)) for rate in (bound.fpr_upper, bound.fnr_upper))
     rates = (fnr, fpr) if bound.direction == "forward" else (fpr, fnr)
     return (
-        f'At {at}: flag "{rule}". '
+        f"At {at}: flag {rule(findings, bound)}. "
         f"{_errors(float(bound.fpr), findings.input.nonmembers)} non-members are flagged, so the "
         f"false positive rate is at most {fpr}; "
         f"{_errors(float(bound.fnr), findings.input.members)} members are not, so the false "

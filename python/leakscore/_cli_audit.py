@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leakscore import _cli_shared as _cli
+
+if TYPE_CHECKING:
+    from leakscore._audit_model import Claim
 
 __all__ = ["add_audit"]
 
@@ -52,9 +55,11 @@ def add_audit(commands: Any) -> None:
 
 
 def _add_claim_options(group: Any) -> None:
-    group.add_argument(
+    claim = group.add_mutually_exclusive_group()
+    claim.add_argument(
         "--claimed-epsilon", type=float, metavar="E", help="the claim is (E, D)-DP, D of --delta"
     )
+    claim.add_argument("--claimed-mu", type=float, metavar="MU", help="the claim is MU-GDP")
     group.add_argument(
         "--delta",
         type=_deltas,
@@ -122,14 +127,23 @@ def _deltas(text: str) -> list[float]:
     return deltas
 
 
+def _claim(options: argparse.Namespace) -> Claim | None:
+    from leakscore._audit_model import Claim
+
+    if options.claimed_mu is not None:
+        return Claim(mu=options.claimed_mu)
+    if options.claimed_epsilon is not None:
+        return Claim(options.claimed_epsilon, options.delta[0])
+    return None
+
+
 def _audit(options: argparse.Namespace) -> int:
     from leakscore._audit_columns import Dialect
     from leakscore._audit_judge import judge
-    from leakscore._audit_model import Claim, Setting
+    from leakscore._audit_model import Setting
     from leakscore._audit_scores import read_scores
 
     _cli.require_writable(options.json, options.html)
-    claimed = options.claimed_epsilon
     read = read_scores(
         options.file,
         nonmembers=options.nonmembers,
@@ -144,7 +158,7 @@ def _audit(options: argparse.Namespace) -> int:
         method=options.method,
         orientation=options.orientation,
         all_methods=not options.only_method,
-        claim=None if claimed is None else Claim(claimed, options.delta[0]),
+        claim=_claim(options),
         setting=Setting(
             neighbours=options.neighbours,
             threat_model=options.threat_model,
