@@ -57,6 +57,9 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
     "csv-bare": lambda path: path.write_text(rows(words("member", "non-member"), header="")),
     "csv-names": lambda path: path.write_text(rows(words("1", "0"), header="Scores,Is-Member\n")),
     "csv-other-names": lambda path: path.write_text(rows(words("1", "0"), header="a,b\n")),
+    "csv-index": lambda path: path.write_text(
+        rows([f"{bit},{row}" for row, bit in enumerate(words("1", "0"))], "score,member,\n")
+    ),
     "csv-bom": lambda path: path.write_text(rows(words("1.0", "0.0")), encoding="utf-8-sig"),
     "npz": lambda path: save_npz(path, scores=SCORES, memberships=MEMBER),
     "npz-int": lambda path: save_npz(path, score=SCORES[:, None], member=MEMBER.astype(np.int8)),
@@ -134,6 +137,10 @@ def test_two_files(tmp_path: Path) -> None:
     assert read.data.members.tolist() == [3.0, 2.0]
     assert read.data.nonmembers.tolist() == [1.5, 0.5, 0.25]
     assert [file.name for file in read.files] == ["in.npy", "out.csv"]
+    third = tmp_path / "both.csv"
+    third.write_text(rows(words("1", "0")))
+    with pytest.raises(ValueError, match=r"both.csv has memberships of its own"):
+        read_scores(str(first), nonmembers=str(third))
     with pytest.raises(ValueError, match="means nothing"):
         read_scores(str(first), nonmembers=str(second), member="m")
     with pytest.raises(ValueError, match="--nonmembers"):

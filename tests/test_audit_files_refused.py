@@ -54,7 +54,7 @@ BITS = np.array([0, 1])
         (b"score,score\n1,0\n2,1\n", "same name"),
         (b"score,scores,member\n1,1,0\n2,2,1\n", "2 columns that might be the score"),
         (b"a,b,c\n1,2,0\n2,3,1\n", "name the one to take with --score"),
-        (b"1\n2\n3\n", "name the one to take"),
+        (b"1\n2\n3\n", "holds one column only"),
         (b"\x89HDF\r\n\x1a\n\0\0\0", "neither csv, npz, npy nor parquet"),
         (b"{", "is no JSON"),
         (b"[1, 2]", "a JSON object of lists"),

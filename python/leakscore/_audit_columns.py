@@ -13,12 +13,9 @@ import numpy.typing as npt
 
 from leakscore import _csv, _files
 
-__all__ = ["WHOLE", "WORDS", "Columns", "Dialect", "columns_of"]
+__all__ = ["WORDS", "Columns", "Dialect", "columns_of"]
 
 Array = npt.NDArray[Any]
-
-WHOLE = "the array"
-"""Name of the column of an npy file that holds one."""
 
 WORDS: Mapping[str, float] = {
     **dict.fromkeys(("true", "yes", "member", "in"), 1.0),
@@ -129,7 +126,7 @@ def _of_csv(file: _files.File, dialect: Dialect) -> Columns:
         header=dialect.header,
         words=WORDS,
     )
-    names = [name.strip() for name in names]
+    names = [name.strip() or f"column {j}" for j, name in enumerate(names, start=1)]
     if len(set(names)) < len(names):
         raise ValueError(f"{file.name} has columns of the same name: {_files.listed(names)}")
 
@@ -161,7 +158,7 @@ def _of_npy(file: _files.File) -> Columns:
     if array.ndim == 2:
         names = tuple(f"column {j}" for j in range(1, array.shape[1] + 1))
         return Columns(file, "npy", names, lambda name: np.asarray(array[:, names.index(name)]))
-    return Columns(file, "npy", (WHOLE,), {WHOLE: np.asarray(array)}.__getitem__)
+    return Columns(file, "npy", ("scores",), {"scores": np.asarray(array)}.__getitem__)
 
 
 def _of_npz(file: _files.File) -> Columns:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _files
-from leakscore._audit_columns import WHOLE, Columns, Dialect, columns_of
+from leakscore._audit_columns import Columns, Dialect, columns_of
 
 __all__ = ["Counts", "Data", "Read", "Rounds", "Samples", "read_scores"]
 
@@ -151,6 +151,8 @@ def read_scores(
 
 def _sole(columns: Columns, score: str | None) -> str:
     """Return the column of a file that holds the scores of one kind only."""
+    if _known(columns, "member", _MEMBER) is not None:
+        raise ValueError(f"{columns.file.name} has memberships of its own: audit it alone")
     name = _given(columns, "score", score) or _known(columns, "score", _SCORE)
     if name is None and len(columns.names) == 1:
         name = columns.names[0]
@@ -214,10 +216,10 @@ def _roles(
         notes.append(
             f"taken for the scores: {chosen['score']!r}, for the memberships: {chosen['member']!r}"
         )
-    if columns.names == (WHOLE,):
+    if len(columns.names) == 1:
         raise ValueError(
-            f"{columns.file.name} holds scores only: which are the members'? Give a second column "
-            "with 1 and 0, or the non-members' scores with --nonmembers FILE"
+            f"{columns.file.name} holds one column only: which of the scores are members'? Give a "
+            "second one with 1 and 0, or the non-members' scores with --nonmembers FILE"
         )
     roles = {role: name for role, name in chosen.items() if name is not None}
     for role in chosen:
@@ -254,6 +256,8 @@ def _known(columns: Columns, role: str, known: Sequence[str]) -> str | None:
 
 
 def _untold(columns: Columns, option: str) -> str:
+    if not columns.names:
+        return f"{columns.file.name} holds no columns"
     return (
         f"{columns.file.name} has the columns {_files.listed(columns.names)}: name the one to take "
         f"with {option}"
