@@ -1,4 +1,4 @@
-"""Audits of histograms are those of the bins' indices as scores; audits merge in any order."""
+"""Audits of histograms are those of the bins' indices as scores."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 import pickle
 import time
 from dataclasses import replace
-from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscore import plot
 from leakscore.audit import Audit
 from leakscore.audit._bands import BAND_METHODS
+from leakscore.tradeoff import gaussian
 
 counts = st.lists(st.integers(0, 30), min_size=3, max_size=12)
 
@@ -56,6 +56,7 @@ def test_what_bins_show(members: list[int], nonmembers: list[int], allowed: floa
 
 
 @pytest.mark.parametrize("method", BAND_METHODS)
+@settings(max_examples=40)
 @given(counts, counts, st.sampled_from([0.5, 0.95]), st.sampled_from(["high", "both"]))
 def test_what_bins_certify(
     method: str, members: list[int], nonmembers: list[int], confidence: float, orientation: str
@@ -67,9 +68,42 @@ def test_what_bins_certify(
     if orientation == "high":
         assert ours.threshold.tolist() == edges_of(theirs.threshold, edges).tolist()
     assert replace(ours, threshold=theirs.threshold).to_dict() == theirs.to_dict()
+    curve = gaussian(0.5)
+    for mine, other in [
+        (audit.mu(confidence, method), twin.mu(confidence, method)),
+        (each.compare(curve, confidence=confidence, method=method) for each in (audit, twin)),
+        (each.epsilon_if_gaussian(1e-5, confidence, method) for each in (audit, twin)),
+    ]:
+        place = getattr(other, "threshold", None)
+        if place is not None:
+            assert mine.threshold == edges_of(np.array(place), edges)
+            mine = replace(mine, threshold=place)
+        assert mine == other
     band, expected = audit.band(confidence, method), twin.band(confidence, method)
     assert band.thresholds.tolist() == edges_of(expected.thresholds, edges).tolist()
     assert replace(band, thresholds=expected.thresholds).to_dict() == expected.to_dict()
+
+
+@pytest.mark.parametrize("method", BAND_METHODS)
+def test_bands_on_a_grid_of_counts(method: str) -> None:
+    """Above 2e4 scores a band has fewer steps than counts."""
+    rng = np.random.default_rng(0)
+    edges = np.arange(301.0)
+    inside = np.histogram(rng.normal(180, 40, 50_000).clip(0, 300), edges)[0]
+    outside = np.histogram(rng.normal(120, 40, 30_000).clip(0, 300), edges)[0]
+    audit, twin = Audit.from_counts(edges, inside, outside), binned(inside, outside)
+    ours = audit.epsilon([0.0, 1e-5, 0.1], method=method)
+    theirs = twin.epsilon([0.0, 1e-5, 0.1], method=method)
+    assert ours.threshold.tolist() == edges_of(theirs.threshold, edges).tolist()
+    assert replace(ours, threshold=theirs.threshold).to_dict() == theirs.to_dict()
+    assert audit.mu(method=method).mu == twin.mu(method=method).mu
+
+
+def test_one_bin() -> None:
+    audit = Audit.from_counts([0.0, 1.0], [5], [3])
+    assert (audit.auc(), audit.advantage(), audit.epsilon(method="dkw").epsilon) == (0.5, 0.0, 0.0)
+    assert audit.roc().to_dict() == {"fpr": [0, 1], "tpr": [0, 1], "thresholds": [1, 0]}
+    assert audit.tpr_at([0.5, 1.0]).tolist() == [0.0, 1.0]
 
 
 def test_the_threshold_can_be_checked_by_hand() -> None:
@@ -125,62 +159,6 @@ def test_exact_beyond_64_bits() -> None:
     doubled = 2**52 * (2 * 2**52 + 3) + 2**51 * (2 * 2**52 + 6 + 2**50 - 1)
     assert audit.auc() == pytest.approx(doubled / (2 * n0 * n1), rel=4e-16)
     assert audit.advantage() == pytest.approx(1 - (2**50 + 2) / n0, rel=4e-16)
-
-
-def parts(dtype: type) -> list[Audit]:
-    rng = np.random.default_rng(2)
-    return [
-        Audit(rng.normal(1, 1, n).round(1).astype(dtype), rng.normal(0, 1, 2 * n).astype(dtype))
-        for n in (1, 30, 1000)
-    ]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scores_merge_in_any_order(dtype: type) -> None:
-    audits = parts(dtype)
-    whole = Audit(
-        np.concatenate([each._samples.members for each in audits]),
-        np.concatenate([each._samples.nonmembers for each in audits]),
-    )
-    for a, b, c in permutations(audits):
-        for merged in (a.merge(b).merge(c), a.merge(b.merge(c))):
-            assert merged._samples.members.dtype == dtype
-            np.testing.assert_array_equal(merged._samples.members, whole._samples.members)
-            np.testing.assert_array_equal(merged._samples.nonmembers, whole._samples.nonmembers)
-            assert merged.epsilon(1e-5) == whole.epsilon(1e-5)
-    with pytest.raises(ValueError, match="read-only"):
-        merged._samples.members[0] = 0.0
-
-
-def test_mixed_dtypes_merge_exactly() -> None:
-    merged = Audit(np.float32([0.1]), np.float32([0.0])).merge(Audit([0.0], [0.1]))
-    assert merged.auc() == 0.75 - 0.125  # float32's 0.1 is above float64's
-    assert merged._samples.nonmembers.dtype == np.float64
-
-
-def test_histograms_merge() -> None:
-    edges = np.arange(-6.0, 8.0)
-    audits = [
-        Audit.from_counts(
-            edges,
-            np.histogram(each._samples.members, edges)[0],
-            np.histogram(each._samples.nonmembers, edges)[0],
-        )
-        for each in parts(np.float64)
-    ]
-    results = {
-        audits[i].merge(audits[j]).merge(audits[k]).epsilon(0.01, 0.9).to_json()
-        for i, j, k in permutations(range(3))
-    }
-    assert len(results) == 1
-    assert audits[0].merge(audits[1]).n_members == 31
-    with pytest.raises(ValueError, match="same edges"):
-        audits[0].merge(Audit.from_counts(edges + 1, *2 * [np.ones(13)]))
-    for first, second in permutations([audits[0], parts(np.float64)[0]]):
-        with pytest.raises(ValueError, match=r"numpy.histogram.*from_counts"):
-            first.merge(second)
-    with pytest.raises(TypeError, match="other"):
-        audits[0].merge("another")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""Audits of parts merge in any order to the audit of the whole."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from leakscore.audit import Audit
+
+
+def parts(dtype: type) -> list[Audit]:
+    rng = np.random.default_rng(2)
+    return [
+        Audit(rng.normal(1, 1, n).round(1).astype(dtype), rng.normal(0, 1, 2 * n).astype(dtype))
+        for n in (1, 30, 1000)
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_merge_in_any_order(dtype: type) -> None:
+    audits = parts(dtype)
+    whole = Audit(
+        np.concatenate([each._samples.members for each in audits]),
+        np.concatenate([each._samples.nonmembers for each in audits]),
+    )
+    for a, b, c in permutations(audits):
+        for merged in (a.merge(b).merge(c), a.merge(b.merge(c))):
+            assert merged._samples.members.dtype == dtype
+            np.testing.assert_array_equal(merged._samples.members, whole._samples.members)
+            np.testing.assert_array_equal(merged._samples.nonmembers, whole._samples.nonmembers)
+            assert merged.epsilon(1e-5) == whole.epsilon(1e-5)
+    with pytest.raises(ValueError, match="read-only"):
+        merged._samples.members[0] = 0.0
+
+
+def test_mixed_dtypes_merge_exactly() -> None:
+    merged = Audit(np.float32([0.1]), np.float32([0.0])).merge(Audit([0.0], [0.1]))
+    assert merged.auc() == 0.75 - 0.125  # float32's 0.1 is above float64's
+    assert merged._samples.nonmembers.dtype == np.float64
+
+
+def test_histograms_merge() -> None:
+    edges = np.arange(-6.0, 8.0)
+    audits = [
+        Audit.from_counts(
+            edges,
+            np.histogram(each._samples.members, edges)[0],
+            np.histogram(each._samples.nonmembers, edges)[0],
+        )
+        for each in parts(np.float64)
+    ]
+    results = {
+        audits[i].merge(audits[j]).merge(audits[k]).epsilon(0.01, 0.9).to_json()
+        for i, j, k in permutations(range(3))
+    }
+    assert len(results) == 1
+    assert audits[0].merge(audits[1]).n_members == 31
+    with pytest.raises(ValueError, match="same edges"):
+        audits[0].merge(Audit.from_counts(edges + 1, *2 * [np.ones(13)]))
+    for first, second in permutations([audits[0], parts(np.float64)[0]]):
+        with pytest.raises(ValueError, match=r"numpy.histogram.*from_counts"):
+            first.merge(second)
+    with pytest.raises(TypeError, match="other"):
+        audits[0].merge("another")  # type: ignore[arg-type]
