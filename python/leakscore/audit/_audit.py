@@ -116,8 +116,10 @@ class Audit(Certified, Refuted, Intervals):
         -------
         Audit
             Its thresholds are edges, and the test at an edge flags the scores in the bins above it:
-            ``score >= edge``. Every result is that of an audit of the bins' indices as scores, with
-            the first edge where everyone is flagged. What needs single scores raises ValueError.
+            ``score >= edge``, and no one at the last edge (orientation ``"low"``: those in the bins
+            below it, ``score < edge``). Every result is that of an audit of the bins' indices as
+            scores, but for these names of the thresholds. What needs single scores raises
+            ValueError.
 
         Raises
         ------

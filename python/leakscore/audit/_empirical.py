@@ -26,7 +26,8 @@ class Roc(Result):
         Share of non-members and of members with ``score > thresholds``, non-decreasing.
     thresholds : ndarray
         The distinct scores, descending, and -inf for the last point, at which everyone is flagged
-        (scores of -inf included).
+        (scores of -inf included). Of `Audit.from_counts` the upper edges of the bins that hold
+        scores, and the first edge.
 
     Examples
     --------
