@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscore.audit import Audit
+from leakscore.audit._models import largest_mu
 from leakscore.tradeoff import (
     TradeOff,
     approximate_dp,
@@ -54,6 +55,18 @@ def test_mu_against_every_threshold(
     if bound.mu > 0:
         proof = [oracle.quantile(mpmath.mpf(x)) for x in (bound.fpr_upper, bound.fnr_upper)]
         assert -float(sum(proof)) == pytest.approx(bound.mu, abs=1e-12)
+
+
+def test_mu_of_any_two_bounds_is_rounded_down() -> None:
+    rng = np.random.default_rng(9)
+    rates = 10.0 ** rng.uniform(-12, 0, (2, 150))
+    rates[:, 100:] = 1.0 - rates[:, 100:]
+    for fpr, fnr in rates.T:
+        found, _ = largest_mu(np.array([1.0, fpr, 0.5]), np.array([0.5, fnr, 1.0]))
+        with mpmath.workdps(40):
+            best = -quantile(mpmath.mpf(fpr)) - quantile(mpmath.mpf(fnr))
+        assert found <= max(best, 0)
+        assert float(best - found) < 2e-14 or found == 0.0
 
 
 @pytest.mark.parametrize("method", ["dkw", "ks", "bonferroni"])
