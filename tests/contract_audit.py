@@ -13,6 +13,7 @@ NO_METHOD = ("best", None, 1)
 NO_DELTA = (-0.1, 1.0, good.NAN, "0", None, 1j)
 NO_CURVE = (1.0, None, "gaussian", tradeoff.gaussian([1.0, 2.0]))
 BAND = {"confidence": (0.9, NO_CONFIDENCE), "method": ("dkw-two-sided", NO_METHOD)}
+TEST = BAND | {"orientation": ("both", ("low", None, 1))}
 
 AUDITS: dict[str, list[Call]] = {
     "audit.Audit": [
@@ -43,9 +44,9 @@ AUDITS: dict[str, list[Call]] = {
             },
         )
     ],
-    "audit.Audit.mu": [Call(good.ROUNDS.mu, scalars=BAND)],
+    "audit.Audit.mu": [Call(good.ROUNDS.mu, scalars=TEST)],
     "audit.Audit.epsilon_if_gaussian": [
-        Call(good.ROUNDS.epsilon_if_gaussian, scalars={"delta": (1e-5, NO_DELTA), **BAND})
+        Call(good.ROUNDS.epsilon_if_gaussian, scalars={"delta": (1e-5, NO_DELTA), **TEST})
     ],
     "audit.Audit.parameter_lower_bound": [
         Call(
@@ -54,7 +55,7 @@ AUDITS: dict[str, list[Call]] = {
                 "family": (tradeoff.laplace, (1.0, None, "laplace")),
                 "low": (0.0, (good.NAN, float("inf"), "0", None, 1j)),
                 "high": (9.0, (0.0, -1.0, good.NAN, "9", None, 1j)),
-                **BAND,
+                **TEST,
             },
         )
     ],
@@ -64,7 +65,7 @@ AUDITS: dict[str, list[Call]] = {
             scalars={
                 "tradeoff": (tradeoff.gaussian(0.5), NO_CURVE),
                 "neighbours": ("add-remove", ("both", 1)),
-                **BAND,
+                **TEST,
             },
         ),
         Call(

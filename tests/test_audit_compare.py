@@ -123,6 +123,32 @@ def test_what_the_claim_is_about() -> None:
     assert (attack.kind, attack.adversary) == ("attack", "misspecified")
 
 
+@pytest.mark.parametrize("n", [200, 3000])
+def test_both_orientations(n: int) -> None:
+    """Low scores of members: half the confidence for each side, and the order is kept."""
+    rng = np.random.default_rng(5)
+    members = np.where(rng.random(n) < 0.5, 9.0, 0.0) + rng.normal(size=n)
+    nonmembers = rng.normal(size=n)
+    high, low = Audit(members, nonmembers), Audit(-members, -nonmembers)
+    f = subsampled_mean(1.0, 0.25)
+    for name, *arguments in (("mu",), ("parameter_lower_bound", gaussian), ("compare", f)):
+        turned = getattr(low, name)(*arguments, confidence=0.9, orientation="both").to_dict()
+        shared = getattr(high, name)(*arguments, confidence=0.9, orientation="both").to_dict()
+        alone = getattr(high, name)(*arguments, confidence=0.95).to_dict()
+        assert (turned.pop("orientation"), shared.pop("orientation")) == ("low", "high")
+        threshold = turned.pop("threshold")
+        assert np.mean(-nonmembers < threshold) == turned["fpr"]
+        assert np.mean(-members >= threshold) == turned["fnr"]
+        for key, value in turned.items():
+            assert value == shared[key], key
+            if isinstance(value, float) and key != "confidence":
+                assert value == pytest.approx(alone[key], rel=1e-9), key
+    found = low.epsilon_if_gaussian(1e-5, orientation="both")
+    assert found.orientation == "low"
+    assert found.mu == low.mu(orientation="both").mu > 0.5
+    assert low.mu().mu == 0.0
+
+
 @pytest.mark.parametrize(
     ("claim", "error", "words"),
     [

@@ -30,7 +30,7 @@ class Comparison(Result):
     threshold : float
         The threshold that refutes f by the widest margin, or comes closest.
     fpr, fnr : float
-        Observed share of non-members above the threshold, and of members not above it.
+        Observed share of non-members that this test flags, and of members that it does not.
     fpr_upper, fnr_upper : float
         Upper confidence bounds on the two rates, valid at all thresholds at once.
     claimed : float
@@ -51,6 +51,8 @@ class Comparison(Result):
         As asked for.
     method : str
         As asked for.
+    orientation : str
+        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
 
@@ -78,6 +80,7 @@ class Comparison(Result):
     neighbours: str
     confidence: float
     method: str
+    orientation: str
     algorithm: str
 
 

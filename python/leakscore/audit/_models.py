@@ -43,7 +43,7 @@ class MuBound(Result):
     threshold : float
         The threshold that proves it; with ``mu == 0`` the one that came closest.
     fpr, fnr : float
-        Observed share of non-members above the threshold, and of members not above it.
+        Observed share of non-members that this test flags, and of members that it does not.
     fpr_upper, fnr_upper : float
         Upper confidence bounds on the two rates, valid at all thresholds at once: mu is
         ``norm.isf(fpr_upper) - norm.ppf(fnr_upper)``.
@@ -53,6 +53,8 @@ class MuBound(Result):
         As asked for.
     method : str
         As asked for.
+    orientation : str
+        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
 
@@ -73,6 +75,7 @@ class MuBound(Result):
     max_certifiable: float
     confidence: float
     method: str
+    orientation: str
     algorithm: str
 
     def __float__(self) -> float:
@@ -100,6 +103,8 @@ class GaussianEpsilon(Result):
         As asked for.
     method : str
         As asked for.
+    orientation : str
+        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
 
@@ -120,6 +125,7 @@ class GaussianEpsilon(Result):
     delta: float | Doubles
     confidence: float
     method: str
+    orientation: str
     algorithm: str
 
     def __float__(self) -> float:
@@ -143,7 +149,7 @@ class ParameterBound(Result):
         The threshold that proves it; if nothing is refuted, the one with the least sum of the two
         bounds.
     fpr, fnr : float
-        Observed share of non-members above the threshold, and of members not above it.
+        Observed share of non-members that this test flags, and of members that it does not.
     fpr_upper, fnr_upper : float
         Upper confidence bounds on the two rates, valid at all thresholds at once: the curve of the
         family is above `fnr_upper` at `fpr_upper`.
@@ -154,6 +160,8 @@ class ParameterBound(Result):
         As asked for.
     method : str
         As asked for.
+    orientation : str
+        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
 
@@ -175,6 +183,7 @@ class ParameterBound(Result):
     max_certifiable: float
     confidence: float
     method: str
+    orientation: str
     algorithm: str
 
     def __float__(self) -> float:

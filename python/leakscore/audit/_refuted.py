@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
-from leakscore._validate import Doubles
-from leakscore.audit import _bands, _compare, _models
+from leakscore.audit import _compare, _models
+from leakscore.audit._bounded import bounded
 from leakscore.audit._compare import Comparison
-from leakscore.audit._frontier import Frontier
 from leakscore.audit._models import GaussianEpsilon, MuBound, ParameterBound
 from leakscore.audit._samples import Sampled
 
@@ -22,20 +20,14 @@ __all__ = ["Refuted"]
 _GAUSSIAN = "the trade-off curve of the mechanism is exactly Gaussian"
 
 
-class _Bounded(NamedTuple):
-    """The thresholds that can be best, and what perfectly separated scores would give."""
-
-    frontier: Frontier
-    best: tuple[Doubles, Doubles]
-    algorithm: str
-
-
 class Refuted(Sampled):
     """The claims about trade-off curves that an `Audit` refutes."""
 
     __slots__ = ()
 
-    def mu(self, confidence: float = 0.95, method: str = "dkw") -> MuBound:
+    def mu(
+        self, confidence: float = 0.95, method: str = "dkw", *, orientation: str = "high"
+    ) -> MuBound:
         """Certify a lower bound on mu: the largest such that the scores refute mu'-GDP below it.
 
         Parameters
@@ -45,6 +37,9 @@ class Refuted(Sampled):
         method : str
             The band around the error rates, as in `epsilon`: one that holds at all thresholds at
             once.
+        orientation : {"high", "both"}
+            As in `epsilon`: with ``"both"`` smaller scores may mean member as well, and each
+            orientation gets half of ``1 - confidence``.
 
         Returns
         -------
@@ -53,7 +48,7 @@ class Refuted(Sampled):
         Raises
         ------
         ValueError
-            If `confidence` or `method` is outside its range.
+            If an argument is outside its range.
         TypeError
             If one of them has the wrong type.
 
@@ -81,20 +76,18 @@ class Refuted(Sampled):
         >>> print(round(bound.mu, 4), bound.threshold, bound.mu == bound.max_certifiable)
         3.4349 999.0 True
         """
-        level = _confidence(confidence)
-        frontier, best, algorithm = self._bounded(level, method)
-        found, index = _models.largest_mu(frontier.fpr_upper, frontier.fnr_upper)
-        return MuBound(
-            mu=found,
-            **self._at(frontier, index),
-            max_certifiable=_models.largest_mu(*best)[0],
-            confidence=level,
-            method=method,
-            algorithm=algorithm,
-        )
+        tests = bounded(self, confidence, method, orientation)
+        found, index = _models.largest_mu(tests.fpr, tests.fnr)
+        most, _ = _models.largest_mu(*tests.least)
+        return MuBound(mu=found, max_certifiable=most, **tests.fields(index))
 
     def epsilon_if_gaussian(
-        self, delta: npt.ArrayLike, confidence: float = 0.95, method: str = "dkw"
+        self,
+        delta: npt.ArrayLike,
+        confidence: float = 0.95,
+        method: str = "dkw",
+        *,
+        orientation: str = "high",
     ) -> GaussianEpsilon:
         """Return what epsilon would be if the mechanism's curve were Gaussian. It is no bound.
 
@@ -105,7 +98,7 @@ class Refuted(Sampled):
             finite epsilon there.
         confidence : float
             Probability, in (0, 1), with which the bound on mu holds, over the rounds.
-        method : str
+        method, orientation : str
             As in `mu`.
 
         Returns
@@ -116,7 +109,7 @@ class Refuted(Sampled):
         Raises
         ------
         ValueError
-            If `delta`, `confidence` or `method` is outside its range.
+            If an argument is outside its range.
         TypeError
             If one of them has the wrong type.
 
@@ -138,7 +131,7 @@ class Refuted(Sampled):
         3.1
         """
         deltas = _validate.interval("delta", delta, 0.0, 1.0, closed="left")
-        bound = self.mu(confidence, method)
+        bound = self.mu(confidence, method, orientation=orientation)
         ends = [_models.gaussian_epsilon(mu, deltas) for mu in (bound.mu, bound.max_certifiable)]
         found, most = ends if deltas.ndim else [end.item() for end in ends]
         return GaussianEpsilon(
@@ -148,7 +141,8 @@ class Refuted(Sampled):
             assumption=_GAUSSIAN,
             delta=deltas if deltas.ndim else deltas.item(),
             confidence=bound.confidence,
-            method=method,
+            method=bound.method,
+            orientation=bound.orientation,
             algorithm=bound.algorithm,
         )
 
@@ -160,6 +154,7 @@ class Refuted(Sampled):
         *,
         low: float = 0.0,
         high: float = np.inf,
+        orientation: str = "high",
     ) -> ParameterBound:
         """Certify a lower bound on the parameter of a family of trade-off curves.
 
@@ -178,6 +173,8 @@ class Refuted(Sampled):
             for parameters above it only.
         high : float
             The largest parameter of the family.
+        orientation : str
+            As in `mu`.
 
         Returns
         -------
@@ -222,23 +219,14 @@ class Refuted(Sampled):
         >>> print(round(float(bound), 3))
         14.725
         """
-        level = _confidence(confidence)
         least = _validate.scalar("low", low)
         most = np.inf if high == np.inf else _validate.scalar("high", high, least, closed="neither")
         if not callable(family):
             raise TypeError(f"Expected family={family!r} to be a function of one parameter")
-        frontier, best, algorithm = self._bounded(level, method)
-        found, index = _models.largest_parameter(
-            family, frontier.fpr_upper, frontier.fnr_upper, least, most
-        )
-        return ParameterBound(
-            parameter=found,
-            **self._at(frontier, index),
-            max_certifiable=_models.cap(family, *best, least, most),
-            confidence=level,
-            method=method,
-            algorithm=algorithm,
-        )
+        tests = bounded(self, confidence, method, orientation)
+        found, index = _models.largest_parameter(family, tests.fpr, tests.fnr, least, most)
+        cap = _models.cap(family, *tests.least, least, most)
+        return ParameterBound(parameter=found, max_certifiable=cap, **tests.fields(index))
 
     def compare(
         self,
@@ -247,6 +235,7 @@ class Refuted(Sampled):
         confidence: float = 0.95,
         method: str = "dkw",
         neighbours: str | None = None,
+        orientation: str = "high",
     ) -> Comparison:
         """Hold a claim about the mechanism against the scores.
 
@@ -263,6 +252,8 @@ class Refuted(Sampled):
             What the rounds without the target hold instead: another record, or none. It must be
             what the claim is about; without it that relation is recorded, where the curve knows
             it, and "replace" otherwise.
+        orientation : str
+            As in `mu`.
 
         Returns
         -------
@@ -299,50 +290,18 @@ class Refuted(Sampled):
         >>> audit.compare(approximate_dp(3.0, 1e-5), method="dkw").verdict
         'refuted'
         """
-        level = _confidence(confidence)
         curve = _models.one_curve("tradeoff", tradeoff)
         between = _compare.relation(curve, neighbours)
-        frontier, best, algorithm = self._bounded(level, method)
-        verdict, index, margin, most = _compare.verdict(
-            curve, frontier.fpr_upper, frontier.fnr_upper, best
-        )
-        at = self._at(frontier, index)
+        tests = bounded(self, confidence, method, orientation)
+        verdict, index, margin, most = _compare.verdict(curve, tests.fpr, tests.fnr, tests.least)
         return Comparison(
             verdict=verdict,
-            **at,
-            claimed=float(curve.lower(at["fpr_upper"])),
+            claimed=float(curve.lower(tests.fpr[index])),
             margin=margin,
             max_margin=most,
             claim=repr(curve),
             kind=curve.kind,
             adversary=curve.adversary,
             neighbours=between,
-            confidence=level,
-            method=method,
-            algorithm=algorithm,
+            **tests.fields(index),
         )
-
-    def _bounded(self, confidence: float, method: str) -> _Bounded:
-        """Bound both error rates, each with half of what the audit may miss."""
-        chosen = _validate.choice("method", method, _bands.BAND_METHODS)
-        miss = (1.0 - confidence) / 2.0
-        bands = [_bands.band(chosen, n, miss) for n in (self.n_nonmembers, self.n_members)]
-        none = np.zeros(1, dtype=np.int64)
-        algorithms = dict.fromkeys(band.algorithm for band in bands)
-        return _Bounded(
-            self._samples.frontier(*bands), (bands[0](none), bands[1](none)), "; ".join(algorithms)
-        )
-
-    def _at(self, frontier: Frontier, index: int) -> dict[str, Any]:
-        """Give a threshold of the frontier and its error rates."""
-        return {
-            "threshold": float(frontier.threshold[index]),
-            "fpr": int(frontier.false_positives[index]) / self.n_nonmembers,
-            "fnr": int(frontier.false_negatives[index]) / self.n_members,
-            "fpr_upper": float(frontier.fpr_upper[index]),
-            "fnr_upper": float(frontier.fnr_upper[index]),
-        }
-
-
-def _confidence(value: float) -> float:
-    return _validate.scalar("confidence", value, 0.0, 1.0, closed="neither")
