@@ -276,6 +276,16 @@ def row_sums(
 
 # --- end of bind_random.cpp ---
 
+# --- bind_sorted_bits.cpp ---
+
+def sorted_bits_grid(rounds: int) -> npt.NDArray[np.int64]: ...
+def sorted_bits_critical(
+    rounds: int, delta: float, miss: float, epsilon: _Doubles
+) -> npt.NDArray[np.int64]: ...
+def sorted_bits_crossing(
+    rounds: int, delta: float, epsilon: float, counts: npt.NDArray[np.int64]
+) -> float: ...
+
 # --- bind_audit.cpp ---
 
 @overload

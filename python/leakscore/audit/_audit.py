@@ -10,6 +10,7 @@ from leakscore.audit._certified import Certified
 from leakscore.audit._histogram import Histogram
 from leakscore.audit._intervals import Intervals
 from leakscore.audit._refuted import Refuted
+from leakscore.audit._ranked_bits import RankedBits
 from leakscore.audit._samples import Scores
 
 __all__ = ["Audit"]
@@ -54,6 +55,7 @@ class Audit(Certified, Refuted, Intervals):
         scores: npt.ArrayLike,
         member: npt.ArrayLike,
         *,
+        random_bits: bool = False,
         rng: np.random.Generator | int | None = None,
     ) -> Audit:
         """Build an audit from one score and one membership bit per round.
@@ -64,9 +66,15 @@ class Audit(Certified, Refuted, Intervals):
             As the scores of `Audit`.
         member : array_like, shape (T,)
             Whether the target was a member in that round: bool, or 1 and 0. Both must occur.
+        random_bits : bool
+            True asserts that `member` holds independent fair coins, one per round, and that each
+            score is a function of its own round alone. It admits ``method="sorted-bits"`` of
+            `epsilon` and changes nothing else. A design with fixed numbers of members and
+            non-members is not of this kind.
         rng : numpy.random.Generator or int, optional
-            For methods that order tied scores at random. None of the present ones does: a tie is
-            a non-member, and no result depends on `rng` or on the order of the rounds.
+            Orders tied scores at random for "sorted-bits", whatever the order of the rounds; None
+            is the same as 0. Every other method takes a tie for a non-member, and neither depends
+            on `rng` nor on the order of the rounds.
 
         Returns
         -------
@@ -78,7 +86,8 @@ class Audit(Certified, Refuted, Intervals):
             If the lengths differ, `member` holds anything but True/False or 1/0, one class is
             missing, or `scores` is not 1-D, is empty or holds NaN.
         TypeError
-            If `scores` or `member` is not an array of real numbers, or `rng` not as above.
+            If `scores` or `member` is not an array of real numbers, or `random_bits` or `rng` not
+            as above.
 
         Examples
         --------
@@ -86,13 +95,19 @@ class Audit(Certified, Refuted, Intervals):
         >>> Audit.from_rounds([0.1, 2.0, 1.5, -1.0], [False, True, True, False])
         Audit(n_members=2, n_nonmembers=2)
         """
-        if rng is not None:
-            _validate.generator("rng", rng)
+        random = _validate.flag("random_bits", random_bits)
+        generator = _validate.generator("rng", 0 if rng is None else rng)
         array = _validate.sample("scores", scores)
         inside = _validate.membership("member", member, array.size)
         if array.dtype.kind not in "iub" and bool(np.isnan(array).any()):
             raise ValueError("Expected scores without NaN")
-        return cls(array[inside], array[~inside])
+        samples = Scores(array[inside], array[~inside])
+        if random:
+            ordered = array.astype(samples.members.dtype)
+            samples.ranked = RankedBits.of(ordered, inside, generator)
+        audit = cls.__new__(cls)
+        audit._samples = samples
+        return audit
 
     @classmethod
     def from_counts(

@@ -36,9 +36,11 @@ class EpsilonBound(Result):
         The inequality that proves it: ``"forward"``, ``tpr <= e^epsilon fpr + delta``, or
         ``"reverse"``, ``tnr <= e^epsilon fnr + delta``.
     fpr, fnr : float
-        Observed share of non-members above the threshold, and of members not above it.
+        Observed share of non-members above the threshold, and of members not above it. For
+        "sorted-bits" the scores tied with the threshold lie on either side, at random.
     fpr_upper, fnr_upper : float
-        Upper confidence bounds on the two rates, valid at all thresholds at once.
+        Upper confidence bounds on the two rates, valid at all thresholds at once. NaN for
+        "sorted-bits", which bounds no rate.
     max_certifiable : float
         The bound that perfectly separated scores would give with as many members and non-members.
     delta, confidence : float
@@ -48,7 +50,7 @@ class EpsilonBound(Result):
     orientation : str
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
-        How the critical values of the bands were found.
+        How the critical values were found; for "sorted-bits" also the counts that prove the bound.
 
     Examples
     --------
@@ -99,14 +101,16 @@ class Certified(Sampled):
         ----------
         delta : float or array_like
             Delta of the (epsilon, delta)-DP claim, in [0, 1). An array costs no confidence: the
-            bounds hold for all its entries at once.
+            bounds hold for all its entries at once. "sorted-bits" takes one number, at most
+            0.05 / rounds.
         confidence : float
             Probability, in (0, 1), with which the bound holds, over the rounds.
-        method : {"dkw", "dkw-two-sided", "ks", "bonferroni"}
+        method : {"dkw", "dkw-two-sided", "ks", "bonferroni", "sorted-bits"}
             The band around the error rates: Massart's one-sided inequality, the wider two-sided
             one that Michel, Basu and Kaufmann use, the exact law of the one-sided
             Kolmogorov-Smirnov statistic, or Clopper-Pearson bounds with a union bound over all
-            counts of errors.
+            counts of errors. "sorted-bits" (experimental) has no band: it counts right guesses of
+            bits that were fair coins, for audits from ``Audit.from_rounds(random_bits=True)``.
         orientation : {"high", "both"}
             ``"high"``: larger scores mean member. ``"both"``: or smaller ones; each orientation
             gets half of ``1 - confidence``, and the result names the one that proves more.
@@ -119,7 +123,8 @@ class Certified(Sampled):
         Raises
         ------
         ValueError
-            If `delta`, `confidence`, `method` or `orientation` is outside its range.
+            If `delta`, `confidence`, `method` or `orientation` is outside its range, or
+            "sorted-bits" does not apply to this audit.
         TypeError
             If one of them has the wrong type.
 
@@ -140,6 +145,12 @@ class Certified(Sampled):
         Lemma 5.1 of Michel, Basu and Kaufmann prints ``log(xi/4)``, which is negative; it must be
         ``log(4/xi)``, and the one-sided ``log(2/xi)`` is enough.
 
+        "sorted-bits" rests on another theorem, proved in docs/sorted-bits.md: among the g highest
+        scores, members are no more frequent than coins of probability
+        ``e^epsilon / (1 + e^epsilon)`` and a share delta of exposed rounds allow, at all g at once.
+        Its bound is a multiple of 0.01, no error rate is bounded (NaN), and `algorithm` says how
+        many guesses were right. The first call for given rounds, delta and confidence is slower.
+
         Examples
         --------
         >>> from leakscore.audit import Audit
@@ -149,6 +160,12 @@ class Certified(Sampled):
         999.0 forward 3.1039
         >>> audit.epsilon(delta=[0.0, 0.01], method="dkw-two-sided").epsilon.round(4)
         array([3.0138, 3.0032])
+        >>> rng = np.random.default_rng(0)
+        >>> bits = rng.random(2000) < 0.5
+        >>> audit = Audit.from_rounds(rng.normal(bits), bits, random_bits=True)
+        >>> bound = audit.epsilon(1e-5, method="sorted-bits")
+        >>> print(bound.epsilon, bound.algorithm)
+        1
         """
         deltas = _validate.interval("delta", delta, 0.0, 1.0, closed="left")
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")

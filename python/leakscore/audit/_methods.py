@@ -13,6 +13,7 @@ from leakscore._validate import Doubles
 from leakscore.audit._bands import BAND_METHODS, band
 from leakscore.audit._histogram import Histogram
 from leakscore.audit._samples import Sampled, Scores
+from leakscore.audit._sorted_bits import sorted_bits
 
 __all__ = ["EPSILON_METHODS", "Found", "certify"]
 
@@ -93,4 +94,13 @@ def _one_orientation(
     )
 
 
-EPSILON_METHODS: dict[str, Certifier] = dict.fromkeys(BAND_METHODS, _by_bands)
+def _by_sorted_bits(
+    audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
+) -> Found:
+    return Found(*sorted_bits(audit, deltas, confidence, method, orientation))
+
+
+EPSILON_METHODS: dict[str, Certifier] = {
+    **dict.fromkeys(BAND_METHODS, _by_bands),
+    "sorted-bits": _by_sorted_bits,
+}

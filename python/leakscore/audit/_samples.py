@@ -13,6 +13,7 @@ from leakscore.audit._bands import Band
 from leakscore.audit._frontier import Frontier, frontier
 from leakscore.audit._histogram import Histogram
 from leakscore.audit._points import Flagged, Points
+from leakscore.audit._ranked_bits import RankedBits
 
 __all__ = ["Sampled", "Scores", "allowed_errors"]
 
@@ -23,7 +24,9 @@ class Scores:
     A place is a score: the test there flags the scores above it.
     """
 
-    __slots__ = ("members", "nonmembers")
+    __slots__ = ("members", "nonmembers", "ranked")
+
+    ranked: RankedBits | None  # if the bits of the rounds were fair coins
 
     def __init__(self, members: npt.ArrayLike, nonmembers: npt.ArrayLike) -> None:
         inside = _validate.sample("members", members)
@@ -31,6 +34,7 @@ class Scores:
         dtype = np.result_type(inside.dtype, outside.dtype, np.float32)
         self.members = _sorted("members", inside, dtype)
         self.nonmembers = _sorted("nonmembers", outside, dtype)
+        self.ranked = None
 
     @property
     def n_members(self) -> int:
@@ -46,6 +50,7 @@ class Scores:
         """Return the same scores with the classes swapped; nothing is copied."""
         other = object.__new__(Scores)
         other.members, other.nonmembers = self.nonmembers, self.members
+        other.ranked = None
         return other
 
     def next_above(self, thresholds: Doubles) -> Doubles:

@@ -1,0 +1,143 @@
+"""The sorted-bits test: how well the scores guess bits that were fair coins.
+
+Experimental; docs/sorted-bits.md has the proof.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core
+from leakscore._validate import Doubles
+from leakscore.audit._ranked_bits import RankedBits
+from leakscore.audit._samples import Sampled
+
+__all__ = ["MAX_EXPOSED", "MAX_ROUNDS", "sorted_bits"]
+
+MAX_EXPOSED = 0.05  # rounds times delta: with more, the test spends its confidence on them
+MAX_ROUNDS = 1_000_000  # some 20 seconds for the critical counts
+
+_STEPS = 100  # values of epsilon per unit that are tested: 0.01, 0.02, ...
+_CHUNK = 64  # of them are calibrated together
+
+Counts = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Proof(NamedTuple):
+    """The largest epsilon refuted and where: right guesses among `size` extreme scores."""
+
+    steps: int  # epsilon in units of 1 / _STEPS
+    highest: bool  # the highest scores, not the lowest
+    size: int
+    right: int
+    critical: int
+
+
+def sorted_bits(
+    audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
+) -> tuple[Doubles, Doubles, Flags, Counts, Counts, Doubles, Doubles, Doubles, str, Flags]:
+    """Certify one bound; the columns are those of `leakscore.audit._methods.Found`."""
+    bits = _ranked(audit, deltas, method)
+    n0, n1 = audit.n_nonmembers, audit.n_members
+    both = orientation == "both"
+    key = (bits.rounds, deltas.item(), (1.0 - confidence) / (4.0 if both else 2.0))
+    proof = _search(key, bits.sizes, bits.highest, bits.sizes - bits.lowest)
+    low = False
+    if both:
+        other = _search(key, bits.sizes, bits.sizes - bits.highest, bits.lowest)
+        low = other.steps > proof.steps
+        proof = other if low else proof
+    cap = _search(key, bits.sizes, np.minimum(bits.sizes, n1), np.minimum(bits.sizes, n0))
+    forward = proof.highest != low  # the guess is "member"
+    wrong, missed = proof.size - proof.right, (n1 if forward else n0) - proof.right
+    unbounded = np.array([np.nan])
+    return (
+        np.array([proof.steps / _STEPS]),
+        np.array([_threshold(audit, proof, low)]),
+        np.array([forward]),
+        np.array([wrong if forward else missed]),
+        np.array([missed if forward else wrong]),
+        unbounded,
+        unbounded,
+        np.array([cap.steps / _STEPS]),
+        f"exact crossing probability; {proof.right} right guesses of {proof.size}, "
+        f"{proof.critical} are critical",
+        np.array([low]),
+    )
+
+
+def _ranked(audit: Sampled, deltas: Doubles, method: str) -> RankedBits:
+    """Return the ranked bits; refuse, from the rounds and delta alone, what is not certified."""
+    bits: RankedBits | None = getattr(audit._samples, "ranked", None)
+    if bits is None:
+        raise ValueError(
+            f"Expected an audit from Audit.from_rounds(..., random_bits=True) for {method=}: "
+            "it needs the random bit of each round; methods that bound error rates do not"
+        )
+    if deltas.size != 1:
+        raise ValueError(
+            f"Expected delta of shape {deltas.shape} to be one number for {method=}, whose bounds "
+            "do not hold for several deltas at once; methods that bound error rates do"
+        )
+    if bits.rounds > MAX_ROUNDS:
+        raise ValueError(
+            f"Expected at most {MAX_ROUNDS} rounds for {method=}, not {bits.rounds}; "
+            "with so many, methods that bound error rates are as good"
+        )
+    delta = deltas.item()
+    if bits.rounds * delta > MAX_EXPOSED * (1.0 + 1e-12):
+        raise ValueError(
+            f"Expected delta={delta!r} <= {MAX_EXPOSED}/rounds = {MAX_EXPOSED / bits.rounds:g} for "
+            f"{method=}: with more it bounds little; use a method that bounds error rates"
+        )
+    return bits
+
+
+def _search(key: tuple[int, float, float], sizes: Counts, highest: Counts, lowest: Counts) -> Proof:
+    """Refute 0.01, 0.02, ... up to the first epsilon at which no count is critical.
+
+    `highest` and `lowest` are the right guesses among so many extreme scores.
+    """
+    right = np.maximum(highest, lowest)
+    steps = 0
+    while True:
+        refuted = (right >= _critical_counts(*key, steps // _CHUNK)).any(axis=1)
+        if not refuted.all():
+            steps += int(np.argmin(refuted))
+            break
+        steps += _CHUNK
+    last = max(steps - 1, 0)
+    critical = _critical_counts(*key, last // _CHUNK)[last % _CHUNK]
+    # In units of the spread; sizes too small for any count to be critical come last.
+    margin = np.where(critical <= sizes, (right - critical) / np.sqrt(sizes), -np.inf)
+    j = int(np.argmax(margin))
+    return Proof(
+        steps, bool(highest[j] >= lowest[j]), int(sizes[j]), int(right[j]), int(critical[j])
+    )
+
+
+@lru_cache(maxsize=512)
+def _critical_counts(rounds: int, delta: float, miss: float, chunk: int) -> Counts:
+    """One row for each of _CHUNK values of epsilon."""
+    epsilons = np.arange(chunk * _CHUNK + 1, (chunk + 1) * _CHUNK + 1) / _STEPS
+    return _core.sorted_bits_critical(rounds, delta, miss, epsilons)
+
+
+def _threshold(audit: Sampled, proof: Proof, low: bool) -> float:
+    """Between the extreme scores and the others: an observed score on the unflagged side.
+
+    A test flags ``score > threshold`` (``score < threshold`` if it flags low scores).
+    """
+    members, nonmembers = audit._samples.members, audit._samples.nonmembers
+    # The flagged scores are the extreme ones if the flagged end is, else all others.
+    rank = proof.size if proof.highest != low else proof.size - 1
+    if proof.highest:
+        both = np.sort(np.concatenate([members[-rank - 1 :], nonmembers[-rank - 1 :]]))
+        return float(both[-rank - 1]) + 0.0
+    both = np.sort(np.concatenate([members[: rank + 1], nonmembers[: rank + 1]]))
+    return float(both[rank]) + 0.0
