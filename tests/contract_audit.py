@@ -31,7 +31,15 @@ AUDITS: dict[str, list[Call]] = {
             {"scores": good.POINTS[:4000]},
             kind="scores",
             scalars={"rng": (0, (-1, 1.5, "0", True))},
-        )
+        ),
+        Call(
+            lambda scores, random_bits=True, rng=0: audit.Audit.from_rounds(
+                scores, np.arange(4000) % 2 == 0, random_bits=random_bits, rng=rng
+            ).epsilon(1e-6, method="sorted-bits"),
+            {"scores": good.POINTS[:4000]},
+            kind="scores",
+            scalars={"random_bits": (True, (None, 1, "yes"))},
+        ),
     ],
     "audit.Audit.epsilon": [
         Call(

@@ -45,8 +45,8 @@ void bind_sorted_bits(py::module_& m) {
   m.def("sorted_bits_grid", &grid, py::arg("rounds"));
   m.def("sorted_bits_critical", &critical, py::arg("rounds"), py::arg("delta"), py::arg("miss"),
         py::arg("epsilon").noconvert());
-  m.def("sorted_bits_crossing", &crossing, py::arg("rounds"), py::arg("delta"),
-        py::arg("epsilon"), py::arg("counts").noconvert());
+  m.def("sorted_bits_crossing", &crossing, py::arg("rounds"), py::arg("delta"), py::arg("epsilon"),
+        py::arg("counts").noconvert());
 }
 
 }  // namespace leakscore

@@ -1,4 +1,4 @@
-"""The bits of an audit's rounds in the order of their scores: all that the sorted-bits test sees."""
+"""The bits of the rounds in the order of their scores: all that the sorted-bits test sees."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class RankedBits:
     lowest: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, scores: Array, member: npt.NDArray[np.bool_], rng: np.random.Generator) -> RankedBits:
+    def of(
+        cls, scores: Array, member: npt.NDArray[np.bool_], rng: np.random.Generator
+    ) -> RankedBits:
         """Rank the rounds by score, ties in a random order that knows neither bits nor rounds."""
         words = rng.integers(0, 2**32, 4, dtype=np.uint64)
         shuffled = np.random.default_rng([_TIES, *words.tolist()]).permutation(scores.size)

@@ -95,6 +95,7 @@ class Scores:
         dtype = np.result_type(self.members, other.members)
         merged.members = _merged(self.members, other.members, dtype)
         merged.nonmembers = _merged(self.nonmembers, other.nonmembers, dtype)
+        merged.ranked = None
         return merged
 
     @property

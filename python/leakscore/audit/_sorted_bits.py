@@ -55,15 +55,15 @@ def sorted_bits(
     cap = _search(key, bits.sizes, np.minimum(bits.sizes, n1), np.minimum(bits.sizes, n0))
     forward = proof.highest != low  # the guess is "member"
     wrong, missed = proof.size - proof.right, (n1 if forward else n0) - proof.right
-    unbounded = np.array([np.nan])
+    no_bound = np.array([1.0])
     return (
         np.array([proof.steps / _STEPS]),
         np.array([_threshold(audit, proof, low)]),
         np.array([forward]),
         np.array([wrong if forward else missed]),
         np.array([missed if forward else wrong]),
-        unbounded,
-        unbounded,
+        no_bound,
+        no_bound,
         np.array([cap.steps / _STEPS]),
         f"exact crossing probability; {proof.right} right guesses of {proof.size}, "
         f"{proof.critical} are critical",

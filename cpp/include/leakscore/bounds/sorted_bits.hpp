@@ -30,8 +30,7 @@ struct CountLaw {
 // of all terms is the normaliser. `failure` is 1 - success, known to full accuracy.
 inline CountLaw binomial_law(std::ptrdiff_t n, double success, double failure) {
   constexpr double negligible = 1e-22;  // of the mode's; a tail has at most 1e3 times as much
-  const auto mode =
-      std::min(n, static_cast<std::ptrdiff_t>(static_cast<double>(n + 1) * success));
+  const auto mode = std::min(n, static_cast<std::ptrdiff_t>(static_cast<double>(n + 1) * success));
   std::vector<double> below, above;
   double term = 1.0;
   for (std::ptrdiff_t k = mode; k > 0 && term > negligible; --k) {
@@ -98,9 +97,15 @@ class SortedBitsTest {
     }
   }
 
-  // The least counts c with P(W_g >= c) <= level; g + 1 where no count is rare enough.
+  // The least counts c with P(W_g >= c) <= level; g + 1 where no count is rare enough, and
+  // everywhere for levels at which the truncated laws say nothing.
   Counts quantiles(double level) const {
+    constexpr double least = 1e-18;
     Counts counts;
+    if (level < least) {
+      for (const std::int64_t g : grid_) counts.push_back(g + 1);
+      return counts;
+    }
     for (const CountLaw& tail : tails_) {
       const auto frequent = [&](double probability) { return probability > level; };
       const auto found = std::partition_point(tail.mass.begin(), tail.mass.end(), frequent);
