@@ -9,8 +9,8 @@ from leakscore import _validate
 from leakscore.audit._certified import Certified
 from leakscore.audit._histogram import Histogram
 from leakscore.audit._intervals import Intervals
-from leakscore.audit._refuted import Refuted
 from leakscore.audit._ranked_bits import RankedBits
+from leakscore.audit._refuted import Refuted
 from leakscore.audit._samples import Scores
 
 __all__ = ["Audit"]

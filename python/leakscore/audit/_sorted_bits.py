@@ -14,7 +14,7 @@ import numpy.typing as npt
 from leakscore import _core
 from leakscore._validate import Doubles
 from leakscore.audit._ranked_bits import RankedBits
-from leakscore.audit._samples import Sampled
+from leakscore.audit._samples import Sampled, Scores
 
 __all__ = ["MAX_EXPOSED", "MAX_ROUNDS", "sorted_bits"]
 
@@ -42,7 +42,7 @@ def sorted_bits(
     audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
 ) -> tuple[Doubles, Doubles, Flags, Counts, Counts, Doubles, Doubles, Doubles, str, Flags]:
     """Certify one bound; the columns are those of `leakscore.audit._methods.Found`."""
-    bits = _ranked(audit, deltas, method)
+    scores, bits = _ranked(audit, deltas, method)
     n0, n1 = audit.n_nonmembers, audit.n_members
     both = orientation == "both"
     key = (bits.rounds, deltas.item(), (1.0 - confidence) / (4.0 if both else 2.0))
@@ -58,7 +58,7 @@ def sorted_bits(
     no_bound = np.array([1.0])
     return (
         np.array([proof.steps / _STEPS]),
-        np.array([_threshold(audit, proof, low)]),
+        np.array([_threshold(scores, proof, low)]),
         np.array([forward]),
         np.array([wrong if forward else missed]),
         np.array([missed if forward else wrong]),
@@ -71,14 +71,15 @@ def sorted_bits(
     )
 
 
-def _ranked(audit: Sampled, deltas: Doubles, method: str) -> RankedBits:
-    """Return the ranked bits; refuse, from the rounds and delta alone, what is not certified."""
-    bits: RankedBits | None = getattr(audit._samples, "ranked", None)
-    if bits is None:
+def _ranked(audit: Sampled, deltas: Doubles, method: str) -> tuple[Scores, RankedBits]:
+    """Return scores and ranked bits; refuse, from the rounds and delta alone, what is not certified."""
+    samples = audit._samples
+    if not isinstance(samples, Scores) or samples.ranked is None:
         raise ValueError(
             f"Expected an audit from Audit.from_rounds(..., random_bits=True) for {method=}: "
             "it needs the random bit of each round; methods that bound error rates do not"
         )
+    bits = samples.ranked
     if deltas.size != 1:
         raise ValueError(
             f"Expected delta of shape {deltas.shape} to be one number for {method=}, whose bounds "
@@ -95,7 +96,7 @@ def _ranked(audit: Sampled, deltas: Doubles, method: str) -> RankedBits:
             f"Expected delta={delta!r} <= {MAX_EXPOSED}/rounds = {MAX_EXPOSED / bits.rounds:g} for "
             f"{method=}: with more it bounds little; use a method that bounds error rates"
         )
-    return bits
+    return samples, bits
 
 
 def _search(key: tuple[int, float, float], sizes: Counts, highest: Counts, lowest: Counts) -> Proof:
@@ -128,12 +129,12 @@ def _critical_counts(rounds: int, delta: float, miss: float, chunk: int) -> Coun
     return _core.sorted_bits_critical(rounds, delta, miss, epsilons)
 
 
-def _threshold(audit: Sampled, proof: Proof, low: bool) -> float:
+def _threshold(scores: Scores, proof: Proof, low: bool) -> float:
     """Between the extreme scores and the others: an observed score on the unflagged side.
 
     A test flags ``score > threshold`` (``score < threshold`` if it flags low scores).
     """
-    members, nonmembers = audit._samples.members, audit._samples.nonmembers
+    members, nonmembers = scores.members, scores.nonmembers
     # The flagged scores are the extreme ones if the flagged end is, else all others.
     rank = proof.size if proof.highest != low else proof.size - 1
     if proof.highest:
