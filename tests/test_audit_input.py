@@ -125,7 +125,7 @@ def test_refused_rounds(scores, member, rng, error, words) -> None:  # type: ign
 
 def test_unknown_arguments_are_not_swallowed() -> None:
     with pytest.raises(TypeError):
-        Audit.from_rounds([1.0, 2.0], [1, 0], random_bits=True)  # type: ignore[call-arg]
+        Audit.from_rounds([1.0, 2.0], [1, 0], shuffle=True)  # type: ignore[call-arg]
 
 
 def test_float32_scores_stay_float32() -> None:

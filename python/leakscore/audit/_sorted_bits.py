@@ -72,7 +72,7 @@ def sorted_bits(
 
 
 def _ranked(audit: Sampled, deltas: Doubles, method: str) -> tuple[Scores, RankedBits]:
-    """Return scores and ranked bits; refuse, from the rounds and delta alone, what is not certified."""
+    """Return scores and ranked bits, or refuse: the rounds and delta alone decide."""
     samples = audit._samples
     if not isinstance(samples, Scores) or samples.ranked is None:
         raise ValueError(
