@@ -169,8 +169,8 @@ class Refuted(Sampled):
         method : str
             As in `mu`.
         low : float
-            The least parameter. It is returned if no larger one is refuted; the family is asked
-            for parameters above it only.
+            The least parameter. It is returned if none is refuted that is larger by 1e-9 of the
+            range, or of 1; the family is asked for parameters above it only.
         high : float
             The largest parameter of the family.
         orientation : str

@@ -21,7 +21,7 @@ Counts = npt.NDArray[np.intp]
 
 _REPS = (500, 2000)  # simulated audits of each number of rounds tried
 _FINAL = 4  # times as many of the one that is returned
-_DRAWS = 2_000_000  # simulated scores, before the audits become fewer
+_DRAWS = 1_000_000  # simulated scores, before the audits become fewer
 _AT_ONCE = 1 << 20  # of them in memory
 _SPACING = 0.2  # of the counts looked at, in their standard deviations
 _FAR = 5.0  # standard deviations that no rate is off
@@ -276,7 +276,7 @@ class _Plan:
 
         alpha = norm.cdf(np.linspace(-8.0, 8.0, 321))
         beta = self.curve(alpha)
-        level = np.log(20.0 / (1.0 - self.confidence))
+        level = max(-np.log1p(-self.confidence), 0.5)
         counts = 2.0 ** np.arange(0.0, 24.0, 0.25)[:, np.newaxis]
         fpr, fnr = (
             rate + np.sqrt(2.0 * level * rate * (1.0 - rate) / counts) + level / counts
