@@ -64,3 +64,24 @@ def test_histograms_merge() -> None:
             first.merge(second)
     with pytest.raises(TypeError, match="other"):
         audits[0].merge("another")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("decimals", [1, 15])
+def test_random_bits_stay_random_if_both_are(decimals: int) -> None:
+    rng = np.random.default_rng(5)
+    bits = [rng.integers(0, 2, n).astype(bool) for n in (300, 200, 400)]
+    rounds = [(rng.normal(2.0 * each).round(decimals), each) for each in bits]
+    audits = [Audit.from_rounds(*each, random_bits=True, rng=rng) for each in rounds]
+    merged = [
+        audits[i].merge(audits[j]).merge(audits[k]).epsilon(1e-5, method="sorted-bits")
+        for i, j, k in permutations(range(3))
+    ]
+    assert merged.count(merged[0]) == 6
+    at_once = Audit.from_rounds(
+        *(np.concatenate(parts) for parts in zip(*rounds, strict=True)), random_bits=True
+    )
+    if decimals == 15:  # no ties
+        assert merged[0] == at_once.epsilon(1e-5, method="sorted-bits")
+    fixed = audits[0].merge(Audit.from_rounds(*rounds[1]))
+    with pytest.raises(ValueError, match="random_bits=True"):
+        fixed.epsilon(1e-5, method="sorted-bits")

@@ -171,7 +171,9 @@ class Audit(Certified, Refuted, Intervals):
         """Return the audit of all scores of this one and another.
 
         Audits of parts merge in any order and grouping to the same results, those of all scores at
-        once. Sorted scores merge in linear time, histograms bin by bin.
+        once. Sorted scores merge in linear time, histograms bin by bin. The bits of the rounds stay
+        random (`from_rounds`) if those of both were; ties are then put in a new random order, of
+        the seed 0.
 
         Parameters
         ----------

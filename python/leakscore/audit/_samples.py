@@ -96,6 +96,10 @@ class Scores:
         merged.members = _merged(self.members, other.members, dtype)
         merged.nonmembers = _merged(self.nonmembers, other.nonmembers, dtype)
         merged.ranked = None
+        if self.ranked is not None and other.ranked is not None:
+            bits = np.repeat([False, True], [merged.n_nonmembers, merged.n_members])
+            scores = np.concatenate([merged.nonmembers, merged.members])
+            merged.ranked = RankedBits.of(scores, bits, np.random.default_rng(0))
         return merged
 
     @property
