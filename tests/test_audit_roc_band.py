@@ -100,6 +100,35 @@ def test_coverage(method: str, decimals: int | None) -> None:
         assert broken / 400 >= 0.3
 
 
+def test_summaries_follow_from_the_band() -> None:
+    """Any law whose rates lie in the band has its AUC, advantage and every TPR in their bounds."""
+    rng = np.random.default_rng(6)
+    inside = 0
+    for _ in range(400):
+        size = int(rng.integers(2, 7))
+        laws = rng.dirichlet(np.full(size, 0.5), 2)  # of non-members and members on 0, 1, ...
+        samples = [rng.choice(size, n, p=law) for n, law in zip((30, 20), laws, strict=True)]
+        band = Audit(samples[1], samples[0]).band(0.05, "dkw")
+        above = [np.append(law[::-1].cumsum()[::-1], 0.0) for law in laws]
+
+        def share(t: np.ndarray, law: int, above: list[np.ndarray] = above) -> tuple:
+            place = t.astype(int)
+            return above[law][place + 1], above[law][place]
+
+        if violations(band, lambda t: share(t, 0), lambda t: share(t, 1)):
+            continue
+        inside += 1
+        fpr, tpr = above[0][::-1], above[1][::-1]
+        low, high = band.auc()
+        assert low <= np.trapezoid(tpr, fpr) <= high
+        low, high = band.advantage()
+        assert low <= (tpr - fpr).max() <= high
+        for level in [*fpr[:-1] + 1e-9, *rng.uniform(size=5)]:
+            low, high = band.tpr_at(min(1.0, level))
+            assert low <= tpr[fpr <= level].max() <= high
+    assert inside > 100
+
+
 @pytest.mark.parametrize("method", ["dkw", "bonferroni"])
 def test_left_out_thresholds_are_inside(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
