@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 
 from leakscore.audit import Audit
-from tests.audited import MEMBER, SCORES, parsed, write_scores
+from tests.audited import MEMBER, SCORES, parsed, run, write_scores
 
 
 @pytest.fixture
@@ -144,3 +145,36 @@ def test_counts_are_the_audit_of_their_bins(
 
 def parts() -> dict[str, np.ndarray]:
     return {"members": SCORES[MEMBER], "nonmembers": SCORES[~MEMBER]}
+
+
+def test_random_bits(capsys: pytest.CaptureFixture[str], tmp_path: Path, file: Path) -> None:
+    """Stated, they admit the method that needs them; its bound follows from no rates."""
+    assert "sorted-bits" in refused(parsed(capsys, file))
+    result = parsed(capsys, file, "--random-bits", "--method", "sorted-bits", "--seed", 3)
+    bound = Audit.from_rounds(SCORES, MEMBER, random_bits=True, rng=3).epsilon(
+        1e-5, method="sorted-bits"
+    )
+    assert result["bounds"][0]["epsilon"] == float(bound) > 1
+    assert result["bounds"][0]["formula"] is None
+    assert result["bounds"][0]["algorithm"] == bound.algorithm
+    assert result["mu"] is None
+    assert result["setting"]["random_bits"] is True
+    codes = {notice["code"] for notice in result["notices"]}
+    assert "random-bits" in codes
+    assert "no-fair-coins" not in codes
+    text = run(capsys, file, "--random-bits", "--method", "sorted-bits", "--seed", 3)[1]
+    assert bound.algorithm in " ".join(text.split())
+    code, _, error = run(capsys, file, "--method", "sorted-bits")
+    assert (code, "random_bits=True" in error) == (1, True)
+    beside = tmp_path / "t.npz"
+    np.savez(beside, **parts())
+    code, _, error = run(capsys, beside, "--random-bits")
+    assert (code, "round by round" in error) == (1, True)
+    code, _, error = run(
+        capsys, file, "--random-bits", "--method", "sorted-bits", "--claimed-mu", "1"
+    )
+    assert (code, "bounds no mu" in error) == (1, True)
+
+
+def refused(result: dict[str, Any]) -> set[str]:
+    return {other["method"] for other in result["methods"] if other["refused"] is not None}

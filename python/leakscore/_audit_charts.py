@@ -27,8 +27,13 @@ def roc(findings: Findings) -> str:
         title="ROC curve",
         description=(
             f"True against false positives, logarithmic. With {100 * findings.confidence:g} % "
-            f"confidence the attack's true curve lies in the band ({findings.shown.method}). The "
-            f"certificate: at most {number(fpr)} false positives, at least {number(tpr)} true ones."
+            f"confidence the attack's true curve lies in the band, by {findings.shown.method}."
+            + (
+                f" The certificate: at most {number(fpr)} false positives, at least {number(tpr)} "
+                "true ones."
+                if findings.by_rates(bound)
+                else ""
+            )
         ),
         x=Axis(low, 1, decades(low, 1), "false positives (of non-members)", log=True),
         y=Axis(foot, 1, decades(foot, 1), "true positives (of members)", log=True),
@@ -40,7 +45,7 @@ def roc(findings: Findings) -> str:
     chance = np.geomspace(max(low, foot), 1, 2).tolist()
     chart.line(chance, chance, "line chance")
     chart.line(*_stairs(curves.fpr, curves.tpr), "line informed", "observed")
-    if bound.epsilon > 0:
+    if bound.epsilon > 0 and findings.by_rates(bound):
         chart.dots([fpr], [tpr], "dot weaker", "the certificate")
     chart.legend("guessing", "line chance")
     return chart.render()
@@ -70,10 +75,10 @@ def thresholds(findings: Findings) -> str:
     chart = Chart(
         title="Epsilon against the threshold",
         description=(
-            f"What each threshold certifies at delta = {number(float(bound.delta))} (by "
-            f"{findings.shown.method}). The bound, {lower_bound(float(bound.epsilon))}, is that of "
-            f"the threshold {number(chosen)}; perfectly separated, so many scores could certify "
-            f"{lower_bound(cap)}."
+            f"What each threshold certifies at delta = {number(float(bound.delta))}, by "
+            f"{findings.shown.method}. The bound by {findings.method} is "
+            f"{lower_bound(float(bound.epsilon))}, at the threshold {number(chosen)}; perfectly "
+            f"separated, so many scores could certify {lower_bound(cap)}."
         ),
         x=Axis(low, high, nice_ticks(low, high), "threshold"),
         y=Axis(0, top, nice_ticks(0, top, 6), "epsilon at least"),

@@ -39,7 +39,7 @@ def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int)
     data = read.data
     if isinstance(data, Rounds):
         scores = _negated(data.scores) if lower_is_member else data.scores
-        return Audit.from_rounds(scores, data.member, rng=seed)
+        return Audit.from_rounds(scores, data.member, random_bits=random_bits, rng=seed)
     if random_bits:
         raise ValueError(
             f"{read.files[0].name} has no membership bit for each round: --random-bits needs the "
@@ -122,7 +122,9 @@ def judge(
         others = _others(audit, deltas, confidence, bounds.method, orientation)
     method = bounds.method if bounds.method in BAND_METHODS else _DEFAULT_METHOD
     whole = audit.band(confidence, method)
-    mu = audit.mu(confidence, bounds.method) if bounds.method in BAND_METHODS else None
+    mu = None
+    if bounds.method in BAND_METHODS:
+        mu = audit.mu(confidence, bounds.method, orientation=orientation)
     findings = Findings(
         tool_version=_version(),
         input=_input(read, audit, lower_is_member),

@@ -22,7 +22,8 @@ Notes
     bounds
         one entry a delta: every field of an `EpsilonBound` (its threshold is on the scale of the
         file), what the test flags, the counts of its errors, and the formula that gives epsilon
-        from the other fields
+        from the other fields; null for a method that bounds no rates, whose `algorithm` tells the
+        counts that prove the bound
     mu
         the same for mu-GDP (a `MuBound`), null if the method has no band: of every mechanism; that
         an epsilon follows from it needs a Gaussian curve
@@ -222,7 +223,8 @@ class Findings:
         return found
 
     def _bound(self, bound: EpsilonBound) -> dict[str, Any]:
-        return self._test(bound) | {"formula": FORMULAS[str(bound.direction)]}
+        formula = FORMULAS[str(bound.direction)] if self.by_rates(bound) else None
+        return self._test(bound) | {"formula": formula}
 
     def _test(self, bound: EpsilonBound | MuBound) -> dict[str, Any]:
         fields = bound.to_dict()
@@ -232,6 +234,10 @@ class Findings:
             "false_positives": round(fields["fpr"] * self.input.nonmembers),
             "false_negatives": round(fields["fnr"] * self.input.members),
         }
+
+    def by_rates(self, bound: EpsilonBound) -> bool:
+        """Whether a bound follows from bounds on error rates; that of "sorted-bits" does not."""
+        return min(float(bound.fpr_upper), float(bound.fnr_upper)) < 1 or bound.epsilon == 0
 
     def threshold(self, bound: EpsilonBound | MuBound) -> float:
         """Return the threshold of a bound on the scale of the file."""

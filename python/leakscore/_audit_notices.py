@@ -43,6 +43,8 @@ def _about_rounds(findings: Findings) -> Iterator[Notice]:
         "The attack, and whether large or small scores mean a member, must not have been chosen "
         "on these scores; threshold, direction and delta may be, the bound pays for them.",
     )
+    if findings.setting.random_bits:
+        yield from _about_bits(findings)
     if seen.lower_is_member:
         yield _note(
             "lower-is-member",
@@ -56,6 +58,22 @@ def _about_rounds(findings: Findings) -> Iterator[Notice]:
             "If the scores are losses or distances, small ones mean a member: "
             + ("leave --lower-is-member out" if seen.lower_is_member else "--lower-is-member")
             + ". Turning them for no other reason than this figure voids the confidence.",
+        )
+
+
+def _about_bits(findings: Findings) -> Iterator[Notice]:
+    members, nonmembers = findings.input.members, findings.input.nonmembers
+    yield _note(
+        "random-bits",
+        'The method "sorted-bits" is experimental, and holds only if each membership was a fair '
+        "coin of its own and each score a function of its own round: not for a fixed number of "
+        "members.",
+    )
+    if abs(members - nonmembers) > 5 * math.sqrt(members + nonmembers):
+        yield _warning(
+            "no-fair-coins",
+            f"{members} members and {nonmembers} non-members are no fair coins: --random-bits is "
+            "not true of this file.",
         )
 
 

@@ -138,13 +138,17 @@ def shown(findings: Findings) -> list[list[str]]:
 
 def row(findings: Findings, bound: EpsilonBound) -> list[str]:
     """Return the cells of a bound in the table of bounds."""
-    rates = (bound.fpr, bound.fpr_upper, bound.fnr, bound.fnr_upper)
+    rates = [
+        number(float(rate), 3) for rate in (bound.fpr, bound.fpr_upper, bound.fnr, bound.fnr_upper)
+    ]
+    if not findings.by_rates(bound):
+        rates[1] = rates[3] = "-"
     return [
         number(float(bound.delta)),
         lower_bound(float(bound.epsilon)),
         lower_bound(float(bound.max_certifiable)),
         number(findings.threshold(bound)),
-        *(number(float(rate), 3) for rate in rates),
+        *rates,
         str(bound.direction),
     ]
 
@@ -154,6 +158,8 @@ def certificate(findings: Findings, bound: EpsilonBound) -> str:
     at = f"delta = {number(float(bound.delta))}"
     if bound.epsilon == 0:
         return f"At {at} no threshold proves more than 0."
+    if not findings.by_rates(bound):
+        return f"At {at}: {rule(findings, bound)}; {bound.algorithm}."
     fpr, fnr = (_upper_bound(float(rate)) for rate in (bound.fpr_upper, bound.fnr_upper))
     rates = (fnr, fpr) if bound.direction == "forward" else (fpr, fnr)
     return (
