@@ -117,7 +117,7 @@ class SortedBitsTest {
   // P(S_g >= counts[g] for some g of the grid), rounded up: the law of S over the counts not yet
   // critical is convolved from one g to the next. Every term is positive.
   double crossing(std::span<const std::int64_t> counts) const {
-    constexpr double rounding = 1.0 + 1e-11, left_out = 1e-16;
+    constexpr double rounding = 1.0 + 1e-10, left_out = 1e-16;
     double crossed = 0.0;
     CountLaw state{0, {exposed_[0]}};
     std::size_t f = 1;  // the least number of exposed rounds that is not yet part of the state
