@@ -43,11 +43,12 @@ def test_privacy_onion_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[4].split()[2:4] == ["20.00", "100.0%"]
 
 
-def test_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its Python blocks, one after the other, each as a reader would."""
-    readme = (Path(__file__).parents[1] / "README.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "docs/audits.md"])
+def test_pages_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their Python blocks, one after the other, each as a reader would."""
+    text = (Path(__file__).parents[1] / page).read_text()
     names: dict[str, object] = {}
-    for block in re.findall(r"^```python\n(.*?)^```", readme, flags=re.M | re.S):
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
         exec(block, names)
     assert len(capsys.readouterr().out.splitlines()) >= 4
 

@@ -1,0 +1,1 @@
+"""The measured parts of docs/audits.md: ``python -m bench.audits``."""

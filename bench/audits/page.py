@@ -1,0 +1,90 @@
+"""The measured blocks of docs/audits.md, each between two comments with its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bench._harness import timed
+from bench.audits import compared
+from leakscore.audit import Audit
+from leakscore.reproduce import coverage
+
+PAGE = Path(__file__).parents[2] / "docs" / "audits.md"
+SIZES = (20, 100, 1000, 10_000, 100_000, 1_000_000)
+BANDS = ("dkw-two-sided", "dkw", "ks", "bonferroni", "berk-jones", "ell", "weighted-ell")
+FRESH = 0.951  # a confidence whose critical values are not shipped
+
+
+def _head(first: str) -> list[str]:
+    return [
+        f"| {first} | {' | '.join(f'{n:,}' for n in SIZES)} |",
+        "| --- |" + " ---: |" * len(SIZES),
+    ]
+
+
+def caps() -> list[str]:
+    """Return what perfectly separated scores certify: the most that so many can."""
+    lines = _head("scores of each kind")
+    for method in BANDS:
+        found = [
+            Audit(np.ones(n), np.zeros(n)).epsilon(1e-5, method=method).max_certifiable
+            for n in SIZES
+        ]
+        lines.append(f"| {method} | {' | '.join(f'{cap:.2f}' for cap in found)} |")
+    return [*lines, ""]
+
+
+def first_calls() -> list[str]:
+    """Return the CPU time of a critical value that was never asked for."""
+    from leakscore.audit import critical_value
+
+    lines = _head("CPU ms of the first call")
+    for method in BANDS:
+        found = [timed(partial(critical_value, n, FRESH, method))[0] for n in SIZES]
+        lines.append(f"| {method} | {' | '.join(f'{1e3 * t:.3g}' for t in found)} |")
+    return [*lines, ""]
+
+
+def _coverage() -> list[str]:
+    return coverage.reproduce().table().splitlines()
+
+
+def _rivals() -> list[str]:
+    return [f"Measured: {compared.versions()}.", "", *compared.coverage()]
+
+
+BLOCKS: dict[str, Callable[[], list[str]]] = {
+    "caps": caps,
+    "first calls": first_calls,
+    "coverage": _coverage,
+    "rivals": _rivals,
+    "times": compared.times,
+}
+
+
+def main(names: list[str]) -> None:
+    """Measure the named blocks, or all, and write them into the page."""
+    import leakscore
+
+    leakscore.set_num_threads(1)
+    unknown = set(names) - set(BLOCKS)
+    if unknown:
+        raise SystemExit(f"unknown blocks: {', '.join(sorted(unknown))}; there are {list(BLOCKS)}")
+    for name in names or BLOCKS:
+        print(f"{name} ...", flush=True)
+        text = "\n".join(BLOCKS[name]()).strip()
+        page, found = re.subn(
+            rf"(?<=<!-- {name} -->\n).*?(?=\n<!-- end -->)",
+            lambda _, text=text: text,
+            PAGE.read_text(),
+            flags=re.S,
+        )
+        if found != 1:
+            raise SystemExit(f"{PAGE} has {found} blocks {name!r}")
+        PAGE.write_text(page)
+        print(text)
