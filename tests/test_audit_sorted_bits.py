@@ -118,7 +118,7 @@ def test_result_can_be_checked_by_hand(seed: int, flip: bool) -> None:
     j = sizes.index(int(guessed.sum()))
     miss = 0.05 / (4 if flip else 2)
     critical, beyond = _core.sorted_bits_critical(
-        500, 1e-5, (1 - 0.95) / (4 if flip else 2), np.array([bound.epsilon, bound.epsilon + 0.01])
+        500, 1e-5, (1 - 0.95) / (4 if flip else 2), np.array([bound.epsilon, bound.epsilon + 0.05])
     )
     assert right >= critical[j]
     counts = f"{right} right guesses of {sizes[j]}, {critical[j]} are critical"

@@ -148,7 +148,7 @@ class Certified(Sampled):
         "sorted-bits" rests on another theorem, proved in docs/sorted-bits.md: among the g highest
         scores, members are no more frequent than coins of probability
         ``e^epsilon / (1 + e^epsilon)`` and a share delta of exposed rounds allow, at all g at once.
-        Its bound is a multiple of 0.01, it bounds no error rate, and `algorithm` says how
+        Its bound is a multiple of 0.05, it bounds no error rate, and `algorithm` says how
         many guesses were right. The first call for given rounds, delta and confidence is slower.
 
         Examples

@@ -21,8 +21,8 @@ __all__ = ["MAX_EXPOSED", "MAX_ROUNDS", "sorted_bits"]
 MAX_EXPOSED = 0.05  # rounds times delta: with more, the test spends its confidence on them
 MAX_ROUNDS = 1_000_000  # some 20 seconds for the critical counts
 
-_STEPS = 100  # values of epsilon per unit that are tested: 0.01, 0.02, ...
-_CHUNK = 64  # of them are calibrated together
+_STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
+_CHUNK = 32  # of them are calibrated together
 
 Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -100,7 +100,7 @@ def _ranked(audit: Sampled, deltas: Doubles, method: str) -> tuple[Scores, Ranke
 
 
 def _search(key: tuple[int, float, float], sizes: Counts, highest: Counts, lowest: Counts) -> Proof:
-    """Refute 0.01, 0.02, ... up to the first epsilon at which no count is critical.
+    """Refute 0.05, 0.1, ... up to the first epsilon at which no count is critical.
 
     `highest` and `lowest` are the right guesses among so many extreme scores.
     """
