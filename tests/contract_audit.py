@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from leakscore import audit, tradeoff
@@ -50,7 +52,14 @@ AUDITS: dict[str, list[Call]] = {
                 "method": ("dkw-two-sided", ("best", None, 1)),
                 "orientation": ("both", ("low", None, 1)),
             },
-        )
+        ),
+        *(
+            Call(
+                partial(good.ROUNDS.epsilon, method=method),
+                scalars={"threshold": (0.5, (good.NAN, float("inf"), "0", True, 1j, [0.5]))},
+            )
+            for method in ("split", "credible")
+        ),
     ],
     "audit.Audit.mu": [Call(good.ROUNDS.mu, scalars=TEST)],
     "audit.Audit.epsilon_if_gaussian": [

@@ -1,6 +1,7 @@
 // Empirical audits. Scores arrive sorted, without NaN and not empty, both arrays of one dtype.
 #include "bindings/arrays.hpp"
 #include "leakscore/bounds/bootstrap.hpp"
+#include "leakscore/bounds/halves.hpp"
 #include "leakscore/bounds/roc.hpp"
 
 namespace leakscore {
@@ -60,10 +61,22 @@ Doubles of_each(const Counts& nonmembers, const Counts& members, Statistic stati
   return found;
 }
 
+// Merges `first` with the end of `all`; returns where the entries of the latter went.
+template <class T>
+py::array_t<std::uint8_t> merge_score_halves(const Scores<T>& first, Scores<T>& all) {
+  py::array_t<std::uint8_t> bits((all.size() + 7) / 8);
+  std::uint8_t* const out = bits.mutable_data();
+  const std::span<T> whole(all.mutable_data(), static_cast<std::size_t>(all.size()));
+  without_gil([&] { merge_halves(span_of(first), whole, out); });
+  return bits;
+}
+
 template <class T>
 void bind_scores_of(py::module_& m) {
   const auto nonmembers = py::arg("nonmembers").noconvert();
   const auto members = py::arg("members").noconvert();
+  m.def("merge_score_halves", &merge_score_halves<T>, py::arg("first").noconvert(),
+        py::arg("all").noconvert());
   m.def("score_roc", &score_roc<T>, nonmembers, members);
   m.def("score_auc", &score_auc<T>, nonmembers, members);
   m.def("score_advantage", &score_advantage<T>, nonmembers, members);

@@ -74,7 +74,7 @@ class Audit(Certified, Refuted, Intervals):
         rng : numpy.random.Generator or int, optional
             Orders tied scores at random for "sorted-bits", whatever the order of the rounds; None
             is the same as 0. Every other method takes a tie for a non-member, and neither depends
-            on `rng` nor on the order of the rounds.
+            on `rng` nor, but for the halves of "split" and "credible", on the order of the rounds.
 
         Returns
         -------

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._validate import Doubles
 from leakscore.audit._bands import BAND_METHODS, band
+from leakscore.audit._credible import credible
+from leakscore.audit._found import Found
 from leakscore.audit._histogram import Histogram
 from leakscore.audit._samples import Sampled, Scores
 from leakscore.audit._sorted_bits import sorted_bits
+from leakscore.audit._split import split
 
 __all__ = ["EPSILON_METHODS", "Found", "certify"]
-
-
-class Found(NamedTuple):
-    """One entry per delta, but for the algorithm."""
-
-    epsilon: Doubles
-    threshold: Doubles
-    forward: npt.NDArray[np.bool_]
-    false_positives: npt.NDArray[np.int64]
-    false_negatives: npt.NDArray[np.int64]
-    fpr_upper: Doubles
-    fnr_upper: Doubles
-    max_certifiable: Doubles
-    algorithm: str
-    flags_low: npt.NDArray[np.bool_]  # whether the test flags score < threshold
 
 
 # (audit, deltas of shape (k,), confidence, method, orientation) -> Found
@@ -38,12 +24,25 @@ Certifier = Callable[[Sampled, Doubles, float, str, str], Found]
 
 
 def certify(
-    audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
+    audit: Sampled,
+    deltas: Doubles,
+    confidence: float,
+    method: str,
+    orientation: str,
+    threshold: object = None,
 ) -> Found:
     """Find the best bound for each delta; refuse an unknown method with the names of all."""
     _validate.choice("method", method, tuple(EPSILON_METHODS))
     _validate.choice("orientation", orientation, ("high", "both"))
-    return EPSILON_METHODS[method](audit, deltas, confidence, method, orientation)
+    if threshold is None:
+        return EPSILON_METHODS[method](audit, deltas, confidence, method, orientation)
+    place = _validate.scalar("threshold", threshold)
+    if method not in _AT_ONE_THRESHOLD:
+        raise ValueError(
+            f"Expected no threshold={place!r} with method={method!r}, which chooses its own; only "
+            f"{' and '.join(_AT_ONE_THRESHOLD)} take one"
+        )
+    return _AT_ONE_THRESHOLD[method](audit, deltas, confidence, method, orientation, place)
 
 
 def _by_bands(
@@ -58,9 +57,9 @@ def _by_bands(
     columns = {
         name: np.where(better, getattr(low, name), getattr(high, name))
         for name in Found._fields
-        if name != "algorithm"
+        if name not in ("algorithm", "counted")
     }
-    return Found(**columns, algorithm=high.algorithm)
+    return Found(**columns, algorithm=high.algorithm, counted=high.counted)
 
 
 def _one_orientation(
@@ -90,17 +89,25 @@ def _one_orientation(
         threshold = samples.next_above(threshold)
         forward, errors0, errors1, fpr, fnr = ~forward, errors1, errors0, fnr, fpr
     return Found(
-        value, threshold, forward, errors0, errors1, fpr, fnr, cap, "; ".join(algorithms), flags_low
+        *(value, threshold, forward, errors0, errors1, fpr, fnr, cap),
+        algorithm="; ".join(algorithms),
+        flags_low=flags_low,
+        counted=(samples.n_nonmembers, samples.n_members),
     )
 
 
 def _by_sorted_bits(
     audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
 ) -> Found:
-    return Found(*sorted_bits(audit, deltas, confidence, method, orientation))
+    found = sorted_bits(audit, deltas, confidence, method, orientation)
+    return Found(*found, counted=(audit.n_nonmembers, audit.n_members))
 
+
+# These also take a threshold that was fixed before the scores were seen.
+_AT_ONE_THRESHOLD = {"split": split, "credible": credible}
 
 EPSILON_METHODS: dict[str, Certifier] = {
     **dict.fromkeys(BAND_METHODS, _by_bands),
     "sorted-bits": _by_sorted_bits,
+    **_AT_ONE_THRESHOLD,
 }

@@ -21,10 +21,11 @@ __all__ = ["Sampled", "Scores", "allowed_errors"]
 class Scores:
     """Member and non-member scores, each ascending, of one dtype and read-only.
 
-    A place is a score: the test there flags the scores above it.
+    A place is a score: the test there flags the scores above it. Bits remember which scores were at
+    even and which at odd positions of the input: halves that are independent of each other.
     """
 
-    __slots__ = ("members", "nonmembers", "ranked")
+    __slots__ = ("_odd_members", "_odd_nonmembers", "members", "nonmembers", "ranked")
 
     ranked: RankedBits | None  # if the bits of the rounds were fair coins
 
@@ -32,8 +33,8 @@ class Scores:
         inside = _validate.sample("members", members)
         outside = _validate.sample("nonmembers", nonmembers)
         dtype = np.result_type(inside.dtype, outside.dtype, np.float32)
-        self.members = _sorted("members", inside, dtype)
-        self.nonmembers = _sorted("nonmembers", outside, dtype)
+        self.members, self._odd_members = _sorted("members", inside, dtype)
+        self.nonmembers, self._odd_nonmembers = _sorted("nonmembers", outside, dtype)
         self.ranked = None
 
     @property
@@ -50,8 +51,16 @@ class Scores:
         """Return the same scores with the classes swapped; nothing is copied."""
         other = object.__new__(Scores)
         other.members, other.nonmembers = self.nonmembers, self.members
+        other._odd_members, other._odd_nonmembers = self._odd_nonmembers, self._odd_members
         other.ranked = None
         return other
+
+    def half(self, *, odd: bool) -> tuple[Array, Array]:
+        """Return the members and non-members of one half of the input, each ascending."""
+        return (
+            _half(self.members, self._odd_members, odd=odd),
+            _half(self.nonmembers, self._odd_nonmembers, odd=odd),
+        )
 
     def next_above(self, thresholds: Doubles) -> Doubles:
         """Return the lowest observed score above each threshold, inf if there is none."""
@@ -92,9 +101,12 @@ class Scores:
                 "edges) and Audit.from_counts first"
             )
         merged = Scores.__new__(Scores)
-        dtype = np.result_type(self.members, other.members)
-        merged.members = _merged(self.members, other.members, dtype)
-        merged.nonmembers = _merged(self.nonmembers, other.nonmembers, dtype)
+        evens, odds = (
+            [_merged(*pair) for pair in zip(self.half(odd=odd), other.half(odd=odd), strict=True)]
+            for odd in (False, True)
+        )
+        merged.members, merged._odd_members = _joined(evens[0], odds[0])
+        merged.nonmembers, merged._odd_nonmembers = _joined(evens[1], odds[1])
         merged.ranked = None
         if self.ranked is not None and other.ranked is not None:
             bits = np.repeat([False, True], [merged.n_nonmembers, merged.n_members])
@@ -172,19 +184,32 @@ def allowed_errors(rate: Doubles, n: int) -> Array:
     return np.asarray(count - (count / n > rate))
 
 
-def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> Array:
-    """Sort a copy of the scores; it is contiguous, in native byte order and read-only."""
-    array = np.array(scores, dtype=dtype)
-    array.sort()
-    if np.isnan(array[-1]):  # NaN is sorted last
-        raise ValueError(f"Expected {name} without NaN")
+def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """Sort a copy of the scores, contiguous and in native byte order; see `_joined`."""
+    halves = [np.array(scores[start::2], dtype=dtype) for start in (0, 1)]
+    for half in halves:
+        half.sort()
+        if half.size and np.isnan(half[-1]):  # NaN is sorted last
+            raise ValueError(f"Expected {name} without NaN")
+    return _joined(*halves)
+
+
+def _joined(even: Array, odd: Array) -> tuple[Array, Array]:
+    """Merge the sorted halves; return all scores, read-only, and who of them is odd, in bits."""
+    array = np.concatenate([even, odd])
+    bits = _core.merge_score_halves(even, array)
     array.flags.writeable = False
-    return array
+    return array, bits
 
 
-def _merged(first: Array, second: Array, dtype: np.dtype[Any]) -> Array:
+def _half(array: Array, bits: Array, *, odd: bool) -> Array:
+    """Return one of the halves that were joined."""
+    is_odd = np.unpackbits(bits, count=array.size, bitorder="little").view(np.bool_)
+    return np.asarray(array[is_odd if odd else ~is_odd])
+
+
+def _merged(first: Array, second: Array) -> Array:
     """Merge two sorted arrays: a stable sort finds the two runs and takes linear time."""
-    array = np.concatenate([first, second], dtype=dtype)
+    array = np.concatenate([first, second])
     array.sort(kind="stable")
-    array.flags.writeable = False
     return array
