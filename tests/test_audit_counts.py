@@ -99,6 +99,26 @@ def test_bands_on_a_grid_of_counts(method: str) -> None:
     assert audit.mu(method=method).mu == twin.mu(method=method).mu
 
 
+@pytest.mark.parametrize("method", ["split", "credible"])
+@pytest.mark.parametrize("orientation", ["high", "both"])
+def test_one_threshold_is_an_edge(method: str, orientation: str) -> None:
+    inside, outside = np.array([50, 10, 2]), np.array([3, 20, 60])
+    audit = Audit.from_counts([0.0, 1.0, 2.0, 3.0], inside, outside)
+    twin = binned(inside, outside)
+    for edge in (0.0, 1.0, 2.0, 3.0):  # the indices of the bins above are larger than edge - 1/2
+        ours = audit.epsilon(1e-5, method=method, orientation=orientation, threshold=edge)
+        theirs = twin.epsilon(1e-5, method=method, orientation=orientation, threshold=edge - 0.5)
+        assert ours == replace(theirs, threshold=edge)
+    with pytest.raises(ValueError, match=r"threshold=0\.5 to be one of the edges"):
+        audit.epsilon(method=method, threshold=0.5)
+
+
+@pytest.mark.parametrize("method", ["split", "credible", "sorted-bits"])
+def test_single_scores_are_needed(method: str) -> None:
+    with pytest.raises(ValueError, match=r"single scores|from_rounds"):
+        Audit.from_counts([0.0, 1.0], [5], [3]).epsilon(method=method)
+
+
 def test_one_bin() -> None:
     audit = Audit.from_counts([0.0, 1.0], [5], [3])
     assert (audit.auc(), audit.advantage(), audit.epsilon(method="dkw").epsilon) == (0.5, 0.0, 0.0)

@@ -63,6 +63,13 @@ class Histogram:
         """Return the place of the non-member with k others at or above its own, k from 0."""
         return _nth(self._nonmembers_above, k)
 
+    def above_edge(self, name: str, edge: float) -> tuple[int, int]:
+        """Count the non-members and the members in the bins above an edge."""
+        place = int(np.searchsorted(self.edges, edge))
+        if place == self.edges.size or self.edges[place] != edge:
+            raise ValueError(f"Expected {name}={edge!r} to be one of the edges of the bins")
+        return int(self._nonmembers_above[place]), int(self._members_above[place])
+
     def swapped(self) -> Histogram:
         """Return the same bins with the classes swapped; nothing is copied."""
         other = object.__new__(Histogram)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from leakscore import _core
 from leakscore._validate import Array, Doubles
 from leakscore.audit._bands import Band
 from leakscore.audit._found import Found
+from leakscore.audit._histogram import Histogram
 from leakscore.audit._levels import beta_bounds, indexes
 from leakscore.audit._samples import Sampled
 from leakscore.distributions import clopper_pearson
@@ -72,20 +73,27 @@ def at_one_threshold(
     The choice may depend on delta and include the orientation: it is made on other scores. Without
     a choice both orientations share the miss.
     """
-    samples = audit._single(f"method={method!r}")
+    samples = audit._samples
     if threshold is None:
+        samples = audit._single(f"method={method!r} without a threshold")
         half = samples.half(odd=False)
         candidates = [[_choice(*half, delta, miss, orientation)] for delta in deltas.tolist()]
         members, nonmembers = samples.half(odd=True)
+        counted = (nonmembers.size, members.size)
+        count = partial(_errors, members, nonmembers)
     else:
-        members, nonmembers = samples.members, samples.nonmembers
+        counted = (samples.n_nonmembers, samples.n_members)
+        if isinstance(samples, Histogram):
+            count = partial(_binned_errors, samples)
+        else:
+            count = partial(_errors, samples.members, samples.nonmembers)
         both = [(threshold, False), (threshold, True)]
         candidates = [both if orientation == "both" else both[:1]] * deltas.size
     rows = []
     for delta, places in zip(deltas.tolist(), candidates, strict=True):
         judged = []
         for place in places:
-            counts = _errors(members, nonmembers, *place)
+            counts = count(*place)
             found = judge(counts, delta, miss / len(places))
             most = judge(
                 counts._replace(false_positives=0, false_negatives=0), delta, miss / len(places)
@@ -106,7 +114,7 @@ def at_one_threshold(
         max_certifiable=np.array([row[4] for row in rows]),
         flags_low=np.array([low for _, low in places], dtype=np.bool_),
         algorithm=algorithm,
-        counted=(nonmembers.size, members.size),
+        counted=counted,
     )
 
 
@@ -156,6 +164,14 @@ def _errors(members: Array, nonmembers: Array, threshold: float, low: bool) -> C
     above = [nonmembers.size - below[0], members.size - below[1]]
     wrong = (below[0], above[1]) if low else (above[0], below[1])
     return Counts(wrong[0], nonmembers.size, wrong[1], members.size)
+
+
+def _binned_errors(samples: Histogram, edge: float, low: bool) -> Counts:
+    """Count the errors of ``score >= edge``, or of ``score < edge``."""
+    n0, n1 = samples.n_nonmembers, samples.n_members
+    above0, above1 = samples.above_edge("threshold", edge)
+    wrong = (n0 - above0, above1) if low else (above0, n1 - above1)
+    return Counts(wrong[0], n0, wrong[1], n1)
 
 
 def _below(scores: Array, threshold: float, *, strictly: bool) -> int:
