@@ -128,7 +128,7 @@ def test_both_orientations(n: int) -> None:
     """Low scores of members: half the confidence for each side, and the order is kept."""
     rng = np.random.default_rng(5)
     members = np.where(rng.random(n) < 0.5, 9.0, 0.0) + rng.normal(size=n)
-    nonmembers = rng.normal(size=n)
+    nonmembers = rng.normal(size=2 * n)
     high, low = Audit(members, nonmembers), Audit(-members, -nonmembers)
     f = subsampled_mean(1.0, 0.25)
     for name, *arguments in (("mu",), ("parameter_lower_bound", gaussian), ("compare", f)):

@@ -289,11 +289,13 @@ class _Search:
             return low, low
         step = min(1.0, high - low)
         first = parameter = low + step
+        factor = 1.0
         if self.excess(parameter) > 0.0:
             while True:
                 if parameter >= high:
                     return parameter, parameter
-                step *= 2.0
+                factor *= 2.0
+                step *= factor
                 if step > _LARGEST_STEP:
                     self._require_order(first, parameter)
                     raise _AllRefutedError(
