@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._validate import Array
 
 __all__ = ["Guesses", "guesses_of"]
 
@@ -42,21 +43,38 @@ def guesses_of(
     values = _validate.sample("scores", scores)
     inside = _validate.flags("included", included, values.size)
     pairs = _pairs(k_plus, k_minus, values.size)
-    if values.dtype.kind not in "iub" and bool(np.isnan(values).any()):
+    values = values.astype(np.result_type(values.dtype, np.float32))
+    members, everyone = np.sort(values[inside]), np.sort(values)
+    if np.isnan(everyone[-1]):  # NaN is sorted last
         raise ValueError("Expected scores without NaN")
-    order = np.argsort(values)
-    ascending = values[order]
-    members = np.concatenate([[0], np.cumsum(inside[order])])  # among the lowest scores
     found = []
     for plus, minus in pairs:
-        start, stop = values.size - plus, minus
-        if 0 < plus < values.size and ascending[start - 1] == ascending[start]:
-            start = int(np.searchsorted(ascending, ascending[start], side="right"))
-        if 0 < minus < values.size and ascending[stop - 1] == ascending[stop]:
-            stop = int(np.searchsorted(ascending, ascending[stop], side="left"))
-        right = (members[-1] - members[start]) + (stop - members[stop])
-        found.append(Guesses(values.size, plus, minus, int(right)))
+        right = _right_inclusions(everyone, members, plus)
+        right += _right_exclusions(everyone, members, minus)
+        found.append(Guesses(values.size, plus, minus, right))
     return found
+
+
+def _right_inclusions(everyone: Array, members: Array, k: int) -> int:
+    """Count the members among the k largest scores, but for those tied with one not among them."""
+    if k == 0:
+        return 0
+    start = everyone.size - k
+    tied = start > 0 and everyone[start - 1] == everyone[start]
+    below = np.searchsorted(members, everyone[start], side="right" if tied else "left")
+    return int(members.size - below)
+
+
+def _right_exclusions(everyone: Array, members: Array, k: int) -> int:
+    """Count the non-members among the k smallest scores, but for those tied with one above."""
+    if k == 0:
+        return 0
+    tied = k < everyone.size and everyone[k] == everyone[k - 1]
+    all_, inside = (
+        np.searchsorted(x, everyone[k - 1], side="left" if tied else "right")
+        for x in (everyone, members)
+    )
+    return int(all_ - inside)
 
 
 def _pairs(

@@ -105,8 +105,10 @@ class Scores:
             [_merged(*pair) for pair in zip(self.half(odd=odd), other.half(odd=odd), strict=True)]
             for odd in (False, True)
         )
-        merged.members, merged._odd_members = _joined(evens[0], odds[0])
-        merged.nonmembers, merged._odd_nonmembers = _joined(evens[1], odds[1])
+        merged.members, merged._odd_members = _joined(evens[0], np.concatenate([evens[0], odds[0]]))
+        merged.nonmembers, merged._odd_nonmembers = _joined(
+            evens[1], np.concatenate([evens[1], odds[1]])
+        )
         merged.ranked = None
         if self.ranked is not None and other.ranked is not None:
             bits = np.repeat([False, True], [merged.n_nonmembers, merged.n_members])
@@ -185,18 +187,20 @@ def allowed_errors(rate: Doubles, n: int) -> Array:
 
 
 def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """Sort a copy of the scores, contiguous and in native byte order; see `_joined`."""
-    halves = [np.array(scores[start::2], dtype=dtype) for start in (0, 1)]
-    for half in halves:
+    """Sort a copy of the scores, read-only; return it, and who is at an odd position, in bits."""
+    even = np.array(scores[::2], dtype=dtype)
+    array = np.empty(scores.size, dtype=dtype)
+    odd = array[even.size :]
+    odd[...] = scores[1::2]
+    for half in (even, odd):
         half.sort()
         if half.size and np.isnan(half[-1]):  # NaN is sorted last
             raise ValueError(f"Expected {name} without NaN")
-    return _joined(*halves)
+    return _joined(even, array)
 
 
-def _joined(even: Array, odd: Array) -> tuple[Array, Array]:
-    """Merge the sorted halves; return all scores, read-only, and who of them is odd, in bits."""
-    array = np.concatenate([even, odd])
+def _joined(even: Array, array: Array) -> tuple[Array, Array]:
+    """Merge a sorted half with the other, the end of `array`; return all, and bits for the odd."""
     bits = _core.merge_score_halves(even, array)
     array.flags.writeable = False
     return array, bits
