@@ -220,3 +220,10 @@ def test_the_merge_of_halves_reads_all_of_both() -> None:
     bits = _core.merge_score_halves(even, everything)
     assert everything.tolist() == [0.0, 1.0, 2.0, 2.0, 2.0]
     assert np.unpackbits(bits, count=5, bitorder="little").tolist() == [0, 1, 0, 0, 1]
+
+
+def test_no_confidence_at_all() -> None:
+    """A confidence that 1 - confidence rounds away still ends in a number."""
+    audit = Audit(np.arange(50.0, 150.0), np.arange(100.0))
+    for method in ("split", "credible"):
+        assert 0.0 < float(audit.epsilon(0.0, 1e-20, method)) < 100.0

@@ -183,7 +183,7 @@ class Certified(Sampled):
         >>> audit = Audit.from_rounds(rng.normal(bits), bits, random_bits=True)
         >>> bound = audit.epsilon(1e-5, method="sorted-bits")
         >>> print(bound.epsilon, bound.algorithm)
-        1.43 exact crossing probability; 156 right guesses of 176, 156 are critical
+        1.4 exact crossing probability; 136 right guesses of 153, 136 are critical
         """
         deltas = _validate.interval("delta", delta, 0.0, 1.0, closed="left")
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")

@@ -57,6 +57,7 @@ def credible_epsilon(counts: Counts, delta: float, miss: float) -> float:
     from scipy.optimize import brentq
 
     possible = _possible(counts, delta)
+    miss = min(miss, 1.0 - 2.0**-40)  # what rounding lets the probability reach
 
     def excess(epsilon: float) -> float:
         return math.log(max(possible(epsilon), 1e-300)) - math.log(miss)
