@@ -15,7 +15,7 @@ from leakscore._audit_model import Claim, Findings, Setting
 from leakscore._audit_scores import read_scores
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
-SETTING = Setting(neighbours=None, threat_model=None, random_bits=False, seed=0)
+SETTING = Setting()
 
 
 def findings(
@@ -65,8 +65,10 @@ CASES: dict[str, Any] = {
         folder,
         2.0,
         method="sorted-bits",
-        setting=Setting(neighbours=None, threat_model=None, random_bits=True, seed=0),
+        setting=Setting(random_bits=True),
     ),
+    "split": lambda folder: normal(folder, 2.0, method="split"),
+    "credible": lambda folder: normal(folder, 2.0, method="credible"),
     "counts": lambda folder: counts(folder, lower_is_member=False),
     "counts of losses": lambda folder: counts(folder, lower_is_member=True),
     "heavy": lambda folder: findings(
@@ -163,7 +165,7 @@ def test_names_are_escaped(tmp_path: Path) -> None:
         rng.normal(member),
         member,
         name="a <b> & 'c'.npz",
-        setting=Setting(neighbours="replace", threat_model=nasty, random_bits=False, seed=0),
+        setting=Setting(neighbours="replace", threat_model=nasty),
     )
     root = page(found)
     assert not list(root.iter(f"{XHTML}script"))
@@ -195,6 +197,6 @@ def test_json_is_complete(found: Findings) -> None:
 
 @pytest.mark.parametrize(("members", "said"), [(90, False), (40, True)])
 def test_unfair_coins_are_told(tmp_path: Path, members: int, said: bool) -> None:
-    setting = Setting(neighbours=None, threat_model=None, random_bits=True, seed=0)
+    setting = Setting(random_bits=True)
     made = findings(tmp_path, np.arange(200), np.arange(200) < members, setting=setting)
     assert ("no-fair-coins" in {notice.code for notice in made.notices}) == said

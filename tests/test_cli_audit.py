@@ -109,6 +109,7 @@ def test_what_the_file_does_not_say_is_recorded(
         "threat_model": "sees <all> steps & more",
         "random_bits": False,
         "seed": 7,
+        "threshold": None,
     }
     assert "neighbours" not in {notice["code"] for notice in result["notices"]}
     assert "sees <all> steps & more" in run(capsys, file, *told)[1]

@@ -59,7 +59,8 @@ def _bounds(findings: Findings) -> Iterator[str]:
     header = ["Delta", "Epsilon at least", "Most certifiable", "Threshold", "FPR", "FPR at most"]
     header += ["FNR", "FNR at most", "Proves"]
     rows = [words.row(findings, bound) for bound in findings.bounds.bounds]
-    caption = f"Method {findings.method}, {100 * findings.confidence:g}\u00a0% confidence"
+    level = f"{100 * findings.confidence:g}\u00a0% {words.certainty(findings.method)}"
+    caption = f"Method {findings.method}, {level}"
     yield section(
         "The certificate",
         (
@@ -106,7 +107,7 @@ def _methods(findings: Findings) -> Iterator[str]:
                 "the confidence of any",
             ),
             *(
-                paragraph(f"{found.method}: {found.refused}", "soft")
+                paragraph(found.refused, "soft")
                 for found in findings.others
                 if found.refused is not None
             ),

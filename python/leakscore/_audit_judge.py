@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from leakscore import _validate
 from leakscore._audit_curves import curves_of
 from leakscore._audit_model import (
+    ONE_THRESHOLD,
     Claim,
     Findings,
     Input,
@@ -22,7 +23,7 @@ from leakscore._audit_model import (
     Verdict,
 )
 from leakscore._audit_notices import notices_of
-from leakscore._audit_scores import Read, Rounds, Samples
+from leakscore._audit_scores import Counts, Read, Rounds, Samples
 from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
 from leakscore.audit._bands import BAND_METHODS
 from leakscore.audit._methods import EPSILON_METHODS
@@ -115,16 +116,14 @@ def judge(
         random_bits=setting.random_bits,
         seed=setting.seed,
     )
-    found = audit.epsilon(deltas, confidence, method or _DEFAULT_METHOD, orientation=orientation)
-    bounds = MethodBounds(found.method, _each(found))
-    others: tuple[MethodBounds, ...] = ()
-    if all_methods:
-        others = _others(audit, deltas, confidence, bounds.method, orientation)
-    method = bounds.method if bounds.method in BAND_METHODS else _DEFAULT_METHOD
-    whole = audit.band(confidence, method)
+    chosen = method or _DEFAULT_METHOD
+    bounds_by = _Bounds(audit, read, setting, deltas, confidence, orientation, lower_is_member)
+    bounds = bounds_by(chosen, setting.threshold is not None)
+    others = _others(bounds_by, chosen) if all_methods else ()
+    whole = audit.band(confidence, chosen if chosen in BAND_METHODS else _DEFAULT_METHOD)
     mu = None
-    if bounds.method in BAND_METHODS:
-        mu = audit.mu(confidence, bounds.method, orientation=orientation)
+    if chosen in BAND_METHODS:
+        mu = audit.mu(confidence, chosen, orientation=orientation)
     findings = Findings(
         tool_version=_version(),
         input=_input(read, audit, lower_is_member),
@@ -181,20 +180,64 @@ def _each(bound: EpsilonBound) -> tuple[EpsilonBound, ...]:
     return tuple(replace(bound, **dict(zip(columns, row, strict=True))) for row in rows)
 
 
-def _others(
-    audit: Audit, deltas: Sequence[float], confidence: float, chosen: str, orientation: str
-) -> tuple[MethodBounds, ...]:
+@dataclass(frozen=True)
+class _Bounds:
+    """The bounds of a method on the scores of a file."""
+
+    audit: Audit
+    read: Read
+    setting: Setting
+    deltas: Sequence[float]
+    confidence: float
+    orientation: str
+    lower_is_member: bool
+
+    def __call__(self, method: str, at_threshold: bool = False) -> MethodBounds:
+        """Return them; `at_threshold` insists on the given one, which not every method takes."""
+        name = self.read.files[0].name
+        threshold = self.setting.threshold
+        if method == "sorted-bits" and not self.setting.random_bits:
+            raise ValueError(f"{method} needs memberships that were fair coins: --random-bits")
+        if method in ONE_THRESHOLD and threshold is None and _is_sorted(self.read):
+            raise ValueError(
+                f"{method} needs rows in an order that tells nothing, but {name} is sorted by score"
+            )
+        options: dict[str, Any] = {"orientation": self.orientation}
+        if threshold is not None and (at_threshold or method in ONE_THRESHOLD):
+            options["threshold"] = -threshold if self.lower_is_member else threshold
+        found = self.audit.epsilon(self.deltas, self.confidence, method, **options)
+        return MethodBounds(method, _each(found))
+
+
+def _others(bounds_by: _Bounds, chosen: str) -> tuple[MethodBounds, ...]:
     """Try every other method; one that does not suit these scores says why."""
     found = []
     for method in EPSILON_METHODS:
         if method == chosen:
             continue
         try:
-            bounds = audit.epsilon(deltas, confidence, method, orientation=orientation)
-            found.append(MethodBounds(method, _each(bounds)))
+            found.append(bounds_by(method))
         except ValueError as error:
             found.append(MethodBounds(method, (), str(error)))
     return tuple(found)
+
+
+def _is_sorted(read: Read) -> bool:
+    """Whether the scores of a class are in order, which no chance brings about."""
+    data = read.data
+    if isinstance(data, Counts):
+        return False
+    if isinstance(data, Rounds):
+        data = Samples(data.scores[data.member], data.scores[~data.member])
+    for scores in (data.members, data.nonmembers):
+        rises = scores[1:] >= scores[:-1]
+        if scores.size > 20 and scores.min() < scores.max() and (rises.all() or _falls(scores)):
+            return True
+    return False
+
+
+def _falls(scores: Any) -> bool:
+    return bool(np.all(scores[1:] <= scores[:-1]))
 
 
 def _checked(claim: Claim) -> Claim:

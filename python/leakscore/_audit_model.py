@@ -14,16 +14,16 @@ stands for what was not asked for or does not apply)
 Notes
 -----
     setting
-        what the file does not say: neighbours, threat_model, random_bits, seed
+        what the file does not say: neighbours, threat_model, random_bits, seed (of the order of
+        ties), threshold (one that was fixed beforehand, for the methods that take it)
     claim, verdict
         what was claimed, and "refuted", "consistent" or "cannot-tell", with the reason
     confidence, method
         of `bounds` and of the verdict
     bounds
         one entry a delta: every field of an `EpsilonBound` (its threshold is on the scale of the
-        file), what the test flags, the counts of its errors, and the formula that gives epsilon
-        from the other fields; null for a method that bounds no rates, whose `algorithm` tells the
-        counts that prove the bound
+        file), what the test flags, its errors and of how many, and the formula that gives epsilon
+        from the other fields; null for a method whose bound does not follow from those of the rates
     mu
         the same for mu-GDP (a `MuBound`), null if the method has no band: of every mechanism; that
         an epsilon follows from it needs a Gaussian curve
@@ -40,6 +40,7 @@ Notes
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -51,6 +52,7 @@ from leakscore._results import as_json
 from leakscore.audit import EpsilonBound, MuBound
 
 __all__ = [
+    "ONE_THRESHOLD",
     "Claim",
     "Findings",
     "Input",
@@ -63,6 +65,9 @@ __all__ = [
 ]
 
 Doubles = npt.NDArray[np.float64]
+
+ONE_THRESHOLD = ("split", "credible")
+"""Methods that look at one threshold: a given one, or the choice of one half of the scores."""
 
 FORMULAS = {
     "forward": "epsilon = log((1 - delta - fnr_upper) / fpr_upper)",
@@ -91,10 +96,11 @@ class Input:
 class Setting:
     """What the file does not say."""
 
-    neighbours: str | None
-    threat_model: str | None
-    random_bits: bool
-    seed: int
+    neighbours: str | None = None
+    threat_model: str | None = None
+    random_bits: bool = False
+    seed: int = 0
+    threshold: float | None = None
 
 
 @dataclass(frozen=True)
@@ -228,16 +234,28 @@ class Findings:
 
     def _test(self, bound: EpsilonBound | MuBound) -> dict[str, Any]:
         fields = bound.to_dict()
+        nonmembers, members = self.counted(bound)
         return fields | {
             "threshold": self.threshold(bound),
             "flags": self.flags(bound),
-            "false_positives": round(fields["fpr"] * self.input.nonmembers),
-            "false_negatives": round(fields["fnr"] * self.input.members),
+            "false_positives": round(fields["fpr"] * nonmembers),
+            "nonmembers_counted": nonmembers,
+            "false_negatives": round(fields["fnr"] * members),
+            "members_counted": members,
         }
 
     def by_rates(self, bound: EpsilonBound) -> bool:
-        """Whether a bound follows from bounds on error rates; that of "sorted-bits" does not."""
-        return min(float(bound.fpr_upper), float(bound.fnr_upper)) < 1 or bound.epsilon == 0
+        """Whether a bound follows from its bounds on the error rates, which not every one does."""
+        rates = (float(bound.fnr_upper), float(bound.fpr_upper))
+        over, under = rates if bound.direction == "forward" else rates[::-1]
+        ratio = (1.0 - float(bound.delta) - over) / under
+        return bound.epsilon == 0 or math.isclose(ratio, math.exp(bound.epsilon), rel_tol=1e-9)
+
+    def counted(self, bound: EpsilonBound | MuBound) -> tuple[int, int]:
+        """Return how many non-members and members the test of a bound was tried on."""
+        sizes = (self.input.nonmembers, self.input.members)
+        halved = bound.method in ONE_THRESHOLD and self.setting.threshold is None
+        return (sizes[0] // 2, sizes[1] // 2) if halved else sizes
 
     def threshold(self, bound: EpsilonBound | MuBound) -> float:
         """Return the threshold of a bound on the scale of the file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from leakscore._audit_model import Findings, Notice
+from leakscore._audit_model import ONE_THRESHOLD, Findings, Notice
 
 __all__ = ["notices_of"]
 
@@ -96,6 +96,20 @@ def _about_bounds(findings: Findings) -> Iterator[Notice]:
         "neighbouring data sets, and what their attacker saw; a weaker attacker's scores can only "
         "prove less.",
     )
+    tried = {findings.method, *(other.method for other in findings.others if other.bounds)}
+    if "credible" in tried:
+        make = _warning if findings.method == "credible" else _note
+        yield make(
+            "credible",
+            'The bound by "credible" is a posterior probability under a prior, and too large more '
+            "often than a confidence bound may be.",
+        )
+    if tried & set(ONE_THRESHOLD) and findings.setting.threshold is None:
+        yield _note(
+            "halves",
+            '"split" and "credible" choose their threshold on every other row of the file and '
+            "count on the rest: the order of the rows must not depend on the scores.",
+        )
     if findings.others:
         yield _note(
             "one-method",

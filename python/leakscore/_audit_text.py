@@ -44,7 +44,7 @@ def _methods(findings: Findings, width: int) -> Iterator[str]:
     refused = []
     for other in (findings.bounds, *findings.others):
         if other.refused is not None:
-            refused.append(f"{other.method}: {other.refused}")
+            refused.append(other.refused)
             continue
         bounds = [words.lower_bound(float(bound.epsilon)) for bound in other.bounds]
         cap = words.lower_bound(float(other.bounds[0].max_certifiable))

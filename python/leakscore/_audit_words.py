@@ -10,6 +10,7 @@ from leakscore._report_words import counted
 from leakscore.audit import EpsilonBound, MuBound
 
 __all__ = [
+    "certainty",
     "certificate",
     "claim",
     "counts",
@@ -45,12 +46,17 @@ def _upper_bound(rate: float) -> str:
     return f"{Context(6, ROUND_CEILING).create_decimal_from_float(rate):g}"
 
 
+def certainty(method: str) -> str:
+    """Name what the confidence of a method is."""
+    return "posterior probability, no confidence bound" if method == "credible" else "confidence"
+
+
 def headline(findings: Findings) -> str:
     """Say the bound, or the first of several."""
     bound = findings.bounds.bounds[0]
     return (
         f"epsilon >= {lower_bound(float(bound.epsilon))} at delta = {number(float(bound.delta))}, "
-        f"with {100 * findings.confidence:g} % confidence"
+        f"with {100 * findings.confidence:g} % {certainty(findings.method)}"
     )
 
 
@@ -155,20 +161,23 @@ def row(findings: Findings, bound: EpsilonBound) -> list[str]:
 
 def certificate(findings: Findings, bound: EpsilonBound) -> str:
     """Say what proves a bound, for a reader who checks it by hand."""
-    at = f"delta = {number(float(bound.delta))}"
+    at = f"At delta = {number(float(bound.delta))}"
     if bound.epsilon == 0:
-        return f"At {at} no threshold proves more than 0."
+        return f"{at} no threshold proves more than 0."
+    nonmembers, members = findings.counted(bound)
+    flagged, missed = _errors(float(bound.fpr), nonmembers), _errors(float(bound.fnr), members)
     if not findings.by_rates(bound):
-        return f"At {at}: {rule(findings, bound)}; {bound.algorithm}."
+        return (
+            f"{at}: flag {rule(findings, bound)}. {flagged} non-members are flagged, {missed} "
+            f"members are not ({bound.algorithm})."
+        )
     fpr, fnr = (_upper_bound(float(rate)) for rate in (bound.fpr_upper, bound.fnr_upper))
-    rates = (fnr, fpr) if bound.direction == "forward" else (fpr, fnr)
+    over, under = (fnr, fpr) if bound.direction == "forward" else (fpr, fnr)
     return (
-        f"At {at}: flag {rule(findings, bound)}. "
-        f"{_errors(float(bound.fpr), findings.input.nonmembers)} non-members are flagged, so the "
-        f"false positive rate is at most {fpr}; "
-        f"{_errors(float(bound.fnr), findings.input.members)} members are not, so the false "
-        f"negative rate is at most {fnr}. epsilon >= log((1 - {number(float(bound.delta))} - "
-        f"{rates[0]}) / {rates[1]}) = {lower_bound(float(bound.epsilon), 4)}."
+        f"{at}: flag {rule(findings, bound)}. {flagged} non-members are flagged, so the false "
+        f"positive rate is at most {fpr}; {missed} members are not, so the false negative rate is "
+        f"at most {fnr}. epsilon >= log((1 - {number(float(bound.delta))} - {over}) / {under}) = "
+        f"{lower_bound(float(bound.epsilon), 4)}."
     )
 
 

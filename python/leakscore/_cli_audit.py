@@ -74,6 +74,13 @@ def _add_claim_options(group: Any) -> None:
         "--method", metavar="M", help="of the bound, chosen before the scores are seen"
     )
     group.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help='one that was fixed before the scores were seen, for the methods "split" and '
+        '"credible"',
+    )
+    group.add_argument(
         "--orientation",
         choices=("high", "both"),
         default="high",
@@ -164,6 +171,7 @@ def _audit(options: argparse.Namespace) -> int:
             threat_model=options.threat_model,
             random_bits=options.random_bits,
             seed=options.seed,
+            threshold=options.threshold,
         ),
         lower_is_member=options.lower_is_member,
     )
