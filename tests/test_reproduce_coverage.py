@@ -93,7 +93,7 @@ def test_scores_follow_their_laws() -> None:
 
 
 def test_a_small_study_agrees() -> None:
-    outcome = coverage.reproduce(rounds=60, seed=4)
+    outcome = coverage.reproduce(rounds=30, seed=4)
     assert [str(row) for row in outcome.rows if not row.ok] == []
     names = [row.name for row in outcome.rows]
     assert len(set(names)) == len(names)
