@@ -7,6 +7,7 @@
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
+#include "kernels/convolution.hpp"
 #include "kernels/edgeworth.hpp"
 #include "kernels/folded_laplace.hpp"
 #include "kernels/gx2.hpp"
@@ -35,6 +36,7 @@ struct Kernels {
   const Chi2Kernels* chi2;
   const KolmogorovKernels* kolmogorov;
   const BinomialKernels* binomial;
+  const ConvolutionKernels* convolution;
   const Gx2Kernels* gx2;
   const SeriesKernels* series;
 };

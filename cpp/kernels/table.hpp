@@ -4,6 +4,7 @@
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
+#include "kernels/convolution.hpp"
 #include "kernels/edgeworth.hpp"
 #include "kernels/folded_laplace.hpp"
 #include "kernels/gx2.hpp"
@@ -31,6 +32,7 @@
   extern const Chi2Kernels chi2_kernels;                    \
   extern const KolmogorovKernels kolmogorov_kernels;        \
   extern const BinomialKernels binomial_kernels;            \
+  extern const ConvolutionKernels convolution_kernels;      \
   extern const Gx2Kernels gx2_kernels;                      \
   extern const SeriesKernels series_kernels;                \
   }

@@ -337,6 +337,10 @@ def counts_epsilon(
     fpr_band: _Band,
     fnr_band: _Band,
 ) -> tuple[_Array, ...]: ...
+def crossing_probability(
+    n: int, index: npt.NDArray[np.int64], bound: _Doubles
+) -> tuple[float, float]: ...
+def berk_jones_upper(count: npt.NDArray[np.int64], n: int, threshold: float) -> _Doubles: ...
 
 # --- end of bind_bands.cpp ---
 

@@ -1,0 +1,53 @@
+// The Kullback-Leibler bound on an error rate: the largest u >= p = k/n with n KL(p, u) <= t.
+//
+// Berk & Jones (1979). n KL(p, u) = D(k, n u) + D(n - k, n (1 - u)), with the deviance D of
+// binomial_deviance.hpp. It is convex in u and, above p, in log(1 - u): Newton's steps from outside
+// come down on the root without crossing it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "leakscore/special/binomial_deviance.hpp"
+
+namespace leakscore {
+
+namespace detail {
+
+// n KL(k/n, u), where complement = 1 - u.
+inline double divergence(double k, double n, double u, double complement) {
+  return sum(deviance(k, exact_product(n, u)), deviance(n - k, exact_product(n, complement))).high;
+}
+
+}  // namespace detail
+
+inline double berk_jones_upper(double k, double n, double t) {
+  const double tau = t / n, p = k / n, rest = (n - k) / n;
+  if (k == 0.0) return -std::expm1(-tau);
+  if (k >= n) return 1.0;
+  // KL >= 2 (u - p)^2 and KL >= (u - p)^2 / (2 u): two ends on the far side of the root.
+  const double far = p + std::min(std::sqrt(tau / 2.0), tau + std::sqrt(tau * (tau + 2.0 * p)));
+  constexpr double enough = 1e-15;
+  if (far <= 0.5) {
+    double u = far;
+    for (int step = 0; step < 60; ++step) {
+      const double excess = detail::divergence(k, n, u, 1.0 - u) - t;
+      const double move = excess * u * (1.0 - u) / (n * u - k);
+      if (!(move > enough * u)) break;
+      u -= move;
+    }
+    return u;
+  }
+  // KL >= rest log(rest / q) + p log p bounds q = 1 - u from below.
+  const double least = rest * std::exp((p * std::log(p) - tau) / rest);
+  double q = std::max(least, 1.0 - far);
+  for (int step = 0; step < 60; ++step) {
+    const double excess = detail::divergence(k, n, 1.0 - q, q) - t;
+    const double move = excess * (1.0 - q) / (n * (rest - q));  // of log q
+    if (!(move > enough)) break;
+    q *= std::exp(std::min(move, 2.0));
+  }
+  return 1.0 - q;
+}
+
+}  // namespace leakscore

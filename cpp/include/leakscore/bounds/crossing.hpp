@@ -1,0 +1,221 @@
+// The probability that some of n sorted uniform variables lie above a boundary.
+//
+// With N(t) the number of variables up to t, U_(i) > c_i iff N(c_i) < i. A Poisson process with
+// N(1) = n is that N (Khmaladze & Shinjikashvili 2001, Adv. Appl. Prob. 33; Moscovich & Nadler
+// 2017, Stat. Probab. Lett. 123), so that its states are carried from one c_i to the next by short
+// convolutions with Poisson laws, and those below i are removed: each has crossed, with the
+// probability that it still arrives at n. Everything is a sum of positive terms, and what is
+// removed is added up itself, so that a crossing probability of 1e-20 has all its digits. Paths far
+// above their mean are left out; as such a path crosses less often than others, that costs the
+// crossing probability no more than their share of all paths, about 1e-15, relatively. The result
+// is divided by the sum of both outcomes, in which the rounding of common factors cancels.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include "leakscore/special/binomial_deviance.hpp"
+
+namespace leakscore {
+
+// Probabilities of the two outcomes, relatively exact both; they add up to 1.
+struct Crossing {
+  double crossed = 0.0;
+  double inside = 1.0;
+};
+
+namespace detail {
+
+inline constexpr double left_out = 38.0;     // exp(-38): paths beyond the highest state kept
+inline constexpr double least_jump = 1e-20;  // probabilities of longer and of shorter jumps
+inline constexpr double least_stay = 1e-40;
+
+// A sum with the errors of its additions.
+class CompensatedSum {
+ public:
+  void add(double x) {
+    const Extended next = exact_sum(sum_, x);
+    sum_ = next.high;
+    error_ += next.low;
+  }
+  double value() const { return sum_ + error_; }
+
+ private:
+  double sum_ = 0.0;
+  double error_ = 0.0;
+};
+
+// The Poisson laws of the process: rate n, and time t from 0 to 1.
+class UniformCounts {
+ public:
+  explicit UniformCounts(double n) : n_(n) {}
+
+  // P(N(t) = j)
+  double start(double j, double t) const {
+    const Extended mean = exact_product(n_, t);
+    const double exponent = deviance(j, mean).high + stirling_error(j);
+    return std::exp(-exponent) / (j > 0.0 ? std::sqrt(2.0 * std::numbers::pi * j) : 1.0);
+  }
+
+  // P(N(1) = n | N(t) = j) / P(N(1) = n)
+  double finish(double j, double t) const {
+    const double rest = n_ - j;
+    const Extended done = exact_product(n_, t);
+    const Extended high = exact_sum(n_, -done.high);
+    const Extended mean = ordered_sum(high.high, high.low - done.low);
+    const double exponent = deviance(rest, mean).high + stirling_error(rest) - stirling_error(n_);
+    const double root = rest > 0.0 ? n_ / rest : 2.0 * std::numbers::pi * n_;
+    return std::exp(-exponent) * std::sqrt(root);
+  }
+
+  // Beyond it the binomial law of N(t), given N(1), has less than exp(-left_out) (Bernstein).
+  double highest(double t) const {
+    constexpr double third = left_out / 3.0;
+    const double spread = std::sqrt(third * third + 2.0 * left_out * n_ * t * (1.0 - t));
+    return std::min(n_, std::ceil(n_ * t + third + spread));
+  }
+
+ private:
+  double n_;
+};
+
+// The probabilities of `first`, first + 1, ... jumps in a step of the given mean.
+struct Jumps {
+  std::ptrdiff_t first = 0;
+  std::vector<double> tap;
+
+  // At most `most` jumps.
+  void set(double mean, std::ptrdiff_t most) {
+    const auto mode = std::min(static_cast<std::ptrdiff_t>(mean), most);
+    const auto at_mode = static_cast<double>(mode);
+    const double peak =
+        mode == 0 ? std::exp(-mean)
+                  : std::exp(-deviance(at_mode, {mean, 0.0}).high - stirling_error(at_mode)) /
+                        std::sqrt(2.0 * std::numbers::pi * at_mode);
+    tap.clear();
+    first = mode;
+    double p = peak;
+    while (first > 0 && p > least_stay) {
+      p *= static_cast<double>(first) / mean;
+      --first;
+      tap.push_back(p);
+    }
+    std::reverse(tap.begin(), tap.end());
+    tap.push_back(peak);
+    p = peak;
+    for (std::ptrdiff_t m = mode + 1; m <= most; ++m) {
+      p *= mean / static_cast<double>(m);
+      if (p < least_jump) break;
+      tap.push_back(p);
+    }
+  }
+};
+
+// The probabilities of the states low, low + 1, ..., with room for a convolution around them.
+class States {
+ public:
+  std::ptrdiff_t low = 0;
+  std::ptrdiff_t size = 0;
+
+  double* data() { return values_.data() + begin_; }
+  const double* data() const { return values_.data() + begin_; }
+  std::ptrdiff_t high() const { return low + size - 1; }
+
+  // Room for `before` zeros, `count` states and `after` zeros, all zero.
+  void reset(std::ptrdiff_t before, std::ptrdiff_t count) {
+    const auto room = static_cast<std::size_t>(before + count);
+    if (values_.size() < room) values_.resize(room + room / 2);
+    begin_ = before;
+    size = count;
+  }
+
+  // Makes `before` values before the states and all up to `count` zero.
+  void pad(std::ptrdiff_t before, std::ptrdiff_t count) {
+    if (before > begin_) {
+      const std::ptrdiff_t shift = before - begin_;
+      values_.insert(values_.begin(), static_cast<std::size_t>(shift), 0.0);
+      begin_ = before;
+    }
+    const auto room = static_cast<std::size_t>(begin_ + count);
+    if (values_.size() < room) values_.resize(room + room / 2);
+    std::fill_n(data() - before, before, 0.0);
+    if (count > size) std::fill_n(data() + size, count - size, 0.0);
+  }
+
+  // Leaves out the first `count`.
+  void drop(std::ptrdiff_t count) {
+    begin_ += count;
+    low += count;
+    size -= count;
+  }
+
+ private:
+  std::vector<double> values_;
+  std::ptrdiff_t begin_ = 0;
+};
+
+}  // namespace detail
+
+// P(U_(i) > bound for some given i and its bound), of n variables; the indexes i >= 1 ascend and
+// the bounds, in (0, 1], do not descend. `convolve` as in kernels/convolution.hpp, its outputs in
+// groups of `group`.
+template <class Convolve>
+Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> indexes,
+                              std::span<const double> bounds, Convolve convolve,
+                              std::ptrdiff_t group) {
+  const detail::UniformCounts counts(static_cast<double>(n));
+  const auto past = std::lower_bound(bounds.begin(), bounds.end(), 1.0);
+  const std::ptrdiff_t constraints = past - bounds.begin();
+  if (constraints == 0) return {};
+  detail::CompensatedSum crossed, inside;
+  detail::States states, next;
+  detail::Jumps jumps;
+
+  // Up to the first constraint in one step.
+  const std::ptrdiff_t first = indexes[0];
+  states.low = first;
+  states.reset(0, std::max<std::ptrdiff_t>(
+                      0, static_cast<std::ptrdiff_t>(counts.highest(bounds[0])) - first + 1));
+  for (std::ptrdiff_t s = 0; s < states.size; ++s)
+    states.data()[s] = counts.start(static_cast<double>(first + s), bounds[0]);
+  const auto crosses_at = [&](std::ptrdiff_t state, double bound, double p) {
+    return p > 0.0 ? p * counts.finish(static_cast<double>(state), bound) : 0.0;
+  };
+  for (std::ptrdiff_t j = first - 1; j >= 0; --j) {
+    const double p = crosses_at(j, bounds[0], counts.start(static_cast<double>(j), bounds[0]));
+    crossed.add(p);
+    if (p < detail::least_jump * crossed.value()) break;
+  }
+
+  for (std::ptrdiff_t i = 1; i < constraints && states.size > 0; ++i) {
+    const auto highest = static_cast<std::ptrdiff_t>(counts.highest(bounds[i]));
+    const double mean = static_cast<double>(n) * (bounds[i] - bounds[i - 1]);
+    jumps.set(mean, std::max<std::ptrdiff_t>(0, highest - states.low));
+    const std::ptrdiff_t taps = std::ssize(jumps.tap), low = states.low + jumps.first;
+    const std::ptrdiff_t count = std::max<std::ptrdiff_t>(
+        0, std::min(highest, states.high() + jumps.first + taps - 1) - low + 1);
+    const std::ptrdiff_t whole = (count + group - 1) / group * group;
+    states.pad(taps - 1, whole);
+    next.reset(2 * taps + group, whole);  // the next step hardly needs more zeros
+    next.low = low;
+    next.size = count;
+    convolve(states.data(), jumps.tap.data(), taps, next.data(), count);
+    const std::ptrdiff_t removed = std::clamp<std::ptrdiff_t>(indexes[i] - low, 0, count);
+    for (std::ptrdiff_t s = 0; s < removed; ++s)
+      crossed.add(crosses_at(low + s, bounds[i], next.data()[s]));
+    next.drop(removed);
+    std::swap(states, next);
+  }
+  const double last = bounds[constraints - 1];
+  for (std::ptrdiff_t s = 0; s < states.size; ++s)
+    inside.add(crosses_at(states.low + s, last, states.data()[s]));
+  const double total = crossed.value() + inside.value();
+  return {crossed.value() / total, inside.value() / total};
+}
+
+}  // namespace leakscore
