@@ -9,10 +9,7 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
-#include "kernels/dispatch.hpp"
 #include "leakscore/bounds/bands.hpp"
-#include "leakscore/bounds/berk_jones.hpp"
-#include "leakscore/bounds/crossing.hpp"
 #include "leakscore/bounds/epsilon.hpp"
 #include "leakscore/bounds/knots.hpp"
 
@@ -99,27 +96,6 @@ py::tuple score_frontier(const Scores<T>& nonmembers, const Scores<T>& members, 
                         column(points, [](Point p) { return p.fnr_upper; }));
 }
 
-// (P(some U_(index) > bound), its complement)
-py::tuple crossing(std::ptrdiff_t n, const Counts& index, const Doubles& bound) {
-  const auto found = without_gil([&] {
-    return crossing_probability(n, span_of(index), span_of(bound), kernels().convolution->convolve,
-                                convolution_group);
-  });
-  return py::make_tuple(found.crossed, found.inside);
-}
-
-Doubles berk_jones(const Counts& count, std::ptrdiff_t n, double threshold) {
-  Doubles out(count.size());
-  const auto k = span_of(count);
-  double* const to = out.mutable_data();
-  without_gil([&] {
-    std::transform(k.begin(), k.end(), to, [&](std::int64_t errors) {
-      return berk_jones_upper(static_cast<double>(errors), static_cast<double>(n), threshold);
-    });
-  });
-  return out;
-}
-
 template <class T>
 void bind_bands_of(py::module_& m) {
   const auto nonmembers = py::arg("nonmembers").noconvert();
@@ -139,10 +115,6 @@ void bind_bands(py::module_& m) {
         py::arg("delta").noconvert(), py::arg("fpr_band"), py::arg("fnr_band"));
   bind_bands_of<double>(m);
   bind_bands_of<float>(m);
-  m.def("crossing_probability", &crossing, py::arg("n"), py::arg("index").noconvert(),
-        py::arg("bound").noconvert());
-  m.def("berk_jones_upper", &berk_jones, py::arg("count").noconvert(), py::arg("n"),
-        py::arg("threshold"));
 }
 
 }  // namespace leakscore

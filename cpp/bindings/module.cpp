@@ -14,6 +14,7 @@ void bind_gram(py::module_& m);
 void bind_random(py::module_& m);
 void bind_audit(py::module_& m);
 void bind_bands(py::module_& m);
+void bind_crossing(py::module_& m);
 void bind_one_run(py::module_& m);
 void bind_sorted_bits(py::module_& m);
 void bind_tradeoff(py::module_& m);
@@ -33,6 +34,7 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   leakscore::bind_random(m);
   leakscore::bind_audit(m);
   leakscore::bind_bands(m);
+  leakscore::bind_crossing(m);
   leakscore::bind_one_run(m);
   leakscore::bind_sorted_bits(m);
   leakscore::bind_tradeoff(m);

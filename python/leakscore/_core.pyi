@@ -337,12 +337,17 @@ def counts_epsilon(
     fpr_band: _Band,
     fnr_band: _Band,
 ) -> tuple[_Array, ...]: ...
+
+# --- end of bind_bands.cpp ---
+
+# --- bind_crossing.cpp ---
+
 def crossing_probability(
     n: int, index: npt.NDArray[np.int64], bound: _Doubles
 ) -> tuple[float, float]: ...
 def berk_jones_upper(count: npt.NDArray[np.int64], n: int, threshold: float) -> _Doubles: ...
 
-# --- end of bind_bands.cpp ---
+# --- end of bind_crossing.cpp ---
 
 # --- bind_one_run.cpp ---
 

@@ -5,6 +5,7 @@ flags a score as a member iff ``score > threshold``, so a tie is a non-member.
 """
 
 from leakscore.audit._audit import Audit
+from leakscore.audit._bands import critical_value
 from leakscore.audit._bootstrap import BootstrapInterval
 from leakscore.audit._certified import EpsilonBound
 from leakscore.audit._compare import Comparison
@@ -29,6 +30,7 @@ __all__ = [
     "RequiredRounds",
     "Roc",
     "RocBand",
+    "critical_value",
     "one_run",
     "one_run_fdp",
     "required_rounds",
