@@ -92,6 +92,16 @@ AUDITS: dict[str, list[Call]] = {
             scalars={"neighbours": (None, ("replace",))},
         ),
     ],
+    "audit.critical_value": [
+        Call(
+            audit.critical_value,
+            scalars={
+                "n": (50, (0, -1, 2.5, "1", None, True, 10**12 + 1)),
+                "confidence": (0.9, NO_CONFIDENCE),
+                "method": ("ell", ("best", None, 1)),
+            },
+        )
+    ],
     "audit.required_rounds": [
         Call(
             audit.required_rounds,

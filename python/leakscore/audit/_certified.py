@@ -60,7 +60,7 @@ class EpsilonBound(Result):
     >>> from leakscore.audit import Audit
     >>> bound = Audit([2.0] * 50, [1.0] * 50).epsilon()
     >>> print(round(float(bound), 4), bound.threshold, bound.fpr, round(bound.fpr_upper, 4))
-    1.4367 1.0 0.0 0.1921
+    2.1998 1.0 0.0 0.0998
     >>> sorted(bound.to_dict())[:4]
     ['algorithm', 'confidence', 'delta', 'direction']
     """
@@ -94,7 +94,7 @@ class Certified(Sampled):
         self,
         delta: npt.ArrayLike = 0.0,
         confidence: float = 0.95,
-        method: str = "dkw",
+        method: str = "weighted-ell",
         *,
         orientation: str = "high",
         threshold: float | None = None,
@@ -109,12 +109,15 @@ class Certified(Sampled):
             0.05 / rounds; "split" and "credible" hold for all at once only with a threshold.
         confidence : float
             Probability, in (0, 1), with which the bound holds, over the rounds.
-        method : {"dkw", "dkw-two-sided", "ks", "bonferroni", "sorted-bits", "split", "credible"}
-            The band around the error rates: Massart's one-sided inequality, the wider two-sided
-            one that Michel, Basu and Kaufmann use, the exact law of the one-sided
-            Kolmogorov-Smirnov statistic, or Clopper-Pearson bounds with a union bound over all
-            counts of errors. "sorted-bits" (experimental) has no band: it counts right guesses of
-            bits that were fair coins, for audits from ``Audit.from_rounds(random_bits=True)``.
+        method : str
+            The band around the error rates. "weighted-ell": Clopper-Pearson bounds whose level is
+            eta / sqrt(k + 1) for k errors, eta from the exact law of all of them together; the
+            tightest where the attack is strong. "ell": one level for all counts. "berk-jones": the
+            Kullback-Leibler bound. "bonferroni": Clopper-Pearson bounds with a union bound.
+            "ks": the exact law of the one-sided Kolmogorov-Smirnov statistic. "dkw": Massart's
+            one-sided inequality; "dkw-two-sided": the two-sided one of Michel, Basu and Kaufmann.
+            "sorted-bits" (experimental) has no band: it counts right guesses of bits that were
+            fair coins, for audits from ``Audit.from_rounds(random_bits=True)``.
             "split" and "credible" look at one threshold only; the second is no confidence bound.
         orientation : {"high", "both"}
             ``"high"``: larger scores mean member. ``"both"``: or smaller ones; each orientation
@@ -138,11 +141,14 @@ class Certified(Sampled):
 
         Notes
         -----
-        With probability `confidence` the false positive rate is at most
-        ``A(k0) = k0/n0 + sqrt(log(2/xi) / (2 n0))`` and the false negative rate at most
-        ``B(k1) = k1/n1 + sqrt(log(2/xi) / (2 n1))``, xi = 1 - confidence, at every threshold at
-        once, k0 and k1 the observed counts of errors (Massart 1990: xi/2 for each band; the
-        two-sided bands have log(4/xi)). Then any (epsilon, delta)-DP mechanism satisfies
+        With probability `confidence` the false positive rate is at most A(k0) and the false
+        negative rate at most B(k1) at every threshold at once, k0 and k1 the observed counts of
+        errors: each band misses with probability at most xi/2, xi = 1 - confidence. "weighted-ell"
+        is ``P(U_(i) > c_i for some i) = xi/2`` for the order statistics of n uniform variables,
+        c_i the (1 - eta/sqrt(i))-quantile of Beta(i, n + 1 - i), and ``A(k) = c_(k+1)``; "ell" and
+        "berk-jones" choose other c_i (Berk and Jones 1979; Moscovich and Nadler 2017), see
+        `critical_value`. "dkw" is ``A(k) = k/n + sqrt(log(2/xi) / (2 n))`` (Massart 1990; with
+        log(4/xi) for both sides). Then any (epsilon, delta)-DP mechanism satisfies
 
         ``epsilon >= log max((1 - delta - A) / B, (1 - delta - B) / A)``
 
@@ -161,7 +167,8 @@ class Certified(Sampled):
         5 %.
 
         Lemma 5.1 of Michel, Basu and Kaufmann prints ``log(xi/4)``, which is negative; it must be
-        ``log(4/xi)``, and the one-sided ``log(2/xi)`` is enough.
+        ``log(4/xi)``, and the one-sided ``log(2/xi)`` is enough. Critical values of common sizes
+        come with the package; the first call for another takes up to two seconds.
 
         "sorted-bits" rests on another theorem, proved in docs/sorted-bits.md: among the g highest
         scores, members are no more frequent than coins of probability
@@ -175,7 +182,7 @@ class Certified(Sampled):
         >>> audit = Audit(range(1000, 2000), range(1000))
         >>> bound = audit.epsilon(delta=1e-5)
         >>> print(bound.threshold, bound.direction, round(bound.epsilon, 4))
-        999.0 forward 3.1039
+        999.0 forward 5.2318
         >>> audit.epsilon(delta=[0.0, 0.01], method="dkw-two-sided").epsilon.round(4)
         array([3.0138, 3.0032])
         >>> rng = np.random.default_rng(1)

@@ -75,7 +75,8 @@ def search(method: str, n: int, miss: float) -> float:
     """Find where the crossing probability is the miss, in logarithms, from its safe side.
 
     The logarithm of the probability is nearly linear in that of the level (for Berk-Jones, in the
-    threshold), with a slope near one: the secant takes three or four steps.
+    threshold), with a slope near one: the secant takes three or four steps. But bounds near 1 are
+    doubles 1e-16 apart, so that the probability itself has steps, for a tiny miss visible ones.
     """
     allowed = miss * (1.0 - FAR_SHARE) if n > 2 * ENDS else miss
     aim = math.log(allowed) + math.log1p(-_SLACK)
@@ -97,7 +98,6 @@ def search(method: str, n: int, miss: float) -> float:
         else:
             high = x
         if step >= 6 and shortfall < 1e-8:
-            # Bounds near 1 are doubles 1e-16 apart, which makes small steps of the probability.
             return value_of(low)
         after = x + min(2.0, max(-2.0, -value / slope))
         if not low < after < high:
@@ -106,6 +106,8 @@ def search(method: str, n: int, miss: float) -> float:
         if following != value:
             slope = max(0.1, min(10.0, (following - value) / (after - x)))
         x, value = after, following
+    if shortfall < 0.01:
+        return value_of(low)
     raise RuntimeError(f"no critical value found for n={n}, miss={miss!r}, method={method!r}")
 
 

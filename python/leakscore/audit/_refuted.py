@@ -26,7 +26,7 @@ class Refuted(Sampled):
     __slots__ = ()
 
     def mu(
-        self, confidence: float = 0.95, method: str = "dkw", *, orientation: str = "high"
+        self, confidence: float = 0.95, method: str = "weighted-ell", *, orientation: str = "high"
     ) -> MuBound:
         """Certify a lower bound on mu: the largest such that the scores refute mu'-GDP below it.
 
@@ -85,7 +85,7 @@ class Refuted(Sampled):
         self,
         delta: npt.ArrayLike,
         confidence: float = 0.95,
-        method: str = "dkw",
+        method: str = "weighted-ell",
         *,
         orientation: str = "high",
     ) -> GaussianEpsilon:
@@ -150,7 +150,7 @@ class Refuted(Sampled):
         self,
         family: Callable[[float], TradeOff],
         confidence: float = 0.95,
-        method: str = "dkw",
+        method: str = "weighted-ell",
         *,
         low: float = 0.0,
         high: float = np.inf,
@@ -233,7 +233,7 @@ class Refuted(Sampled):
         tradeoff: TradeOff,
         *,
         confidence: float = 0.95,
-        method: str = "dkw",
+        method: str = "weighted-ell",
         neighbours: str | None = None,
         orientation: str = "high",
     ) -> Comparison:

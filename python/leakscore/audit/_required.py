@@ -77,7 +77,7 @@ def required_rounds(
     delta: float = 0.0,
     confidence: float = 0.95,
     power: float = 0.8,
-    method: str = "dkw",
+    method: str = "weighted-ell",
 ) -> RequiredRounds:
     """Return how many rounds an audit needs for its bound to exceed `epsilon` with some power.
 

@@ -48,7 +48,7 @@ class RocBand(Result):
     >>> rng = np.random.default_rng(0)
     >>> band = Audit(rng.normal(2, 1, 1000), rng.normal(0, 1, 1000)).band()
     >>> print([round(end, 2) for end in band.auc()])
-    [0.83, 0.97]
+    [0.87, 0.96]
     >>> lower, upper = band.tpr_at([0.1, 0.2])
     >>> print(lower.round(2), upper.round(2))
     [0.59 0.78] [0.86 0.96]

@@ -21,9 +21,11 @@ inline double divergence(double k, double n, double u, double complement) {
 
 }  // namespace detail
 
+// Rounded up by more than the last step leaves.
 inline double berk_jones_upper(double k, double n, double t) {
+  constexpr double margin = 0x1p-48;
   const double tau = t / n, p = k / n, rest = (n - k) / n;
-  if (k == 0.0) return -std::expm1(-tau);
+  if (k == 0.0) return -std::expm1(-tau) * (1.0 + margin);
   if (k >= n) return 1.0;
   // KL >= 2 (u - p)^2 and KL >= (u - p)^2 / (2 u): two ends on the far side of the root.
   const double far = p + std::min(std::sqrt(tau / 2.0), tau + std::sqrt(tau * (tau + 2.0 * p)));
@@ -36,7 +38,7 @@ inline double berk_jones_upper(double k, double n, double t) {
       if (!(move > enough * u)) break;
       u -= move;
     }
-    return u;
+    return u * (1.0 + margin);
   }
   // KL >= rest log(rest / q) + p log p bounds q = 1 - u from below.
   const double least = rest * std::exp((p * std::log(p) - tau) / rest);
@@ -47,7 +49,7 @@ inline double berk_jones_upper(double k, double n, double t) {
     if (!(move > enough)) break;
     q *= std::exp(std::min(move, 2.0));
   }
-  return 1.0 - q;
+  return std::min(1.0, (1.0 - q * (1.0 - margin)) + 0x1p-53);
 }
 
 }  // namespace leakscore
