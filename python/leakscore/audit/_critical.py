@@ -28,7 +28,7 @@ _SLACK = 2e-12
 
 
 def _beta(power: float) -> Callable[[Counts, int, float], Doubles]:
-    return lambda index, n, level: beta_bounds(index, n, level * index**power)
+    return lambda index, n, level: beta_bounds(index, n, level * index.astype(np.float64) ** power)
 
 
 def _kullback(index: Counts, n: int, threshold: float) -> Doubles:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from leakscore import _core
 from leakscore._validate import Doubles
 
-__all__ = ["ENDS", "beta_bounds", "boundaries", "far_counts", "grid_to"]
+__all__ = ["ENDS", "beta_bounds", "boundaries", "far_counts", "indexes"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -40,11 +40,16 @@ def grid_to(n: int, last: int) -> Counts:
 
 def boundaries(n: int) -> list[Counts]:
     """Return the sets of constrained indexes: one for all, or those of the two ends."""
-    if n <= ALL_INDEXES:
-        return [grid_to(n, n)]
-    lower = grid_to(n, min(ENDS, (n + 1) // 2))
-    upper = (n + 1 - lower)[::-1].copy()
-    return [np.union1d(lower, upper)] if n <= 2 * ENDS else [lower, upper]
+    if n <= 2 * ENDS:
+        return [indexes(n)]
+    lower = grid_to(n, ENDS)
+    return [lower, (n + 1 - lower)[::-1].copy()]
+
+
+def indexes(n: int) -> Counts:
+    """Return all indexes, or a symmetric square-root grid of them."""
+    lower = grid_to(n, n if n <= ALL_INDEXES else (n + 1) // 2)
+    return np.union1d(lower, n + 1 - lower)
 
 
 def beta_bounds(index: Counts, n: int, level: Doubles | float) -> Doubles:
@@ -74,7 +79,7 @@ def far_counts(n: int, miss: float) -> tuple[Counts, Doubles]:
         counts.append(k + max(1, math.floor(max(_FAR_SPACING[0] * deviation, _FAR_SPACING[1] * k))))
     lower = np.array(counts[1:], dtype=np.int64)
     number = math.ceil(math.log(n / 2 / ENDS) / math.log(_BLOCK)) + 2
-    begin = ENDS / n * _BLOCK ** np.arange(-1, number - 1)
+    begin: Doubles = np.float64(ENDS / n) * _BLOCK ** np.arange(-1.0, number - 1.0)
     exponent = math.log(2 * number / miss) * (1.0 + 1e-9)
     fewest = _chernoff(n, begin, exponent, 0.0 * begin)
     most = _chernoff(n, begin, exponent, np.minimum(1.0, 9.0 * begin))

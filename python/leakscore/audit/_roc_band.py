@@ -51,7 +51,7 @@ class RocBand(Result):
     [0.87, 0.96]
     >>> lower, upper = band.tpr_at([0.1, 0.2])
     >>> print(lower.round(2), upper.round(2))
-    [0.59 0.78] [0.86 0.96]
+    [0.6  0.78] [0.85 0.94]
     """
 
     thresholds: Doubles
