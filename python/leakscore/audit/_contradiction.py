@@ -8,7 +8,6 @@ from leakscore import _core
 from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
 from leakscore.audit._guesses import Guesses
-from leakscore.tradeoff import GaussianTradeOff
 
 __all__ = ["Contradiction"]
 
@@ -24,6 +23,8 @@ class Contradiction:
     """Whether P(at least `correct` right guesses) = level contradicts a curve."""
 
     def __init__(self, curve: TradeOff, guesses: Guesses) -> None:
+        from leakscore.tradeoff import GaussianTradeOff
+
         if curve.shape:
             raise ValueError(f"Expected a tradeoff of shape {curve.shape} to be of shape ()")
         self._guesses = guesses

@@ -22,7 +22,7 @@ struct OneRun {
   double delta;
 };
 
-namespace detail {
+namespace one_run_parts {
 
 // What the theorem needs of W, each sum of positive terms rounded up or down as its user needs.
 struct GuessTails {
@@ -93,12 +93,12 @@ inline GuessTails guess_tails(double v, double n, double p, double q) {
   return tails;
 }
 
-}  // namespace detail
+}  // namespace one_run_parts
 
 // An upper bound on the probability of so many right guesses under (epsilon, delta)-DP.
 inline double one_run_p_value(const OneRun& run, double epsilon) {
   const double p = 1.0 / (1.0 + std::exp(-epsilon)), q = 1.0 / (1.0 + std::exp(epsilon));
-  const auto tails = detail::guess_tails(run.correct, run.guesses, p, q);
+  const auto tails = one_run_parts::guess_tails(run.correct, run.guesses, p, q);
   const double sum = tails.at_least + 2.0 * run.canaries * run.delta * tails.densest;
   return std::min(1.0, sum * (1.0 + tails.error) + std::numeric_limits<double>::denorm_min());
 }
@@ -107,7 +107,7 @@ inline double one_run_p_value(const OneRun& run, double epsilon) {
 inline bool one_run_refutes(const OneRun& run, double epsilon, double miss, double confidence) {
   if (miss <= 0.5) return one_run_p_value(run, epsilon) < miss;
   const double p = 1.0 / (1.0 + std::exp(-epsilon)), q = 1.0 / (1.0 + std::exp(epsilon));
-  const auto tails = detail::guess_tails(run.correct, run.guesses, p, q);
+  const auto tails = one_run_parts::guess_tails(run.correct, run.guesses, p, q);
   const double exposed = 2.0 * run.canaries * run.delta * tails.densest * (1.0 + tails.error);
   return tails.below * (1.0 - tails.error) - exposed > confidence;
 }
