@@ -71,6 +71,8 @@ def test_parameters_are_seldom_exceeded(
     ("shift", "n", "delta", "method", "expected"),
     [
         (3.0, 1000, 1e-5, "dkw-two-sided", 12.88),
+        (3.0, 1000, 1e-5, "ell", 14.50),
+        (1.0, 1000, 1e-2, "ell", 1.70),
         (1.0, 1000, 1e-5, "dkw-two-sided", 3.31),
         (2.0, 100, 1e-2, "dkw-two-sided", 2.69),
     ],
