@@ -69,7 +69,7 @@ def rounded(shift: float, decimals: int | None):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("decimals", [None, 0])
-@pytest.mark.parametrize("method", ["dkw", "ks", "bonferroni"])
+@pytest.mark.parametrize("method", ["dkw", "ks", "bonferroni", "weighted-ell"])
 def test_coverage(method: str, decimals: int | None) -> None:
     """The true curve leaves the band no more often than it may, and its summaries with it."""
     rng = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def test_coverage(method: str, decimals: int | None) -> None:
         assert (lows <= true_tpr + 0.01 * (decimals is None)).all()
         assert (true_tpr <= highs).all()
     assert broken / 400 <= 0.5 + 4 * math.sqrt(0.25 / 400)
-    if decimals is None and method == "ks":  # exact for continuous laws, but for the union of four
+    if decimals is None and method in ("ks", "weighted-ell"):  # exact for continuous laws, but for the union of four
         assert broken / 400 >= 0.3
 
 
@@ -129,7 +129,7 @@ def test_summaries_follow_from_the_band() -> None:
     assert inside > 100
 
 
-@pytest.mark.parametrize("method", ["dkw", "bonferroni"])
+@pytest.mark.parametrize("method", ["dkw", "weighted-ell"])
 def test_left_out_thresholds_are_inside(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     members = np.concatenate([rng.normal(1, 1, 3000), np.full(500, 0.25)])
@@ -157,14 +157,14 @@ def test_many_scores() -> None:
     rng = np.random.default_rng(2)
     n = 1_000_000
     scores = [rng.normal(shift, 1, n).astype(np.float32) for shift in (1, 0)]
-    for method in ("dkw", "bonferroni"):
+    for method in ("dkw", "weighted-ell"):
         band = Audit(*scores).band(method=method)
         assert band.thresholds.size <= 2**18 + 1
         low, high = band.auc()
         assert low < norm.cdf(math.sqrt(0.5)) < high < low + 0.008
         low, high = band.tpr_at(1e-3)
         assert low < norm.sf(norm.isf(1e-3) - 1) < high
-        assert high - low < {"dkw": 0.05, "bonferroni": 0.02}[method]
+        assert high - low < {"dkw": 0.05, "weighted-ell": 0.02}[method]
 
 
 def test_the_smallest() -> None:
@@ -173,7 +173,7 @@ def test_the_smallest() -> None:
     assert band.tpr_at([0.0, 1.0])[0].tolist() == [0.0, 1.0]
     assert band.auc() == pytest.approx((0.0, 1.0), abs=1e-12)
     assert band.to_dict()["method"] == "dkw"
-    apart = Audit(np.full(1000, math.inf), np.full(1000, -math.inf)).band(method="bonferroni")
+    apart = Audit(np.full(1000, math.inf), np.full(1000, -math.inf)).band()
     assert apart.auc()[1] == 1.0
     assert apart.tpr_at(0.02)[0] > 0.98
 
