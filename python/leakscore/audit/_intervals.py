@@ -56,6 +56,9 @@ class Intervals(Empirical):
         count ("dkw", "ks") keeps 131072 ranks per class, and a row bounds all thresholds up to the
         one before it.
 
+        The default is the tightest at small rates. For the AUC alone "dkw" is as good from about
+        1e5 scores per class, and 14 % tighter at 1e6 (at 1000 it is 10 % wider).
+
         Of an audit made by `Audit.from_counts` these are the rates of tests at the edges: the
         lower bounds of `RocBand.tpr_at` and `RocBand.advantage` hold for the single scores too.
 
