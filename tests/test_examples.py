@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from leakscore import tradeoff
+from leakscore.cli import main as leakscore
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -65,3 +66,20 @@ def test_audit_scores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
         "noise for all columns: exit code 0, consistent",
     ]
     assert example.audit(tmp_path / "kept.csv") == 2
+
+
+def test_the_readme_audits_what_it_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The shell block with the audit, and the start of what it prints."""
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    commands, printed = re.findall(
+        r"```sh\n.*?audit_scores.py scores.csv\n(.*?)```\n\n```text\n(.*?)```", readme, flags=re.S
+    )[0]
+    example = load("audit_scores")
+    example.main(str(tmp_path / "scores.csv"))
+    capsys.readouterr()
+    program, *words = commands.split()
+    assert program.endswith("leakscore")
+    places = {"scores.csv": tmp_path / "scores.csv", "audit.html": tmp_path / "audit.html"}
+    assert leakscore([str(places.get(word, word)) for word in words]) == 2
+    assert capsys.readouterr().out.startswith(printed)
+    assert (tmp_path / "audit.html").stat().st_size > 10_000
