@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import poisson
 
 from bench._harness import compare, timed
-from leakscore.audit import Audit
+from leakscore import _core
+from leakscore.audit import Audit, critical_value
+from leakscore.audit._bands import band
+from leakscore.audit._levels import beta_bounds
 
 DELTA = 1e-5
 
@@ -32,6 +36,49 @@ def numpy_epsilon(members: np.ndarray, nonmembers: np.ndarray) -> float:
     return math.log(max(1.0, float(larger.max())))
 
 
+def numpy_banded(members: np.ndarray, nonmembers: np.ndarray) -> float:
+    """Bound epsilon by tables of the default band for every count, just below each member."""
+    n1, n0 = members.size, nonmembers.size
+    ranks = np.searchsorted(np.sort(nonmembers), np.sort(members))
+    fpr = band("weighted-ell", n0, 0.025)(n0 - ranks)
+    fnr = band("weighted-ell", n1, 0.025)(np.arange(n1))
+    larger = 1.0 - DELTA - np.maximum(fpr, fnr)
+    larger /= np.minimum(fpr, fnr)
+    return math.log(max(1.0, float(larger.max())))
+
+
+def numpy_crossing(bounds: np.ndarray) -> float:
+    """Cross a boundary by Poisson propagation over the live states, one np.convolve per index."""
+    n = bounds.size
+    means = n * np.diff(bounds, prepend=0.0)
+    low, states = 0, np.ones(1)
+    for i, mean in enumerate(means, 1):
+        jumps = poisson.pmf(np.arange(int(mean + 12 * math.sqrt(mean)) + 24), mean)
+        states = np.convolve(states, jumps)[i - low :]
+        time = bounds[i - 1]
+        room = math.ceil(n * time + 13 + 9 * math.sqrt(n * time * (1 - time)))
+        low, states = i, states[: max(1, min(n, room) - i + 1)]
+    rest = poisson.pmf(n - low - np.arange(states.size), n * (1 - bounds[-1]))
+    return 1.0 - float(states @ rest) / float(poisson.pmf(n, n))
+
+
+def critical_values() -> None:
+    """Crossing probabilities beside numpy, and what the first call for a size costs."""
+    for n in (1000, 10_000):
+        bounds = beta_bounds(np.arange(1, n + 1), n, 3e-4)
+        index = np.arange(1, n + 1)
+        compare(
+            f"crossing probability, n = {n}",
+            lambda n=n, index=index, bounds=bounds: _core.crossing_probability(n, index, bounds)[0],
+            lambda bounds=bounds: numpy_crossing(bounds),
+            same=lambda ours, reference: np.testing.assert_allclose(ours, reference, rtol=1e-8),
+            repeats=3,
+        )
+    for n in (9_999, 99_999, 999_999, 10**9 - 1):
+        seconds, value = timed(lambda n=n: critical_value(n))
+        print(f"    first critical value, n = {n}: {value:.5e} in {seconds:.2f} s")
+
+
 def same(ours: float, reference: float) -> None:
     assert 0 <= reference - ours < 1e-12, (ours, reference)  # ours is rounded down
 
@@ -45,7 +92,7 @@ def run() -> None:
             compare(
                 f"W7 {n} + {n} scores, {dtype.__name__}",
                 lambda members=members, nonmembers=nonmembers: (
-                    Audit(members, nonmembers).epsilon(DELTA).epsilon
+                    Audit(members, nonmembers).epsilon(DELTA, method="dkw").epsilon
                 ),
                 lambda members=members, nonmembers=nonmembers: numpy_epsilon(members, nonmembers),
                 same=same,
@@ -56,7 +103,20 @@ def run() -> None:
                 repeats=200 if n == 1000 else 9,
                 note="limit: the two sorts",
             )
+    members, nonmembers = rng.normal(1.0, 1.0, 100_000), rng.normal(0.0, 1.0, 100_000)
+    compare(
+        "W7 100000 + 100000 scores, weighted-ell",
+        lambda: Audit(members, nonmembers).epsilon(DELTA).epsilon,
+        lambda: numpy_banded(members, nonmembers),
+        same=same,
+        limit=min(timed(lambda: (np.sort(members), np.sort(nonmembers)))[0] for _ in range(9)),
+        repeats=9,
+        note="limit: the two sorts",
+    )
+    critical_values()
     large = rng.normal(1.0, 1.0, 10_000_000).astype(np.float32)
     other = rng.normal(0.0, 1.0, 10_000_000).astype(np.float32)
-    seconds, _ = timed(lambda: Audit(large, other).epsilon(DELTA))
-    print(f"    1e7 + 1e7 float32 scores: {seconds:.2f} s")
+    for method in ("dkw", "weighted-ell"):
+        Audit(large[:9], other).epsilon(DELTA, method=method)  # the critical value
+        seconds, _ = timed(lambda m=method: Audit(large, other).epsilon(DELTA, method=m))
+        print(f"    1e7 + 1e7 float32 scores, {method}: {seconds:.2f} s")
