@@ -184,7 +184,7 @@ def test_same_file_same_bytes(tmp_path: Path) -> None:
 
 def test_json_is_complete(found: Findings) -> None:
     assert set(found.to_dict()) == {
-        "schema_version", "tool", "tool_version", "input", "setting", "claim", "verdict",
+        "schema_version", "tool", "command", "tool_version", "input", "setting", "claim", "verdict",
         "confidence", "method", "bounds", "mu", "methods", "roc", "notices",
     }  # fmt: skip
     for bound in found.to_dict()["bounds"]:

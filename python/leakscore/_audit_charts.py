@@ -29,8 +29,8 @@ def roc(findings: Findings) -> str:
             f"True against false positives, logarithmic. With {100 * findings.confidence:g} % "
             f"confidence the attack's true curve lies in the band, by {findings.shown.method}."
             + (
-                f" The certificate: at most {number(fpr)} false positives, at least {number(tpr)} "
-                "true ones."
+                f" The certificate, at most {number(fpr)} false positives and at least "
+                f"{number(tpr)} true ones, needs two of the band's four sides, and may lie outside."
                 if findings.by_rates(bound)
                 else ""
             )

@@ -4,7 +4,7 @@ The text, the page and the JSON all read the same `Findings`.
 
 The JSON (``schema_version`` 1; numbers in full precision; infinite ones are "inf" and "-inf", null
 stands for what was not asked for or does not apply)
-    tool, tool_version
+    tool, command, tool_version
         what made it
     input
         files (name and sha256 of each), format, form ("rounds": a score and a membership each;
@@ -200,6 +200,7 @@ class Findings:
         plain = {
             "schema_version": 1,
             "tool": "leakscore",
+            "command": "audit",
             "tool_version": self.tool_version,
             "input": asdict(self.input),
             "setting": asdict(self.setting),
