@@ -16,6 +16,9 @@ from tests.oracles import audit as thresholds_of
 from tests.oracles import bands as oracle
 
 
+MISS = (1 - 0.95) / 2  # of a band of the default confidence
+
+
 @pytest.mark.parametrize("method", BAND_METHODS)
 @pytest.mark.parametrize(("n", "miss"), [(1, 0.025), (2, 0.2), (9, 0.025), (9, 1e-7)])
 def test_every_bound_against_high_precision(method: str, n: int, miss: float) -> None:
@@ -33,7 +36,7 @@ def test_every_bound_against_high_precision(method: str, n: int, miss: float) ->
 @pytest.mark.parametrize("n", [100, 20_000, 20_001, 10**6])
 def test_levels_of_larger_samples(method: str, weight: float, n: int) -> None:
     """The bound for k errors is a beta quantile wherever k + 1 is constrained."""
-    found, eta = band(method, n, 0.025), critical_value(n, 0.95, method)
+    found, eta = band(method, n, MISS), critical_value(n, 0.95, method)
     for k in (0, 1, 7, 50, 99):
         level = eta / (k + 1) ** weight
         assert special.betainc(k + 1, n - k, found(k)) == pytest.approx(1 - level, rel=1e-13)
@@ -121,7 +124,7 @@ def test_sizes_at_which_the_grid_begins(n0: int, n1: int, dtype: type) -> None:
     k1 = np.searchsorted(x1, gammas, side="right")
     audit = Audit(members, nonmembers)
     for method in ("weighted-ell", "bonferroni"):
-        fpr, fnr = band(method, n0, 0.025)(k0), band(method, n1, 0.025)(k1)
+        fpr, fnr = band(method, n0, MISS)(k0), band(method, n1, MISS)(k1)
         larger = np.maximum((1 - 1e-5 - fnr) / fpr, (1 - 1e-5 - fpr) / fnr).max()
         bound = audit.epsilon(1e-5, method=method)
         assert bound.epsilon == pytest.approx(math.log(larger), abs=1e-13)
