@@ -15,7 +15,6 @@ from leakscore.audit._bands import BAND_METHODS, Band, band
 from tests.oracles import audit as thresholds_of
 from tests.oracles import bands as oracle
 
-
 MISS = (1 - 0.95) / 2  # of a band of the default confidence
 
 
