@@ -37,8 +37,11 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def lower_bound(value: float, decimals: int = 2) -> str:
-    """Return a bound in few decimals, rounded down: what is printed is certified, too."""
-    return str(Decimal(value).quantize(Decimal(10) ** -decimals, ROUND_FLOOR))
+    """Return a bound in few decimals, rounded down: what is printed is certified, too.
+
+    From the shortest digits of the float, lest 3.3, which lies below the decimal, reads 3.29.
+    """
+    return str(Decimal(repr(float(value))).quantize(Decimal(10) ** -decimals, ROUND_FLOOR))
 
 
 def _upper_bound(rate: float) -> str:
