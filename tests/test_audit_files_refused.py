@@ -66,6 +66,7 @@ BITS = np.array([0, 1])
         (archive(scores=TWO.astype(object), memberships=BITS), "holds Python objects"),
         (archive(scores=TWO, memberships=BITS.astype(object)), "holds Python objects"),
         (archive(scores=TWO + 1j, memberships=BITS), "to hold numbers, not complex"),
+        (archive(scores=TWO.astype(np.longdouble), memberships=BITS), "to hold numbers, not f"),
         (archive(scores=TWO, memberships=np.array([1, 2])), "row 2: 2 is neither 1"),
         (archive(scores=TWO, memberships=np.array(["in", "?"])), r"row 2: \? is neither 1"),
         (archive(scores=np.eye(2), memberships=BITS), "one value per round"),

@@ -46,6 +46,7 @@ def page(found: Findings) -> ElementTree.Element:
     return ElementTree.fromstring(text.partition("\n")[2])
 
 
+TWICE = np.arange(80) < 40
 CASES: dict[str, Any] = {
     "refuted": lambda folder: normal(folder, 3.0, claim=Claim(0.5, 1e-5), deltas=(1e-5, 0.0)),
     "consistent": lambda folder: normal(folder, 1.0, claim=Claim(2.0, 1e-5)),
@@ -71,6 +72,9 @@ CASES: dict[str, Any] = {
     "credible": lambda folder: normal(folder, 2.0, method="credible"),
     "counts": lambda folder: counts(folder, lower_is_member=False),
     "counts of losses": lambda folder: counts(folder, lower_is_member=True),
+    "huge": lambda folder: findings(folder, np.r_[1e308, -1e308, np.zeros(48)], np.arange(50) % 2),
+    "tiny": lambda folder: findings(folder, np.r_[np.full(40, 5e-324), np.zeros(40)], TWICE),
+    "close": lambda folder: findings(folder, 1e16 + 2 * TWICE, TWICE),
     "heavy": lambda folder: findings(
         folder, np.random.default_rng(0).standard_cauchy(400) * 1e300, np.arange(400) % 2
     ),

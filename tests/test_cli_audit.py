@@ -158,3 +158,10 @@ def test_a_bad_file_is_no_verdict(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert err == ("leakscore: error: t.csv, column 'score', row 2: the score is missing or NaN\n")
     assert run(capsys, tmp_path)[0] == 1
     assert run(capsys, tmp_path / "nowhere.npz")[0] == 1
+
+
+def test_numbers_near_one_are_not_rounded_to_it(
+    capsys: pytest.CaptureFixture[str], file: Path
+) -> None:
+    text = run(capsys, file, "--confidence", "0.99999999", "--delta", "0.9999999")[1]
+    assert text.startswith("epsilon >= 0.00 at delta = 0.9999999, with 99.999999 % confidence\n")

@@ -26,7 +26,7 @@ def roc(findings: Findings) -> str:
     chart = Chart(
         title="ROC curve",
         description=(
-            f"True against false positives, logarithmic. With {100 * findings.confidence:g} % "
+            f"True against false positives, logarithmic. With {findings.percent} "
             f"confidence the attack's true curve lies in the band, by {findings.shown.method}."
             + (
                 f" The certificate, at most {number(fpr)} false positives and at least "
@@ -75,7 +75,7 @@ def thresholds(findings: Findings) -> str:
     chart = Chart(
         title="Epsilon against the threshold",
         description=(
-            f"What each threshold certifies at delta = {number(float(bound.delta))}, by "
+            f"What each threshold certifies at delta = {number(float(bound.delta), 10)}, by "
             f"{findings.shown.method}. The bound by {findings.method} is "
             f"{lower_bound(float(bound.epsilon))}, at the threshold {number(chosen)}; perfectly "
             f"separated, so many scores could certify {lower_bound(cap)}."
@@ -98,6 +98,6 @@ def _span(x: Doubles, y: Doubles) -> tuple[float, float]:
     of_use = x[y > 0] if np.any(y > 0) else x
     if of_use.size == 0:
         return -1.0, 1.0
-    low, high = float(of_use.min()), float(of_use.max())
-    margin = 0.08 * (high - low) or max(1.0, abs(low)) / 2
+    low, high = (float(end) for end in np.clip([of_use.min(), of_use.max()], -1e300, 1e300))
+    margin = max(0.08 * (high - low), 1e-9 * max(abs(low), abs(high))) or 1.0
     return low - margin, high + margin

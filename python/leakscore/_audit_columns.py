@@ -75,7 +75,7 @@ class Columns:
     def numbers(self, name: str) -> Array:
         """Return a column of real numbers without NaN, of the dtype that it has in the file."""
         array = self.vector(name)
-        if array.dtype.kind not in "fiub":
+        if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
             raise ValueError(f"Expected {self.where(name)} to hold numbers, not {array.dtype}")
         if array.dtype.kind == "f" and bool((missing := np.isnan(array)).any()):
             row = int(missing.argmax()) + 1

@@ -36,7 +36,7 @@ def _cards(findings: Findings) -> Iterator[str]:
         "Certified",
         words.lower_bound(float(bound.epsilon)),
         "epsilon at least",
-        f"At delta = {words.number(float(bound.delta))}, method {findings.method}.",
+        f"At delta = {words.number(float(bound.delta), 10)}, method {findings.method}.",
     )
     yield card(
         "",
@@ -59,7 +59,7 @@ def _bounds(findings: Findings) -> Iterator[str]:
     header = ["Delta", "Epsilon at least", "Most certifiable", "Threshold", "FPR", "FPR at most"]
     header += ["FNR", "FNR at most", "Proves"]
     rows = [words.row(findings, bound) for bound in findings.bounds.bounds]
-    level = f"{100 * findings.confidence:g}\u00a0% {words.certainty(findings.method)}"
+    level = f"{findings.percent} {words.certainty(findings.method)}"
     caption = f"Method {findings.method}, {level}"
     yield section(
         "The certificate",
@@ -95,7 +95,7 @@ def _methods(findings: Findings) -> Iterator[str]:
                 words.lower_bound(float(bound.max_certifiable)),
             ]
         )
-    deltas = [f"Delta {words.number(delta)}" for delta in findings.deltas]
+    deltas = [f"Delta {words.number(delta, 10)}" for delta in findings.deltas]
     yield section(
         "Other methods on the same scores",
         (
@@ -116,10 +116,7 @@ def _methods(findings: Findings) -> Iterator[str]:
 
 
 def _shown(findings: Findings) -> Iterator[str]:
-    caption = (
-        f"Bounds by {findings.shown.method}, all at once with {100 * findings.confidence:g}\u00a0% "
-        "confidence"
-    )
+    caption = f"Bounds by {findings.shown.method}, all at once with {findings.percent} confidence"
     header = ["Of the attack", "Observed", "At least", "At most"]
     yield section("The ROC curve", (table(header, words.shown(findings), caption=caption),))
 

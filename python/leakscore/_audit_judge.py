@@ -56,7 +56,8 @@ def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int)
 
 
 def _negated(scores: Any) -> Any:
-    return -(scores if scores.dtype.kind == "f" else scores.astype(np.float64))
+    checked = _validate.sample("scores", scores)
+    return -(checked if checked.dtype.kind == "f" else checked.astype(np.float64))
 
 
 def judge(

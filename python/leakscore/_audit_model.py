@@ -191,6 +191,11 @@ class Findings:
         return self.bounds.method
 
     @property
+    def percent(self) -> str:
+        """The confidence in words."""
+        return f"{100 * self.confidence:.12g}\u00a0%"
+
+    @property
     def deltas(self) -> tuple[float, ...]:
         """What the bounds are asked for at."""
         return tuple(float(bound.delta) for bound in self.bounds.bounds)

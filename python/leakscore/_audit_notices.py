@@ -113,7 +113,7 @@ def _about_bounds(findings: Findings) -> Iterator[Notice]:
     if findings.others:
         yield _note(
             "one-method",
-            f"Each method's bound holds with {100 * findings.confidence:g} % confidence for "
+            f"Each method's bound holds with {findings.percent} confidence for "
             "itself; the largest of several does not. The verdict is that of the method chosen "
             f"beforehand, {findings.method}.",
         )

@@ -40,7 +40,7 @@ def _methods(findings: Findings, width: int) -> Iterator[str]:
     if not findings.others:
         return
     yield title("OTHER METHODS ON THE SAME SCORES, NOT PART OF THE VERDICT", width)
-    rows = [["method", *(f"delta {words.number(d)}" for d in findings.deltas), "at most"]]
+    rows = [["method", *(f"delta {words.number(d, 10)}" for d in findings.deltas), "at most"]]
     refused = []
     for other in (findings.bounds, *findings.others):
         if other.refused is not None:
@@ -58,7 +58,7 @@ def _methods(findings: Findings, width: int) -> Iterator[str]:
 def _shown(findings: Findings, width: int) -> Iterator[str]:
     yield title(f"THE ROC CURVE, BOUNDS BY {findings.shown.method.upper()}", width)
     yield from table([["", "observed", "at least", "at most"], *words.shown(findings)])
-    yield f"  all bounds at once with {100 * findings.confidence:g} % confidence"
+    yield f"  all bounds at once with {findings.percent} confidence"
 
 
 def _notices(findings: Findings, width: int) -> Iterator[str]:

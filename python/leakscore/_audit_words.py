@@ -58,8 +58,8 @@ def headline(findings: Findings) -> str:
     """Say the bound, or the first of several."""
     bound = findings.bounds.bounds[0]
     return (
-        f"epsilon >= {lower_bound(float(bound.epsilon))} at delta = {number(float(bound.delta))}, "
-        f"with {100 * findings.confidence:g} % {certainty(findings.method)}"
+        f"epsilon >= {lower_bound(float(bound.epsilon))} at delta = "
+        f"{number(float(bound.delta), 10)}, with {findings.percent} {certainty(findings.method)}"
     )
 
 
@@ -77,8 +77,8 @@ def counts(findings: Findings) -> str:
 def claim(claimed: Claim) -> str:
     """Name a claim."""
     if claimed.epsilon is None or claimed.delta is None:
-        return f"{claimed.mu:.6g}-GDP"
-    return f"({claimed.epsilon:.6g}, {claimed.delta:.6g})-differential privacy"
+        return f"{claimed.mu:.10g}-GDP"
+    return f"({claimed.epsilon:.10g}, {claimed.delta:.10g})-differential privacy"
 
 
 def gaussian(findings: Findings) -> str:
@@ -153,7 +153,7 @@ def row(findings: Findings, bound: EpsilonBound) -> list[str]:
     if not findings.by_rates(bound):
         rates[1] = rates[3] = "-"
     return [
-        number(float(bound.delta)),
+        number(float(bound.delta), 10),
         lower_bound(float(bound.epsilon)),
         lower_bound(float(bound.max_certifiable)),
         number(findings.threshold(bound)),
@@ -164,7 +164,8 @@ def row(findings: Findings, bound: EpsilonBound) -> list[str]:
 
 def certificate(findings: Findings, bound: EpsilonBound) -> str:
     """Say what proves a bound, for a reader who checks it by hand."""
-    at = f"At delta = {number(float(bound.delta))}"
+    delta = number(float(bound.delta), 10)
+    at = f"At delta = {delta}"
     if bound.epsilon == 0:
         return f"{at} no threshold proves more than 0."
     nonmembers, members = findings.counted(bound)
@@ -179,7 +180,7 @@ def certificate(findings: Findings, bound: EpsilonBound) -> str:
     return (
         f"{at}: flag {rule(findings, bound)}. {flagged} non-members are flagged, so the false "
         f"positive rate is at most {fpr}; {missed} members are not, so the false negative rate is "
-        f"at most {fnr}. epsilon >= log((1 - {number(float(bound.delta))} - {over}) / {under}) = "
+        f"at most {fnr}. epsilon >= log((1 - {delta} - {over}) / {under}) = "
         f"{lower_bound(float(bound.epsilon), 4)}."
     )
 
