@@ -39,7 +39,7 @@ def _named(rival: Rival) -> str:
     return rival.name if rival.package == "leakscore" else f"{rival.package}, {rival.name}"
 
 
-def coverage(rounds: int = 1000, seed: int = 1) -> list[str]:
+def coverage(rounds: int = 500, seed: int = 1) -> list[str]:
     """Return two tables: on fixed numbers of scores, and where fair coins decide."""
     bounds = [*map(_ours, OURS), *installed()]
     lines: list[str] = []

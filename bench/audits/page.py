@@ -79,8 +79,8 @@ def main(names: list[str]) -> None:
         print(f"{name} ...", flush=True)
         text = "\n".join(BLOCKS[name]()).strip()
         page, found = re.subn(
-            rf"(?<=<!-- {name} -->\n).*?(?=\n<!-- end -->)",
-            lambda _, text=text: text,
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)",
+            lambda ends, text=text: f"{ends[1]}{text}\n{ends[2]}",
             PAGE.read_text(),
             flags=re.S,
         )

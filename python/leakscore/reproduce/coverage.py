@@ -273,7 +273,7 @@ _ELSEWHERE = ("split", "credible", "sorted-bits")
 METHODS = (
     *(_ours(name) for name in EPSILON_METHODS if name not in _ELSEWHERE),
     _ours("split", share=2),
-    Method("if Gaussian", _if_gaussian, "if Gaussian", share=2),
+    Method("if Gaussian", _if_gaussian, "if Gaussian", share=5),
     Method("uncorrected", uncorrected, "not valid"),
 )
 CREDIBLE = Method("credible", _credible, "no claim", share=50)
