@@ -24,7 +24,7 @@ def findings(
     path = folder / name
     with path.open("wb") as file:
         np.savez(file, scores=np.asarray(scores), memberships=np.asarray(member))
-    return judge(read_scores(str(path)), **({"setting": SETTING} | options))
+    return judge(read_scores(str(path)), **({"setting": SETTING, "all_methods": False} | options))
 
 
 def normal(folder: Path, shift: float, size: int = 400, **options: Any) -> Findings:
@@ -47,12 +47,15 @@ def page(found: Findings) -> ElementTree.Element:
 
 
 TWICE = np.arange(80) < 40
+ALL = {"all_methods": True}
 CASES: dict[str, Any] = {
-    "refuted": lambda folder: normal(folder, 3.0, claim=Claim(0.5, 1e-5), deltas=(1e-5, 0.0)),
+    "refuted": lambda folder: normal(
+        folder, 3.0, claim=Claim(0.5, 1e-5), deltas=(1e-5, 0.0), **ALL
+    ),
     "consistent": lambda folder: normal(folder, 1.0, claim=Claim(2.0, 1e-5)),
     "cannot-tell": lambda folder: normal(folder, 1.0, claim=Claim(50.0, 1e-5)),
-    "no claim": lambda folder: normal(folder, 2.0, all_methods=False),
-    "both": lambda folder: normal(folder, -3.0, orientation="both"),
+    "no claim": lambda folder: normal(folder, 2.0),
+    "both": lambda folder: normal(folder, -3.0, orientation="both", **ALL),
     "losses": lambda folder: normal(folder, -3.0, lower_is_member=True),
     "nothing": lambda folder: normal(folder, 0.0),
     "one each": lambda folder: findings(folder, [1.0, 0.0], [1, 0], claim=Claim(0.0, 1e-5)),
