@@ -276,7 +276,7 @@ METHODS = (
     Method("if Gaussian", _if_gaussian, "if Gaussian", share=5),
     Method("uncorrected", uncorrected, "not valid"),
 )
-CREDIBLE = Method("credible", _credible, "no claim", share=50)
+CREDIBLE = Method("credible", _credible, "no claim", share=40)
 COIN_METHODS = (Method("sorted-bits", _sorted_bits),)
 CANARY_METHODS = (
     Method("one_run, all guessed", _guesses(1.0)),
@@ -310,7 +310,7 @@ PLAN: tuple[tuple[Design, tuple[Method, ...]], ...] = (
 # --- the study -----------------------------------------------------------------------------------
 
 
-def reproduce(*, rounds: int = 1000, seed: int = 1) -> Outcome:
+def reproduce(*, rounds: int = 800, seed: int = 1) -> Outcome:
     """Audit every mechanism `rounds` times, each design with a generator of its own."""
     children = np.random.default_rng(seed).spawn(len(PLAN))
     cells = [
