@@ -85,3 +85,24 @@ def test_random_bits_stay_random_if_both_are(decimals: int) -> None:
     fixed = audits[0].merge(Audit.from_rounds(*rounds[1]))
     with pytest.raises(ValueError, match="random_bits=True"):
         fixed.epsilon(1e-5, method="sorted-bits")
+
+
+def test_merged_ties_do_not_know_the_bits() -> None:
+    """Were members put after non-members before ties are drawn, one order would decide for all."""
+    rng = np.random.default_rng(806)
+    audits = [
+        [Audit.from_rounds(np.zeros(403), rng.random(403) < 0.5, random_bits=True) for _ in "ab"]
+        for _ in range(100)
+    ]
+    wrong = [float(a.merge(b).epsilon(method="sorted-bits")) > 0.0 for a, b in audits]
+    assert sum(wrong) <= 100 * 0.05 + 4.0 * np.sqrt(100 * 0.05 * 0.95)
+
+
+def test_too_many_random_bits_are_refused_after_a_merge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leakscore.audit._ranked_bits.MAX_ROUNDS", 30)
+    monkeypatch.setattr("leakscore.audit._sorted_bits.MAX_ROUNDS", 30)
+    part = Audit.from_rounds(range(20), [True, False] * 10, random_bits=True)
+    assert part.epsilon(method="sorted-bits").epsilon == 0.0
+    for audit in (part.merge(part), part.merge(part).merge(part)):
+        with pytest.raises(ValueError, match="at most 30 rounds"):
+            audit.epsilon(method="sorted-bits")

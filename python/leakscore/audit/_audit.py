@@ -172,8 +172,8 @@ class Audit(Certified, Refuted, Intervals):
 
         Audits of parts merge in any order and grouping to the same results, those of all scores at
         once. Sorted scores merge in linear time, histograms bin by bin. The bits of the rounds stay
-        random (`from_rounds`) if those of both were; ties are then put in a new random order, of
-        the seed 0.
+        random (`from_rounds`) if those of both were. Tied rounds keep the lots that were drawn for
+        them; the same round of two parts with one `rng` seed drew the same, and keeps this order.
 
         Parameters
         ----------

@@ -10,28 +10,35 @@ import numpy.typing as npt
 from leakscore import _core
 from leakscore._validate import Array
 
-__all__ = ["RankedBits"]
+__all__ = ["MAX_ROUNDS", "RankedBits"]
+
+MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
 
 # Mixed into the seed of the order of ties, so that bits drawn from a generator with the very same
 # seed do not share its stream.
 _TIES = 0x74696573
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RankedBits:
-    """Counts of members among the highest and the lowest scores, at the sizes that a test uses.
+    """Rounds by ascending score, and counts of members among so many highest and lowest scores.
 
     Attributes
     ----------
     rounds : int
-        Number of rounds.
+        Number of rounds; beyond MAX_ROUNDS nothing else is kept.
+    scores, lots, member : ndarray
+        Of each round. Tied scores are ordered by lot, and equal lots as they were given.
     sizes : ndarray
-        The preset sizes, ascending, up to half the rounds.
+        The preset sizes of the test, ascending, up to half the rounds.
     highest, lowest : ndarray
-        Members among that many highest, and lowest, scores; ties are ordered at random.
+        Members among that many highest, and lowest, scores.
     """
 
     rounds: int
+    scores: Array
+    lots: npt.NDArray[np.uint32]
+    member: npt.NDArray[np.bool_]
     sizes: npt.NDArray[np.int64]
     highest: npt.NDArray[np.int64]
     lowest: npt.NDArray[np.int64]
@@ -40,15 +47,41 @@ class RankedBits:
     def of(
         cls, scores: Array, member: npt.NDArray[np.bool_], rng: np.random.Generator
     ) -> RankedBits:
-        """Rank the rounds by score, ties in a random order that knows neither bits nor rounds."""
+        """Rank the rounds by score, ties in a random order that does not know the bits."""
         words = rng.integers(0, 2**32, 4, dtype=np.uint64)
-        shuffled = np.random.default_rng([_TIES, *words.tolist()]).permutation(scores.size)
-        ranked = member[shuffled[np.argsort(scores[shuffled], kind="stable")]]
-        sizes = _core.sorted_bits_grid(scores.size)
-        half = int(sizes[-1])
+        ties = np.random.default_rng([_TIES, *words.tolist()])
+        kept = slice(None if scores.size <= MAX_ROUNDS else 0)
+        lots = ties.integers(0, 2**32, scores[kept].size, dtype=np.uint32)
+        return cls._ranked(scores.size, scores[kept], lots, member[kept])
+
+    def merge(self, other: RankedBits) -> RankedBits:
+        """Rank the rounds of both; each keeps its lot, which was drawn without regard to bits."""
+        rounds = self.rounds + other.rounds
+        kept = slice(None if rounds <= MAX_ROUNDS else 0)
+        columns = [
+            np.concatenate([getattr(self, name), getattr(other, name)])[kept]
+            for name in ("scores", "lots", "member")
+        ]
+        return self._ranked(rounds, *columns)
+
+    @classmethod
+    def _ranked(
+        cls,
+        rounds: int,
+        scores: Array,
+        lots: npt.NDArray[np.uint32],
+        member: npt.NDArray[np.bool_],
+    ) -> RankedBits:
+        order = np.lexsort((lots, scores))
+        ranked = member[order]
+        sizes = _core.sorted_bits_grid(scores.size) if scores.size else order
+        half = int(sizes[-1]) if sizes.size else 0
         return cls(
-            scores.size,
+            rounds,
+            scores[order],
+            lots[order],
+            ranked,
             sizes,
-            np.cumsum(ranked[: -half - 1 : -1], dtype=np.int64)[sizes - 1],
+            np.cumsum(ranked[::-1][:half], dtype=np.int64)[sizes - 1],
             np.cumsum(ranked[:half], dtype=np.int64)[sizes - 1],
         )

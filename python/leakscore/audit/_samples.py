@@ -111,9 +111,7 @@ class Scores:
         )
         merged.ranked = None
         if self.ranked is not None and other.ranked is not None:
-            bits = np.repeat([False, True], [merged.n_nonmembers, merged.n_members])
-            scores = np.concatenate([merged.nonmembers, merged.members])
-            merged.ranked = RankedBits.of(scores, bits, np.random.default_rng(0))
+            merged.ranked = self.ranked.merge(other.ranked)
         return merged
 
     @property

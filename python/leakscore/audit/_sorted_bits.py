@@ -13,13 +13,12 @@ import numpy.typing as npt
 
 from leakscore import _core
 from leakscore._validate import Doubles
-from leakscore.audit._ranked_bits import RankedBits
+from leakscore.audit._ranked_bits import MAX_ROUNDS, RankedBits
 from leakscore.audit._samples import Sampled, Scores
 
-__all__ = ["MAX_EXPOSED", "MAX_ROUNDS", "sorted_bits"]
+__all__ = ["MAX_EXPOSED", "sorted_bits"]
 
 MAX_EXPOSED = 0.05  # rounds times delta: with more, the test spends its confidence on them
-MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 _CHUNK = 32  # of them are calibrated together
