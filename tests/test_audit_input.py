@@ -140,3 +140,12 @@ def test_pickles() -> None:
     audit = pickle.loads(pickle.dumps(Audit(MEMBERS, NONMEMBERS)))
     assert audit.epsilon(1e-3).to_dict() == EXPECTED
     assert pickle.loads(pickle.dumps(audit.epsilon(0.1))) == audit.epsilon(0.1)
+
+
+def test_results_do_not_change_with_the_array_of_delta() -> None:
+    audit = Audit(MEMBERS, NONMEMBERS)
+    for method in (audit.epsilon, audit.epsilon_if_gaussian):
+        delta = np.array([1e-5, 0.1])
+        found = method(delta)
+        delta[:] = 0.5
+        assert found.delta.tolist() == [1e-5, 0.1]

@@ -20,7 +20,8 @@ __all__ = ["BAND_METHODS", "Band", "band", "critical_value"]
 
 Counts = npt.NDArray[np.int64]
 
-_LARGEST, _LARGEST_KS = 10**12, 10**9  # sizes; beyond, counts lose their digits
+_LARGEST = 10**12  # size; beyond, counts lose their digits
+_LARGEST_KS = 10**9  # of the exact law of Kolmogorov and Smirnov
 _ULP = float(np.finfo(np.float64).eps)
 
 
@@ -97,7 +98,8 @@ def band(method: str, n: int, miss: float) -> Band:
 
     An audit of a confidence gives each of its two bands half of what it may miss.
     """
-    _validate.count("n", n, 1, _LARGEST_KS if method == "ks" else _LARGEST)
+    if n > _LARGEST:
+        raise ValueError(f"Expected n={n} in [1, {_LARGEST}] scores of one class")
     return _MAKERS[method](method, n, miss)
 
 
@@ -107,7 +109,7 @@ def critical_value(n: int, confidence: float = 0.95, method: str = "weighted-ell
     Parameters
     ----------
     n : int
-        Number of scores of the class, up to 1e12 (for "ks" 1e9).
+        Number of scores of the class, up to 1e12.
     confidence : float
         Of the audit, in (0, 1): each of its two one-sided bands may miss with probability
         ``(1 - confidence) / 2``.
@@ -132,14 +134,15 @@ def critical_value(n: int, confidence: float = 0.95, method: str = "weighted-ell
     Notes
     -----
     The crossing probability is never above the allowed one, and within 1e-8 of it, relatively, for
-    usual confidences (1e-11 up to 20 000 scores; bounds near 1 are doubles 1e-16 apart, which for
-    a miss of 1e-10 costs up to 1e-3). Values are kept for later calls; those of common sizes and
-    confidences come with the package. Up to 20 000 scores
-    every count is constrained. Up to 200 000 a grid of counts is, a tenth of a standard deviation
-    apart, which is as certain and a little wider. Of larger samples the lowest and the highest
-    100 000 counts are, on the same grid; those between are bounded by Chernoff bounds, extended to
-    all rates at once by Doob's inequality for the reverse martingale of the empirical rate over the
-    rate, with a hundredth of the miss.
+    usual confidences. Bounds near 1 are doubles 1e-16 apart, which for a miss of 1e-10 costs up to
+    1e-3, and for "berk-jones" at a confidence of 0.99 up to 3e-14 n. Values are kept for later
+    calls; those of common sizes and confidences come with the package.
+
+    Up to 20 000 scores every count is constrained. Up to 200 000 a grid of counts is, a tenth of a
+    standard deviation apart, which is as certain and a little wider. Of larger samples the lowest
+    and the highest 100 000 counts are, on the same grid; those between are bounded by Chernoff
+    bounds, extended to all rates at once by Doob's inequality for the reverse martingale of the
+    empirical rate over the rate, with a hundredth of the miss.
 
     References
     ----------
@@ -172,7 +175,7 @@ def _kolmogorov(method: str, n: int, miss: float) -> Band:
     """
     from leakscore.distributions import kolmogorov
 
-    if n > 10**9:
+    if n > _LARGEST_KS:
         return _massart(1.0, method, n, miss)
     width = float(kolmogorov.isf(miss, n)) * (1.0 + 8.0 * _ULP)
     return Band(method, n, miss, "exact", width)

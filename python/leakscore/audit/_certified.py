@@ -192,7 +192,7 @@ class Certified(Sampled):
         >>> print(bound.epsilon, bound.algorithm)
         1.4 exact crossing probability; 136 right guesses of 153, 136 are critical
         """
-        deltas = _validate.interval("delta", delta, 0.0, 1.0, closed="left")
+        deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
         found = certify(self, deltas.ravel(), level, method, orientation, threshold)
 

@@ -130,7 +130,7 @@ class Refuted(Sampled):
         >>> print(round(float(audit.epsilon(1e-5, method="dkw")), 2))  # that is certain
         3.1
         """
-        deltas = _validate.interval("delta", delta, 0.0, 1.0, closed="left")
+        deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
         bound = self.mu(confidence, method, orientation=orientation)
         ends = [_models.gaussian_epsilon(mu, deltas) for mu in (bound.mu, bound.max_certifiable)]
         found, most = ends if deltas.ndim else [end.item() for end in ends]
