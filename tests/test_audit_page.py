@@ -192,13 +192,13 @@ def test_same_file_same_bytes(tmp_path: Path) -> None:
 def test_json_is_complete(found: Findings) -> None:
     assert set(found.to_dict()) == {
         "schema_version", "tool", "command", "tool_version", "input", "setting", "claim", "verdict",
-        "confidence", "method", "bounds", "mu", "methods", "roc", "notices",
+        "confidence", "method", "orientation", "bounds", "mu", "methods", "roc", "notices",
     }  # fmt: skip
     for bound in found.to_dict()["bounds"]:
         assert {
             "epsilon", "threshold", "direction", "fpr", "fnr", "fpr_upper", "fnr_upper",
             "max_certifiable", "delta", "confidence", "method", "flags", "false_positives",
-            "false_negatives", "formula", "algorithm",
+            "false_negatives", "formula", "algorithm", "critical_values",
         } <= set(bound)  # fmt: skip
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from leakscore import tradeoff
 from leakscore.audit import Audit
+from leakscore.audit._methods import EPSILON_METHODS
+from leakscore.cli import main
 from tests.audited import MEMBER, SCORES, parsed, run, write_scores
 
 
@@ -78,12 +80,9 @@ def test_claims_are_judged_as_by_the_library(
 
 
 def test_as_a_program(file: Path) -> None:
-    """Also where nobody reads the end of the output, the verdict is the exit code."""
+    """Where nobody reads the output, the verdict is the exit code still."""
     command = [sys.executable, "-m", "leakscore", "audit", str(file), "--only-method"]
-    command += ["--claimed-epsilon", "0.5"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "")
-    assert done.stdout.startswith("epsilon >= ")
+    command += ["--claimed-epsilon", "0.5", "--method", "dkw"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -93,11 +92,23 @@ def test_as_a_program(file: Path) -> None:
     assert (process.wait(), error) == (2, b"")
 
 
+@pytest.mark.parametrize("output", [(), ("--json", "-"), ("--html", "-")])
+def test_without_a_standard_output(
+    monkeypatch: pytest.MonkeyPatch, file: Path, output: tuple[str, ...]
+) -> None:
+    """As Python starts where it was closed."""
+    options = ["--only-method", "--method", "dkw", "--claimed-epsilon", "0.5", *output]
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["audit", str(file), *options]) == 2
+
+
 def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "--help")
     assert code == 0
     for said in ("2  the claim is refuted", "3  inconclusive", "1  an error", "ever unpickled"):
         assert said in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert all(method in out for method in EPSILON_METHODS)
 
 
 def test_what_the_file_does_not_say_is_recorded(
@@ -149,6 +160,19 @@ def test_errors_are_one_line_and_exit_code_1(
     assert (code, out) == (1, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_no_file_is_written_over(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    """Neither that of the scores, by any name, nor the one of two outputs by the other."""
+    before, link = file.read_bytes(), file.parent / "link"
+    link.symlink_to(file)
+    for target in (file, link, file.parent / ".." / file.parent.name / file.name):
+        for option in ("--json", "--html"):
+            code, out, error = run(capsys, file, option, target)
+            assert (code, out, "cannot write" in error) == (1, "", True)
+            assert file.read_bytes() == before
+    code, _, error = run(capsys, file, "--json", "both", "--html", "both")
+    assert (code, "cannot write both" in error) == (1, True)
 
 
 def test_a_bad_file_is_no_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ def judge(
         claim=claim,
         verdict=None if claim is None else _verdict(claim, bounds, mu),
         confidence=confidence,
+        orientation=orientation,
         bounds=bounds,
         mu=mu,
         others=others,

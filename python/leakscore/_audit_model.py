@@ -18,12 +18,16 @@ Notes
         ties), threshold (one that was fixed beforehand, for the methods that take it)
     claim, verdict
         what was claimed, and "refuted", "consistent" or "cannot-tell", with the reason
-    confidence, method
-        of `bounds` and of the verdict
+    confidence, method, orientation
+        of `bounds` and of the verdict; "both" gives each orientation half of what may go wrong
     bounds
         one entry a delta: every field of an `EpsilonBound` (its threshold is on the scale of the
-        file), what the test flags, its errors and of how many, and the formula that gives epsilon
-        from the other fields; null for a method whose bound does not follow from those of the rates
+        file), what the test flags, its errors and of how many, the formula that gives epsilon from
+        the other fields (null for a method whose bound does not follow from those of the rates),
+        and critical_values: the rule that gives `fpr_upper` and `fnr_upper` (rounded up), with its
+        k, n and critical value for each, which miss with at most probability `miss`; null for a
+        method without one, and k where a maximal inequality stands for the rule, in the middle of
+        more than 200,000 scores
     mu
         the same for mu-GDP (a `MuBound`), null if the method has no band: of every mechanism; that
         an epsilon follows from it needs a Gaussian curve
@@ -48,6 +52,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._audit_curves import Curves
+from leakscore._audit_recheck import critical_values
 from leakscore._results import as_json
 from leakscore.audit import EpsilonBound, MuBound
 
@@ -178,6 +183,7 @@ class Findings:
     claim: Claim | None
     verdict: Verdict | None
     confidence: float
+    orientation: str
     bounds: MethodBounds
     mu: MuBound | None
     others: tuple[MethodBounds, ...]
@@ -213,6 +219,7 @@ class Findings:
             "verdict": self.verdict and asdict(self.verdict),
             "confidence": self.confidence,
             "method": self.method,
+            "orientation": self.orientation,
             "bounds": [self._bound(bound) for bound in self.bounds.bounds],
             "mu": self.mu and self._test(self.mu),
             "methods": [
@@ -241,14 +248,25 @@ class Findings:
     def _test(self, bound: EpsilonBound | MuBound) -> dict[str, Any]:
         fields = bound.to_dict()
         nonmembers, members = self.counted(bound)
+        wrong, missed = round(fields["fpr"] * nonmembers), round(fields["fnr"] * members)
+        values = critical_values(
+            bound.method, (wrong, nonmembers), (missed, members), self._miss(bound)
+        )
         return fields | {
             "threshold": self.threshold(bound),
             "flags": self.flags(bound),
-            "false_positives": round(fields["fpr"] * nonmembers),
+            "false_positives": wrong,
             "nonmembers_counted": nonmembers,
-            "false_negatives": round(fields["fnr"] * members),
+            "false_negatives": missed,
             "members_counted": members,
+            "critical_values": values,
         }
+
+    def _miss(self, bound: EpsilonBound | MuBound) -> float:
+        """Return the probability with which each bound on a rate may fail: equal shares."""
+        chosen = bound.method in ONE_THRESHOLD and self.setting.threshold is None
+        bounds = 4.0 if self.orientation == "both" and not chosen else 2.0
+        return (1.0 - self.confidence) / bounds
 
     def by_rates(self, bound: EpsilonBound) -> bool:
         """Whether a bound follows from its bounds on the error rates, which not every one does."""

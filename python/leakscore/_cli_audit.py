@@ -16,19 +16,28 @@ _EXIT_CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
 
 _EPILOG = """\
 exit codes
-  0  the claim is consistent with the scores (which does not prove it), or there is none
+  0  the claim is consistent with the scores (which does not prove it), or there
+     is none
   1  an error: nothing was judged
   2  the claim is refuted
-  3  inconclusive: so few scores could not refute it even if they were separated perfectly
+  3  inconclusive: so few scores could not refute it even if they were separated
+     perfectly
+
+methods
+  weighted-ell (the default: the tightest where the attack is strong), ell,
+  berk-jones, bonferroni, ks, dkw, dkw-two-sided; sorted-bits (experimental,
+  needs --random-bits); split and credible (at one threshold; credible is no
+  confidence bound)
 
 files
   csv, npz, npy, parquet or JSON, told by content; nothing is ever unpickled
-  columns score and member (1 and 0, true and false, member and non-member), a row a round; or
-  members and nonmembers; or edges, member_counts and nonmember_counts
+  columns score and member (1 and 0, true and false, yes and no, in and out,
+  member and non-member), a row a round; or members and nonmembers; or edges,
+  member_counts and nonmember_counts
   Privacy Meter's npz archives and LeakPro's JSON are read as they are
 
-A lower bound does not show privacy. It is about this attack and this canary, and its confidence is
-that of independent rounds.
+A lower bound does not show privacy. It is about this attack and this canary,
+and its confidence is that of independent rounds.
 """
 
 
@@ -38,8 +47,8 @@ def add_audit(commands: Any) -> None:
         "audit",
         help="what attack scores certify: a lower bound on epsilon, and the verdict on a claim",
         description=(
-            "Certify a lower bound on the epsilon of a mechanism from the scores of a membership "
-            "attack, and hold a claim against it."
+            "Certify a lower bound on the epsilon of a mechanism from the scores of a\n"
+            "membership attack, and hold a claim against it."
         ),
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -71,7 +80,7 @@ def _add_claim_options(group: Any) -> None:
         "--confidence", type=float, default=0.95, metavar="C", help="of every bound (0.95)"
     )
     group.add_argument(
-        "--method", metavar="M", help="of the bound, chosen before the scores are seen"
+        "--method", metavar="M", help="of the bound, chosen before the scores are seen: see below"
     )
     group.add_argument(
         "--threshold",
@@ -150,7 +159,7 @@ def _audit(options: argparse.Namespace) -> int:
     from leakscore._audit_model import Setting
     from leakscore._audit_scores import read_scores
 
-    _cli.require_writable(options.json, options.html)
+    _cli.require_writable(options.json, options.html, read=(options.file, options.nonmembers))
     read = read_scores(
         options.file,
         nonmembers=options.nonmembers,

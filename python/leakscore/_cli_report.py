@@ -135,7 +135,7 @@ def _shrinkage(text: str) -> float | str:
 def _report(options: argparse.Namespace) -> int:
     from leakscore import report
 
-    _cli.require_writable(options.json, options.html)
+    _cli.require_writable(options.json, options.html, read=(options.data,))
     with _cli.progress(options.quiet) as progress:
         if progress is not None:
             progress("reading the table", 0.0)

@@ -7,7 +7,7 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -38,7 +38,9 @@ def _character(text: str) -> str:
 def add_dialect(group: Any) -> None:
     """Add the options that say how a csv file is written."""
     group.add_argument("--delimiter", type=_character, metavar="C", help="of a csv file")
-    group.add_argument("--decimal", choices=(".", ","), help="of a csv file")
+    group.add_argument(
+        "--decimal", choices=(".", ","), metavar="MARK", help="of a csv file: . or ,"
+    )
     group.add_argument(
         "--header",
         choices=("auto", "yes", "no"),
@@ -61,8 +63,11 @@ def abandon_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def require_writable(*paths: str | None) -> None:
-    """Refuse a path that cannot be written before the work, not after it."""
+def require_writable(*paths: str | None, read: Sequence[str | None] = ()) -> None:
+    """Refuse a path that cannot be written before the work, not after it, and to write one twice.
+
+    Nor is one of the files that are `read` written over.
+    """
     if paths.count("-") > 1:
         raise ValueError("only one of --json and --html can go to standard output")
     for path in paths:
@@ -72,6 +77,13 @@ def require_writable(*paths: str | None) -> None:
             raise ValueError(f"cannot write {path}: it is a directory")
         if not Path(path).absolute().parent.is_dir():
             raise ValueError(f"cannot write {path}: its directory does not exist")
+    taken = [Path(path).resolve() for path in read if path is not None and path != "-"]
+    for path in paths:
+        if path is None or path == "-" or (Path(path).exists() and not Path(path).is_file()):
+            continue
+        if Path(path).resolve() in taken:
+            raise ValueError(f"cannot write {path}: it is read, or written already")
+        taken.append(Path(path).resolve())
 
 
 class _Result(Protocol):
@@ -85,7 +97,8 @@ class _Result(Protocol):
 def deliver(result: _Result, options: argparse.Namespace) -> None:
     """Print the text and write the files that were asked for."""
     if "-" not in (options.json, options.html) and not options.quiet:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
+        terminal = sys.stdout is not None and sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if terminal else 80
         _write("-", result.to_text(min(width, 100)))
     if options.json is not None:
         _write(options.json, result.to_json() + "\n")
@@ -97,6 +110,8 @@ def _write(path: str, text: str) -> None:
     """Write a file, or to standard output, whose encoding may know little."""
     if path != "-":
         Path(path).write_text(text, encoding="utf-8")
+        return
+    if sys.stdout is None:  # closed before the program began: nobody reads
         return
     try:
         text.encode(sys.stdout.encoding or "utf-8")
