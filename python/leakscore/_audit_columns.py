@@ -84,7 +84,10 @@ class Columns:
 
     def bits(self, name: str) -> npt.NDArray[np.bool_]:
         """Return a column of memberships; words for 1 and 0 are understood."""
-        array = self.vector(name)
+        try:
+            array = self.vector(name)
+        except ValueError as error:
+            raise ValueError(f"{error} (a membership is 1 or 0, or {', '.join(WORDS)})") from None
         if array.dtype.kind in "US":
             text = array.astype(np.str_)
             numbers = [WORDS.get(word.strip().lower(), np.nan) for word in text.tolist()]
@@ -98,8 +101,8 @@ class Columns:
         if bool(wrong.any()):
             row = int(wrong.argmax())
             raise ValueError(
-                f"{self.where(name)}, row {row + 1}: {array[row]} is neither 1 (member) nor 0 "
-                "(non-member)"
+                f"{self.where(name)}, row {row + 1}: {array[row].item()!r} is neither 1 (member) "
+                "nor 0 (non-member)"
             )
         return np.asarray(found == 1)
 
@@ -193,19 +196,20 @@ def _of_json(file: _files.File) -> Columns:
         raise ValueError(f"{file.name} is no JSON: {error}") from None
     if isinstance(document, dict) and isinstance(document.get("primitives"), dict):
         document = document["primitives"]  # LeakPro's CombinedMetricResult
-    if not isinstance(document, dict):
+    columns = document if isinstance(document, dict) else {}
+    names = [name for name, value in columns.items() if isinstance(value, (list, int, float))]
+    if not names:
         raise ValueError(f"Expected {file.name} to hold a JSON object of lists")
 
     def get(name: str) -> Array:
         try:
-            array = np.asarray(document[name])
+            array = np.asarray(columns[name])
         except ValueError:
             raise ValueError(f"{file.name}, column {name!r}: its rows differ in length") from None
         if array.dtype.kind == "O":
-            rows = [row for row, cell in enumerate(document[name], 1) if cell is None]
+            rows = [row for row, cell in enumerate(columns[name], 1) if cell is None]
             where = f", row {rows[0]}: null" if rows else ""
             raise ValueError(f"{file.name}, column {name!r}{where} is not a number")
         return np.atleast_1d(array)
 
-    names = (name for name, value in document.items() if isinstance(value, (list, int, float)))
     return Columns(file, "json", tuple(names), get)

@@ -19,6 +19,7 @@ __all__ = ["File", "listed", "load_npy", "load_npz", "load_parquet", "open_file"
 
 _PICKLES = frozenset({".pkl", ".pickle", ".pt", ".pth", ".joblib"})
 _PICKLED = re.compile(rb"\x80[\x02-\x05]")
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # gzip, xz, zstandard
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
 
 
@@ -45,12 +46,14 @@ class File:
 
 
 def open_file(path: str) -> File:
-    """Read a file, ``-`` being the standard input; an empty or a pickled one is refused."""
+    """Read a file, ``-`` being the standard input; refuse an empty, compressed or pickled one."""
     data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     name = os.fsencode(Path(path).name).decode("utf-8", "replace")
     file = File("standard input" if path == "-" else name, data)
     if not data:
         raise ValueError(f"{file.name} is empty")
+    if data.startswith(_COMPRESSED):
+        raise ValueError(f"{file.name} is compressed: unpack it first")
     named = file.kind == "text" and Path(path).suffix.lower() in _PICKLES
     if named or _PICKLED.match(data):
         raise ValueError(_pickled(file.name))
