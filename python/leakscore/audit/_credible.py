@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from leakscore._roots import sign_change
 from leakscore._validate import Doubles
 from leakscore.audit._found import Found
 from leakscore.audit._samples import Sampled
@@ -54,20 +55,18 @@ def credible_epsilon(counts: Counts, delta: float, miss: float) -> float:
     The rates have independent posteriors Beta(1/2 + errors, 1/2 + others) (Zanella-Beguelin et al.
     2023); that probability grows with epsilon. 0 if it is above miss already there.
     """
-    from scipy.optimize import brentq
-
     possible = _possible(counts, delta)
     miss = min(miss, 1.0 - 2.0**-40)  # what rounding lets the probability reach
 
-    def excess(epsilon: float) -> float:
-        return math.log(max(possible(epsilon), 1e-300)) - math.log(miss)
+    def excess(epsilon: Doubles) -> Doubles:
+        return np.array([math.log(max(possible(float(epsilon[0])), 1e-300)) - math.log(miss)])
 
-    if excess(0.0) >= 0.0:
+    low, high = np.zeros(1), np.ones(1)
+    if excess(low)[0] >= 0.0:
         return 0.0
-    high = 1.0
-    while excess(high) < 0.0:
-        high *= 2.0
-    return float(brentq(excess, 0.0 if high == 1.0 else 0.5 * high, high, xtol=1e-13, rtol=1e-14))
+    while excess(high)[0] < 0.0:
+        low, high = high, 2.0 * high
+    return float(sign_change(excess, low, high)[0])
 
 
 def _possible(counts: Counts, delta: float) -> Callable[[float], float]:
