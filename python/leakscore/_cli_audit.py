@@ -96,7 +96,7 @@ def _add_claim_options(group: Any) -> None:
         help="both: try tests that flag low scores, too, and pay for it",
     )
     group.add_argument(
-        "--only-method", action="store_true", help="do not show other methods for comparison"
+        "--only-method", action="store_true", help="no other methods for comparison: quicker"
     )
 
 

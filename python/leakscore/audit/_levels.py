@@ -8,6 +8,7 @@ constrained index i > k. It stays exactly valid when constraints are left out.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -38,12 +39,17 @@ def grid_to(n: int, last: int) -> Counts:
     return np.array(found, dtype=np.int64)
 
 
-def boundaries(n: int) -> list[Counts]:
-    """Return the sets of constrained indexes: one for all, or those of the two ends."""
+@lru_cache(maxsize=8)
+def boundaries(n: int) -> tuple[Counts, ...]:
+    """Return the sets of constrained indexes: one for all, or those of the two ends; cached."""
     if n <= 2 * ENDS:
-        return [indexes(n)]
-    lower = grid_to(n, ENDS)
-    return [lower, (n + 1 - lower)[::-1].copy()]
+        sets: tuple[Counts, ...] = (indexes(n),)
+    else:
+        lower = grid_to(n, ENDS)
+        sets = (lower, (n + 1 - lower)[::-1].copy())
+    for index in sets:
+        index.flags.writeable = False
+    return sets
 
 
 def indexes(n: int) -> Counts:
