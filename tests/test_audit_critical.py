@@ -143,3 +143,13 @@ def test_the_middle_of_a_huge_sample_by_simulation(monkeypatch: pytest.MonkeyPat
 def test_refused(arguments: tuple, error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         critical_value(*arguments)
+
+
+@pytest.mark.parametrize("method", _critical.LEVEL_METHODS)
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_the_last_confidence_below_one(n: int, method: str) -> None:
+    """Few doubles are left below 1, where a bound may be."""
+    confidence = 1.0 - 2.0**-53
+    found = critical_value(n, confidence, method)
+    assert _critical.crossing(method, n, found) <= 2.0**-54
+    assert (band(method, n, 2.0**-54)(np.arange(n)) > 0.5).all()

@@ -26,6 +26,8 @@ FAR_SHARE = 0.01  # of the miss, for the counts between the ends of very large s
 # by half of it at least: more than the rounding of both the bounds and the probability.
 _SLACK = 2e-12
 
+_SECANTS = 20  # steps, after which a bracket is halved
+
 
 def _beta(power: float) -> Callable[[Counts, int, float], Doubles]:
     return lambda index, n, level: beta_bounds(index, n, level * index.astype(np.float64) ** power)
@@ -85,7 +87,8 @@ def search(method: str, n: int, miss: float) -> float:
         return -x if method == "berk-jones" else math.exp(x)
 
     def excess(x: float) -> float:
-        return math.log(crossing(method, n, value_of(x))) - aim
+        found = crossing(method, n, value_of(x))
+        return math.log(found) - aim if found > 0.0 else -math.inf
 
     low, high, shortfall = -math.inf, math.inf, math.inf
     x, slope = _start(method, n, miss), 1.0
@@ -100,13 +103,13 @@ def search(method: str, n: int, miss: float) -> float:
         if step >= 6 and shortfall < 1e-8:
             return value_of(low)
         after = x + min(2.0, max(-2.0, -value / slope))
-        if not low < after < high:
+        if not low < after < high or (step >= _SECANTS and high - low < math.inf):
             after = 0.5 * (low + high)
         following = excess(after)
         if following != value:
             slope = max(0.1, min(10.0, (following - value) / (after - x)))
         x, value = after, following
-    if shortfall < 0.01:
+    if shortfall < 0.01 or high - low < 1e-9:  # a step, of one of the last doubles below 1
         return value_of(low)
     raise RuntimeError(f"no critical value found for n={n}, miss={miss!r}, method={method!r}")
 
