@@ -8,7 +8,7 @@ from html import escape
 from leakscore import _audit_charts as charts
 from leakscore import _audit_words as words
 from leakscore._audit_model import Findings
-from leakscore._html import card, page, paragraph, section, table
+from leakscore._html import card, definitions, notices, page, paragraph, section, table
 
 __all__ = ["render"]
 
@@ -122,17 +122,11 @@ def _shown(findings: Findings) -> Iterator[str]:
 
 
 def _notices(findings: Findings) -> Iterator[str]:
-    items = "".join(
-        f'<li class="{notice.level}">{escape(notice.message)}</li>' for notice in findings.notices
-    )
-    yield section("What this does not show", (f'<ul class="notices">{items}</ul>',))
+    yield section("What this does not show", (notices(findings.notices),))
 
 
 def _input(findings: Findings) -> Iterator[str]:
-    items = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in words.read(findings)
-    )
-    yield section("What was read", (f"<dl>{items}</dl>",))
+    yield section("What was read", (definitions(words.read(findings)),))
 
 
 _SECTIONS = (_head, _bounds, _methods, _shown, _notices, _input)

@@ -53,7 +53,7 @@ import numpy.typing as npt
 
 from leakscore._audit_curves import Curves
 from leakscore._audit_recheck import critical_values
-from leakscore._results import as_json
+from leakscore._results import Notice, as_json
 from leakscore.audit import EpsilonBound, MuBound
 
 __all__ = [
@@ -62,7 +62,6 @@ __all__ = [
     "Findings",
     "Input",
     "MethodBounds",
-    "Notice",
     "Rate",
     "Setting",
     "Shown",
@@ -162,15 +161,6 @@ class Shown:
     auc: Rate
     advantage: Rate
     tpr_at_fpr: tuple[tuple[float, Rate], ...]
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something the reader must know, with a word that a program can test."""
-
-    level: str
-    code: str
-    message: str
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from leakscore._audit_model import ONE_THRESHOLD, Findings, Notice
+from leakscore._audit_model import ONE_THRESHOLD, Findings
+from leakscore._results import Notice
 
 __all__ = ["notices_of"]
 

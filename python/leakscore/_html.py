@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 
-__all__ = ["card", "page", "paragraph", "section", "table"]
+from leakscore._results import Notice
+
+__all__ = ["card", "definitions", "notices", "page", "paragraph", "section", "table"]
 
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -73,3 +75,15 @@ def card(style: str, title: str, figure: str, unit: str, text: str) -> str:
         f'<div class="card {style}"><h2>{escape(title)}</h2><p class="big">'
         f"{escape(figure)} <small>{escape(unit)}</small></p>{paragraph(text)}</div>"
     )
+
+
+def notices(found: Iterable[Notice]) -> str:
+    """Return what the reader must know as a list; its style is the level."""
+    items = (f'<li class="{notice.level}">{escape(notice.message)}</li>' for notice in found)
+    return f'<ul class="notices">{"".join(items)}</ul>'
+
+
+def definitions(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return names and what they are."""
+    items = (f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs)
+    return f"<dl>{''.join(items)}</dl>"

@@ -7,7 +7,7 @@ from html import escape
 
 from leakscore import _report_charts as charts
 from leakscore import _report_words as words
-from leakscore._html import card, page, paragraph, section, table
+from leakscore._html import card, definitions, notices, page, paragraph, section, table
 from leakscore._report_model import LEVELS, Report
 
 __all__ = ["render"]
@@ -220,17 +220,11 @@ def _audit(report: Report) -> Iterator[str]:
 
 
 def _notices(report: Report) -> Iterator[str]:
-    items = "".join(
-        f'<li class="{notice.level}">{escape(notice.message)}</li>' for notice in report.warnings
-    )
-    yield section("To know", (f'<ul class="notices">{items}</ul>',))
+    yield section("To know", (notices(report.warnings),))
 
 
 def _input(report: Report) -> Iterator[str]:
-    items = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in words.read(report)
-    )
-    yield section("What was read", (f"<dl>{items}</dl>",))
+    yield section("What was read", (definitions(words.read(report)),))
 
 
 _SECTIONS = (_head, _records, _worst, _why, _games, _remedies, _audit, _notices, _input)

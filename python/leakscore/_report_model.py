@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakscore._results import Notice
+
 Doubles = npt.NDArray[np.float64]
 
 ALPHA = 0.01
@@ -205,15 +207,6 @@ class AuditResult:
     delta: float
     confidence: float
     method: str
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something the reader must know, with a word that a program can test."""
-
-    level: str
-    code: str
-    message: str
 
 
 @dataclass(frozen=True)

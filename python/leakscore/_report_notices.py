@@ -8,8 +8,9 @@ import numpy as np
 
 from leakscore._clean import Records
 from leakscore._report_game import DIFFERENCE, default_rounds
-from leakscore._report_model import Game, Notice, Report
+from leakscore._report_model import Game, Report
 from leakscore._report_words import attack, percent
+from leakscore._results import Notice
 from leakscore._tables import Table
 
 __all__ = ["notices_of"]

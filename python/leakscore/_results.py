@@ -1,4 +1,4 @@
-"""What every result of more than one number can do."""
+"""What results have in common: they become plain data, and say what must be known of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import numpy as np
 
 from leakscore._curve import TradeOff
 
-__all__ = ["Result", "as_json"]
+__all__ = ["Notice", "Result", "as_json"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Notice:
+    """Something the reader must know, with a word that a program can test."""
+
+    level: str
+    code: str
+    message: str
 
 
 class Result:
