@@ -213,5 +213,8 @@ def test_a_credible_bound_is_not_called_confident(
 ) -> None:
     text = run(capsys, file, "--method", "credible")[1]
     assert "with 95 % posterior probability, no confidence bound" in " ".join(text.split())
+    code, text, _ = run(capsys, file, "--method", "credible", "--claimed-epsilon", "1")
+    assert (code, "REFUTED" in text) == (2, True)
+    assert " (posterior probability, no confidence bound). " in " ".join(text.split())
     notices = parsed(capsys, file, "--method", "credible")["notices"]
     assert {"level": "warning", "code": "credible"}.items() <= notices[0].items()

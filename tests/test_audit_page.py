@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from leakscore import _audit_words
 from leakscore._audit_judge import judge
 from leakscore._audit_model import Claim, Findings, Setting
 from leakscore._audit_scores import read_scores
@@ -51,6 +52,9 @@ ALL = {"all_methods": True}
 CASES: dict[str, Any] = {
     "refuted": lambda folder: normal(
         folder, 3.0, claim=Claim(0.5, 1e-5), deltas=(1e-5, 0.0), **ALL
+    ),
+    "many deltas": lambda folder: normal(
+        folder, 3.0, deltas=[1.23456789e-05 * 7.7**i for i in range(5)], **ALL
     ),
     "consistent": lambda folder: normal(folder, 1.0, claim=Claim(2.0, 1e-5)),
     "cannot-tell": lambda folder: normal(folder, 1.0, claim=Claim(50.0, 1e-5)),
@@ -180,6 +184,18 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     assert "a <b> & 'c'.npz" in whole
     assert "<td><script>alert(1)</script> & \ufffd[31m\ufffd" in whole
     assert found.to_dict()["setting"]["threat_model"] == nasty
+
+
+def test_bounds_in_the_table_are_not_rounded_inwards(found: Findings) -> None:
+    for bound in found.bounds.bounds:
+        _, epsilon, cap, _, _, fpr, _, fnr, _ = _audit_words.row(found, bound)
+        assert 0 <= bound.epsilon - float(epsilon) < 0.0101
+        assert 0 <= bound.max_certifiable - float(cap) < 0.0101
+        for shown, rate in ((fpr, bound.fpr_upper), (fnr, bound.fnr_upper)):
+            if found.by_rates(bound):
+                assert 0 <= float(shown) / rate - 1 < 0.0101
+            else:
+                assert shown == "-"
 
 
 def test_same_file_same_bytes(tmp_path: Path) -> None:

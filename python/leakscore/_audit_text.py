@@ -10,6 +10,8 @@ from leakscore._text import table, title, wrapped
 
 __all__ = ["render"]
 
+_DELTAS = 3  # in a row of the table of methods: any of them fit into 80 characters
+
 
 def render(findings: Findings, width: int = 80) -> str:
     """Lay the findings out in lines of at most `width` characters where words allow it."""
@@ -28,8 +30,10 @@ def _head(findings: Findings, width: int) -> Iterator[str]:
 
 def _bounds(findings: Findings, width: int) -> Iterator[str]:
     yield title(f"CERTIFIED BOUNDS, METHOD {findings.method.upper()}", width)
-    rows = [["delta", "epsilon >=", "at most", "threshold", "FPR", "<=", "FNR", "<=", "proves"]]
-    rows += [words.row(findings, bound) for bound in findings.bounds.bounds]
+    rows = [["delta", "epsilon >=", "at most", "threshold", "FPR <=", "FNR <=", "proves"]]
+    for bound in findings.bounds.bounds:
+        delta, epsilon, cap, threshold, _, fpr, _, fnr, proves = words.row(findings, bound)
+        rows.append([delta, epsilon, cap, threshold, fpr, fnr, proves])
     yield from table(rows)
     for bound in findings.bounds.bounds:
         yield from wrapped(words.certificate(findings, bound), width, "  ")
@@ -40,17 +44,18 @@ def _methods(findings: Findings, width: int) -> Iterator[str]:
     if not findings.others:
         return
     yield title("OTHER METHODS ON THE SAME SCORES, NOT PART OF THE VERDICT", width)
-    rows = [["method", *(f"delta {words.number(d, 10)}" for d in findings.deltas), "at most"]]
-    refused = []
-    for other in (findings.bounds, *findings.others):
-        if other.refused is not None:
-            refused.append(other.refused)
-            continue
-        bounds = [words.lower_bound(float(bound.epsilon)) for bound in other.bounds]
-        cap = words.lower_bound(float(other.bounds[0].max_certifiable))
-        chosen = " (chosen)" if other is findings.bounds else ""
-        rows.append([f"{other.method}{chosen}", *bounds, cap])
-    yield from table(rows)
+    methods = [found for found in (findings.bounds, *findings.others) if found.refused is None]
+    for start in range(0, len(findings.deltas), _DELTAS):
+        part = slice(start, start + _DELTAS)
+        deltas = [words.number(delta, 6) for delta in findings.deltas[part]]
+        rows = [["method, by delta", *deltas, "at most"]]
+        for found in methods:
+            bounds = [words.lower_bound(float(bound.epsilon)) for bound in found.bounds[part]]
+            cap = words.lower_bound(float(found.bounds[part][0].max_certifiable))
+            chosen = " (chosen)" if found is findings.bounds else ""
+            rows.append([f"{found.method}{chosen}", *bounds, cap])
+        yield from table(rows)
+    refused = [found.refused for found in findings.others if found.refused is not None]
     for line in refused:
         yield from wrapped(line, width, "    ", "  ")
 

@@ -44,9 +44,9 @@ def lower_bound(value: float, decimals: int = 2) -> str:
     return str(Decimal(repr(float(value))).quantize(Decimal(10) ** -decimals, ROUND_FLOOR))
 
 
-def _upper_bound(rate: float) -> str:
-    """Return a rate in six digits, rounded up."""
-    return f"{Context(6, ROUND_CEILING).create_decimal_from_float(rate):g}"
+def _upper_bound(rate: float, digits: int = 6) -> str:
+    """Return a rate in a few digits, rounded up."""
+    return f"{Context(digits, ROUND_CEILING).create_decimal_from_float(rate):g}"
 
 
 def certainty(method: str) -> str:
@@ -107,7 +107,9 @@ def verdict(findings: Findings) -> str:
     name = "epsilon" if claimed.mu is None else "mu"
     what = f"The claim of {claim(claimed)}"
     if found.verdict == "refuted":
-        return f"{what} is REFUTED: {name} is at least {lower_bound(found.certified, 4)}."
+        least = f"{what} is REFUTED: {name} is at least {lower_bound(found.certified, 4)}"
+        doubt = certainty(findings.method)
+        return f"{least}." if doubt == "confidence" else f"{least} ({doubt})."
     if found.verdict == "consistent":
         return f"{what} is CONSISTENT with these scores; that does not prove it."
     return (
@@ -147,11 +149,10 @@ def shown(findings: Findings) -> list[list[str]]:
 
 def row(findings: Findings, bound: EpsilonBound) -> list[str]:
     """Return the cells of a bound in the table of bounds."""
-    rates = [
-        number(float(rate), 3) for rate in (bound.fpr, bound.fpr_upper, bound.fnr, bound.fnr_upper)
-    ]
-    if not findings.by_rates(bound):
-        rates[1] = rates[3] = "-"
+    rates = [number(float(bound.fpr), 3), "-", number(float(bound.fnr), 3), "-"]
+    if findings.by_rates(bound):
+        rates[1] = _upper_bound(float(bound.fpr_upper), 3)
+        rates[3] = _upper_bound(float(bound.fnr_upper), 3)
     return [
         number(float(bound.delta), 10),
         lower_bound(float(bound.epsilon)),
