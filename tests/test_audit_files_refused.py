@@ -50,7 +50,7 @@ BITS = np.array([0, 1])
         (b"score,member\n1,-1\n2,1\n", "column 'member', row 1: -1.0 is neither 1"),
         (b"score,member\n1,0\n2,maybe\n", r"'member', row 2: not a number \(a member.* no,"),
         (b"score,member\n1,0\n2,\n3,1\n", "column 'member', row 2: nan is neither 1"),
-        (b"score,member\n1,0\n2,1\n,1\n", "2 scores, but 3 memberships"),
+        (b"score,member\n1,0\n2,1\n,1\n", "2 scores, but 3 memberships .blank cells at the end"),
         (b"score,member\n1,0\n2\n", "line 3: 1 cells"),
         (b"score,score\n1,0\n2,1\n", "same name"),
         (b"score,scores,member\n1,1,0\n2,2,1\n", "2 columns that might be the score"),

@@ -168,7 +168,10 @@ def _read(columns: Columns, score: str | None, member: str | None) -> Read:
     roles, notes = _roles(columns, score, member)
     scores, bits = columns.numbers(roles["score"]), columns.bits(roles["member"])
     if scores.size != bits.size:
-        raise ValueError(f"{columns.file.name}: {scores.size} scores, but {bits.size} memberships")
+        blank = " (blank cells at the end left out)" if columns.padding is not None else ""
+        raise ValueError(
+            f"{columns.file.name}: {scores.size} scores, but {bits.size} memberships{blank}"
+        )
     if bits.all() or not bits.any():
         missing = "non-members" if bits.size and bits.all() else "members"
         raise ValueError(f"{columns.where(roles['member'])}: there are no {missing}")
