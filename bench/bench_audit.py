@@ -65,11 +65,11 @@ def numpy_crossing(bounds: np.ndarray) -> float:
 def critical_values() -> None:
     """Crossing probabilities beside numpy, and what the first call for a size costs."""
     for n in (1000, 10_000):
-        bounds = beta_bounds(np.arange(1, n + 1), n, 3e-4)
+        bounds, rest = beta_bounds(np.arange(1, n + 1), n, 3e-4)
         index = np.arange(1, n + 1)
         compare(
             f"crossing probability, n = {n}",
-            lambda n=n, index=index, bounds=bounds: _core.crossing_probability(n, index, bounds)[0],
+            lambda given=(n, index, bounds, rest): _core.crossing_probability(*given)[0],
             lambda bounds=bounds: numpy_crossing(bounds),
             same=lambda ours, reference: np.testing.assert_allclose(ours, reference, rtol=1e-8),
             repeats=3,

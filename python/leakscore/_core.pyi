@@ -343,9 +343,11 @@ def counts_epsilon(
 # --- bind_crossing.cpp ---
 
 def crossing_probability(
-    n: int, index: npt.NDArray[np.int64], bound: _Doubles
+    n: int, index: npt.NDArray[np.int64], bound: _Doubles, rest: _Doubles
 ) -> tuple[float, float]: ...
-def berk_jones_upper(count: npt.NDArray[np.int64], n: int, threshold: float) -> _Doubles: ...
+def berk_jones_upper(
+    count: npt.NDArray[np.int64], n: int, threshold: float
+) -> tuple[_Doubles, _Doubles]: ...
 
 # --- end of bind_crossing.cpp ---
 

@@ -133,10 +133,9 @@ def critical_value(n: int, confidence: float = 0.95, method: str = "weighted-ell
 
     Notes
     -----
-    The crossing probability is never above the allowed one, and within 1e-8 of it, relatively, for
-    usual confidences. Bounds near 1 are doubles 1e-16 apart, which for a miss of 1e-10 costs up to
-    1e-3, and for "berk-jones" at a confidence of 0.99 up to 3e-14 n. Values are kept for later
-    calls; those of common sizes and confidences come with the package.
+    The crossing probability of the bounds meant is never above the allowed one, and within 1e-8 of
+    it, relatively, at any confidence. (The doubles that a band rounds them up to miss less often.)
+    Values are kept for later calls; those of common sizes and confidences come with the package.
 
     Up to 20 000 scores every count is constrained. Up to 200 000 a grid of counts is, a tenth of a
     standard deviation apart, which is as certain and a little wider. Of larger samples the lowest
@@ -184,7 +183,7 @@ def _kolmogorov(method: str, n: int, miss: float) -> Band:
 def _bonferroni(method: str, n: int, miss: float) -> Band:
     """The union bound over all counts."""
     level = miss / n
-    sets = [(index, beta_bounds(index, n, level)) for index in boundaries(n)]
+    sets = [(index, beta_bounds(index, n, level)[0]) for index in boundaries(n)]
     words = "closed form" if sets[0][0].size == n else "closed form on a square-root grid"
     return _steps(method, n, miss, words, level, sets)
 

@@ -28,18 +28,20 @@ _SLACK = 2e-12
 
 _SECANTS = 20  # steps, after which a bracket is halved
 
+Bounds = Callable[[Counts, int, float], tuple[Doubles, Doubles]]
 
-def _beta(power: float) -> Callable[[Counts, int, float], Doubles]:
+
+def _beta(power: float) -> Bounds:
     return lambda index, n, level: beta_bounds(index, n, level * index.astype(np.float64) ** power)
 
 
-def _kullback(index: Counts, n: int, threshold: float) -> Doubles:
-    upper = _core.berk_jones_upper(index - 1, n, threshold)
-    return np.maximum.accumulate(np.minimum(1.0, upper))
+def _kullback(index: Counts, n: int, threshold: float) -> tuple[Doubles, Doubles]:
+    upper, rest = _core.berk_jones_upper(index - 1, n, threshold)
+    return np.maximum.accumulate(np.minimum(1.0, upper)), np.minimum.accumulate(rest)
 
 
-# The bounds c_i of some indexes, from n and the critical value.
-LEVEL_METHODS: dict[str, Callable[[Counts, int, float], Doubles]] = {
+# The bounds c_i of some indexes, and 1 - c_i, from n and the critical value.
+LEVEL_METHODS: dict[str, Bounds] = {
     "ell": _beta(0.0),
     "weighted-ell": _beta(-0.5),
     "berk-jones": _kullback,
@@ -56,14 +58,14 @@ def algorithm(n: int) -> str:
 
 def constraints(method: str, n: int, critical: float) -> list[tuple[Counts, Doubles]]:
     """Return each set of constrained indexes with its bounds."""
-    return [(index, LEVEL_METHODS[method](index, n, critical)) for index in boundaries(n)]
+    return [(index, LEVEL_METHODS[method](index, n, critical)[0]) for index in boundaries(n)]
 
 
 def crossing(method: str, n: int, critical: float) -> float:
     """Return the probability, at most, that a constraint fails."""
     return sum(
-        _core.crossing_probability(n, index, bounds)[0]
-        for index, bounds in constraints(method, n, critical)
+        _core.crossing_probability(n, index, *LEVEL_METHODS[method](index, n, critical))[0]
+        for index in boundaries(n)
     )
 
 
@@ -77,8 +79,8 @@ def search(method: str, n: int, miss: float) -> float:
     """Find where the crossing probability is the miss, in logarithms, from its safe side.
 
     The logarithm of the probability is nearly linear in that of the level (for Berk-Jones, in the
-    threshold), with a slope near one: the secant takes three or four steps. But bounds near 1 are
-    doubles 1e-16 apart, so that the probability itself has steps, for a tiny miss visible ones.
+    threshold), with a slope near one: the secant takes three or four steps. Where rounding shows,
+    the search ends on the safe side of it.
     """
     allowed = miss * (1.0 - FAR_SHARE) if n > 2 * ENDS else miss
     aim = math.log(allowed) + math.log1p(-_SLACK)
@@ -109,7 +111,7 @@ def search(method: str, n: int, miss: float) -> float:
         if following != value:
             slope = max(0.1, min(10.0, (following - value) / (after - x)))
         x, value = after, following
-    if shortfall < 0.01 or high - low < 1e-9:  # a step, of one of the last doubles below 1
+    if shortfall < 0.01 or high - low < 1e-9:
         return value_of(low)
     raise RuntimeError(f"no critical value found for n={n}, miss={miss!r}, method={method!r}")
 

@@ -58,16 +58,19 @@ def indexes(n: int) -> Counts:
     return np.union1d(lower, n + 1 - lower)
 
 
-def beta_bounds(index: Counts, n: int, level: Doubles | float) -> Doubles:
-    """Return the (1 - level)-quantiles of Beta(i, n + 1 - i), rounded up, at most 1."""
+def beta_bounds(index: Counts, n: int, level: Doubles | float) -> tuple[Doubles, Doubles]:
+    """Return the (1 - level)-quantiles of Beta(i, n + 1 - i), rounded up, and 1 less these.
+
+    The latter is relatively exact where it is small.
+    """
     levels = np.full(index.size, level)
-    upper, _ = _core.clopper_pearson(
+    upper, rest = _core.clopper_pearson(
         (index - 1).astype(np.float64), np.full(index.size, float(n)), levels, 1.0 - levels, True
     )
     if np.isnan(upper).any():
         place = int(np.argmax(np.isnan(upper)))
         raise RuntimeError(f"no bound found for {index[place] - 1} of {n} at {levels[place]!r}")
-    return np.maximum.accumulate(upper)
+    return np.maximum.accumulate(upper), np.minimum.accumulate(rest)
 
 
 def far_counts(n: int, miss: float) -> tuple[Counts, Doubles]:

@@ -141,7 +141,7 @@ def _choice(
 def _pointwise(n: int, miss: float) -> Band:
     """Clopper-Pearson bounds, each at this level: no band, but what one threshold will prove."""
     index = indexes(n)
-    knots, values = np.append(index - 1, n), np.append(beta_bounds(index, n, miss), 1.0)
+    knots, values = np.append(index - 1, n), np.append(beta_bounds(index, n, miss)[0], 1.0)
     return Band("split", n, miss, "closed form", miss, knots, values)
 
 

@@ -21,12 +21,24 @@ inline double divergence(double k, double n, double u, double complement) {
 
 }  // namespace detail
 
+struct RateBound {
+  double upper;
+  double rest;  // 1 - upper, relatively exact where it is small
+};
+
 // Rounded up by more than the last step leaves.
-inline double berk_jones_upper(double k, double n, double t) {
+inline RateBound berk_jones_upper(double k, double n, double t) {
   constexpr double margin = 0x1p-48;
   const double tau = t / n, p = k / n, rest = (n - k) / n;
-  if (k == 0.0) return -std::expm1(-tau) * (1.0 + margin);
-  if (k >= n) return 1.0;
+  const auto all_but = [](double left) {
+    return RateBound{std::min(1.0, (1.0 - left) + 0x1p-53), left};
+  };
+  if (k >= n) return {1.0, 0.0};
+  if (k == 0.0) {
+    if (tau > 0.5) return all_but(std::exp(-tau) * (1.0 - margin));
+    const double u = -std::expm1(-tau) * (1.0 + margin);
+    return {u, 1.0 - u};
+  }
   // KL >= 2 (u - p)^2 and KL >= (u - p)^2 / (2 u): two ends on the far side of the root.
   const double far = p + std::min(std::sqrt(tau / 2.0), tau + std::sqrt(tau * (tau + 2.0 * p)));
   constexpr double enough = 1e-15;
@@ -38,7 +50,8 @@ inline double berk_jones_upper(double k, double n, double t) {
       if (!(move > enough * u)) break;
       u -= move;
     }
-    return u * (1.0 + margin);
+    u *= 1.0 + margin;
+    return {u, 1.0 - u};
   }
   // KL >= rest log(rest / q) + p log p bounds q = 1 - u from below.
   const double least = rest * std::exp((p * std::log(p) - tau) / rest);
@@ -49,7 +62,7 @@ inline double berk_jones_upper(double k, double n, double t) {
     if (!(move > enough)) break;
     q *= std::exp(std::min(move, 2.0));
   }
-  return std::min(1.0, (1.0 - q * (1.0 - margin)) + 0x1p-53);
+  return all_but(q * (1.0 - margin));
 }
 
 }  // namespace leakscore

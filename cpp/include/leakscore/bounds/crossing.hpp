@@ -50,37 +50,53 @@ class CompensatedSum {
   double error_ = 0.0;
 };
 
-// The Poisson laws of the process: rate n, and time t from 0 to 1.
+// A time from 0 to 1 and what is left of it: the smaller of both is relatively exact.
+struct Moment {
+  double t;
+  double rest;
+};
+
+// The Poisson laws of the process: rate n.
 class UniformCounts {
  public:
   explicit UniformCounts(double n) : n_(n) {}
 
   // P(N(t) = j)
-  double start(double j, double t) const {
-    const Extended mean = exact_product(n_, t);
+  double start(double j, Moment at) const {
+    const Extended mean = at.t <= 0.5 ? exact_product(n_, at.t) : all_but(at.rest);
     const double exponent = deviance(j, mean).high + stirling_error(j);
     return std::exp(-exponent) / (j > 0.0 ? std::sqrt(2.0 * std::numbers::pi * j) : 1.0);
   }
 
   // P(N(1) = n | N(t) = j) / P(N(1) = n)
-  double finish(double j, double t) const {
+  double finish(double j, Moment at) const {
     const double rest = n_ - j;
-    const Extended done = exact_product(n_, t);
-    const Extended high = exact_sum(n_, -done.high);
-    const Extended mean = ordered_sum(high.high, high.low - done.low);
+    const Extended mean = at.t <= 0.5 ? all_but(at.t) : exact_product(n_, at.rest);
     const double exponent = deviance(rest, mean).high + stirling_error(rest) - stirling_error(n_);
     const double root = rest > 0.0 ? n_ / rest : 2.0 * std::numbers::pi * n_;
     return std::exp(-exponent) * std::sqrt(root);
   }
 
   // Beyond it the binomial law of N(t), given N(1), has less than exp(-left_out) (Bernstein).
-  double highest(double t) const {
+  double highest(Moment at) const {
     constexpr double third = left_out / 3.0;
-    const double spread = std::sqrt(third * third + 2.0 * left_out * n_ * t * (1.0 - t));
-    return std::min(n_, std::ceil(n_ * t + third + spread));
+    const double spread = std::sqrt(third * third + 2.0 * left_out * n_ * at.t * at.rest);
+    return std::min(n_, std::ceil(n_ * at.t + third + spread));
+  }
+
+  // The mean of N(b) - N(a).
+  double between(Moment a, Moment b) const {
+    return n_ * (a.t <= 0.5 ? b.t - a.t : a.rest - b.rest);
   }
 
  private:
+  // n - n x
+  Extended all_but(double x) const {
+    const Extended part = exact_product(n_, x);
+    const Extended high = exact_sum(n_, -part.high);
+    return ordered_sum(high.high, high.low - part.low);
+  }
+
   double n_;
 };
 
@@ -161,16 +177,17 @@ class States {
 
 }  // namespace detail
 
-// P(U_(i) > bound for some given i and its bound), of n variables; the indexes i >= 1 ascend and
-// the bounds, in (0, 1], do not descend. `convolve` as in kernels/convolution.hpp, its outputs in
-// groups of `group`.
+// P(U_(i) > bound for some given i and its bound), of n variables; the indexes i >= 1 ascend, the
+// bounds, in (0, 1], do not descend, and `rests` are 1 less the bounds. `convolve` as in
+// kernels/convolution.hpp, its outputs in groups of `group`.
 template <class Convolve>
 Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> indexes,
-                              std::span<const double> bounds, Convolve convolve,
-                              std::ptrdiff_t group) {
+                              std::span<const double> bounds, std::span<const double> rests,
+                              Convolve convolve, std::ptrdiff_t group) {
   const detail::UniformCounts counts(static_cast<double>(n));
-  const auto past = std::lower_bound(bounds.begin(), bounds.end(), 1.0);
-  const std::ptrdiff_t constraints = past - bounds.begin();
+  const auto constrains = [](double rest) { return rest > 0.0; };
+  const std::ptrdiff_t constraints =
+      std::partition_point(rests.begin(), rests.end(), constrains) - rests.begin();
   if (constraints == 0) return {};
   detail::CompensatedSum crossed, inside;
   detail::States states, next;
@@ -178,24 +195,25 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
 
   // Up to the first constraint in one step.
   const std::ptrdiff_t first = indexes[0];
+  const auto moment = [&](std::ptrdiff_t i) { return detail::Moment{bounds[i], rests[i]}; };
   states.low = first;
   states.reset(0, std::max<std::ptrdiff_t>(
-                      0, static_cast<std::ptrdiff_t>(counts.highest(bounds[0])) - first + 1));
+                      0, static_cast<std::ptrdiff_t>(counts.highest(moment(0))) - first + 1));
   for (std::ptrdiff_t s = 0; s < states.size; ++s)
-    states.data()[s] = counts.start(static_cast<double>(first + s), bounds[0]);
-  const auto crosses_at = [&](std::ptrdiff_t state, double bound, double p) {
-    return p > 0.0 ? p * counts.finish(static_cast<double>(state), bound) : 0.0;
+    states.data()[s] = counts.start(static_cast<double>(first + s), moment(0));
+  const auto crosses_at = [&](std::ptrdiff_t state, std::ptrdiff_t i, double p) {
+    return p > 0.0 ? p * counts.finish(static_cast<double>(state), moment(i)) : 0.0;
   };
   for (std::ptrdiff_t j = first - 1; j >= 0; --j) {
-    const double p = crosses_at(j, bounds[0], counts.start(static_cast<double>(j), bounds[0]));
+    const double p = crosses_at(j, 0, counts.start(static_cast<double>(j), moment(0)));
     crossed.add(p);
     if (p < detail::least_jump * crossed.value()) break;
   }
 
   for (std::ptrdiff_t i = 1; i < constraints && states.size > 0; ++i) {
-    const auto highest = static_cast<std::ptrdiff_t>(counts.highest(bounds[i]));
-    const double mean = static_cast<double>(n) * (bounds[i] - bounds[i - 1]);
-    jumps.set(mean, std::max<std::ptrdiff_t>(0, highest - states.low));
+    const auto highest = static_cast<std::ptrdiff_t>(counts.highest(moment(i)));
+    jumps.set(counts.between(moment(i - 1), moment(i)),
+              std::max<std::ptrdiff_t>(0, highest - states.low));
     const std::ptrdiff_t taps = std::ssize(jumps.tap), low = states.low + jumps.first;
     const std::ptrdiff_t count = std::max<std::ptrdiff_t>(
         0, std::min(highest, states.high() + jumps.first + taps - 1) - low + 1);
@@ -207,13 +225,12 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
     convolve(states.data(), jumps.tap.data(), taps, next.data(), count);
     const std::ptrdiff_t removed = std::clamp<std::ptrdiff_t>(indexes[i] - low, 0, count);
     for (std::ptrdiff_t s = 0; s < removed; ++s)
-      crossed.add(crosses_at(low + s, bounds[i], next.data()[s]));
+      crossed.add(crosses_at(low + s, i, next.data()[s]));
     next.drop(removed);
     std::swap(states, next);
   }
-  const double last = bounds[constraints - 1];
   for (std::ptrdiff_t s = 0; s < states.size; ++s)
-    inside.add(crosses_at(states.low + s, last, states.data()[s]));
+    inside.add(crosses_at(states.low + s, constraints - 1, states.data()[s]));
   const double total = crossed.value() + inside.value();
   return {crossed.value() / total, inside.value() / total};
 }
