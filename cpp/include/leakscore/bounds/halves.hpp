@@ -7,28 +7,9 @@
 #include <cstdint>
 #include <span>
 
+#include "leakscore/bounds/sweep.hpp"
+
 namespace leakscore {
-
-namespace halves_parts {
-
-// How many of `first` are among the lowest `steps` of both.
-template <class T>
-std::ptrdiff_t taken_of_first(std::span<const T> first, std::span<const T> second,
-                              std::ptrdiff_t steps) {
-  std::ptrdiff_t low = std::max<std::ptrdiff_t>(0, steps - std::ssize(second));
-  std::ptrdiff_t high = std::min(steps, std::ssize(first));
-  while (low < high) {
-    const std::ptrdiff_t middle = low + (high - low) / 2;
-    if (second[steps - middle - 1] < first[middle]) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
-
-}  // namespace halves_parts
 
 // `first` is another array, `second` is the end of `all`, which has room for both. Bit k of `bits`
 // (8 to a byte, the lowest first) says whether all[k] came from `second`.
@@ -48,10 +29,10 @@ void merge_halves(std::span<const T> first, std::span<T> all, std::uint8_t* bits
     std::array<std::ptrdiff_t, lanes> i, j, last_i, last_j;
     for (std::ptrdiff_t k = 0; k < lanes; ++k) {
       const std::ptrdiff_t at = start + std::min(k * steps, count);
-      i[k] = halves_parts::taken_of_first<T>(first, second, at);
+      i[k] = detail::members_after<T>(second, first, at);
       j[k] = at - i[k];
     }
-    const std::ptrdiff_t end_i = halves_parts::taken_of_first<T>(first, second, start + count);
+    const std::ptrdiff_t end_i = detail::members_after<T>(second, first, start + count);
     for (std::ptrdiff_t k = 0; k < lanes; ++k) {
       last_i[k] = k + 1 < lanes ? i[k + 1] : end_i;
       last_j[k] = k + 1 < lanes ? j[k + 1] : start + count - end_i;
