@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import mpmath
 import numpy as np
@@ -16,7 +17,12 @@ from leakscore.distributions import clopper_pearson
 from tests.oracles import one_run as oracle
 
 M, GUESSES = 400, 100
-mpmath.mp.dps = 30
+
+
+@pytest.fixture(autouse=True, scope="module")
+def thirty_digits() -> Iterator[None]:
+    with mpmath.workdps(30):
+        yield
 
 
 def played(correct: int, made: int, canaries: int, order: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import mpmath
 import numpy as np
@@ -16,9 +17,14 @@ from leakscore.audit._credible import credible_epsilon
 from leakscore.audit._split import Counts
 from tests.oracles import one_threshold as oracle
 
-mpmath.mp.dps = 30
 SCORES = st.sampled_from([-math.inf, -2.0, -0.0, 0.5, 3.0, math.inf])
 SAMPLE = st.lists(SCORES, min_size=1, max_size=9)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def thirty_digits() -> Iterator[None]:
+    with mpmath.workdps(30):
+        yield
 
 
 @settings(max_examples=100, deadline=None)
