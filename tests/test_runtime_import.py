@@ -20,6 +20,7 @@ ROOMS = [
     "games",
     "leakage",
     "scores",
+    "sequential",
     "tradeoff",
     "whitebox",
 ]

@@ -1,8 +1,8 @@
 """Membership leakage: how surely an attacker can tell that a record was in the data.
 
-The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `tradeoff`,
-`whitebox`) and `Reference` are loaded on first use, so that ``import leakscore`` costs little more
-than ``import numpy``.
+The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
+`tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that ``import leakscore`` costs
+little more than ``import numpy``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         games,
         leakage,
         scores,
+        sequential,
         tradeoff,
         whitebox,
     )
@@ -41,6 +42,7 @@ __all__ = [
     "get_num_threads",
     "leakage",
     "scores",
+    "sequential",
     "set_num_threads",
     "supported_isas",
     "tradeoff",
@@ -55,6 +57,7 @@ _ROOMS = frozenset(
         "games",
         "leakage",
         "scores",
+        "sequential",
         "tradeoff",
         "whitebox",
     }

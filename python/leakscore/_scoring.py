@@ -95,6 +95,12 @@ class Release:
         self.reference, self.n, self.noise_std = reference, n, noise_std
         self._noisy: dict[float, Reference] = {}
 
+    def of(self, observed: Array, target: Array, paired: bool) -> Release:
+        """Return the same laws for other rows, with what is known of the laws by now."""
+        other = Release(observed, target, self.reference, self.n, self.noise_std, paired)
+        other._noisy = self._noisy
+        return other
+
     @property
     def others(self) -> float:
         """Share of the release that the n - 1 other records have."""
@@ -152,11 +158,11 @@ def release(
     """Validate the arguments of a score."""
     reference = _validate.instance("reference", reference, Reference)
     x, z = rows(observed, target, reference.dim, paired)
-    n = _validate.count("n", n, low=2)
-    return Release(x, z, reference, n, _noise(noise_std, reference.dim), paired)
+    n = _validate.records("n", n)
+    return Release(x, z, reference, n, noise(noise_std, reference.dim), paired)
 
 
-def _noise(value: Any, dim: int) -> Doubles:
+def noise(value: Any, dim: int) -> Doubles:
     if isinstance(value, float) and 0 <= value < np.inf:  # the usual case, in a microsecond
         return np.array([value])
     return np.atleast_1d(_validate.per_coordinate("noise_std", value, dim))

@@ -280,6 +280,28 @@ def whole(name: str, value: object, low: int) -> Doubles:
     return array.astype(np.float64)
 
 
+def averaged(name: str, value: object) -> Doubles:
+    """Numbers of records that means are taken of: whole numbers from 2 on, of any shape."""
+    array = whole(name, value, 1)
+    if (array == 1).any():
+        raise ValueError(_alone(name))
+    return array
+
+
+def records(name: str, value: object) -> int:
+    """One number of records that a mean is taken of: an integer of at least 2."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value == 1:
+        raise ValueError(_alone(name))
+    return count(name, value, low=2)
+
+
+def _alone(name: str) -> str:
+    return (
+        f"Expected {name}=1 >= 2: the mean of one record is the record itself, whose law is a "
+        "single point if it is the target"
+    )
+
+
 def interval(
     name: str,
     value: object,

@@ -157,9 +157,14 @@ def gaussian_llr(
     0.205361
     """
     release = _scoring.release(observed, target, reference, n, noise_std, paired)
-    if _validate.choice("neighbours", neighbours, _NEIGHBOURS) == "add-remove":
+    return llr_of(release, _validate.choice("neighbours", neighbours, _NEIGHBOURS))
+
+
+def llr_of(release: _scoring.Release, neighbours: str) -> Any:
+    """Return the exact log-likelihood ratios of a release whose arguments are valid."""
+    if neighbours == "add-remove":
         return _scoring.add_remove(release)
     if release.independent:
         return release.score(_core.gaussian_llr)
-    linear = _scoring.dense_linear(release, reference.mean, *release.with_target())
+    linear = _scoring.dense_linear(release, release.reference.mean, *release.with_target())
     return release.checked(linear + _scoring.dense_quadratic(release))

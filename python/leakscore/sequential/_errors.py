@@ -1,0 +1,278 @@
+"""The exact error rates of a test at a threshold, and the means of its log-likelihood ratio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._validate import Doubles
+from leakscore.sequential._combined import probabilities
+
+__all__ = ["error_rates", "hotelling_error_rates", "max_error_rates", "mean_llr"]
+
+
+def error_rates(
+    threshold: npt.ArrayLike,
+    squared_mahalanobis: npt.ArrayLike,
+    n: npt.ArrayLike,
+    dim: npt.ArrayLike,
+) -> tuple[Any, Any]:
+    """Error rates of the exact log-likelihood ratio of a batch mean, for every n and dimension.
+
+    The test says member if `scores.gaussian_llr` (or `gradient_llr`) is above the threshold.
+
+    Parameters
+    ----------
+    threshold : array_like
+        Threshold gamma on the log-likelihood ratio; -inf and inf are legal.
+    squared_mahalanobis : array_like
+        M = (z - mean)' C^-1 (z - mean) of the target, at least 0 and finite.
+    n : array_like of int
+        Number of records in the target's batch, at least 2; the count of all records for a test
+        on the last cumulative mean.
+    dim : array_like of int
+        Number of coordinates d, at least 1.
+
+    Returns
+    -------
+    alpha, beta : float or ndarray
+        Type I and type II error, of the shape that the arguments broadcast to. Above the largest
+        ratio, gmax = (M - d log(1 - 1/n)) / 2, they are 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or NaN, or they do not broadcast.
+
+    See Also
+    --------
+    leakscore.tradeoff.gaussian_mean : The trade-off curve, privacy profile and AUC of this test.
+
+    Notes
+    -----
+    The ratio is gmax - S / (2 (n-1)) with S = n (x - z)' C^-1 (x - z), of the law of a noncentral
+    chi-square with d degrees of freedom and noncentrality n M under H0, and (n-1)/n times that of
+    noncentrality (n-1) M under H1. So with r = 2 (gmax - gamma) alpha = F_d((n-1) r; n M) and
+    beta = 1 - F_d(n r; (n-1) M). Corollary B.6 of the paper has n^2 M in place of M in r, and no
+    type II error beyond d = 1; its appendix H.3 says that the power does not depend on d, but with
+    n = 10, M = 9, it rises from .073 (d = 1) to .325 (d = 500) at alpha = 0.01.
+
+    References
+    ----------
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, lemmas 3.5 to 3.8 and
+    corollary B.6.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> alpha, beta = leakscore.sequential.error_rates(0.0, 9.0, n=10, dim=3)
+    >>> print(f"{alpha:.4f} {beta:.4f}")
+    0.3308 0.2930
+    """
+    from leakscore.distributions import ncx2
+
+    gamma, distance, records, dims = _validate.broadcast(
+        threshold=_validate.interval("threshold", threshold),
+        squared_mahalanobis=_distance(squared_mahalanobis),
+        n=_validate.averaged("n", n),
+        dim=_validate.whole("dim", dim, 1),
+    )
+    room = np.maximum(distance - dims * np.log1p(-1.0 / records) - 2.0 * gamma, 0.0)
+    others = records - 1.0
+    alpha = ncx2.cdf(others * room, dims, records * distance)
+    beta = ncx2.sf(records * room, dims, others * distance)
+    return alpha, beta
+
+
+def max_error_rates(
+    alpha: npt.ArrayLike, beta: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: int = -1
+) -> tuple[Any, Any]:
+    """Error rates of the largest of independent steps' ratios, from each step's own.
+
+    The test says member if `semi_max` is above the threshold.
+
+    Parameters
+    ----------
+    alpha, beta : array_like
+        Type I and type II error of each step at the common threshold, along `axis`, as
+        `error_rates` gives them; in [0, 1]. They broadcast: batches and targets may differ by step.
+    prior : (T,) array_like, optional
+        Probability of each step to be the target's, at least 0, of sum 1. None: all the same.
+    axis : int
+        The axis of the steps.
+
+    Returns
+    -------
+    alpha, beta : float or ndarray
+        1 - prod (1 - alpha_t), and sum_t prior_t beta_t prod_{s != t} (1 - alpha_s), with no
+        `axis`.
+
+    Raises
+    ------
+    ValueError
+        If an error rate is outside [0, 1] or NaN, shapes do not fit, or `prior` is no probability.
+
+    See Also
+    --------
+    leakscore.tradeoff.TradeOff.best_of : The trade-off curve, where all steps are alike.
+
+    References
+    ----------
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, corollaries E.2 and E.3,
+    for steps that are alike.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> alpha, beta = leakscore.sequential.max_error_rates([0.1, 0.2], [0.5, 0.25])
+    >>> print(round(alpha, 12), round(beta, 12))
+    0.28 0.3125
+    """
+    own, missed = _validate.broadcast(
+        alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
+        beta=_validate.interval("beta", beta, 0.0, 1.0),
+    )
+    if own.ndim == 0:
+        raise ValueError("Expected alpha or beta to be an array of one or more steps")
+    place = _validate.count("axis", axis, -own.ndim, own.ndim - 1)
+    own, missed = np.moveaxis(own, place, -1), np.moveaxis(missed, place, -1)
+    if own.shape[-1] == 0:
+        raise ValueError(f"Expected alpha of shape {own.shape} to have at least one step")
+    weights = probabilities("prior", prior, own.shape[-1])
+    with np.errstate(divide="ignore"):
+        any_step = -np.expm1(np.log1p(-own).sum(axis=-1))
+    silent = np.ones((*own.shape[:-1], own.shape[-1] + 1))
+    np.cumprod(1.0 - own, axis=-1, out=silent[..., 1:])
+    before = silent[..., :-1].copy()
+    np.cumprod(1.0 - own[..., ::-1], axis=-1, out=silent[..., 1:])
+    after = silent[..., -2::-1]
+    return any_step[()], ((missed * before * after) @ weights)[()]
+
+
+def mean_llr(
+    squared_mahalanobis: npt.ArrayLike, n: npt.ArrayLike, dim: npt.ArrayLike
+) -> tuple[Any, Any]:
+    """Means of the exact log-likelihood ratio of a batch mean, without and with the target.
+
+    Parameters
+    ----------
+    squared_mahalanobis : array_like
+        M = (z - mean)' C^-1 (z - mean) of the target, at least 0 and finite.
+    n : array_like of int
+        Number of records in the batch, at least 2.
+    dim : array_like of int
+        Number of coordinates d, at least 1.
+
+    Returns
+    -------
+    under_h0, under_h1 : float or ndarray
+        Of the shape that the arguments broadcast to. -under_h0 is the Kullback-Leibler divergence
+        D(H0 || H1), and under_h1 is D(H1 || H0).
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or they do not broadcast.
+
+    Notes
+    -----
+    -(d/2) (log(1 - 1/n) + 1/(n-1)) - M/(2(n-1)) and -(d/2) (log(1 - 1/n) + 1/n) + M/(2n), with the
+    differences in brackets, of the order of 1/n^2, free of cancellation.
+
+    References
+    ----------
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorem B.2 and lemma B.4.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> under_h0, under_h1 = leakscore.sequential.mean_llr(9.0, n=10, dim=3)
+    >>> print(f"{under_h0:.4f} {under_h1:.4f}")
+    -0.5086 0.4580
+    """
+    distance, records, dims = _validate.broadcast(
+        squared_mahalanobis=_distance(squared_mahalanobis),
+        n=_validate.averaged("n", n),
+        dim=_validate.whole("dim", dim, 1),
+    )
+    others = records - 1.0
+    under_h0 = 0.5 * (dims * _log1p_less(1.0 / others) - distance / others)
+    under_h1 = 0.5 * (distance / records - dims * _log1p_less(-1.0 / records))
+    return under_h0[()], under_h1[()]
+
+
+def hotelling_error_rates(
+    threshold: npt.ArrayLike,
+    squared_mahalanobis: npt.ArrayLike,
+    n: npt.ArrayLike,
+    dim: npt.ArrayLike,
+) -> tuple[Any, Any]:
+    """Error rates of `hotelling` with known mean and covariance, of an attacker without the target.
+
+    Parameters
+    ----------
+    threshold : array_like
+        Threshold on n (x - mean)' C^-1 (x - mean), at least 0; inf is legal.
+    squared_mahalanobis : array_like
+        M = (z - mean)' C^-1 (z - mean) of the target, at least 0 and finite.
+    n : array_like of int
+        Number of records in the batch, at least 2.
+    dim : array_like of int
+        Number of coordinates d, at least 1.
+
+    Returns
+    -------
+    alpha, beta : float or ndarray
+        Type I and type II error, of the shape that the arguments broadcast to.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or NaN, or they do not broadcast.
+
+    Notes
+    -----
+    The statistic is a chi-square variable with d degrees of freedom under H0, and (n-1)/n times a
+    noncentral one of noncentrality M / (n-1) under H1. Its attacker is that of Kaissis et al.,
+    "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), who does not know the
+    target, in the game of T. Michel, D. Basu and E. Kaufmann, sequential membership inference.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> from leakscore.distributions import chi2
+    >>> cut = chi2.isf(0.05, 5)
+    >>> alpha, beta = leakscore.sequential.hotelling_error_rates(cut, 36.0, n=10, dim=5)
+    >>> print(f"{alpha:.4f} {1 - beta:.4f}")
+    0.0500 0.2263
+    """
+    from leakscore.distributions import chi2, ncx2
+
+    cut, distance, records, dims = _validate.broadcast(
+        threshold=_validate.interval("threshold", threshold, 0.0),
+        squared_mahalanobis=_distance(squared_mahalanobis),
+        n=_validate.averaged("n", n),
+        dim=_validate.whole("dim", dim, 1),
+    )
+    others = records - 1.0
+    return chi2.sf(cut, dims), ncx2.cdf(cut * (records / others), dims, distance / others)
+
+
+def _distance(value: npt.ArrayLike) -> Doubles:
+    return _validate.interval("squared_mahalanobis", value, 0.0, closed="left")
+
+
+def _log1p_less(x: Doubles) -> Doubles:
+    """Return log(1 + x) - x for -1/2 <= x <= 1, to the last digits however small x is.
+
+    With s = x / (2 + x), log(1 + x) = 2 artanh s and 2 s - x = -x s. |s| <= 1/3: 18 terms.
+    """
+    s = x / (2.0 + x)
+    square = s * s
+    series = np.zeros_like(x)
+    for k in range(37, 1, -2):
+        series = series * square + 2.0 / k
+    return np.asarray(s * (square * series - x))

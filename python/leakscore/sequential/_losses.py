@@ -1,0 +1,160 @@
+"""Attacks that look at the loss of the target alone, for comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._validate import Doubles
+
+__all__ = ["back_front_diff", "back_front_ratio", "delta_diff", "delta_ratio"]
+
+
+def delta_diff(losses: npt.ArrayLike) -> Any:
+    """Largest fall of the target's loss in one step; a heuristic, `gradient_llr` is the best test.
+
+    Parameters
+    ----------
+    losses : (..., T+1) array_like
+        Loss of the target at the first parameters and after each of T >= 1 steps.
+
+    Returns
+    -------
+    float or (...) ndarray
+        max_t (loss_{t-1} - loss_t); larger means member.
+
+    Raises
+    ------
+    ValueError
+        If there is no step, or a loss is not finite.
+
+    References
+    ----------
+    Jagielski et al., "How to combine membership-inference attacks on multiple updated machine
+    learning models" (PETS 2023), as in T. Michel, D. Basu and E. Kaufmann, sequential membership
+    inference, section 5.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> print(leakscore.sequential.delta_diff([4.0, 3.0, 1.0, 2.0]))
+    2.0
+    """
+    found = _losses(losses)
+    return (found[..., :-1] - found[..., 1:]).max(axis=-1)[()]
+
+
+def delta_ratio(losses: npt.ArrayLike) -> Any:
+    """Largest factor by which the target's loss falls in one step; a heuristic.
+
+    Parameters
+    ----------
+    losses : (..., T+1) array_like
+        Loss of the target at the first parameters and after each of T >= 1 steps; positive.
+
+    Returns
+    -------
+    float or (...) ndarray
+        max_t loss_{t-1} / loss_t; larger means member.
+
+    Raises
+    ------
+    ValueError
+        If there is no step, or a loss is not positive and finite.
+
+    References
+    ----------
+    As `delta_diff`.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> print(leakscore.sequential.delta_ratio([4.0, 3.0, 1.0, 2.0]))
+    3.0
+    """
+    found = _losses(losses, positive=True)
+    with np.errstate(over="ignore"):
+        return (found[..., :-1] / found[..., 1:]).max(axis=-1)[()]
+
+
+def back_front_diff(losses: npt.ArrayLike) -> Any:
+    """Fall of the target's loss from the first parameters to the last; a heuristic.
+
+    Parameters
+    ----------
+    losses : (..., T+1) array_like
+        Loss of the target at the first parameters and after each of T >= 1 steps.
+
+    Returns
+    -------
+    float or (...) ndarray
+        loss_0 - loss_T; larger means member.
+
+    Raises
+    ------
+    ValueError
+        If there is no step, or a loss is not finite.
+
+    References
+    ----------
+    As `delta_diff`.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> print(leakscore.sequential.back_front_diff([4.0, 3.0, 1.0, 2.0]))
+    2.0
+    """
+    found = _losses(losses)
+    return (found[..., 0] - found[..., -1])[()]
+
+
+def back_front_ratio(losses: npt.ArrayLike) -> Any:
+    """Factor by which the target's loss falls from the first parameters to the last; a heuristic.
+
+    Parameters
+    ----------
+    losses : (..., T+1) array_like
+        Loss of the target at the first parameters and after each of T >= 1 steps; positive.
+
+    Returns
+    -------
+    float or (...) ndarray
+        loss_0 / loss_T; larger means member.
+
+    Raises
+    ------
+    ValueError
+        If there is no step, or a loss is not positive and finite.
+
+    References
+    ----------
+    As `delta_diff`.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> print(leakscore.sequential.back_front_ratio([4.0, 3.0, 1.0, 2.0]))
+    2.0
+    """
+    found = _losses(losses, positive=True)
+    with np.errstate(over="ignore"):
+        return (found[..., 0] / found[..., -1])[()]
+
+
+def _losses(losses: npt.ArrayLike, *, positive: bool = False) -> Doubles:
+    """Return losses in float64, of which there are at least two."""
+    found = _validate.doubles("losses", losses)
+    if found.ndim == 0 or found.shape[-1] < 2:
+        raise ValueError(
+            f"Expected losses of shape {found.shape} to be (..., T+1) with T >= 1: one at the "
+            "first parameters and one after each step"
+        )
+    if found.size == 0:
+        raise ValueError(f"Expected losses of shape {found.shape} not to be empty")
+    if positive and not (found > 0.0).all():
+        raise ValueError(f"Expected losses > 0 for a ratio, but one is {float(found.min())!r}")
+    return found

@@ -1,0 +1,218 @@
+"""The law of a record's gradient in a linear regression, at any parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._results import Result
+from leakscore._validate import Doubles
+from leakscore.reference import Reference
+
+__all__ = ["RegressionGradients", "linear_regression"]
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionGradients(Result):
+    """Gradients of a linear regression's records; see `linear_regression`, which makes it.
+
+    Attributes
+    ----------
+    mean : (..., d) ndarray
+        Mean of a record's gradient, C D.
+    target_gradient : (..., d) ndarray
+        Gradient of the target.
+    squared_mahalanobis : float or (...) ndarray
+        That of the target's gradient, in the law of a record's.
+    loss_scale : float or (...) ndarray
+        v = residual_std^2 + D'C D, the mean of the squared residual.
+    deviation : (..., d) ndarray
+        D = theta - optimum.
+    covariance : (d,) or (d, d) ndarray
+        C, of the inputs.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> found = leakscore.sequential.linear_regression(
+    ...     [0.5, 0.0], [0.0, 0.0], [1.0, 1.0], 1.0, target=[2.0, 1.0], response=3.0
+    ... )
+    >>> print(round(float(found.squared_mahalanobis), 4))
+    16.7
+    """
+
+    mean: Doubles
+    target_gradient: Doubles
+    squared_mahalanobis: Any
+    loss_scale: Any
+    deviation: Doubles
+    covariance: Doubles
+
+    def reference(self, *index: int) -> Reference:
+        """Mean and covariance v C + C D D'C of a record's gradient.
+
+        Parameters
+        ----------
+        *index : int
+            Which of the parameters, where there are several.
+
+        Returns
+        -------
+        Reference
+            Of kind "low-rank" where the inputs are uncorrelated, else "full". With noise on the
+            gradients it is what `gradient_llr` and `dpsgd_error_rates` need.
+        """
+        mean = self.mean[index]
+        if mean.ndim != 1:
+            raise ValueError(f"Expected {self.mean.ndim - 1} index(es), not {len(index)}")
+        scaled = float(np.asarray(self.loss_scale)[index]) * self.covariance
+        if self.covariance.ndim == 1:
+            return Reference.low_rank(mean, scaled, mean[:, np.newaxis])
+        return Reference(mean, scaled + np.outer(mean, mean))
+
+    def llr(self, gradients: npt.ArrayLike, n: int) -> Any:
+        """Log-likelihood ratios of the target in steps without noise, all at once.
+
+        `gradient_llr` with each step's own mean and covariance, in O(d^2) a step, or O(d) where the
+        inputs are uncorrelated.
+
+        Parameters
+        ----------
+        gradients : (..., d) array_like
+            Averaged gradient of the batch at each of the parameters.
+        n : int
+            Number of records averaged, at least 2.
+
+        Returns
+        -------
+        float or (...) ndarray
+            Natural log-likelihood ratios; larger means member.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit, `n` < 2, or a value is not finite.
+        """
+        given = _validate.doubles("gradients", gradients)
+        if given.shape != self.mean.shape:
+            raise ValueError(
+                f"Expected gradients of shape {given.shape} to be {self.mean.shape}, one at each "
+                "of the parameters"
+            )
+        records = _validate.records("n", n)
+        away, shift = given - self.mean, self.target_gradient - self.mean
+        solved = solve(self.covariance, away)
+        linear = self._inner(solved, away, shift)
+        square = self._inner(solved, away, away)
+        found = records * (linear - 0.5 * square) - 0.5 * np.asarray(self.squared_mahalanobis)
+        constant = -0.5 * self.mean.shape[-1] * np.log1p(-1.0 / records)
+        return (constant + found / (records - 1.0))[()]
+
+    def _inner(self, solved: Doubles, left: Doubles, right: Doubles) -> Doubles:
+        """Return a'(v C + C D D'C)^-1 b from C^-1 a, a and b, by Sherman and Morrison."""
+        along = _dot(self.deviation, left) * _dot(self.deviation, right)
+        last = np.asarray(self.loss_scale) + _dot(self.deviation, self.mean)
+        return np.asarray((_dot(solved, right) - along / last) / np.asarray(self.loss_scale))
+
+
+def linear_regression(
+    theta: npt.ArrayLike,
+    optimum: npt.ArrayLike,
+    covariance: npt.ArrayLike,
+    residual_std: float,
+    target: npt.ArrayLike,
+    response: float,
+) -> RegressionGradients:
+    """Law of a record's gradient in a linear regression, and the target's place in it.
+
+    Records are inputs x of the law N(0, C) with responses y = optimum'x + residual_std e, e
+    standard normal; the loss is (y - theta'x)^2 / 2 and its gradient (theta'x - y) x.
+
+    Parameters
+    ----------
+    theta : (d,) or (..., d) array_like
+        Parameters at which the gradients are taken: one vector, those of many steps and trainings.
+    optimum : (d,) array_like
+        The true parameters.
+    covariance : (d,) or (d, d) array_like
+        C: variances of uncorrelated inputs, or their covariance matrix; with an inverse.
+    residual_std : float
+        Standard deviation of a response given its input, at least 0.
+    target : (d,) array_like
+        Input of the target.
+    response : float
+        Response of the target.
+
+    Returns
+    -------
+    RegressionGradients
+        Mean and target's gradient, its squared Mahalanobis distance M, `reference` for each of the
+        parameters, and `llr` for all of them at once.
+
+    Raises
+    ------
+    SingularCovarianceError
+        If `covariance` is singular.
+    ValueError
+        If shapes do not fit, a value is not finite, or `residual_std` is 0 with some theta at the
+        optimum, where all gradients are 0.
+
+    Notes
+    -----
+    With D = theta - optimum, q = D'C D and v = residual_std^2 + q, mean C D and covariance
+    v C + C D D'C. For the deviation b of the target's gradient from the mean,
+    M = (b'C^-1 b - (D'b)^2 / (v + q)) / v; at the optimum (residual / residual_std)^2 x'C^-1 x.
+    Gradients are not Gaussian, but their averages are nearly so. The power of `llr` changes along
+    the trajectory, as M and the covariance do.
+
+    References
+    ----------
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, lemmas F.6 to F.9 and
+    theorem F.10, which has M at the optimum only.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> found = leakscore.sequential.linear_regression(
+    ...     [0.0, 0.0], [0.0, 0.0], [1.0, 1.0], 1.0, target=[4.0, 0.0], response=5.0
+    ... )
+    >>> print(found.squared_mahalanobis)
+    400.0
+    """
+    at = _validate.doubles("theta", theta)
+    if at.ndim == 0 or at.size == 0:
+        raise ValueError(f"Expected theta of shape {at.shape} to be (..., d), not empty")
+    dim = at.shape[-1]
+    best = _validate.vector("optimum", optimum, size=dim)
+    x = _validate.vector("target", target, size=dim)
+    y = _validate.scalar("response", response)
+    inputs = Reference(np.zeros(dim), _validate.doubles("covariance", covariance))
+    own = _validate.scalar("residual_std", residual_std, 0.0)
+    deviation = at - best
+    held = inputs.cov
+    mean = deviation * held if held.ndim == 1 else deviation @ held
+    square = _dot(deviation, mean)
+    scale = own**2 + square
+    if not (scale > 0.0).all():
+        raise ValueError(f"Expected residual_std={own!r} > 0, as theta is the optimum somewhere")
+    gradient = (_dot(at, x) - y)[..., np.newaxis] * x
+    shift = gradient - mean
+    along = _dot(deviation, shift)
+    inverse = _dot(shift, inputs.solve(shift.reshape(-1, dim)).reshape(shift.shape))
+    distance = np.maximum(inverse - along**2 / (scale + square), 0.0) / scale
+    return RegressionGradients(mean, gradient, distance[()], scale[()], deviation, held)
+
+
+def _dot(left: Doubles, right: Doubles) -> Doubles:
+    """Return the inner products along the last axis."""
+    return np.asarray(np.einsum("...i,...i->...", left, right))
+
+
+def solve(covariance: Doubles, rows: Doubles) -> Doubles:
+    """Return C^-1 v of every v along the last axis."""
+    known = Reference(np.zeros(rows.shape[-1]), covariance)
+    return known.solve(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape)

@@ -1,0 +1,293 @@
+"""The best test of every step: exact log-likelihood ratios of averaged, noised gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _scoring, _validate
+from leakscore._validate import Array, Doubles
+from leakscore.reference import Reference, SingularCovarianceError
+from leakscore.scores._gaussian import llr_of
+
+__all__ = ["gradient_llr", "sgd_llr"]
+
+Neighbours = Literal["replace", "add-remove"]
+References: TypeAlias = Reference | Sequence[Reference]
+Rounds: TypeAlias = tuple[int | slice, ...]
+
+NEIGHBOURS = ("replace", "add-remove")
+
+# Elements of a block of gradients that is made of parameters; larger where a covariance matrix has
+# to be applied to each.
+_IN_CACHE, _AT_ONCE = 2**17, 2**22
+
+
+def gradient_llr(
+    gradients: npt.ArrayLike,
+    target_gradients: npt.ArrayLike,
+    reference: References,
+    n: npt.ArrayLike,
+    *,
+    noise_std: npt.ArrayLike = 0.0,
+    neighbours: Neighbours = "replace",
+) -> Doubles:
+    """Exact log-likelihood ratio of a target in each step, from the steps' averaged gradients.
+
+    `scores.gaussian_llr` of each step: a release of step t has the law
+    N(mu + (g - mu)/n, (n-1) C/n^2 + s^2) if the target is one of the n records of its batch, and
+    N(mu, C/n + s^2) if it is not, with the target's gradient g and the mean mu and covariance C of
+    a record's gradient. Exact with the noise s of DP-SGD, whose two covariances are not
+    proportional. Nothing here asks for gradients: of `batch_means` and the target record itself it
+    gives the ratios of a table's updates.
+
+    Parameters
+    ----------
+    gradients : (..., T, d) array_like
+        Averaged (and noised) gradient of each of T steps, of one training or many. Read where they
+        are: float32 and float64 with any strides, other dtypes converted block by block.
+    target_gradients : (d,), (T, d) or (..., T, d) array_like
+        Gradient of the target in each step, already clipped where the training clips: one for all
+        steps, one a step, or one a step and training (with the leading axes of `gradients`).
+    reference : Reference or sequence of T Reference
+        Mean and covariance of a record's clipped gradient, in all steps or one for each. With
+        cov="low-rank" a step takes a time and memory in proportion to rank and d.
+    n : int or (T,) array_like of int
+        Number of records averaged, at least 2, in all steps or in each.
+    noise_std : float or (d,) array_like
+        Standard deviation s of the Gaussian noise on the **averaged** gradient: noise multiplier
+        times clipping norm over batch size. With noise C may be singular.
+    neighbours : {"replace", "add-remove"}
+        What non-membership means: another record in the target's place, or none while the sum of
+        the n - 1 others is still divided by n.
+
+    Returns
+    -------
+    (..., T) ndarray
+        Natural log-likelihood ratios; larger means member. Where the step of the target is not
+        known, `semi_uniform` or `semi_max` make one score of them.
+
+    Raises
+    ------
+    SingularCovarianceError
+        If C is singular and no noise makes up for it.
+    ValueError
+        If shapes do not fit, some `n` < 2, or a value is not finite.
+
+    References
+    ----------
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorems 3.4 and C.1 (the
+    step of the target is all that counts), 4.1, and section 4.2, which leaves out that noise
+    makes the covariances differ.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 4.0])
+    >>> gradients = [[0.1, 0.2], [0.3, 0.5]]
+    >>> leakscore.sequential.gradient_llr(gradients, [1.0, 2.0], reference, n=10, noise_std=0.1)
+    array([0.1932172, 0.4913295])
+    """
+    given = _validate.real_array("gradients", gradients)
+    if given.ndim < 2 or given.size == 0:
+        raise ValueError(
+            f"Expected gradients of shape {given.shape} to be (..., T, d), not empty "
+            "(d=1 data is (..., T, 1))"
+        )
+    steps = _Steps(given.shape, target_gradients, reference, n, noise_std, neighbours)
+
+    def read(rounds: Rounds, step: int) -> Array:
+        place = (*rounds, step)
+        return given[place]
+
+    return steps.scores(read, "gradients", given)
+
+
+def sgd_llr(
+    theta: npt.ArrayLike,
+    target_gradients: npt.ArrayLike,
+    reference: References,
+    learning_rate: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    noise_std: npt.ArrayLike = 0.0,
+    neighbours: Neighbours = "replace",
+) -> Doubles:
+    """Exact log-likelihood ratio of a target in each step of SGD, from the parameters.
+
+    `gradient_llr` of (theta_{t-1} - theta_t) / learning_rate_t, for plain SGD: no momentum, no
+    weight decay.
+
+    Parameters
+    ----------
+    theta : (..., T+1, d) array_like
+        Parameters at the start and after each of T >= 1 steps, of one training or many.
+    target_gradients : (d,), (T, d) or (..., T, d) array_like
+        Gradient of the target at theta_{t-1} in step t, already clipped where the training clips.
+    reference : Reference or sequence of T Reference
+        Mean and covariance of a record's clipped gradient, in all steps or one for each.
+    learning_rate : float or (T,) array_like
+        Learning rate of all steps or of each, above 0.
+    n : int or (T,) array_like of int
+        Number of records averaged, at least 2, in all steps or in each.
+    noise_std : float or (d,) array_like
+        Standard deviation of the Gaussian noise on the averaged gradient.
+    neighbours : {"replace", "add-remove"}
+        As in `gradient_llr`.
+
+    Returns
+    -------
+    (..., T) ndarray
+        Natural log-likelihood ratios; larger means member.
+
+    Raises
+    ------
+    SingularCovarianceError
+        If C is singular and no noise makes up for it.
+    ValueError
+        If shapes do not fit, some `n` < 2, a learning rate is not above 0, or a value is not
+        finite.
+
+    Notes
+    -----
+    Differences are taken in float64, a block of trainings at a time. What float32 parameters have
+    lost by then is lost: a relative error of 6e-8 of the parameter, not of its change. Prefer
+    `gradient_llr` where the gradients are known. The paper calls M in theorem 4.1 the Mahalanobis
+    distance; it is its square.
+
+    References
+    ----------
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorems 4.1 and F.4.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 4.0])
+    >>> theta = [[1.0, 1.0], [0.9, 0.8], [0.6, 0.3]]
+    >>> leakscore.sequential.sgd_llr(theta, [1.0, 2.0], reference, 1.0, n=10)
+    array([0.20536052, 0.52063829])
+    """
+    given = _validate.real_array("theta", theta)
+    if given.ndim < 2 or given.size == 0 or given.shape[-2] < 2:
+        raise ValueError(
+            f"Expected theta of shape {given.shape} to be (..., T+1, d) with T >= 1, not empty"
+        )
+    shape = (*given.shape[:-2], given.shape[-2] - 1, given.shape[-1])
+    rate = _validate.interval("learning_rate", learning_rate, 0.0, closed="neither")
+    if rate.shape not in ((), shape[-2:-1]):
+        raise ValueError(
+            f"Expected learning_rate of shape {rate.shape} to be a number or {shape[-2:-1]}"
+        )
+    rates = np.broadcast_to(rate, shape[-2])
+    steps = _Steps(shape, target_gradients, reference, n, noise_std, neighbours)
+
+    def read(rounds: Rounds, step: int) -> Array:
+        before, after = (*rounds, step), (*rounds, step + 1)
+        moved = np.subtract(given[before], given[after], dtype=np.float64)
+        moved /= rates[step]
+        return moved
+
+    return steps.scores(read, "theta", given, made=True)
+
+
+class _Steps:
+    """What is known of the steps: targets, laws, and how many trainings there are."""
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        target_gradients: npt.ArrayLike,
+        reference: References,
+        n: npt.ArrayLike,
+        noise_std: npt.ArrayLike,
+        neighbours: str,
+    ) -> None:
+        self.shape, (count, dim) = shape, shape[-2:]
+        self.neighbours = _validate.choice("neighbours", neighbours, NEIGHBOURS)
+        self.targets = _validate.real_array("target_gradients", target_gradients)
+        if self.targets.shape not in (shape[-1:], shape[-2:], shape):
+            wanted = " or ".join(str(s) for s in dict.fromkeys((shape[-1:], shape[-2:], shape)))
+            raise ValueError(
+                f"Expected target_gradients of shape {self.targets.shape} to be {wanted}"
+            )
+        noise = _scoring.noise(noise_std, dim)
+        laws: dict[tuple[int, int], _scoring.Release] = {}
+        self.laws = []
+        none = np.empty((0, dim))
+        for known, number in zip(
+            step_references(reference, count, dim), step_counts(n, count), strict=True
+        ):
+            made = _scoring.Release(none, none, known, number, noise, False)
+            self.laws.append(laws.setdefault((id(known), number), made))
+
+    def scores(
+        self, read: Callable[[Rounds, int], Array], name: str, given: Array, *, made: bool = False
+    ) -> Doubles:
+        """Score what `read` returns for some rounds in one step; `made` if it is a new array."""
+        result = np.empty(self.shape[:-1])
+        try:
+            for rounds in self._rounds(made):
+                for step, law in enumerate(self.laws):
+                    target, paired = self._target(rounds, step)
+                    release = law.of(read(rounds, step), target, paired)
+                    place = (*rounds, step)
+                    result[place] = llr_of(release, self.neighbours)
+        except SingularCovarianceError:
+            raise
+        except ValueError:
+            _validate.finite(name, given)
+            _validate.finite("target_gradients", self.targets)
+            raise ValueError(
+                f"Expected {name} and target_gradients so small that the ratios do not overflow"
+            ) from None
+        return result
+
+    def _target(self, rounds: Rounds, step: int) -> tuple[Array, bool]:
+        """Return the targets of some rounds in one step, and whether there is one for each."""
+        if self.targets.ndim == 1:
+            return self.targets, False
+        if self.targets.ndim == 2:
+            return self.targets[step], False
+        place = (*rounds, step)
+        return self.targets[place], True
+
+    def _rounds(self, made: bool) -> Iterator[Rounds]:
+        """Cut the trainings into blocks: few, unless their gradients have to be made."""
+        if len(self.shape) == 2:
+            yield ()
+            return
+        trainings, dim = self.shape[-3], self.shape[-1]
+        few = _IN_CACHE if all(law.independent for law in self.laws) else _AT_ONCE
+        block = max(1, few // dim) if made else trainings
+        for index in np.ndindex(self.shape[:-3]):
+            for start in range(0, trainings, block):
+                yield *index, slice(start, min(start + block, trainings))
+
+
+def step_references(reference: object, count: int, dim: int) -> Sequence[Reference]:
+    """Return the reference of each step."""
+    if isinstance(reference, Reference):
+        known: Sequence[Reference] = [reference] * count
+    else:
+        if not isinstance(reference, Sequence) or isinstance(reference, (str, bytes)):
+            _validate.instance("reference", reference, Reference)
+        known = [_validate.instance("reference", one, Reference) for one in reference]  # type: ignore[attr-defined]
+        if len(known) != count:
+            raise ValueError(
+                f"Expected reference to be one or {count}, one a step; not {len(known)}"
+            )
+    for one in known:
+        if one.dim != dim:
+            raise ValueError(f"Expected reference of {one.dim} coordinates to have {dim}")
+    return known
+
+
+def step_counts(n: npt.ArrayLike, count: int) -> list[int]:
+    """Return the number of records of each step."""
+    records = _validate.averaged("n", n)
+    if records.shape not in ((), (count,)):
+        raise ValueError(f"Expected n of shape {records.shape} to be a number or ({count},)")
+    return [int(number) for number in np.broadcast_to(records, count)]
