@@ -34,8 +34,8 @@ __all__ = ["ErrorBrackets", "Interval", "uniform_error_rates"]
 
 _U = 2.0**-53
 _LAW = 1e-13
-_CELLS, _MOST_CELLS, _ALL_CELLS = 2**18, 2**19, 2**22
-_STEPS = 64  # the number of cells grows with that of steps beyond this
+_CELLS, _LEAST_CELLS, _MOST_CELLS = 2**13, 2**15, 2**19
+_ALL_CELLS = 2**22
 _SHARED = np.log(2.0)
 
 
@@ -86,9 +86,9 @@ def uniform_error_rates(
     -------
     alpha, beta : Interval
         Named pairs ``(lower, upper)`` of the shape of `threshold`, type I and type II error. They
-        are the exact rates at thresholds that differ by less than T/2^18 (a number of 2e-4 for T =
-        50, 2e-3 for 1000), and 1e-13 T and the rounding of FFTs apart beside that. Equal where one
-        step only has a probability above 0.
+        are the exact rates at thresholds that differ by some 2e-4, or 2e-3 for 1000 steps (more if
+        many probabilities of a prior differ), and the rounding of FFTs, below 1e-9, apart beside
+        that. Equal where one step only has a probability above 0.
 
     Raises
     ------
@@ -187,7 +187,8 @@ class _Lattice:
         self, step: _Step, weights: Doubles, counts: npt.NDArray[np.intp], top: float
     ) -> None:
         self.weights, self.counts, self.steps = weights, counts, int(counts.sum())
-        cells = min(_CELLS * -(-self.steps // _STEPS), _MOST_CELLS, _ALL_CELLS // weights.size)
+        wanted = min(_CELLS * self.steps, _MOST_CELLS, _ALL_CELLS // weights.size)
+        cells = max(_LEAST_CELLS, 1 << wanted.bit_length() - 1) - 2  # for a FFT of twice as many
         self.log_cell = top - float(np.log(cells))
         with np.errstate(divide="ignore"):
             logs = np.log(np.arange(cells + 2.0)) + self.log_cell
