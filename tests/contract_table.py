@@ -17,6 +17,11 @@ from tests.contract_distributions import LAWS
 from tests.contract_inputs import Call
 from tests.contract_one_run import ONE_RUN_RESULTS, ONE_RUNS
 from tests.contract_reference import REFERENCES
+from tests.contract_sequential import (
+    SEQUENTIAL,
+    SEQUENTIAL_RESULTS,
+    SEQUENTIAL_WITHOUT_ARGUMENTS,
+)
 from tests.contract_theory import THEORY
 from tests.contract_whitebox import WHITEBOX
 
@@ -187,27 +192,32 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= CURVES | LAWS | THEORY | WHITEBOX
+CALLS |= CURVES | LAWS | SEQUENTIAL | THEORY | WHITEBOX
 
 # Public, but without an argument that could be wrong.
-NO_ARGUMENTS = AUDITS_WITHOUT_ARGUMENTS | {
-    "ColumnGram.reference",
-    "Moments.to_bytes",
-    "tradeoff.GaussianTradeOff.inverse",
-    "tradeoff.GaussianTradeOff.symmetrized",
-    "tradeoff.ComposedTradeOff.inverse",
-    "tradeoff.ComposedTradeOff.symmetrized",
-    "tradeoff.SubsampledTradeOff.inverse",
-    "tradeoff.SubsampledTradeOff.symmetrized",
-    "tradeoff.TradeOff.advantage",
-    "tradeoff.TradeOff.auc",
-    "tradeoff.TradeOff.inverse",
-    "tradeoff.TradeOff.symmetrized",
-}
+NO_ARGUMENTS = (
+    AUDITS_WITHOUT_ARGUMENTS
+    | SEQUENTIAL_WITHOUT_ARGUMENTS
+    | {
+        "ColumnGram.reference",
+        "Moments.to_bytes",
+        "tradeoff.GaussianTradeOff.inverse",
+        "tradeoff.GaussianTradeOff.symmetrized",
+        "tradeoff.ComposedTradeOff.inverse",
+        "tradeoff.ComposedTradeOff.symmetrized",
+        "tradeoff.SubsampledTradeOff.inverse",
+        "tradeoff.SubsampledTradeOff.symmetrized",
+        "tradeoff.TradeOff.advantage",
+        "tradeoff.TradeOff.auc",
+        "tradeoff.TradeOff.inverse",
+        "tradeoff.TradeOff.symmetrized",
+    }
+)
 # Made by the library, not by its users: results, and the base of what constructors return.
 RESULTS = (
     AUDIT_RESULTS
     | ONE_RUN_RESULTS
+    | SEQUENTIAL_RESULTS
     | {
         "tradeoff.ComposedTradeOff",
         "SingularCovarianceError",

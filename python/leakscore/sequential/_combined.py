@@ -109,8 +109,8 @@ def _steps(llr: npt.ArrayLike, axis: int) -> Doubles:
     if given.ndim == 0:
         raise ValueError("Expected llr to be an array of one or more steps, not a number")
     place = _validate.count("axis", axis, -given.ndim, given.ndim - 1)
-    if given.shape[place] == 0:
-        raise ValueError(f"Expected llr of shape {given.shape} to have at least one step")
+    if given.size == 0:
+        raise ValueError(f"Expected llr of shape {given.shape} to have at least one step and round")
     ratios = np.moveaxis(given, place, -1).astype(np.float64, copy=False)
     if np.isnan(ratios).any():
         raise ValueError("Expected llr to hold no NaN")

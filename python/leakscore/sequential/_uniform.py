@@ -40,14 +40,29 @@ _SHARED = np.log(2.0)
 
 
 class Interval(NamedTuple):
-    """Certified ends of a number, or of each of an array."""
+    """Certified ends of a number, or of each of an array.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.sequential.Interval(0.1, 0.2).upper
+    0.2
+    """
 
     lower: npt.NDArray[np.float64] | float
     upper: npt.NDArray[np.float64] | float
 
 
 class ErrorBrackets(NamedTuple):
-    """Certified ends of both error rates."""
+    """Certified ends of both error rates; `uniform_error_rates` makes it.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> alpha, beta = leakscore.sequential.uniform_error_rates(99.0, 9.0, 10, 1, num_steps=5)
+    >>> print(alpha.upper, beta.lower)
+    0.0 1.0
+    """
 
     alpha: Interval
     beta: Interval
@@ -108,8 +123,8 @@ def uniform_error_rates(
     --------
     >>> import leakscore
     >>> alpha, beta = leakscore.sequential.uniform_error_rates(0.5, 9.0, 10, 1, num_steps=5)
-    >>> print(f"{alpha.lower:.5f} {alpha.upper:.5f} {beta.lower:.5f} {beta.upper:.5f}")
-    0.10117 0.10118 0.78837 0.78839
+    >>> print(f"{alpha.lower:.4f} {alpha.upper:.4f} {beta.lower:.4f} {beta.upper:.4f}")
+    0.1011 0.1012 0.7883 0.7884
     """
     gamma = _validate.interval("threshold", threshold)
     distance = _validate.scalar("squared_mahalanobis", squared_mahalanobis, 0.0)

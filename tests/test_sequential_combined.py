@@ -1,0 +1,120 @@
+"""semi_uniform, semi_max and the baselines; what the functions of the room refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from leakscore import Reference, sequential
+
+RNG = np.random.default_rng(3)
+KNOWN = Reference([0.0, 0.0], [1.0, 2.0])
+STEPS = np.ones((3, 2))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e200])
+def test_uniform_is_a_sum_of_exponentials(scale) -> None:
+    llr = scale * RNG.normal(size=(50, 6))
+    np.testing.assert_allclose(
+        sequential.semi_uniform(llr), logsumexp(llr, axis=1) - np.log(6), rtol=1e-14
+    )
+    prior = np.array([0.1, 0.0, 0.3, 0.2, 0.15, 0.25])
+    np.testing.assert_allclose(
+        sequential.semi_uniform(llr, prior), logsumexp(llr, axis=1, b=prior), rtol=1e-13
+    )
+    np.testing.assert_array_equal(
+        sequential.semi_uniform(llr.T, prior, axis=0), sequential.semi_uniform(llr, prior)
+    )
+    uniform, largest = sequential.semi_uniform(llr), sequential.semi_max(llr)
+    assert (largest - np.log(6) <= uniform + 1e-12 * scale).all()
+    assert (uniform <= largest + 1e-12 * scale).all()
+
+
+def test_infinite_ratios_are_ordered() -> None:
+    inf = np.inf
+    llr = np.array([[0.0, -inf], [-inf, -inf], [0.0, inf], [-inf, inf], [800.0, 790.0]])
+    expected = [-np.log(2), -inf, inf, inf, 800 + np.log1p(np.exp(-10)) - np.log(2)]
+    np.testing.assert_allclose(sequential.semi_uniform(llr), expected)
+    np.testing.assert_array_equal(sequential.semi_max(llr), [0, -inf, inf, inf, 800])
+    certain = sequential.semi_uniform(llr, prior=[1.0, 0.0])
+    np.testing.assert_array_equal(certain, llr[:, 0])
+    single = sequential.semi_uniform(llr[0].astype(np.float32))
+    assert single == pytest.approx(-np.log(2), rel=1e-15)
+
+
+def test_baselines() -> None:
+    losses = RNG.uniform(0.1, 3.0, size=(4, 5, 7))
+    falls, factors = losses[..., :-1] - losses[..., 1:], losses[..., :-1] / losses[..., 1:]
+    np.testing.assert_array_equal(sequential.delta_diff(losses), falls.max(axis=-1))
+    np.testing.assert_array_equal(sequential.delta_ratio(losses), factors.max(axis=-1))
+    np.testing.assert_array_equal(
+        sequential.back_front_diff(losses), losses[..., 0] - losses[..., -1]
+    )
+    np.testing.assert_array_equal(
+        sequential.back_front_ratio(losses), losses[..., 0] / losses[..., -1]
+    )
+    assert sequential.delta_diff([1.0, 3.0]) == -2.0
+    assert sequential.back_front_diff([-1.0, 3.0]) == -4.0
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: sequential.batch_means(np.zeros((0, 2))), "cumulative_means"),
+        (lambda: sequential.batch_means([1.0, 2.0]), "cumulative_means"),
+        (lambda: sequential.batch_means([[1.0], [np.nan]]), "cumulative_means to be finite"),
+        (lambda: sequential.batch_means(STEPS, [10, 10, 20]), "counts.*increase"),
+        (lambda: sequential.batch_means(STEPS, [10, 5, 20]), "counts.*increase"),
+        (lambda: sequential.batch_means(STEPS, [0, 5, 20]), "counts"),
+        (lambda: sequential.batch_means(STEPS, [5, 20]), r"counts of shape \(2,\)"),
+        (lambda: sequential.batch_means(STEPS, [1.5, 2, 3]), "counts=1.5"),
+        (lambda: sequential.batch_means([[1e308], [-1e308]]), "overflow"),
+        (lambda: sequential.semi_uniform([0.0, np.nan]), "llr to hold no NaN"),
+        (lambda: sequential.semi_max([[], []]), "llr.*at least one step"),
+        (lambda: sequential.semi_max(1.0), "llr"),
+        (lambda: sequential.semi_max([1.0], axis=1), "axis"),
+        (lambda: sequential.semi_uniform([0.0, 1.0], [0.5, 0.6]), "prior to have the sum 1"),
+        (lambda: sequential.semi_uniform([0.0, 1.0], [1.5, -0.5]), "prior"),
+        (lambda: sequential.semi_uniform([0.0, 1.0], [1.0]), "prior"),
+        (lambda: sequential.semi_uniform([0.0, 1.0], [np.nan, 1.0]), "prior"),
+        (lambda: sequential.error_rates(0.0, 9.0, 1, 3), "n=1.*the record itself"),
+        (lambda: sequential.error_rates(np.nan, 9.0, 5, 3), "threshold"),
+        (lambda: sequential.error_rates(0.0, -1.0, 5, 3), "squared_mahalanobis"),
+        (lambda: sequential.error_rates(0.0, 1.0, 5, 0), "dim"),
+        (lambda: sequential.error_rates([0.0, 1.0], [1.0] * 3, 5, 2), "broadcast"),
+        (lambda: sequential.mean_llr(1.0, 1, 2), "n=1"),
+        (lambda: sequential.uniform_error_rates(0.0, 9.0, 1, 3, 5), "n=1"),
+        (lambda: sequential.uniform_error_rates(0.0, 9.0, 5, 3, 0), "num_steps"),
+        (lambda: sequential.uniform_error_rates(0.0, 9.0, 5, 3, 2, [1.0]), "prior"),
+        (lambda: sequential.max_error_rates([0.1, 1.1], 0.5), "alpha"),
+        (lambda: sequential.max_error_rates(0.1, 0.5), "alpha or beta"),
+        (lambda: sequential.gradient_llr(STEPS, STEPS, KNOWN, 1), "n=1.*the record itself"),
+        (lambda: sequential.gradient_llr(STEPS, STEPS, KNOWN, [5, 5]), r"n of shape \(2,\)"),
+        (lambda: sequential.gradient_llr(STEPS, STEPS, [KNOWN] * 2, 5), "reference.*3.*not 2"),
+        (lambda: sequential.gradient_llr(STEPS, STEPS[:2], KNOWN, 5), "target_gradients"),
+        (lambda: sequential.gradient_llr(STEPS[:, :1], STEPS[:, :1], KNOWN, 5), "reference"),
+        (lambda: sequential.gradient_llr(STEPS * np.nan, STEPS, KNOWN, 5), "gradients to be"),
+        (lambda: sequential.gradient_llr(STEPS, STEPS * np.inf, KNOWN, 5), "target_gradients to"),
+        (lambda: sequential.gradient_llr(STEPS * 1e200, STEPS * 1e200, KNOWN, 5), "overflow"),
+        (lambda: sequential.gradient_llr(STEPS, STEPS, KNOWN, 5, noise_std=-1.0), "noise_std"),
+        (lambda: sequential.sgd_llr(STEPS[:1], STEPS[:0], KNOWN, 0.1, 5), "theta"),
+        (lambda: sequential.sgd_llr(STEPS, STEPS[:2], KNOWN, 0.0, 5), "learning_rate"),
+        (lambda: sequential.sgd_llr(STEPS, STEPS[:2], KNOWN, [0.1, -0.1], 5), "learning_rate"),
+        (lambda: sequential.sgd_llr(STEPS, STEPS[:2], KNOWN, [0.1] * 3, 5), "learning_rate"),
+        (lambda: sequential.sgd_llr(STEPS * np.nan, STEPS[:2], KNOWN, 0.1, 5), "theta"),
+        (lambda: sequential.sgd_llr(STEPS, STEPS, KNOWN, 0.1, 5), "target_gradients"),
+        (lambda: sequential.delta_diff([1.0]), "losses"),
+        (lambda: sequential.delta_ratio([1.0, 0.0]), "losses > 0"),
+        (lambda: sequential.back_front_ratio([-1.0, 1.0]), "losses > 0"),
+        (lambda: sequential.back_front_diff([1.0, np.nan]), "losses"),
+        (lambda: sequential.game_tradeoff(0.0), "noise_multiplier"),
+        (lambda: sequential.split_t([1.0, 1.0], [1.0, 1.0], STEPS, 5), "rows"),
+        (lambda: sequential.split_t([1.0, 1.0], [0.0, 0.0], STEPS, 5, reference=KNOWN), "differ"),
+        (lambda: sequential.hotelling([1.0, 1.0], STEPS[:2], 5), "more rows than columns"),
+        (lambda: sequential.hotelling([1.0, 1.0], KNOWN, 1), "n=1"),
+    ],
+)
+def test_bad_input_is_named(call, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        call()
