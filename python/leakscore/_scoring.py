@@ -158,7 +158,7 @@ def release(
     """Validate the arguments of a score."""
     reference = _validate.instance("reference", reference, Reference)
     x, z = rows(observed, target, reference.dim, paired)
-    n = _validate.records("n", n)
+    n = _validate.count("n", n, 2, why=_validate.ONE)
     return Release(x, z, reference, n, noise(noise_std, reference.dim), paired)
 
 

@@ -54,7 +54,11 @@ def scalar(
     return number
 
 
-def count(name: str, value: object, low: int = 0, high: int | None = None) -> int:
+ONE = "; the mean of one record is the record itself, its law a single point if it is the target"
+"""Why a mean is of two records at least."""
+
+
+def count(name: str, value: object, low: int = 0, high: int | None = None, *, why: str = "") -> int:
     """One integer in [low, high]; refuses bool and floats."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"Expected {name}={value!r} to be an integer")
@@ -64,7 +68,7 @@ def count(name: str, value: object, low: int = 0, high: int | None = None) -> in
         raise TypeError(f"Expected {name}={_brief(value)} to be an integer") from None
     if number < low or (high is not None and number > high):
         bounds = f">= {low}" if high is None else f"in [{low}, {high}]"
-        raise ValueError(f"Expected {name}={number} {bounds}")
+        raise ValueError(f"Expected {name}={number} {bounds}{why}")
     return number
 
 
@@ -266,7 +270,7 @@ def scores(name: str, value: object, size: int) -> Doubles:
     return array.astype(np.float64)
 
 
-def whole(name: str, value: object, low: int) -> Doubles:
+def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
     """An array of whole numbers of any shape, from `low` to the last that float64 counts to."""
     array = real_array(name, value)
     if array.dtype.kind == "b":
@@ -276,30 +280,8 @@ def whole(name: str, value: object, low: int) -> Doubles:
     inside = (array >= low) & (array <= 2**53) & (np.floor(array) == array)
     if not inside.all():
         bad = array.flat[int(np.argmin(inside))].item()
-        raise ValueError(f"Expected {name}={bad!r} to be a whole number in [{low}, 2**53]")
+        raise ValueError(f"Expected {name}={bad!r} to be a whole number in [{low}, 2**53]{why}")
     return array.astype(np.float64)
-
-
-def averaged(name: str, value: object) -> Doubles:
-    """Numbers of records that means are taken of: whole numbers from 2 on, of any shape."""
-    array = whole(name, value, 1)
-    if (array == 1).any():
-        raise ValueError(_alone(name))
-    return array
-
-
-def records(name: str, value: object) -> int:
-    """One number of records that a mean is taken of: an integer of at least 2."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value == 1:
-        raise ValueError(_alone(name))
-    return count(name, value, low=2)
-
-
-def _alone(name: str) -> str:
-    return (
-        f"Expected {name}=1 >= 2: the mean of one record is the record itself, whose law is a "
-        "single point if it is the target"
-    )
 
 
 def interval(

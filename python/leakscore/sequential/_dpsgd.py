@@ -96,7 +96,7 @@ def dpsgd_error_rates(
     gamma = _validate.interval("threshold", threshold)
     _validate.instance("reference", reference, Reference)
     gradient = _validate.vector("target_gradient", target_gradient, size=reference.dim)
-    n = _validate.records("n", n)
+    n = _validate.count("n", n, 2, why=_validate.ONE)
     noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
     if _validate.choice("neighbours", neighbours, NEIGHBOURS) == "add-remove":
         return _normal_rates(gamma, _added(gradient, reference, n, noise))

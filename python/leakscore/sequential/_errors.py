@@ -77,7 +77,7 @@ def error_rates(
     gamma, distance, records, dims = _validate.broadcast(
         threshold=_validate.interval("threshold", threshold),
         squared_mahalanobis=_distance(squared_mahalanobis),
-        n=_validate.averaged("n", n),
+        n=_validate.whole("n", n, 2, why=_validate.ONE),
         dim=_validate.whole("dim", dim, 1),
     )
     room = np.maximum(distance - dims * np.log1p(-1.0 / records) - 2.0 * gamma, 0.0)
@@ -195,7 +195,7 @@ def mean_llr(
     """
     distance, records, dims = _validate.broadcast(
         squared_mahalanobis=_distance(squared_mahalanobis),
-        n=_validate.averaged("n", n),
+        n=_validate.whole("n", n, 2, why=_validate.ONE),
         dim=_validate.whole("dim", dim, 1),
     )
     others = records - 1.0
@@ -254,7 +254,7 @@ def hotelling_error_rates(
     cut, distance, records, dims = _validate.broadcast(
         threshold=_validate.interval("threshold", threshold, 0.0),
         squared_mahalanobis=_distance(squared_mahalanobis),
-        n=_validate.averaged("n", n),
+        n=_validate.whole("n", n, 2, why=_validate.ONE),
         dim=_validate.whole("dim", dim, 1),
     )
     others = records - 1.0

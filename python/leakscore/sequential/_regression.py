@@ -103,7 +103,7 @@ class RegressionGradients(Result):
                 f"Expected gradients of shape {given.shape} to be {self.mean.shape}, one at each "
                 "of the parameters"
             )
-        records = _validate.records("n", n)
+        records = _validate.count("n", n, 2, why=_validate.ONE)
         away, shift = given - self.mean, self.target_gradient - self.mean
         solved = solve(self.covariance, away)
         linear = self._inner(solved, away, shift)

@@ -287,7 +287,7 @@ def step_references(reference: object, count: int, dim: int) -> Sequence[Referen
 
 def step_counts(n: npt.ArrayLike, count: int) -> list[int]:
     """Return the number of records of each step."""
-    records = _validate.averaged("n", n)
+    records = _validate.whole("n", n, 2, why=_validate.ONE)
     if records.shape not in ((), (count,)):
         raise ValueError(f"Expected n of shape {records.shape} to be a number or ({count},)")
     return [int(number) for number in np.broadcast_to(records, count)]

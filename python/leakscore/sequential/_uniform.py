@@ -128,7 +128,9 @@ def uniform_error_rates(
     """
     gamma = _validate.interval("threshold", threshold)
     distance = _validate.scalar("squared_mahalanobis", squared_mahalanobis, 0.0)
-    step = _Step(distance, _validate.records("n", n), _validate.count("dim", dim, 1))
+    step = _Step(
+        distance, _validate.count("n", n, 2, why=_validate.ONE), _validate.count("dim", dim, 1)
+    )
     weights = probabilities("prior", prior, _validate.steps("num_steps", num_steps))
     weights, counts = np.unique(weights[weights > 0.0], return_counts=True)
     if counts.sum() == 1:

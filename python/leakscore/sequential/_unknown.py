@@ -117,7 +117,7 @@ def split_t(
     dim = table.shape[1]
     released = _validate.rows("observed", observed, cols=dim)
     z = _validate.vector("target", target, size=dim)
-    n = _validate.records("n", n)
+    n = _validate.count("n", n, 2, why=_validate.ONE)
     known, table = _direction(table, split, reference)
     weight = known.solve(z - known.mean)
     origin = np.array(table[0], dtype=np.float64)
@@ -210,7 +210,7 @@ def hotelling(
     """
     from leakscore.distributions import chi2
 
-    n = _validate.records("n", n)
+    n = _validate.count("n", n, 2, why=_validate.ONE)
     if isinstance(reference, Reference):
         rows = _validate.rows("observed", observed, cols=reference.dim)
         squares = n * reference._distances("observed", rows, reference.mean)

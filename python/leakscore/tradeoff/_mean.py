@@ -72,7 +72,7 @@ def gaussian_mean(
     0.7485 0.4747
     """
     distance = _validate.interval("squared_mahalanobis", squared_mahalanobis, 0.0, closed="left")
-    records = _validate.whole("n", n, 2)
+    records = _validate.whole("n", n, 2, why=_validate.ONE)
     dims = _validate.whole("dim", dim, 1)
     ratio = _validate.interval("noise_ratio", noise_ratio, 0.0, closed="left")
     distance, records, dims, ratio = _validate.broadcast(
