@@ -184,7 +184,7 @@ SEQUENTIAL: dict[str, list[Call]] = {
                 good.SMALL, good.SMALL[0] + 1, good.VARIANCES, 0.5, good.TARGET, 1.0
             ).llr,
             {"gradients": good.SMALL},
-            scalars={"n": N},
+            scalars={"n": N, "noise_std": NOISE},
         )
     ],
 }

@@ -140,6 +140,22 @@ def test_rates_of_simulated_gradients(neighbours) -> None:
         assert (np.abs(hits.mean(axis=0) - rate) <= slack).all()
 
 
+def test_the_test_without_noise_has_less_power() -> None:
+    """The figures of the docstring of `dpsgd_error_rates`."""
+    dim, n, rounds = 50, 64, 20_000
+    variances, target = np.logspace(0, -3, dim), np.full(dim, dim**-0.5)
+    known, noise = Reference(np.zeros(dim), variances / (2 * variances.sum())), 0.5 / n
+    gamma = np.linspace(0.0, 6.0, 25)
+    alpha, beta = sequential.dpsgd_error_rates(gamma, target, known, n, noise)
+    exact = np.exp(np.interp(-np.log(0.01), -np.log(alpha), np.log(1 - beta)))
+    assert exact == pytest.approx(0.212, abs=1e-3)
+    out = RNG.normal(size=(rounds, dim)) * np.sqrt(known.cov / n + noise**2)
+    within = RNG.normal(size=(rounds, dim)) * np.sqrt((n - 1) / n**2 * known.cov + noise**2)
+    llr = [sequential.gradient_llr(x, target, known, n) for x in (out, within + target / n)]
+    power = (llr[1] > np.quantile(llr[0], 0.99)).mean()
+    assert power == pytest.approx(0.106, abs=4 * np.sqrt(2 * 0.1 * 0.9 / rounds))
+
+
 def test_extreme_thresholds_and_large_dimensions() -> None:
     known = Reference([0.0, 0.0], [1.0, 0.5])
     ends = sequential.dpsgd_error_rates([-np.inf, np.inf, 500.0], [1.0, 2.0], known, N, NOISE)

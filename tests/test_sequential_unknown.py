@@ -127,22 +127,22 @@ def test_mean_and_covariance_are_those_of_drawn_gradients(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", COVARIANCES)
-def test_the_ratios_of_all_steps_at_once(kind) -> None:
+@pytest.mark.parametrize("noise", [0.0, 0.4])
+def test_the_ratios_of_all_steps_at_once(kind, noise) -> None:
     theta = OPTIMUM + RNG.normal(size=(3, 4, DIM))
     found = regression(theta, kind)
     gradients = found.mean + 0.3 * RNG.normal(size=theta.shape)
-    ratios = found.llr(gradients, 50)
+    ratios = found.llr(gradients, 50, noise_std=noise)
     assert ratios.shape == found.squared_mahalanobis.shape == (3, 4)
     for i, t in np.ndindex(3, 4):
         known = found.reference(i, t)
         target = found.target_gradient[i, t]
-        expected = scores.gaussian_llr(gradients[i, t], target, known, 50)
+        expected = scores.gaussian_llr(gradients[i, t], target, known, 50, noise_std=noise)
         assert ratios[i, t] == pytest.approx(expected, rel=1e-10, abs=1e-12)
         m = known.squared_mahalanobis(target)
         assert found.squared_mahalanobis[i, t] == pytest.approx(m, rel=1e-10)
-    steps = sequential.gradient_llr(
-        gradients[1], found.target_gradient[1], [found.reference(1, t) for t in range(4)], 50
-    )
+    known, targets = [found.reference(1, t) for t in range(4)], found.target_gradient[1]
+    steps = sequential.gradient_llr(gradients[1], targets, known, 50, noise_std=noise)
     np.testing.assert_allclose(steps, ratios[1], rtol=1e-10)
 
 

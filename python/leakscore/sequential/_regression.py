@@ -74,8 +74,8 @@ class RegressionGradients(Result):
             return Reference.low_rank(mean, scaled, mean[:, np.newaxis])
         return Reference(mean, scaled + np.outer(mean, mean))
 
-    def llr(self, gradients: npt.ArrayLike, n: int) -> Any:
-        """Log-likelihood ratios of the target in steps without noise, all at once.
+    def llr(self, gradients: npt.ArrayLike, n: int, *, noise_std: float = 0.0) -> Any:
+        """Log-likelihood ratios of the target in all steps at once.
 
         `gradient_llr` with each step's own mean and covariance, in O(d^2) a step, or O(d) where the
         inputs are uncorrelated.
@@ -86,6 +86,8 @@ class RegressionGradients(Result):
             Averaged gradient of the batch at each of the parameters.
         n : int
             Number of records averaged, at least 2.
+        noise_std : float
+            Standard deviation of the Gaussian noise on each coordinate of the averaged gradient.
 
         Returns
         -------
@@ -103,20 +105,34 @@ class RegressionGradients(Result):
                 f"Expected gradients of shape {given.shape} to be {self.mean.shape}, one at each "
                 "of the parameters"
             )
-        records = _validate.count("n", n, 2, why=_validate.ONE)
-        away, shift = given - self.mean, self.target_gradient - self.mean
-        solved = solve(self.covariance, away)
-        linear = self._inner(solved, away, shift)
-        square = self._inner(solved, away, away)
-        found = records * (linear - 0.5 * square) - 0.5 * np.asarray(self.squared_mahalanobis)
-        constant = -0.5 * self.mean.shape[-1] * np.log1p(-1.0 / records)
-        return (constant + found / (records - 1.0))[()]
+        n = _validate.count("n", n, 2, why=_validate.ONE)
+        noise = _validate.scalar("noise_std", noise_std, 0.0) ** 2
+        away, shift, bend = given - self.mean, self.target_gradient - self.mean, self.mean
+        values = self.covariance
+        if values.ndim == 2:  # its eigenbasis is that of v C + s^2 as well
+            values, basis = np.linalg.eigh(values)
+            away, shift, bend = away @ basis, shift @ basis, bend @ basis
+        spread = np.asarray(self.loss_scale)[..., np.newaxis] * values / n
+        out = _Inverse(spread + noise, bend, 1.0 / n)
+        within = _Inverse(spread * ((n - 1) / n) + noise, bend, (n - 1) / n**2)
+        volume = out.correction - within.correction - np.log1p(-spread / n / out.own).sum(axis=-1)
+        return (0.5 * (volume + out.square(away) - within.square(away - shift / n)))[()]
 
-    def _inner(self, solved: Doubles, left: Doubles, right: Doubles) -> Doubles:
-        """Return a'(v C + C D D'C)^-1 b from C^-1 a, a and b, by Sherman and Morrison."""
-        along = _dot(self.deviation, left) * _dot(self.deviation, right)
-        last = np.asarray(self.loss_scale) + _dot(self.deviation, self.mean)
-        return np.asarray((_dot(solved, right) - along / last) / np.asarray(self.loss_scale))
+
+class _Inverse:
+    """Inverses of diag(own) + share u u', by Sherman and Morrison, along the last axis."""
+
+    def __init__(self, own: Doubles, bend: Doubles, share: float) -> None:
+        self.own, self.bend, self.share = own, bend, share
+        self.scaled = share * (bend**2 / own).sum(axis=-1)
+        self.correction = np.log1p(self.scaled)
+        """Log of the determinant, less that of diag(own)."""
+
+    def square(self, rows: Doubles) -> Doubles:
+        """Return the quadratic form of every row."""
+        along = (rows * self.bend / self.own).sum(axis=-1)
+        plain = (rows**2 / self.own).sum(axis=-1)
+        return np.asarray(plain - self.share * along**2 / (1.0 + self.scaled))
 
 
 def linear_regression(
@@ -210,9 +226,3 @@ def linear_regression(
 def _dot(left: Doubles, right: Doubles) -> Doubles:
     """Return the inner products along the last axis."""
     return np.asarray(np.einsum("...i,...i->...", left, right))
-
-
-def solve(covariance: Doubles, rows: Doubles) -> Doubles:
-    """Return C^-1 v of every v along the last axis."""
-    known = Reference(np.zeros(rows.shape[-1]), covariance)
-    return known.solve(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape)

@@ -77,6 +77,12 @@ def gradient_llr(
     ValueError
         If shapes do not fit, some `n` < 2, or a value is not finite.
 
+    Notes
+    -----
+    With a fitted reference in place of the true mean and covariance it is still a good score, but
+    no threshold on it has a known level: with 60 records in five dimensions the threshold of 5%
+    accuses 8.0% of non-members. `split_t` has exact levels then, and an audit of scores needs none.
+
     References
     ----------
     T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorems 3.4 and C.1 (the
@@ -228,7 +234,12 @@ class _Steps:
     ) -> Doubles:
         """Score what `read` returns for some rounds in one step; `made` if it is a new array."""
         result = np.empty(self.shape[:-1])
+        alike = len(set(map(id, self.laws))) == 1
         try:
+            if len(self.shape) == 2 and alike and not made:  # steps are rows, as trainings are
+                release = self.laws[0].of(given, self.targets, self.targets.ndim == 2)
+                result[:] = llr_of(release, self.neighbours)
+                return result
             for rounds in self._rounds(made):
                 for step, law in enumerate(self.laws):
                     target, paired = self._target(rounds, step)

@@ -228,7 +228,7 @@ class _Lattice:
 
     def _all_but_one(self) -> list[_Sum]:
         """Return the law of the sum of all steps but one of each weight."""
-        ones = [_Sum(np.diff(under_h0), 0.0) for under_h0, _ in self.laws]
+        ones = [_Sum(np.maximum(np.diff(under_h0), 0.0), 0.0) for under_h0, _ in self.laws]
         fewer = [
             _multiple(one, int(count) - 1) for one, count in zip(ones, self.counts, strict=True)
         ]
