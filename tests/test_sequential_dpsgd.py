@@ -140,6 +140,26 @@ def test_rates_of_simulated_gradients(neighbours) -> None:
         assert (np.abs(hits.mean(axis=0) - rate) <= slack).all()
 
 
+def test_the_threshold_is_the_slope_of_the_curve() -> None:
+    """d beta / d alpha = -e^gamma, whatever the law, by differences of both."""
+    checked = 0
+    for _ in range(150):
+        dim, n = int(RNG.choice([1, 3, 12])), int(RNG.choice([2, 10, 10**4]))
+        variances = 10 ** RNG.uniform(-8, 4, dim) * (RNG.random(dim) > 0.2)
+        shift = 10 ** RNG.uniform(-2, 2, dim) * RNG.choice([-1, 0, 1], dim)
+        gamma = RNG.normal(scale=3.0)
+        known, noise = Reference(np.zeros(dim), variances), 10 ** RNG.uniform(-3, 2) / n
+        points = gamma + np.array([-1e-5, 1e-5])
+        alpha, beta = sequential.dpsgd_error_rates(points, shift, known, n, noise)
+        change = alpha[0] - alpha[1], beta[1] - beta[0]
+        assert min(change) >= 0.0
+        large = change[0] > 1e-8 * alpha[0] and change[1] > 1e-8 * beta[0]
+        if large and min(change) > 1e-250:
+            checked += 1
+            assert np.log(change[1] / change[0]) == pytest.approx(gamma, abs=2e-3)
+    assert checked > 30
+
+
 def test_the_test_without_noise_has_less_power() -> None:
     """The figures of the docstring of `dpsgd_error_rates`."""
     dim, n, rounds = 50, 64, 20_000

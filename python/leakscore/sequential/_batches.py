@@ -46,6 +46,10 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     are subtracted exactly. What their own rounding has lost cannot come back: it is multiplied by
     N_t / (N_t - N_s), so float32 means of equal batches have a relative error of t 6e-8.
 
+    Noise on the cumulative means is multiplied in the same way, and that of neighbouring batches is
+    correlated, so that one batch mean does not tell all of its batch any more:
+    `leakage.release_leakage` has the joint leakage of noisy means.
+
     References
     ----------
     T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorem 3.4.

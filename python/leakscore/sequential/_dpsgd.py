@@ -262,10 +262,15 @@ class _Ratio:
             return getattr(norm, side)(room / self.sigma)
         if not self.weights.size:  # the ratio is one number
             return ((room > 0.0) == (side == "cdf")).astype(np.float64)[()]
+        # All weights are positive, so the lower tail is below a normal one of the same variance.
+        spread = 2.0 * self.weights**2 @ (self.df + 2.0 * self.nc) + self.sigma**2
+        gone = room < self.weights @ self.df - 40.0 * np.sqrt(spread)
         # The sum of w nc may be far larger than what it leaves of the ratio.
         high, low = _exact_sum(self.weights, self.nc)
         law = (self.weights, self.df, self.nc)
-        return getattr(gx2, side)(room + low, *law, sigma=self.sigma, offset=-high)
+        points = np.where(gone, 0.0, room) + low
+        found = getattr(gx2, side)(points, *law, sigma=self.sigma, offset=-high)
+        return np.where(gone, 0.0 if side == "cdf" else 1.0, found)[()]
 
 
 def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
