@@ -29,7 +29,7 @@ def within(rate: float, hits: float, rounds: int) -> bool:
 
 
 def test_both_tests_hold_their_level_and_have_their_power() -> None:
-    rounds = 3000
+    rounds = 2000
     found = np.empty((rounds, 2, 2))
     for i, (batch, target, table) in enumerate(plays(rounds, 60, seed=0)):
         found[i, 0] = sequential.split_t(batch, target, table, N, split=35).pvalue
@@ -43,7 +43,7 @@ def test_both_tests_hold_their_level_and_have_their_power() -> None:
 
 def test_the_plug_in_ratio_does_not_hold_its_level() -> None:
     """What the docstring of `split_t` says of estimates in place of mean and covariance."""
-    rounds = 3000
+    rounds = 2000
     scored = np.empty(rounds)
     for i, (batch, target, table) in enumerate(plays(rounds, 60, seed=1)):
         scored[i] = scores.gaussian_llr(batch[0], target, Reference.fit(table, ddof=1), N)
