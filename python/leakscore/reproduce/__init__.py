@@ -34,6 +34,10 @@ _FIGURES = {
     "kaissis-5": "kaissis_audits:LAPLACE",
     "kaissis-6": "kaissis_audits:SUBSAMPLED",
     "kaissis-calibration": "kaissis_calibration",
+    "michel-1": "michel:ONE",
+    "michel-2": "michel:TWO",
+    "michel-4": "michel:FOUR",
+    "michel-8": "michel:EIGHT",
 }
 
 
