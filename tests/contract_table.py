@@ -14,6 +14,7 @@ from tests.contract_audit import AUDIT_RESULTS, AUDITS, AUDITS_WITHOUT_ARGUMENTS
 from tests.contract_composition import COMPOSITION
 from tests.contract_curves import CURVES
 from tests.contract_distributions import LAWS
+from tests.contract_games_sequential import SEQUENTIAL_GAMES
 from tests.contract_inputs import Call
 from tests.contract_one_run import ONE_RUN_RESULTS, ONE_RUNS
 from tests.contract_reference import REFERENCES
@@ -192,7 +193,7 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= CURVES | LAWS | SEQUENTIAL | THEORY | WHITEBOX
+CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | THEORY | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = (

@@ -2,17 +2,119 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _sampling, _validate
 from leakscore._average import _below
-from leakscore._populations import Empirical, Population
+from leakscore._game_rounds import coins, number, require_population
+from leakscore._populations import Bernoulli, Empirical, Population
 from leakscore._sampling import Doubles, Flags, Key
+
+__all__ = ["sequential"]
 
 Steps = npt.NDArray[np.intp]
 
 _BLOCK = 1 << 18  # doubles of the releases that are added up, or of a table of counts: 2 MB
+
+
+def sequential(
+    population: Population,
+    target: npt.ArrayLike,
+    n: int,
+    num_steps: int,
+    insertion: int | Literal["uniform"] | npt.ArrayLike,
+    rounds: int,
+    rng: np.random.Generator | int,
+    *,
+    noise_std: npt.ArrayLike = 0.0,
+) -> tuple[Doubles, Flags, Steps]:
+    """Play rounds of the membership game on a sequence of releases.
+
+    A round has T batches of n records, and releases the mean of all records so far after each. A
+    fair coin decides whether the target's record takes the place of one record of one batch.
+
+    Parameters
+    ----------
+    population : Bernoulli, Gaussian or Empirical
+        What the records are drawn from. With an Empirical whose rows are not put back, all n T
+        records of a round are different rows.
+    target : (d,) array_like
+        The target's record; of zeros and ones if the population is Bernoulli.
+    n : int
+        Number of records in a batch, at least 2.
+    num_steps : int
+        Number of batches T, at least 1.
+    insertion : int, "uniform" or (T,) array_like
+        Batch of a target that is in, counted from 0: 0, ..., T - 1; or each with the same
+        probability; or with the probabilities given, of sum 1.
+    rounds : int
+        Number of rounds R, at least 1.
+    rng : numpy.random.Generator or int
+        Source of the game's 128-bit key (all that is drawn from it), or a seed.
+    noise_std : float or (d,) array_like
+        Standard deviation, per coordinate, of independent Gaussian noise on every **released**
+        cumulative mean.
+
+    Returns
+    -------
+    cumulative_means : (R, T, d) ndarray
+        The releases. Without noise, `sequential.batch_means` undoes the accumulation.
+    member : (R,) ndarray of bool
+        Whether the target was in.
+    step : (R,) ndarray of int
+        Its batch, an index of the releases' second axis; -1 where it was in none.
+
+    Raises
+    ------
+    TypeError
+        If the population or the generator is none.
+    ValueError
+        If the target does not fit the population, `insertion` is no batch and no probability of T,
+        or rows that are not put back do not suffice for n T records.
+
+    Notes
+    -----
+    Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, who
+    count batches from 1. Batch means are drawn from their exact law. Reproducible as
+    `fixed_target`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import Reference, scores, sequential
+    >>> from leakscore.games import Gaussian, sequential as play
+    >>> population, target = Gaussian(np.zeros(3), np.ones(3)), np.full(3, 2.0)
+    >>> releases, member, step = play(population, target, 10, 5, "uniform", 4000, rng=1)
+    >>> releases.shape, bool((step[~member] == -1).all())
+    ((4000, 5, 3), True)
+    >>> batches, reference = sequential.batch_means(releases), Reference(np.zeros(3), np.ones(3))
+    >>> llr = sequential.gradient_llr(batches, target, reference, 10)
+    >>> score = sequential.semi_uniform(llr)
+    >>> bool(score[member].mean() > score[~member].mean())
+    True
+    """
+    require_population(population)
+    z = _validate.vector("target", target, size=population.dim)
+    n = _validate.count("n", n, 2, why=_validate.ONE)
+    count = _validate.count("num_steps", num_steps, low=1)
+    law = insertion_law(insertion, count)
+    rounds = number(rounds, False)
+    noise = _validate.per_coordinate("noise_std", noise_std, population.dim)
+    if isinstance(population, Bernoulli):
+        _validate.binary("target", z)
+    if isinstance(population, Empirical):
+        require_rows(population, n, count)
+    generator = _validate.generator("rng", rng)
+    key = generator.integers(0, 1 << 64, size=2, dtype=np.uint64)
+
+    member = coins(key, rounds, False)
+    step = draw_steps(key, member, law)
+    releases = np.empty((rounds, count, population.dim))
+    cumulative_means(population, z, n, step, noise, key, releases)
+    return releases, member, step
 
 
 def require_rows(population: Empirical, n: int, num_steps: int) -> None:

@@ -14,14 +14,17 @@ same draws whatever the number of threads, the CPU, or the size of the blocks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _average, _core, _sampling, _sequence, _validate
+from leakscore import _average, _sampling, _validate
+from leakscore._game_rounds import coins, number, require_population
 from leakscore._game_summary import GameSummary, summarize
 from leakscore._populations import Bernoulli, Empirical, EmpiricalMean, Gaussian, Population
+from leakscore._sequence import sequential
+from leakscore._training import Training
+from leakscore._training_game import dpsgd
 
 __all__ = [
     "Bernoulli",
@@ -29,7 +32,9 @@ __all__ = [
     "EmpiricalMean",
     "GameSummary",
     "Gaussian",
+    "Training",
     "average_target",
+    "dpsgd",
     "fixed_target",
     "sequential",
     "summarize",
@@ -37,7 +42,6 @@ __all__ = [
 
 _Doubles = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]
-_Steps = npt.NDArray[np.intp]
 
 _STREAM_BLOCK = 1 << 21  # doubles that a score sees at once: 16 MB
 
@@ -119,7 +123,7 @@ def fixed_target(
     """
     _require(population, mechanism)
     z = _validate.vector("target", target, size=population.dim)
-    rounds = _rounds(rounds, balanced)
+    rounds = number(rounds, balanced)
     if score is not None and not callable(score):
         raise TypeError(f"Expected score={score!r} to be a function of the outputs, or None")
     if isinstance(population, Empirical):
@@ -128,7 +132,7 @@ def fixed_target(
     generator = _validate.generator("rng", rng)
     key = generator.integers(0, 1 << 64, size=2, dtype=np.uint64)
 
-    member = _coins(key, rounds, balanced)
+    member = coins(key, rounds, balanced)
     included = mechanism._included(key, member)
     if score is None:
         outputs = np.empty((rounds, population.dim))
@@ -209,134 +213,22 @@ def average_target(
     2.0
     """
     _require(population, mechanism)
-    rounds = _rounds(rounds, balanced)
+    rounds = number(rounds, balanced)
     if isinstance(population, Empirical):
         population._require(mechanism.n, others=int(mechanism.neighbours == "replace"))
     mean = mechanism._mean(population.dim)
     generator = _validate.generator("rng", rng)
     keys = generator.integers(0, 1 << 64, size=(2, 2), dtype=np.uint64)
 
-    member = _coins(keys[0], rounds, balanced)
+    member = coins(keys[0], rounds, balanced)
     included = mechanism._included(keys[0], member)
     return *_average.draw(population, mean, keys[0], keys[1], included), member
 
 
-def sequential(
-    population: Population,
-    target: npt.ArrayLike,
-    n: int,
-    num_steps: int,
-    insertion: int | Literal["uniform"] | npt.ArrayLike,
-    rounds: int,
-    rng: np.random.Generator | int,
-    *,
-    noise_std: npt.ArrayLike = 0.0,
-) -> tuple[_Doubles, _Flags, _Steps]:
-    """Play rounds of the membership game on a sequence of releases.
-
-    A round has T batches of n records, and releases the mean of all records so far after each. A
-    fair coin decides whether the target's record takes the place of one record of one batch.
-
-    Parameters
-    ----------
-    population : Bernoulli, Gaussian or Empirical
-        What the records are drawn from. With an Empirical whose rows are not put back, all n T
-        records of a round are different rows.
-    target : (d,) array_like
-        The target's record; of zeros and ones if the population is Bernoulli.
-    n : int
-        Number of records in a batch, at least 2.
-    num_steps : int
-        Number of batches T, at least 1.
-    insertion : int, "uniform" or (T,) array_like
-        Batch of a target that is in, counted from 0: 0, ..., T - 1; or each with the same
-        probability; or with the probabilities given, of sum 1.
-    rounds : int
-        Number of rounds R, at least 1.
-    rng : numpy.random.Generator or int
-        Source of the game's 128-bit key (all that is drawn from it), or a seed.
-    noise_std : float or (d,) array_like
-        Standard deviation, per coordinate, of independent Gaussian noise on every **released**
-        cumulative mean.
-
-    Returns
-    -------
-    cumulative_means : (R, T, d) ndarray
-        The releases. Without noise, `sequential.batch_means` undoes the accumulation.
-    member : (R,) ndarray of bool
-        Whether the target was in.
-    step : (R,) ndarray of int
-        Its batch, an index of the releases' second axis; -1 where it was in none.
-
-    Raises
-    ------
-    TypeError
-        If the population or the generator is none.
-    ValueError
-        If the target does not fit the population, `insertion` is no batch and no probability of T,
-        or rows that are not put back do not suffice for n T records.
-
-    Notes
-    -----
-    Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, who
-    count batches from 1. Batch means are drawn from their exact law. Reproducible as
-    `fixed_target`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscore import Reference, scores, sequential
-    >>> from leakscore.games import Gaussian, sequential as play
-    >>> population, target = Gaussian(np.zeros(3), np.ones(3)), np.full(3, 2.0)
-    >>> releases, member, step = play(population, target, 10, 5, "uniform", 4000, rng=1)
-    >>> releases.shape, bool((step[~member] == -1).all())
-    ((4000, 5, 3), True)
-    >>> batches, reference = sequential.batch_means(releases), Reference(np.zeros(3), np.ones(3))
-    >>> llr = sequential.gradient_llr(batches, target, reference, 10)
-    >>> score = sequential.semi_uniform(llr)
-    >>> bool(score[member].mean() > score[~member].mean())
-    True
-    """
-    _require_population(population)
-    z = _validate.vector("target", target, size=population.dim)
-    n = _validate.records("n", n)
-    count = _validate.count("num_steps", num_steps, low=1)
-    law = _sequence.insertion_law(insertion, count)
-    rounds = _rounds(rounds, False)
-    noise = _validate.per_coordinate("noise_std", noise_std, population.dim)
-    if isinstance(population, Bernoulli):
-        _validate.binary("target", z)
-    if isinstance(population, Empirical):
-        _sequence.require_rows(population, n, count)
-    generator = _validate.generator("rng", rng)
-    key = generator.integers(0, 1 << 64, size=2, dtype=np.uint64)
-
-    member = _coins(key, rounds, False)
-    step = _sequence.draw_steps(key, member, law)
-    releases = np.empty((rounds, count, population.dim))
-    _sequence.cumulative_means(population, z, n, step, noise, key, releases)
-    return releases, member, step
-
-
-def _require_population(population: Population) -> None:
-    if not isinstance(population, Bernoulli | Gaussian | Empirical):
-        raise TypeError(
-            f"Expected population={population!r} to be a Bernoulli, Gaussian or Empirical"
-        )
-
-
 def _require(population: Population, mechanism: EmpiricalMean) -> None:
-    _require_population(population)
+    require_population(population)
     if not isinstance(mechanism, EmpiricalMean):
         raise TypeError(f"Expected mechanism={mechanism!r} to be an EmpiricalMean")
-
-
-def _rounds(rounds: int, balanced: bool) -> int:
-    """Return the number of rounds of a game."""
-    rounds = _validate.count("rounds", rounds, low=1)
-    if _validate.flag("balanced", balanced) and rounds % 2:
-        raise ValueError(f"Expected rounds={rounds} to be even with balanced=True")
-    return rounds
 
 
 def _block_scores(
@@ -351,13 +243,3 @@ def _block_scores(
     outputs = np.empty((included.size, dim))
     sampler.fill(key, first, included, outputs)
     return _validate.scores("score(outputs)", score(outputs), included.size)
-
-
-def _coins(key: _sampling.Key, rounds: int, balanced: bool) -> _Flags:
-    """Return one fair coin per round; balanced, the rounds of the smaller half of the words."""
-    words = _core.coin_words(key, rounds)
-    if not balanced:
-        return np.asarray(words >> np.uint64(63) == 1)
-    member = np.zeros(rounds, dtype=np.bool_)
-    member[np.argsort(words, kind="stable")[: rounds // 2]] = True
-    return member

@@ -37,6 +37,7 @@ _FIGURES = {
     "michel-1": "michel:ONE",
     "michel-2": "michel:TWO",
     "michel-4": "michel:FOUR",
+    "michel-7": "michel_descent",
     "michel-8": "michel:EIGHT",
 }
 

@@ -1,0 +1,34 @@
+"""How many rounds a game has, in which of them the target is in, and what populations there are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscore import _core, _validate
+from leakscore._populations import Bernoulli, Empirical, Gaussian, Population
+from leakscore._sampling import Flags, Key
+
+
+def number(rounds: int, balanced: bool) -> int:
+    """Return the number of rounds of a game."""
+    rounds = _validate.count("rounds", rounds, low=1)
+    if _validate.flag("balanced", balanced) and rounds % 2:
+        raise ValueError(f"Expected rounds={rounds} to be even with balanced=True")
+    return rounds
+
+
+def coins(key: Key, rounds: int, balanced: bool) -> Flags:
+    """Return one fair coin per round; balanced, the rounds of the smaller half of the words."""
+    words = _core.coin_words(key, rounds)
+    if not balanced:
+        return np.asarray(words >> np.uint64(63) == 1)
+    member = np.zeros(rounds, dtype=np.bool_)
+    member[np.argsort(words, kind="stable")[: rounds // 2]] = True
+    return member
+
+
+def require_population(population: Population) -> None:
+    if not isinstance(population, Bernoulli | Gaussian | Empirical):
+        raise TypeError(
+            f"Expected population={population!r} to be a Bernoulli, Gaussian or Empirical"
+        )
