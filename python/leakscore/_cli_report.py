@@ -40,6 +40,13 @@ def _add_release_options(group: Any) -> None:
         "--n", type=int, metavar="N", help="records averaged (default: all; 100 without DATA)"
     )
     group.add_argument(
+        "--previous",
+        type=_cli.counts,
+        metavar="N1,N2,...",
+        help="the mean of the first N1 rows of the table was published before (then that of the "
+        "first N2, ...), now the mean of all is: tell what leaks from all of them together",
+    )
+    group.add_argument(
         "--population",
         choices=("infinite", "finite"),
         help="infinite (default): the table is a sample of a larger population; finite: the n are "
@@ -153,6 +160,7 @@ def _report(options: argparse.Namespace) -> int:
         result = report.analyse(
             table,
             n=options.n,
+            previous=options.previous,
             population=_population(options),
             base_population=options.base_population,
             columns=options.columns,

@@ -15,6 +15,7 @@ __all__ = [
     "abandon_output",
     "add_dialect",
     "add_outputs",
+    "counts",
     "deliver",
     "names",
     "progress",
@@ -25,6 +26,14 @@ __all__ = [
 def names(text: str) -> list[str]:
     """Split a list of names at its commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def counts(text: str) -> list[int]:
+    """Split a list of whole numbers at its commas."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers") from None
 
 
 def _character(text: str) -> str:

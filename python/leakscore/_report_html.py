@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from leakscore import _report_charts as charts
+from leakscore import _report_previous_words as earlier
 from leakscore import _report_words as words
 from leakscore._html import card, definitions, notices, page, paragraph, section, table
 from leakscore._report_model import LEVELS, Report
@@ -25,6 +26,8 @@ def _head(report: Report) -> Iterator[str]:
     yield f"<h1>The mean of {release.n} records in {words.counted(columns, 'column')}</h1>"
     yield paragraph(words.headline(report), "lead")
     yield paragraph(words.attackers(report), "lead")
+    if report.previous is not None:
+        yield paragraph(earlier.headline(report, report.previous), "lead")
     yield f'<div class="cards">{"".join(_cards(report))}</div>'
     yield f'<p class="plain">{escape(words.guarantee())}</p></header>'
 
@@ -115,6 +118,68 @@ def _worst(report: Report) -> Iterator[str]:
         (
             table(header, rows, caption="Rows are numbered from 1, as in the file"),
             paragraph(words.worst_legend(report), "soft"),
+        ),
+    )
+
+
+def _previous(report: Report) -> Iterator[str]:
+    previous = report.previous
+    if previous is None:
+        return
+    levels = [f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS]
+    header = ["Rows", "Records"]
+    for how in ("alone", "jointly"):
+        header += [f"{how} {level}" for level in levels] + [f"worst, {how}, of 1000"]
+    batches = []
+    for batch in previous.batches:
+        cells = [earlier.batch(batch), str(batch.records)]
+        for counts in (batch.alone, batch.joint):
+            cells += [str(count) for count in counts.above.values()]
+            cells.append(words.thousand(counts.worst_power))
+        batches.append(cells)
+    worst = [
+        "Row",
+        "Batch",
+        "Leakage, alone",
+        "Leakage, jointly",
+        "Advantage, jointly",
+        "Of 1000, alone",
+        "Of 1000, jointly",
+        "If Gaussian",
+    ]
+    rows = (earlier.row_of_worst(report, previous, i) for i in earlier.rows_of(previous))
+    helps = [
+        [
+            r.what,
+            f'<td class="word">{escape(r.cost)}</td>',
+            str(r.worst_row),
+            words.thousand(r.power),
+            str(r.above["50%"]),
+            str(r.above["10%"]),
+        ]
+        for r in previous.remedies
+    ]
+    yield section(
+        "With the earlier means",
+        (
+            paragraph(earlier.meaning(previous)),
+            table(
+                header,
+                batches,
+                caption="Records recognised from the present mean alone, and from all means "
+                "jointly, with more than so much power at 1\u00a0% false positives",
+            ),
+            table(worst, rows, caption="The worst new records, then the worst old ones"),
+            paragraph(earlier.legend(), "soft"),
+            paragraph(earlier.noise(report, previous)),
+            table(
+                ["What helps", "Cost", "Worst row", "Of 1000", levels[1], levels[0]],
+                helps,
+                words=["Cost"],
+                caption=earlier.helps(),
+            )
+            if helps
+            else "",
         ),
     )
 
@@ -227,4 +292,4 @@ def _input(report: Report) -> Iterator[str]:
     yield section("What was read", (definitions(words.read(report)),))
 
 
-_SECTIONS = (_head, _records, _worst, _why, _games, _remedies, _audit, _notices, _input)
+_SECTIONS = (_head, _records, _worst, _previous, _why, _games, _remedies, _audit, _notices, _input)

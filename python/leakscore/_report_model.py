@@ -197,6 +197,36 @@ class Remedy:
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Rows of the file that came between two means, and how many are recognised."""
+
+    rows: tuple[int, int]
+    records: int
+    new: bool
+    alone: Counts
+    joint: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Previous:
+    """What the earlier means and the present one tell together; of the new batch what helps."""
+
+    rows_published: tuple[int, ...]
+    records_published: tuple[int, ...]
+    joint: Risk = field(metadata=_HIDDEN)
+    power_if_gaussian: Doubles = field(metadata=_HIDDEN)
+    batch_sizes: npt.NDArray[np.int64] = field(metadata=_HIDDEN)
+    batches: tuple[Batch, ...]
+    worst_new: tuple[int, ...] = field(metadata=_HIDDEN)
+    worst_old: tuple[int, ...] = field(metadata=_HIDDEN)
+    worst_new_rows: tuple[int, ...]
+    worst_old_rows: tuple[int, ...]
+    game: Game | None
+    noise: Noise | None
+    remedies: tuple[Remedy, ...]
+
+
+@dataclass(frozen=True)
 class AuditResult:
     """Certified lower bound on epsilon of the simulated game; 0 is no evidence."""
 
@@ -233,6 +263,7 @@ class Report:
     remedies: tuple[Remedy, ...]
     audit: AuditResult | None
     warnings: tuple[Notice, ...]
+    previous: Previous | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, words, lists and dicts; what is infinite or undefined is None."""
@@ -259,6 +290,8 @@ class Report:
             "audit": self.audit,
             "warnings": self.warnings,
         }
+        if self.previous is not None:
+            plain["previous"] = self.previous
         return {**_plain(plain), "records": self._records()}
 
     def _records(self) -> list[dict[str, Any]]:
@@ -273,9 +306,25 @@ class Report:
             "certain": np.isinf(self.informed.leakage).tolist(),
             "gaussian_equivalent_epsilon": _finite_list(self.gaussian_epsilon),
             "weaker": nested,
+            **self._joint_columns(),
         }
         names = list(columns)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def _joint_columns(self) -> dict[str, list[Any]]:
+        if self.previous is None:
+            return {}
+        risk = self.previous.joint
+        joint = {
+            "batch_size": self.previous.batch_sizes.tolist(),
+            "leakage": _finite_list(risk.leakage),
+            "advantage": risk.advantage.tolist(),
+            "power": risk.power.tolist(),
+            "certain": np.isinf(risk.leakage).tolist(),
+            "power_if_gaussian": self.previous.power_if_gaussian.tolist(),
+        }
+        rows = zip(*joint.values(), strict=True)
+        return {"joint": [dict(zip(joint, row, strict=True)) for row in rows]}
 
     def to_json(self) -> str:
         """Return strict JSON, no NaN and no Infinity; one line for each record."""

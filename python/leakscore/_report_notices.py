@@ -25,6 +25,7 @@ def notices_of(report: Report, table: Table, records: Records) -> tuple[Notice, 
     found = [
         *_about_table(report, records),
         *_about_release(report, table),
+        *_about_previous(report),
         *_about_covariance(report),
         *_about_games(report),
     ]
@@ -79,7 +80,7 @@ def _about_release(report: Report, table: Table) -> Iterator[Notice]:
         yield _note(
             "embedded-table",
             f"No table was given: this is the embedded one ({table.notes[0]}), with n = "
-            f"{release.n} unless --n says otherwise.",
+            f"{release.n}{'' if report.previous else ' unless --n says otherwise'}.",
         )
     if release.population == "infinite":
         yield _note("infinite-population", _infinite(report))
@@ -100,6 +101,43 @@ def _about_release(report: Report, table: Table) -> Iterator[Notice]:
         yield _warning(
             "small-n",
             f"With n = {release.n} the normal theory is rough; trust the simulated game.",
+        )
+
+
+def _about_previous(report: Report) -> Iterator[Notice]:
+    previous = report.previous
+    if previous is None:
+        return
+    yield _note(
+        "order-of-rows",
+        "The first rows are taken as those of the earlier means, in the order of the file; rows "
+        "that were withdrawn or changed since would leak by their difference, too.",
+    )
+    smallest = int(previous.batch_sizes.min())
+    if smallest == 1:
+        rows = report.rows[previous.batch_sizes == 1]
+        yield _warning(
+            "batch-of-one",
+            f"Row {_rows(rows)} came alone between two means: their difference is the record "
+            "itself, all its values, not its membership only.",
+        )
+    elif smallest < _SMALL_N:
+        yield _warning(
+            "small-batch",
+            f"A batch has {smallest} records: the normal theory of so small a mean is rough, and "
+            "the best test may do better or worse than the leakage says; mind the game.",
+        )
+    differing = [
+        game
+        for game in (previous.game, previous.noise.game if previous.noise else None)
+        if game is not None and game.differs
+    ]
+    for game in dict.fromkeys(differing):
+        yield _warning(
+            "batch-theory-differs",
+            f"Theory and game of a mean of {previous.batches[-1].records} new records differ by "
+            f"more than {DIFFERENCE:g} standard errors (row {game.row}, {attack(game)}: "
+            f"{_apart(game)}). Trust the game.",
         )
 
 

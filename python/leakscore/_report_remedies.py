@@ -13,13 +13,13 @@ from leakscore import leakage, tradeoff
 from leakscore._report_leakage import Population, above, risk_of
 from leakscore._report_model import Doubles, Game, Noise, Remedy
 
-__all__ = ["Budget", "noise_of", "remedies_of"]
+__all__ = ["MOST_RECORDS", "Budget", "noise_of", "remedies_of", "remedy_of"]
 
 _DROPS = (1, 3, 5)
 _CLIPS = (0.01, 0.05)
 _LEAVES = (1, 5)
 _GROWTHS = (2, 5)
-_MOST_RECORDS = 10**12
+MOST_RECORDS = 10**12
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,20 @@ def noise_of(
     rows: npt.NDArray[np.int64],
     columns: tuple[str, ...],
     play: Callable[[int, float], Game],
+    among: slice = slice(None),
 ) -> Noise:
-    """Find the noise that brings every record, left out, under the budget, and play it.
+    """Find the noise that brings every record `among` them, left out, under the budget; play it.
 
     Noise changes which record is worst, so the noise of the worst record is found, all records
     are scored again, and so on until the worst is the one that the noise was found for.
     """
+    candidates = np.arange(population.size)[among]
+
+    def worst_of(scores: Doubles) -> int:
+        return int(candidates[np.argmax(scores[among])])
+
     scores = population.informed()
-    index, noise = int(np.argmax(scores)), 0.0
+    index, noise = worst_of(scores), 0.0
     while not budget.met_by(scores[index]):
         found = leakage.noise_for(
             population.values[index : index + 1],
@@ -82,9 +88,9 @@ def noise_of(
         )
         noise = max(noise, float(np.max(found.noise_std)))
         scores = population.informed(noise)
-        if int(np.argmax(scores)) == index:
+        if worst_of(scores) == index:
             break
-        index = int(np.argmax(scores))
+        index = worst_of(scores)
     after = risk_of(scores[[index]], None)
     return Noise(
         budget=budget.options(),
@@ -113,7 +119,7 @@ def remedies_of(
     )
 
 
-def _remedy(
+def remedy_of(
     kind: str, what: str, cost: str, rows: npt.NDArray[np.int64], scores: Doubles
 ) -> Remedy:
     risk = risk_of(scores, None)
@@ -142,7 +148,7 @@ def _fewer_columns(
         smaller = population.replaced(population.values[:, kept])
         if len(dropped) in _DROPS:
             number = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
-            yield _remedy(
+            yield remedy_of(
                 "fewer columns",
                 f"without {number}: {', '.join(dropped)}",
                 f"{number} less",
@@ -156,7 +162,7 @@ def _clipped(population: Population, rows: npt.NDArray[np.int64]) -> Iterator[Re
         low, high = np.quantile(population.values, [share, 1 - share], axis=0)
         values = np.clip(population.values, low, high)
         moved = np.abs(values.mean(axis=0) - population.values.mean(axis=0)).max()
-        yield _remedy(
+        yield remedy_of(
             "winsorising",
             f"columns clipped at {100 * share:g} % and {100 - 100 * share:g} %",
             f"moves a mean by up to {moved * np.sqrt(population.n):.2g} standard errors",
@@ -176,7 +182,7 @@ def _without_worst(population: Population, rows: npt.NDArray[np.int64]) -> Itera
             continue
         keep = np.sort(order[count:])
         number = "the worst record" if count == 1 else f"the {count} worst records"
-        yield _remedy(
+        yield remedy_of(
             "fewer records",
             f"without {number}",
             "the next records stand out more",
@@ -192,7 +198,7 @@ def _more_records(
     sizes = [population.n * growth for growth in _GROWTHS]
     if not population.finite:
         worst = float(population.informed().max()) * population.n
-        enough = budget.fewest_records(worst, _MOST_RECORDS)
+        enough = budget.fewest_records(worst, MOST_RECORDS)
         sizes += [] if enough is None or enough <= population.n else [enough]
     for n in sorted(set(sizes)):
         if population.finite and n >= population.size:
@@ -200,4 +206,4 @@ def _more_records(
         scores = population.with_n(n).informed()
         beyond = n - population.size
         cost = f"{beyond} more records than there are" if beyond > 0 else "none"
-        yield _remedy("larger n", f"the mean of {n} records", cost, rows, scores)
+        yield remedy_of("larger n", f"the mean of {n} records", cost, rows, scores)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from leakscore import _report_previous_words as earlier
 from leakscore import _report_words as words
-from leakscore._report_model import LEVELS, Report
+from leakscore._report_model import LEVELS, Remedy, Report
 from leakscore._text import table, title, wrapped
 
 __all__ = ["render"]
 
 _NOISY_COLUMNS = 5
 _DRIVING_COLUMNS = 4
+_LEVELS = LEVELS[:2]  # where both kinds of counts stand side by side
 
 
 def render(report: Report, width: int = 80) -> str:
@@ -22,6 +24,7 @@ def render(report: Report, width: int = 80) -> str:
         _head,
         _counts,
         _worst,
+        _previous,
         _drivers,
         _games,
         _noise,
@@ -55,6 +58,8 @@ def _head(report: Report, width: int) -> Iterator[str]:
         f"{words.thousand(weaker.median_power)}); 10 would be guessing.",
         width,
     )
+    if report.previous is not None:
+        yield from wrapped(earlier.headline(report, report.previous), width)
     yield ""
     yield from wrapped(words.guarantee(), width)
 
@@ -99,6 +104,36 @@ def _worst(report: Report, width: int) -> Iterator[str]:
         )
     yield from table(rows)
     yield from wrapped(words.worst_legend(report), width, "  ")
+
+
+def _previous(report: Report, width: int) -> Iterator[str]:
+    previous = report.previous
+    if previous is None:
+        return
+    yield title("WITH THE EARLIER MEANS", width)
+    yield from wrapped(earlier.meaning(previous), width, "  ")
+    header = [f"> {100 * level:g} %" for level in _LEVELS]
+    rows = [["rows", "alone:", "", "worst", "jointly:", "", "worst"]]
+    rows.append(["", *header, "of 1000", *header, "of 1000"])
+    for batch in previous.batches:
+        cells = [earlier.batch(batch)]
+        for counts in (batch.alone, batch.joint):
+            cells += [str(counts.above[f"{100 * level:g}%"]) for level in _LEVELS]
+            cells.append(words.thousand(counts.worst_power))
+        rows.append(cells)
+    yield from table(rows)
+    rows = [
+        ["", "", "leakage", "leakage", "", "of 1000", "of 1000", "if"],
+        ["row", "batch", "alone", "jointly", "advantage", "alone", "jointly", "Gaussian"],
+    ]
+    rows += [earlier.row_of_worst(report, previous, i) for i in earlier.rows_of(previous)]
+    yield from table(rows)
+    yield from wrapped(earlier.legend(), width, "  ")
+    yield from wrapped(earlier.noise(report, previous), width, "  ")
+    if previous.remedies:
+        rows = [["what helps", "worst row", "of 1000", "> 50 %", "> 10 %"]]
+        yield from table([*rows, *_remedy_rows(previous.remedies, rows[0], width)])
+        yield from wrapped(earlier.helps(), width, "  ")
 
 
 def _drivers(report: Report, width: int) -> Iterator[str]:
@@ -163,20 +198,7 @@ def _remedies(report: Report, width: int) -> Iterator[str]:
             str(worst.above["10%"]),
         ]
     )
-    room = width - 2 - sum(len(cell) + 2 for cell in rows[0][1:])
-    for remedy in report.remedies:
-        lines = textwrap.wrap(remedy.what, room, subsequent_indent="  ")
-        rows += [[line, "", "", "", ""] for line in lines[:-1]]
-        rows.append(
-            [
-                lines[-1],
-                str(remedy.worst_row),
-                words.thousand(remedy.power),
-                str(remedy.above["50%"]),
-                str(remedy.above["10%"]),
-            ]
-        )
-    yield from table(rows)
+    yield from table([*rows, *_remedy_rows(report.remedies, rows[0], width)])
     yield from wrapped(words.clipping(report), width, "  ")
     beyond = [remedy for remedy in report.remedies if "than there are" in remedy.cost]
     if beyond:
@@ -185,6 +207,23 @@ def _remedies(report: Report, width: int) -> Iterator[str]:
             width,
             "  ",
         )
+
+
+def _remedy_rows(
+    remedies: Sequence[Remedy], header: Sequence[str], width: int
+) -> Iterator[list[str]]:
+    room = width - 2 - sum(len(cell) + 2 for cell in header[1:])
+    for remedy in remedies:
+        *lines, last = textwrap.wrap(remedy.what, room, subsequent_indent="  ")
+        for line in lines:
+            yield [line, "", "", "", ""]
+        yield [
+            last,
+            str(remedy.worst_row),
+            words.thousand(remedy.power),
+            str(remedy.above["50%"]),
+            str(remedy.above["10%"]),
+        ]
 
 
 def _audit(report: Report, width: int) -> Iterator[str]:

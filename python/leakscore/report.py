@@ -31,6 +31,9 @@ undefined or not asked for)
         what brings the worst record down, and its leakage, advantage and power after it
     audit
         certified epsilon of the worst record's game and the most these rounds could certify
+    previous, and in every record joint
+        only if means of the first rows were published before: what all means tell together, by
+        batch of rows beside the present mean alone; game, noise and remedies of the new batch
     warnings
         code and message
 """
@@ -63,6 +66,7 @@ from leakscore._report_model import (
     Report,
 )
 from leakscore._report_notices import notices_of
+from leakscore._report_previous import earlier_of, previous_of
 from leakscore._report_remedies import noise_of, remedies_of
 from leakscore._report_setup import (
     budget_of,
@@ -83,6 +87,7 @@ def analyse(
     table: Table,
     *,
     n: int | None = None,
+    previous: int | Sequence[int] | None = None,
     population: str = "infinite",
     base_population: int | None = None,
     columns: Sequence[str] | None = None,
@@ -112,6 +117,9 @@ def analyse(
         From `read_table` or `embedded_table`.
     n : int, optional
         Records averaged, 2 to the number judged. Default: all of them; 100 of the embedded table.
+    previous : int or sequence of int, optional
+        The means of so many first rows of the table were published before, in this order, without
+        noise; now the mean of all records is. Increasing, less than the number of rows.
     population : {"infinite", "finite"}
         Whether the table is a sample of a larger population, or is itself the population from
         which the n are drawn without replacement.
@@ -174,11 +182,15 @@ def analyse(
     confidence = _validate.scalar("confidence", confidence, 0, 1, closed="neither")
     budget = budget_of(max_advantage, epsilon, delta)
     records = records_of(table, columns=columns, exclude=exclude, missing=missing)
+    earlier = None
+    if previous is not None:
+        earlier = earlier_of(previous, records, len(table.values), n, population)
+        n = len(records.rows)
     release = release_of(table, records, n, population, base_population)
     rounds = rounds_of(rounds, release.n)
 
     simulated = min(records_played(release.n), worst)
-    step = _Steps(progress, simulated + 5)
+    step = _Steps(progress, simulated + 5 + 2 * (earlier is not None))
     step("scoring every record")
     people = Population(
         records.values,
@@ -192,13 +204,18 @@ def analyse(
     order = np.argsort(-scores, kind="stable")
     listed = tuple(int(i) for i in order[:worst])
 
-    streams = iter(np.random.SeedSequence(seed).spawn(simulated + 3))
+    streams = iter(np.random.SeedSequence(seed).spawn(simulated + 5))
 
-    def game(index: int, attacker: str = "informed", noise_std: float = 0.0) -> Game:
+    def game(
+        index: int,
+        attacker: str = "informed",
+        noise_std: float = 0.0,
+        averaged: Population = people,
+    ) -> Game:
         row = int(records.rows[index])
         step(f"playing record {row}, {attacker}{' with noise' if noise_std else ''}")
         rng = np.random.default_rng(next(streams))
-        return play(people, index, row, attacker, rounds=rounds, rng=rng, noise_std=noise_std)
+        return play(averaged, index, row, attacker, rounds=rounds, rng=rng, noise_std=noise_std)
 
     played = [int(i) for i in order if np.isfinite(scores[i])]
     if not played:
@@ -220,6 +237,18 @@ def analyse(
     )
     step("scoring the remedies")
     remedies = remedies_of(people, budget, records.rows, records.columns)
+    together = None
+    if earlier is not None:
+        together = previous_of(
+            people,
+            scores,
+            earlier,
+            budget,
+            records,
+            worst,
+            noise,
+            lambda batch, i, std: game(i, noise_std=std, averaged=batch),
+        )
     drivers = tuple(_drivers(people, records, i, show_values) for i in listed)
     covariance = _covariance(people, records, played[0], scores, confidence)
     report = Report(
@@ -246,6 +275,7 @@ def analyse(
         remedies=remedies,
         audit=audit_of(games[0], delta=delta, confidence=confidence) if audit else None,
         warnings=(),
+        previous=together,
     )
     return replace(report, warnings=notices_of(report, table, records))
 

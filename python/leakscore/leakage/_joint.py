@@ -158,16 +158,17 @@ def release_leakage(
         result = leakages("target", rows, reference, int(batches[step]), noise, "replace")
     else:
         result = np.zeros(1 if rows.ndim == 1 else len(rows))
-        for scale, weight in _modes(totals, batches, step):
+        scales, weights = release_modes(totals)
+        for scale, weight in zip(scales.tolist(), weights[step].tolist(), strict=True):
             known = noisy(reference, scale, noise)
             result += weight * known._distances("target", rows, reference.mean)
     return float(result[0]) if rows.ndim == 1 else result
 
 
-def _modes(
-    totals: npt.NDArray[np.float64], batches: npt.NDArray[np.float64], step: int
-) -> list[tuple[float, float]]:
-    """Return 1 / l_i and c_i^2 / l_i of every eigenvalue l_i of the matrix 1 / max(n_s, n_t).
+def release_modes(
+    totals: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return 1 / l_i, (T,), and c_i^2 / l_i, (step, i), of the matrix 1 / max(n_s, n_t).
 
     Its inverse is B'B with the bidiagonal matrix B that has n_t / sqrt(b_t) and -n_s / sqrt(b_t),
     s = t - 1, in row t. B maps the vector of 1 / n_t to a unit vector over sqrt(b_step), so
@@ -176,8 +177,8 @@ def _modes(
     """
     from scipy.linalg import svd
 
+    batches = np.diff(totals, prepend=0.0)
     roots = np.sqrt(batches)
     upper = np.diag(totals / roots) - np.diag(totals[:-1] / roots[1:], 1)
     _, values, rows = svd(upper, lapack_driver="gesvd")
-    weights = rows[:, step] ** 2 / batches[step]
-    return list(zip((values**2).tolist(), weights.tolist(), strict=True))
+    return values**2, rows.T**2 / batches[:, np.newaxis]
