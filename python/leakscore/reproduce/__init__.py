@@ -36,6 +36,7 @@ _FIGURES = {
     "kaissis-calibration": "kaissis_calibration",
     "michel-1": "michel:ONE",
     "michel-2": "michel:TWO",
+    "michel-3": "michel_audit",
     "michel-4": "michel:FOUR",
     "michel-7": "michel_descent",
     "michel-8": "michel:EIGHT",

@@ -42,18 +42,20 @@ class Package:
         )
 
 
+_FASHION = Package(
+    "dataset-fashion-mnist",
+    "/usr/share/datasets/fashion-mnist",
+    ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
+)
 PACKAGES = {
-    "azize-3": Package(
-        "dataset-fashion-mnist",
-        "/usr/share/datasets/fashion-mnist",
-        ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
-    ),
+    "azize-3": _FASHION,
     "genotypes": Package(
         "shapeit4-example",
         "/usr/share/doc/shapeit4/examples/test",
         ("reference.vcf.gz", "unphased.vcf.gz"),
         any_file=True,
     ),
+    "michel-3": _FASHION,
 }
 
 
