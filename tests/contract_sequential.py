@@ -48,21 +48,29 @@ SEQUENTIAL: dict[str, list[Call]] = {
     ],
     "sequential.error_rates": [
         Call(
-            lambda threshold, squared_mahalanobis: sequential.error_rates(
-                threshold, squared_mahalanobis, 10, 3
-            ),
-            {"threshold": THRESHOLDS, "squared_mahalanobis": np.abs(THRESHOLDS)},
+            lambda squared_mahalanobis: sequential.error_rates(0.5, squared_mahalanobis, 10, 3),
+            {"squared_mahalanobis": np.abs(THRESHOLDS)},
             kind="curve",
-        )
+        ),
+        Call(
+            lambda threshold: np.subtract(*sequential.error_rates(threshold, 4.0, 10, 3)),
+            {"threshold": THRESHOLDS},
+            kind="elementwise",
+        ),
     ],
     "sequential.hotelling_error_rates": [
         Call(
-            lambda threshold, squared_mahalanobis: sequential.hotelling_error_rates(
-                threshold, squared_mahalanobis, 10, 3
+            lambda squared_mahalanobis: sequential.hotelling_error_rates(
+                2.0, squared_mahalanobis, 10, 3
             ),
-            {"threshold": np.abs(THRESHOLDS), "squared_mahalanobis": np.abs(THRESHOLDS)},
+            {"squared_mahalanobis": np.abs(THRESHOLDS)},
             kind="curve",
-        )
+        ),
+        Call(
+            lambda threshold: np.subtract(*sequential.hotelling_error_rates(threshold, 4.0, 10, 3)),
+            {"threshold": np.abs(THRESHOLDS)},
+            kind="elementwise",
+        ),
     ],
     "sequential.mean_llr": [
         Call(
@@ -82,9 +90,9 @@ SEQUENTIAL: dict[str, list[Call]] = {
     ],
     "sequential.uniform_error_rates": [
         Call(
-            lambda threshold: sequential.uniform_error_rates(threshold, 4.0, 10, 3, 2),
+            lambda threshold: sequential.uniform_error_rates(threshold, 4.0, 10, 3, 2).alpha.lower,
             {"threshold": np.arange(-4, 5) / 16},
-            kind="curve",
+            kind="elementwise",
         ),
         Call(
             partial(sequential.uniform_error_rates, 0.5),
@@ -128,11 +136,11 @@ SEQUENTIAL: dict[str, list[Call]] = {
     ]
     + [
         Call(
-            lambda threshold: sequential.dpsgd_error_rates(
-                threshold, good.TARGET, good.PLAIN, 50, 0.5
+            lambda threshold: np.subtract(
+                *sequential.dpsgd_error_rates(threshold, good.TARGET, good.PLAIN, 50, 0.5)
             ),
             {"threshold": THRESHOLDS},
-            kind="curve",
+            kind="elementwise",
         )
     ],
     "sequential.game_tradeoff": [

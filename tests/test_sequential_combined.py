@@ -31,6 +31,14 @@ def test_uniform_is_a_sum_of_exponentials(scale) -> None:
     assert (uniform <= largest + 1e-12 * scale).all()
 
 
+def test_small_probabilities_keep_their_digits() -> None:
+    # log(1 + 1e-320 e^740) by the larger of the terms, both near 1
+    prior = np.array([1.0, 1e-320])
+    expected = np.logaddexp(0.0, 740.0 + np.log(prior[1]))
+    assert sequential.semi_uniform([0.0, 740.0], prior) == pytest.approx(expected, rel=1e-13)
+    assert sequential.semi_uniform([-800.0, 0.0], [1.0, 5e-324]) == pytest.approx(np.log(5e-324))
+
+
 def test_infinite_ratios_are_ordered() -> None:
     inf = np.inf
     llr = np.array([[0.0, -inf], [-inf, -inf], [0.0, inf], [-inf, inf], [800.0, 790.0]])
@@ -55,6 +63,7 @@ def test_baselines() -> None:
         sequential.back_front_ratio(losses), losses[..., 0] / losses[..., -1]
     )
     assert sequential.delta_diff([1.0, 3.0]) == -2.0
+    assert sequential.delta_diff([1e308, -1e308]) == sequential.back_front_diff([1e308, -1e308])
     assert sequential.back_front_diff([-1.0, 3.0]) == -4.0
 
 
@@ -79,7 +88,7 @@ def test_baselines() -> None:
         (lambda: sequential.semi_uniform([0.0, 1.0], [1.0]), "prior"),
         (lambda: sequential.semi_uniform([0.0, 1.0], [np.nan, 1.0]), "prior"),
         (lambda: sequential.error_rates(0.0, 9.0, 1, 3), "n=1.*the record itself"),
-        (lambda: sequential.error_rates(np.nan, 9.0, 5, 3), "threshold"),
+        (lambda: sequential.error_rates(0.0, np.nan, 5, 3), "squared_mahalanobis"),
         (lambda: sequential.error_rates(0.0, -1.0, 5, 3), "squared_mahalanobis"),
         (lambda: sequential.error_rates(0.0, 1.0, 5, 0), "dim"),
         (lambda: sequential.error_rates([0.0, 1.0], [1.0] * 3, 5, 2), "broadcast"),
@@ -108,11 +117,16 @@ def test_baselines() -> None:
         (lambda: sequential.delta_ratio([1.0, 0.0]), "losses > 0"),
         (lambda: sequential.back_front_ratio([-1.0, 1.0]), "losses > 0"),
         (lambda: sequential.back_front_diff([1.0, np.nan]), "losses"),
-        (lambda: sequential.game_tradeoff(0.0), "noise_multiplier"),
+        (lambda: sequential.game_tradeoff(-1.0), "noise_multiplier"),
         (lambda: sequential.split_t([1.0, 1.0], [1.0, 1.0], STEPS, 5), "rows"),
         (lambda: sequential.split_t([1.0, 1.0], [0.0, 0.0], STEPS, 5, reference=KNOWN), "differ"),
         (lambda: sequential.hotelling([1.0, 1.0], STEPS[:2], 5), "more rows than columns"),
         (lambda: sequential.hotelling([1.0, 1.0], KNOWN, 1), "n=1"),
+        (lambda: sequential.hotelling([1.0, 1.0], STEPS * np.nan, 5), "reference to be finite"),
+        (
+            lambda: sequential.split_t([1, 1], [2, 1], np.full((9, 2), np.inf), 5),
+            "rows to be finite",
+        ),
     ],
 )
 def test_bad_input_is_named(call, said) -> None:

@@ -180,6 +180,13 @@ def test_extreme_thresholds_and_large_dimensions() -> None:
     known = Reference([0.0, 0.0], [1.0, 0.5])
     ends = sequential.dpsgd_error_rates([-np.inf, np.inf, 500.0], [1.0, 2.0], known, N, NOISE)
     np.testing.assert_array_equal(ends, [[1, 0, 0], [0, 1, 1]])
+    for neighbours in ("replace", "add-remove"):
+        far = sequential.dpsgd_error_rates(
+            [-1e308, -1e50, -1e5, np.nan], [1.0, 2.0], known, N, NOISE, neighbours=neighbours
+        )
+        np.testing.assert_array_equal(far, [[1, 1, 1, np.nan], [0, 0, 0, np.nan]])
+        with pytest.raises(ValueError, match=r"target_gradient.*no square overflows"):
+            sequential.dpsgd_error_rates(0, [1e200, 2.0], known, N, NOISE, neighbours=neighbours)
     dim = 20_000
     thin = Reference.low_rank(np.zeros(dim), 0.5, RNG.normal(size=(dim, 5)))
     alpha, beta = sequential.dpsgd_error_rates([0.0, 1.0], RNG.normal(size=dim) / 9, thin, 64, 0.5)
@@ -212,6 +219,8 @@ def test_the_game_s_own_bound() -> None:
         game = sequential.game_tradeoff(0.5, neighbours)
         np.testing.assert_array_equal(game(alpha), tradeoff.gaussian(mu)(alpha))
     assert sequential.game_tradeoff([1.0, 2.0]).shape == (2,)
+    bare = sequential.game_tradeoff([0.0, np.inf])
+    np.testing.assert_allclose(bare.power(0.01), [1.0, 0.01])
     # No target whose gradient has norm 1 beats it, whatever the law of the others on the ball.
     known = Reference([-0.5, 0.0], [0.05, 0.05])
     curve = sequential.game_tradeoff(0.7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
@@ -29,7 +30,7 @@ def within(rate: float, hits: float, rounds: int) -> bool:
 
 
 def test_both_tests_hold_their_level_and_have_their_power() -> None:
-    rounds = 2000
+    rounds = 1000
     found = np.empty((rounds, 2, 2))
     for i, (batch, target, table) in enumerate(plays(rounds, 60, seed=0)):
         found[i, 0] = sequential.split_t(batch, target, table, N, split=35).pvalue
@@ -43,7 +44,7 @@ def test_both_tests_hold_their_level_and_have_their_power() -> None:
 
 def test_the_plug_in_ratio_does_not_hold_its_level() -> None:
     """What the docstring of `split_t` says of estimates in place of mean and covariance."""
-    rounds = 2000
+    rounds = 1000
     scored = np.empty(rounds)
     for i, (batch, target, table) in enumerate(plays(rounds, 60, seed=1)):
         scored[i] = scores.gaussian_llr(batch[0], target, Reference.fit(table, ddof=1), N)
@@ -146,11 +147,28 @@ def test_the_ratios_of_all_steps_at_once(kind, noise) -> None:
     np.testing.assert_allclose(steps, ratios[1], rtol=1e-10)
 
 
+def mp_distance(theta, kind):
+    """M from the covariance matrix of a gradient, in 60 digits."""
+    with mp.workdps(60):
+        away, cov = mp.matrix(theta) - mp.matrix(OPTIMUM), mp.matrix(COVARIANCES[kind].tolist())
+        mean, x = cov * away, mp.matrix(INPUT)
+        v = mp.mpf(STD) ** 2 + (away.T * mean)[0]
+        off = (mp.fdot(theta, INPUT) - mp.mpf(RESPONSE)) * x - mean
+        return float((off.T * mp.lu_solve(v * cov + mean * mean.T, off))[0])
+
+
 def test_at_the_optimum_the_residual_says_it_all() -> None:
     found = regression(OPTIMUM, "full")
     residual = (RESPONSE - OPTIMUM @ INPUT) / STD
     m = INPUT @ np.linalg.solve(COVARIANCES["full"], INPUT) * residual**2
     assert found.squared_mahalanobis == pytest.approx(m, rel=1e-12)
     np.testing.assert_allclose(found.mean, 0)
+    distant = regression(1e100 * OPTIMUM, "full")
+    at_100 = mp_distance(1e100 * OPTIMUM, "full")
+    assert distant.squared_mahalanobis == pytest.approx(at_100, rel=1e-10)
+    with pytest.raises(ValueError, match="gradients do not overflow"):
+        regression(1e200 * OPTIMUM, "full")
+    with pytest.raises(ValueError, match="gradients so small"):
+        found.llr(np.full(DIM, 1e200), 50)
     with pytest.raises(ValueError, match="residual_std"):
         sequential.linear_regression(OPTIMUM, OPTIMUM, np.ones(DIM), 0.0, INPUT, RESPONSE)

@@ -55,10 +55,11 @@ def semi_uniform(llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: i
     weights = probabilities("prior", prior, ratios.shape[-1])
     if not weights.all():
         ratios, weights = ratios[..., weights > 0.0], weights[weights > 0.0]
-    top = ratios.max(axis=-1, keepdims=True)
+    logs = np.log(weights)
+    top = (ratios + logs).max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(under="ignore", over="ignore", divide="ignore"):
-        return (top[..., 0] + np.log(np.exp(ratios - top) @ weights))[()]
+        return (top[..., 0] + np.log(np.exp(ratios - top + logs).sum(axis=-1)))[()]
 
 
 def semi_max(llr: npt.ArrayLike, axis: int = -1) -> Any:

@@ -39,7 +39,7 @@ def dpsgd_error_rates(
     Parameters
     ----------
     threshold : array_like
-        Threshold gamma on the log-likelihood ratio; -inf and inf are legal.
+        Threshold gamma on the log-likelihood ratio; -inf and inf are legal, NaN gives NaN.
     target_gradient : (d,) array_like
         Gradient g of the target, already clipped where the training clips.
     reference : Reference
@@ -64,7 +64,7 @@ def dpsgd_error_rates(
         If C is singular and there is no noise.
     ValueError
         If a diagonal or a noise is not the same for all coordinates where that is asked for, shapes
-        do not fit, `n` < 2, `threshold` holds NaN, or another value is not finite.
+        do not fit, `n` < 2, or another value than `threshold` is not finite.
 
     Notes
     -----
@@ -94,7 +94,7 @@ def dpsgd_error_rates(
     >>> print("{:.6f} {:.6f}".format(*rates))
     0.150992 0.350077
     """
-    gamma = _validate.interval("threshold", threshold)
+    gamma = _validate.interval("threshold", threshold, nan=True)
     _validate.instance("reference", reference, Reference)
     gradient = _validate.vector("target_gradient", target_gradient, size=reference.dim)
     n = _validate.count("n", n, 2, why=_validate.ONE)
@@ -121,7 +121,7 @@ def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "rep
     ----------
     noise_multiplier : array_like
         Standard deviation of the noise on the **sum** of the clipped gradients over the clipping
-        norm; positive.
+        norm, at least 0. 0 and inf are legal: everything shows, or nothing.
     neighbours : {"replace", "add-remove"}
         What non-membership means: another record's gradient in the target's place, which moves the
         sum by up to twice the clipping norm, or none, which moves it by up to once.
@@ -134,7 +134,7 @@ def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "rep
     Raises
     ------
     ValueError
-        If `noise_multiplier` is not positive and finite.
+        If `noise_multiplier` is negative or NaN.
 
     Notes
     -----
@@ -151,13 +151,10 @@ def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "rep
     """
     from leakscore.tradeoff import gaussian
 
-    multiplier = _validate.interval("noise_multiplier", noise_multiplier, 0.0, closed="neither")
+    multiplier = _validate.interval("noise_multiplier", noise_multiplier, 0.0)
     shift = 2.0 if _validate.choice("neighbours", neighbours, NEIGHBOURS) == "replace" else 1.0
-    with np.errstate(over="ignore"):
-        mu = shift / multiplier
-    if not np.isfinite(mu).all():
-        raise ValueError(f"Expected noise_multiplier={noise_multiplier!r} > {shift / 1.7e308:.1g}")
-    return gaussian(mu)
+    with np.errstate(over="ignore", divide="ignore"):
+        return gaussian(shift / np.abs(multiplier))  # -0.0 is 0 too
 
 
 @dataclass(frozen=True)
@@ -177,6 +174,11 @@ class Eigenterms:
 def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigenterms:
     """Put covariance, noise and the target's deviation into the eigenbasis."""
     away = gradient - reference.mean
+    with np.errstate(over="ignore"):
+        if not np.isfinite(np.square(away).sum()):
+            raise ValueError(
+                "Expected target_gradient so near to the mean that no square overflows"
+            )
     held = reference._covariance
     if reference.kind == "diagonal":
         return _grouped(reference.variances, np.broadcast_to(noise**2, away.shape), away**2)
@@ -261,16 +263,20 @@ class _Ratio:
         if not self.weights.size and self.sigma > 0.0:
             return getattr(norm, side)(room / self.sigma)
         if not self.weights.size:  # the ratio is one number
-            return ((room > 0.0) == (side == "cdf")).astype(np.float64)[()]
-        # All weights are positive, so the lower tail is below a normal one of the same variance.
+            certain = ((room > 0.0) == (side == "cdf")).astype(np.float64)
+            return np.where(np.isnan(room), np.nan, certain)[()]
+        # All weights are positive, so the lower tail is below a normal one of the same variance,
+        # and the upper one is sub-gamma: both are below e^-800 (Laurent and Massart, lemma 1).
         spread = 2.0 * self.weights**2 @ (self.df + 2.0 * self.nc) + self.sigma**2
-        gone = room < self.weights @ self.df - 40.0 * np.sqrt(spread)
+        away = room - self.weights @ self.df
+        gone = away < -40.0 * np.sqrt(spread)
+        sure = away > 40.0 * np.sqrt(spread) + 1600.0 * self.weights.max()
         # The sum of w nc may be far larger than what it leaves of the ratio.
         high, low = _exact_sum(self.weights, self.nc)
         law = (self.weights, self.df, self.nc)
-        points = np.where(gone, 0.0, room) + low
+        points = np.where(gone | sure, 0.0, room) + low
         found = getattr(gx2, side)(points, *law, sigma=self.sigma, offset=-high)
-        return np.where(gone, 0.0 if side == "cdf" else 1.0, found)[()]
+        return np.where(gone | sure, sure == (side == "cdf"), found)[()]
 
 
 def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
@@ -333,6 +339,8 @@ def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> f
     known, factor = _release(gradient, reference, n, noise).with_target()
     rows = gradient[np.newaxis]
     found = known._distances("target_gradient", rows, np.zeros_like(gradient))
+    if not np.isfinite(found).all():
+        raise ValueError("Expected target_gradient so small that no square overflows")
     return float(found[0]) / (factor * n)
 
 

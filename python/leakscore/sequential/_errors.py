@@ -27,7 +27,7 @@ def error_rates(
     Parameters
     ----------
     threshold : array_like
-        Threshold gamma on the log-likelihood ratio; -inf and inf are legal.
+        Threshold gamma on the log-likelihood ratio; -inf and inf are legal, NaN gives NaN.
     squared_mahalanobis : array_like
         M = (z - mean)' C^-1 (z - mean) of the target, at least 0 and finite.
     n : array_like of int
@@ -45,7 +45,7 @@ def error_rates(
     Raises
     ------
     ValueError
-        If an argument is out of range or NaN, or they do not broadcast.
+        If an argument is out of range, another than `threshold` NaN, or they do not broadcast.
 
     See Also
     --------
@@ -75,16 +75,16 @@ def error_rates(
     from leakscore.distributions import ncx2
 
     gamma, distance, records, dims = _validate.broadcast(
-        threshold=_validate.interval("threshold", threshold),
+        threshold=_validate.interval("threshold", threshold, nan=True),
         squared_mahalanobis=_distance(squared_mahalanobis),
         n=_validate.whole("n", n, 2, why=_validate.ONE),
         dim=_validate.whole("dim", dim, 1),
     )
-    room = np.maximum(distance - dims * np.log1p(-1.0 / records) - 2.0 * gamma, 0.0)
     others = records - 1.0
-    alpha = ncx2.cdf(others * room, dims, records * distance)
-    beta = ncx2.sf(records * room, dims, others * distance)
-    return alpha, beta
+    with np.errstate(over="ignore"):
+        room = np.maximum(distance - dims * np.log1p(-1.0 / records) - 2.0 * gamma, 0.0)
+        near, far = others * room, records * room
+    return ncx2.cdf(near, dims, records * distance), ncx2.sf(far, dims, others * distance)
 
 
 def max_error_rates(
@@ -143,7 +143,7 @@ def max_error_rates(
         raise ValueError(f"Expected alpha of shape {own.shape} to have at least one step")
     weights = probabilities("prior", prior, own.shape[-1])
     with np.errstate(divide="ignore"):
-        any_step = -np.expm1(np.log1p(-own).sum(axis=-1))
+        any_step = 0.0 - np.expm1(np.log1p(-own).sum(axis=-1))
     silent = np.ones((*own.shape[:-1], own.shape[-1] + 1))
     np.cumprod(1.0 - own, axis=-1, out=silent[..., 1:])
     before = silent[..., :-1].copy()
@@ -215,7 +215,7 @@ def hotelling_error_rates(
     Parameters
     ----------
     threshold : array_like
-        Threshold on n (x - mean)' C^-1 (x - mean), at least 0; inf is legal.
+        Threshold on n (x - mean)' C^-1 (x - mean), at least 0; inf is legal, NaN gives NaN.
     squared_mahalanobis : array_like
         M = (z - mean)' C^-1 (z - mean) of the target, at least 0 and finite.
     n : array_like of int
@@ -231,7 +231,7 @@ def hotelling_error_rates(
     Raises
     ------
     ValueError
-        If an argument is out of range or NaN, or they do not broadcast.
+        If an argument is out of range, another than `threshold` NaN, or they do not broadcast.
 
     Notes
     -----
@@ -252,13 +252,15 @@ def hotelling_error_rates(
     from leakscore.distributions import chi2, ncx2
 
     cut, distance, records, dims = _validate.broadcast(
-        threshold=_validate.interval("threshold", threshold, 0.0),
+        threshold=_validate.interval("threshold", threshold, 0.0, nan=True),
         squared_mahalanobis=_distance(squared_mahalanobis),
         n=_validate.whole("n", n, 2, why=_validate.ONE),
         dim=_validate.whole("dim", dim, 1),
     )
     others = records - 1.0
-    return chi2.sf(cut, dims), ncx2.cdf(cut * (records / others), dims, distance / others)
+    with np.errstate(over="ignore"):
+        wider = cut * (records / others)
+    return chi2.sf(cut, dims), ncx2.cdf(wider, dims, distance / others)
 
 
 def _distance(value: npt.ArrayLike) -> Doubles:

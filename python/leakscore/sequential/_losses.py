@@ -44,7 +44,8 @@ def delta_diff(losses: npt.ArrayLike) -> Any:
     2.0
     """
     found = _losses(losses)
-    return (found[..., :-1] - found[..., 1:]).max(axis=-1)[()]
+    with np.errstate(over="ignore"):
+        return (found[..., :-1] - found[..., 1:]).max(axis=-1)[()]
 
 
 def delta_ratio(losses: npt.ArrayLike) -> Any:
@@ -109,7 +110,8 @@ def back_front_diff(losses: npt.ArrayLike) -> Any:
     2.0
     """
     found = _losses(losses)
-    return (found[..., 0] - found[..., -1])[()]
+    with np.errstate(over="ignore"):
+        return (found[..., 0] - found[..., -1])[()]
 
 
 def back_front_ratio(losses: npt.ArrayLike) -> Any:

@@ -15,6 +15,8 @@ from leakscore.reference import Reference
 
 __all__ = ["RegressionGradients", "linear_regression"]
 
+_LARGE = "Expected theta, target, response and residual_std so small that gradients do not overflow"
+
 
 @dataclass(frozen=True, eq=False)
 class RegressionGradients(Result):
@@ -112,11 +114,16 @@ class RegressionGradients(Result):
         if values.ndim == 2:  # its eigenbasis is that of v C + s^2 as well
             values, basis = np.linalg.eigh(values)
             away, shift, bend = away @ basis, shift @ basis, bend @ basis
-        spread = np.asarray(self.loss_scale)[..., np.newaxis] * values / n
-        out = _Inverse(spread + noise, bend, 1.0 / n)
-        within = _Inverse(spread * ((n - 1) / n) + noise, bend, (n - 1) / n**2)
-        volume = out.correction - within.correction - np.log1p(-spread / n / out.own).sum(axis=-1)
-        return (0.5 * (volume + out.square(away) - within.square(away - shift / n)))[()]
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = np.asarray(self.loss_scale)[..., np.newaxis] * values / n
+            out = _Inverse(spread + noise, bend, 1.0 / n)
+            within = _Inverse(spread * ((n - 1) / n) + noise, bend, (n - 1) / n**2)
+            volume = -np.log1p(-spread / n / out.own).sum(axis=-1)
+            volume += out.correction - within.correction
+            ratio = 0.5 * (volume + out.square(away) - within.square(away - shift / n))
+        if not np.isfinite(ratio).all():
+            raise ValueError("Expected gradients so small that the ratios do not overflow")
+        return ratio[()]
 
 
 class _Inverse:
@@ -208,18 +215,24 @@ def linear_regression(
     y = _validate.scalar("response", response)
     inputs = Reference(np.zeros(dim), _validate.doubles("covariance", covariance))
     own = _validate.scalar("residual_std", residual_std, 0.0)
-    deviation = at - best
     held = inputs.cov
-    mean = deviation * held if held.ndim == 1 else deviation @ held
-    square = _dot(deviation, mean)
-    scale = own**2 + square
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = at - best
+        mean = deviation * held if held.ndim == 1 else deviation @ held
+        square = _dot(deviation, mean)
+        scale = np.square(own) + square
+        gradient = (_dot(at, x) - y)[..., np.newaxis] * x
+        shift = gradient - mean
+        along = _dot(deviation, shift)
+    if not all(np.isfinite(some).all() for some in (shift, scale, along)):
+        raise ValueError(_LARGE)
     if not (scale > 0.0).all():
         raise ValueError(f"Expected residual_std={own!r} > 0, as theta is the optimum somewhere")
-    gradient = (_dot(at, x) - y)[..., np.newaxis] * x
-    shift = gradient - mean
-    along = _dot(deviation, shift)
-    inverse = _dot(shift, inputs.solve(shift.reshape(-1, dim)).reshape(shift.shape))
-    distance = np.maximum(inverse - along**2 / (scale + square), 0.0) / scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        inverse = _dot(shift, inputs.solve(shift.reshape(-1, dim)).reshape(shift.shape))
+        distance = np.maximum(inverse - along * (along / (scale + square)), 0.0) / scale
+    if not np.isfinite(distance).all():
+        raise ValueError(_LARGE)
     return RegressionGradients(mean, gradient, distance[()], scale[()], deviation, held)
 
 

@@ -84,8 +84,8 @@ def uniform_error_rates(
     Parameters
     ----------
     threshold : array_like
-        Thresholds gamma on the log-likelihood ratio; -inf and inf are legal. Those within log 2 of
-        each other share the work.
+        Thresholds gamma on the log-likelihood ratio; -inf and inf are legal, NaN gives NaN. Those
+        within log 2 of each other share the work.
     squared_mahalanobis : float
         M = (z - mean)' C^-1 (z - mean) of the target, at least 0.
     n : int
@@ -108,7 +108,8 @@ def uniform_error_rates(
     Raises
     ------
     ValueError
-        If an argument is out of range or NaN, or `prior` is no probability of T steps.
+        If an argument is out of range, another than `threshold` NaN, or `prior` is no probability
+        of T steps.
 
     Notes
     -----
@@ -126,7 +127,7 @@ def uniform_error_rates(
     >>> print(f"{alpha.lower:.5f} {alpha.upper:.5f} {beta.lower:.3f} {beta.upper:.3f}")
     0.10115 0.10119 0.788 0.788
     """
-    gamma = _validate.interval("threshold", threshold)
+    gamma = _validate.interval("threshold", threshold, nan=True)
     distance = _validate.scalar("squared_mahalanobis", squared_mahalanobis, 0.0)
     step = _Step(
         distance, _validate.count("n", n, 2, why=_validate.ONE), _validate.count("dim", dim, 1)
@@ -136,7 +137,7 @@ def uniform_error_rates(
     if counts.sum() == 1:
         alpha, beta = step.rates(gamma)
         return ErrorBrackets(Interval(alpha, alpha), Interval(beta, beta))
-    ends = np.empty((4, gamma.size))
+    ends = np.full((4, gamma.size), np.nan)
     flat = gamma.ravel()
     ends[:, flat == -np.inf] = np.array([[1.0], [1.0], [0.0], [0.0]])
     ends[:, flat >= step.largest] = np.array([[0.0], [0.0], [1.0], [1.0]])
@@ -167,11 +168,12 @@ class _Step:
         """Return the probability of a ratio at most that, under H0 and under H1."""
         from leakscore.distributions import ncx2
 
-        room = np.maximum(2.0 * (self.largest - log_ratio), 0.0)
         others = self.n - 1.0
-        under_h0 = ncx2.sf(others * room, self.dim, self.n * self.distance)
-        under_h1 = ncx2.sf(self.n * room, self.dim, others * self.distance)
-        return under_h0, under_h1
+        with np.errstate(over="ignore"):
+            room = np.maximum(2.0 * (self.largest - log_ratio), 0.0)
+            near, far = others * room, self.n * room
+        under_h0 = ncx2.sf(near, self.dim, self.n * self.distance)
+        return under_h0, ncx2.sf(far, self.dim, others * self.distance)
 
     def rates(self, gamma: Doubles) -> tuple[Doubles, Doubles]:
         """Return the error rates of this step alone."""

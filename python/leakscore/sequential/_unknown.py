@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakscore import _core, _validate
 from leakscore._results import Result
 from leakscore._validate import Doubles
-from leakscore.reference import Reference
+from leakscore.reference import Reference, SingularCovarianceError
 
 __all__ = ["Significance", "hotelling", "split_t"]
 
@@ -151,7 +151,7 @@ def _direction(
     if split is None:
         split = max(count // 2, dim + 1)
     first = _validate.count("split", split, dim + 1, count - 2)
-    return Reference.fit(table[:first], ddof=1), table[first:]
+    return _fitted("rows", table[:first]), table[first:]
 
 
 def hotelling(
@@ -236,10 +236,21 @@ def _estimated(
             f"Expected reference of shape {table.shape} to have more rows than columns, or to be a "
             "leakscore.Reference of known mean and covariance"
         )
-    known = Reference.fit(table, ddof=1)
+    known = _fitted("reference", table)
     squares = known._distances("observed", rows, known.mean) / (1.0 / n + 1.0 / count)
     statistic = squares * ((count - dim) / ((count - 1) * dim))
     return statistic, fdtrc(dim, count - dim, statistic), (dim, count - dim)
+
+
+def _fitted(name: str, rows: npt.NDArray[Any]) -> Reference:
+    """Return mean and sample covariance of the rows; the error names the caller's argument."""
+    try:
+        return Reference.fit(rows, ddof=1)
+    except SingularCovarianceError:
+        raise
+    except ValueError:
+        _validate.finite(name, rows)
+        raise
 
 
 def _along(name: str, rows: npt.NDArray[Any], origin: Doubles, weight: Doubles) -> Doubles:
