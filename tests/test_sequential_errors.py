@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
 from leakscore import sequential, tradeoff
 from leakscore._roots import sign_change
@@ -151,14 +151,36 @@ def test_power_by_the_number_of_steps(steps, near, uniform, largest, last) -> No
     assert power == pytest.approx(uniform, abs=6e-5)
 
 
-@pytest.mark.parametrize(("prior", "distance", "dim"), [((0.5, 0.5), 9.0, 1), ((0.2, 0.8), 4.0, 3)])
-def test_brackets_of_two_steps_hold_the_integral(prior, distance, dim) -> None:
-    for threshold in (-0.7, 0.9):
-        truth = oracle.pair_rates(threshold, distance, 10, dim, prior)
-        found = sequential.uniform_error_rates(threshold, distance, 10, dim, 2, prior)
+@pytest.mark.parametrize(
+    ("prior", "distance", "n", "dim", "thresholds"),
+    [
+        ((0.5, 0.5), 9.0, 10, 1, (-0.7, 0.9)),
+        ((0.2, 0.8), 4.0, 10, 3, (-0.7, 0.9)),
+        ((0.5, 0.5), 9.0, 1000, 2, (-0.05, 0.1)),  # all ratios are near 1
+        ((0.3, 0.7), 4.0, 1000, 3, (-0.05, 0.1)),
+    ],
+)
+def test_brackets_of_two_steps_hold_the_integral(prior, distance, n, dim, thresholds) -> None:
+    for threshold in thresholds:
+        truth = oracle.pair_rates(threshold, distance, n, dim, prior)
+        found = sequential.uniform_error_rates(threshold, distance, n, dim, 2, prior)
         for rate, (lower, upper) in zip(truth, found, strict=True):
             assert lower - 1e-9 <= rate <= upper + 1e-9
-            assert upper - lower < 1e-4
+            assert upper - lower < 2e-4
+
+
+def test_brackets_of_many_records_are_narrow() -> None:
+    """The average of nearly equal normal ratios is nearly the ratio of a M / (n T)."""
+    n, steps = 10**8, 5
+    gamma = np.array([-1e-4, 0.0, 1e-4])
+    found = sequential.uniform_error_rates(gamma, 9.0, n, 1, steps)
+    far = sequential.uniform_error_rates([-50.0, 1e-2], 9.0, n, 1, steps)
+    np.testing.assert_allclose(far.alpha, [[1.0, 0.0]] * 2, atol=1e-9)
+    step = np.sqrt(9.0 / n / steps)
+    for rate, mean, side in zip(found, (-9.0 / 2 / n, 9.0 / n), (-1, 1), strict=True):
+        assert (np.subtract(rate.upper, rate.lower) < 1e-3).all()
+        normal = stats.norm.cdf(side * (gamma - mean / steps) / step)
+        np.testing.assert_allclose(rate.lower, normal, atol=2e-3)
 
 
 def test_brackets_hold_simulated_rates() -> None:

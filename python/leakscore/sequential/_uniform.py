@@ -7,15 +7,18 @@ h, of sum L, S lies between L + X and L + X + (T-1) h, X the last step's. L has 
 found by FFT, and the last step is exact: P(S <= c) is between the means of F(c - L - (T-1) h) and
 of F(c - L), with the distribution function F of X under H0 (alpha) or H1 (beta).
 
-Only L <= c counts, so the lattice ends at c, and the bounds are those of thresholds that differ by
-(T+1) h, h = c / cells. They also hold what the rounding of all operations can do:
+Only L <= c counts, so the lattice ends at c. Many records make all ratios near 1, so it starts at a
+`low` that no LR_t is below, but for a probability of 1e-15: what is summed is v_t (LR_t - low), and
+c - low is the threshold. The bounds are those of thresholds that differ by (T+1) h,
+h = (c - low) / cells. They also hold what the rounding of all operations can do:
 
 - An FFT of length N has a relative error in the 2-norm of at most 8 u log2(N) (u = 2^-53; Higham,
   Accuracy and Stability of Numerical Algorithms, theorem 24.2), so a convolution of two laws has an
   error in the 2-norm of that times the sum of both norms and the smaller one; errors of the factors
   pass through as they are (Young's inequality). A mean of F over L then errs by no more than the
   product of that and the 2-norm of F.
-- Distribution functions are taken to err by 1e-13, once a step.
+- Distribution functions are taken to err by 1e-13, once a step, and by what some ulps of the
+  logarithm of a ratio are to them.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ _U = 2.0**-53
 _LAW = 1e-13
 _CELLS, _LEAST_CELLS, _MOST_CELLS = 2**14, 2**16, 2**20
 _ALL_CELLS = 2**22
-_SHARED = np.log(2.0)
+_BELOW = 1e-15
+_ULPS = 8.0 * _U
 
 
 class Interval(NamedTuple):
@@ -141,18 +145,19 @@ def uniform_error_rates(
     flat = gamma.ravel()
     ends[:, flat == -np.inf] = np.array([[1.0], [1.0], [0.0], [0.0]])
     ends[:, flat >= step.largest] = np.array([[0.0], [0.0], [1.0], [1.0]])
-    for shared in _groups(flat, step.largest):
+    for shared in _groups(flat, step):
         ends[:, shared] = _Lattice(step, weights, counts, flat[shared].max()).ends(flat[shared])
     found = [end.reshape(gamma.shape)[()] for end in ends]
     return ErrorBrackets(Interval(*found[:2]), Interval(*found[2:]))
 
 
-def _groups(gamma: Doubles, largest: float) -> Iterator[npt.NDArray[np.intp]]:
-    """Give the indices of finite thresholds that lie near each other, the largest first."""
-    left = np.flatnonzero((gamma > -np.inf) & (gamma < largest))
+def _groups(gamma: Doubles, step: _Step) -> Iterator[npt.NDArray[np.intp]]:
+    """Give the indices of finite thresholds of one lattice's upper half, the largest first."""
+    left = np.flatnonzero((gamma > -np.inf) & (gamma < step.largest))
     left = left[np.argsort(-gamma[left])]
     while left.size:
-        near = gamma[left] >= gamma[left[0]] - _SHARED
+        top = gamma[left[0]]
+        near = np.exp(gamma[left] - top) >= 0.5 * (1.0 + step.low(top))
         yield left[near]
         left = left[~near]
 
@@ -162,7 +167,19 @@ class _Step:
 
     def __init__(self, distance: float, n: int, dim: int) -> None:
         self.distance, self.n, self.dim = distance, n, dim
+        from leakscore.distributions import ncx2
+
         self.largest = 0.5 * (distance - dim * float(np.log1p(-1.0 / n)))
+        furthest = ncx2.isf(_BELOW, dim, n * distance)
+        self.least = self.largest - float(furthest) / (2.0 * (n - 1.0))
+
+    def low(self, top: float) -> float:
+        """Return the start of the lattice that ends at exp(top), as a share of its end.
+
+        A ratio is as improbable below it under H1, whose law is the ratio (< 1) times that of H0.
+        """
+        start = float(np.exp(min(self.least - top, 0.0)))
+        return start if start < 1.0 - 1e-6 else 0.0  # cells are far above the rounding of 1
 
     def at_most(self, log_ratio: Doubles) -> tuple[Doubles, Doubles]:
         """Return the probability of a ratio at most that, under H0 and under H1."""
@@ -208,24 +225,33 @@ class _Lattice:
         self.weights, self.counts, self.steps = weights, counts, int(counts.sum())
         wanted = min(_CELLS * self.steps, _MOST_CELLS, _ALL_CELLS // weights.size)
         cells = max(_LEAST_CELLS, 1 << wanted.bit_length() - 1) - 2  # for a FFT of twice as many
-        self.log_cell = top - float(np.log(cells))
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.arange(cells + 2.0)) + self.log_cell
-        self.laws = [step.at_most(logs - np.log(weight)) for weight in weights]
+        self.top, self.low = top, step.low(top)
+        self.cell = (1.0 - self.low) / cells
+        self.laws, self.slack = [], 0.0
+        for weight in weights:
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                logs = np.log(self.low + np.arange(cells + 2.0) * (self.cell / weight)) + top
+                widths = np.fmax(np.diff(logs), 1e-300)
+                self.laws.append(step.at_most(logs))
+                slope = max(float((np.diff(law) / widths).max()) for law in self.laws[-1])
+            ulps = _ULPS * (1.0 + abs(step.largest) + abs(top))
+            self.slack = max(self.slack, _LAW + _BELOW + ulps * slope)
 
     def ends(self, gamma: Doubles) -> Doubles:
         """Return the ends of alpha and of beta at every threshold, (4, k)."""
-        place = np.exp(gamma - self.log_cell)
-        low = np.maximum(np.floor(place * (1.0 - 1e-14)).astype(int) - (self.steps - 1), -1)
-        high = np.ceil(place * (1.0 + 1e-14)).astype(int)
+        place = (np.exp(gamma - self.top) - self.low) / self.cell
+        rounding = 1e-14 * place + _ULPS / self.cell
+        low = np.maximum(np.floor(place - rounding).astype(int) - (self.steps - 1), -1)
+        high = np.maximum(np.ceil(place + rounding).astype(int), 0)
         ends = np.zeros((4, gamma.size))
+        slack = self.steps * self.slack
         rests = self._all_but_one()
         shares = self.weights * self.counts
         for share, (_, under_h1), rest in zip(shares, self.laws, rests, strict=True):
-            ends[2] += share * _means(rest, under_h1, low, -1.0, self.steps)
-            ends[3] += share * _means(rest, under_h1, high, 1.0, self.steps)
-        ends[0] = 1.0 - _means(rests[-1], self.laws[-1][0], high, 1.0, self.steps)
-        ends[1] = 1.0 - _means(rests[-1], self.laws[-1][0], low, -1.0, self.steps)
+            ends[2] += share * _means(rest, under_h1, low, -slack)
+            ends[3] += share * _means(rest, under_h1, high, slack)
+        ends[0] = 1.0 - _means(rests[-1], self.laws[-1][0], high, slack)
+        ends[1] = 1.0 - _means(rests[-1], self.laws[-1][0], low, -slack)
         return np.clip(ends, 0.0, 1.0)
 
     def _all_but_one(self) -> list[_Sum]:
@@ -270,15 +296,13 @@ def _multiple(one: _Sum, count: int) -> _Sum | None:
     return result
 
 
-def _means(
-    rest: _Sum, law: Doubles, places: npt.NDArray[np.intp], sign: float, steps: int
-) -> Doubles:
-    """Return bounds on P(L + X <= c) with c at these places, from below or above by the sign."""
+def _means(rest: _Sum, law: Doubles, places: npt.NDArray[np.intp], slack: float) -> Doubles:
+    """Return bounds on P(L + X <= c), c at these places, on the side that the slack's sign says."""
     result = np.empty(places.size)
     norms = np.sqrt(np.cumsum(law**2))
     for i, place in enumerate(places.tolist()):
         masses = rest.masses[: place + 1]
         shares = law[: place + 1][::-1][: masses.size]
-        slack = rest.error * norms[place] + steps * _LAW
-        result[i] = masses @ shares + sign * slack if place >= 0 else 0.0
+        error = np.copysign(rest.error * norms[place], slack)
+        result[i] = masses @ shares + error + slack if place >= 0 else 0.0
     return np.clip(result, 0.0, 1.0)
