@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from bench._harness import compare, timed
-from leakscore.games import Bernoulli, Empirical, EmpiricalMean, Gaussian, fixed_target
+from leakscore.games import (
+    Bernoulli,
+    Empirical,
+    EmpiricalMean,
+    Gaussian,
+    Training,
+    dpsgd,
+    fixed_target,
+    sequential,
+)
 
 Game = Callable[[], tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
 
@@ -113,8 +122,70 @@ def table(rounds: int, n: int, rows: int, dim: int, *, replace: bool) -> tuple[G
     return lambda: fixed_target(population, z, mechanism, rounds, rng), reference
 
 
+def growing(rounds: int, n: int, steps: int, dim: int) -> tuple[Game, Game]:
+    """Means of a table that grows by batches; the target in the middle one."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=dim)
+    counts = np.arange(1.0, steps + 1.0)[:, None]
+
+    def reference() -> Any:
+        member = rng.random(rounds) < 0.5
+        outputs = rng.standard_normal((rounds, steps, dim))
+        outputs /= np.sqrt(n)
+        batch = outputs[:, steps // 2]
+        batch[member] = batch[member] * np.sqrt((n - 1) / n) + z / n
+        np.cumsum(outputs, axis=1, out=outputs)
+        outputs /= counts
+        return outputs, member
+
+    population = Gaussian(np.zeros(dim), np.ones(dim))
+    return lambda: sequential(population, z, n, steps, steps // 2, rounds, rng)[:2], reference
+
+
+def trained(rounds: int, n: int, steps: int, dim: int) -> tuple[Game, Game]:
+    """DP-SGD of a linear regression on rows of a table, all rounds of a block at once."""
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(5000, dim))
+    table_ = np.column_stack([inputs, inputs.sum(axis=1) + rng.normal(size=5000)])
+    z, rate, clip, noise = rng.normal(size=dim + 1), 0.1, 2.0, 1.0
+
+    def reference() -> Any:
+        member = rng.random(rounds) < 0.5
+        outputs = np.zeros((rounds, steps + 1, dim))
+        for first in range(0, rounds, 100):
+            theta = outputs[first : first + 100, 0]
+            for t in range(steps):
+                records = table_[rng.integers(0, 5000, (len(theta), n))]
+                if t == 0:
+                    records[member[first : first + 100], 0] = z
+                x = records[..., :-1]
+                residual = (x @ theta[..., None])[..., 0] - records[..., -1]
+                norm = np.abs(residual) * np.sqrt(np.einsum("rni,rni->rn", x, x))
+                residual *= clip / np.maximum(norm, clip)
+                gradient = (residual[:, None, :] @ x)[:, 0]
+                gradient += clip * noise * rng.standard_normal(theta.shape)
+                theta = theta - rate / n * gradient
+                outputs[first : first + 100, t + 1] = theta
+        return outputs[:, 1:], member
+
+    training = Training("linear", n, steps, rate, clip=clip, noise_multiplier=noise)
+
+    def ours() -> Any:
+        theta, member, _ = dpsgd(Empirical(table_), z, training, 0, rounds, rng)
+        return theta[:, 1:], member
+
+    return ours, reference
+
+
 def run() -> None:
     """Print the table."""
+    for dim in (1, 50):
+        ours, reference = growing(50_000, 10, 10, dim)
+        limit = write_seconds(50_000, 10 * dim)
+        name = f"growing table n=10 T=10 d={dim}, R=50000"
+        compare(name, ours, reference, same=same_law, limit=limit, repeats=5)
+    ours, reference = trained(2000, 64, 10, 50)
+    compare("DP-SGD linear n=64 T=10 d=50, R=2000", ours, reference, same=same_law, repeats=5)
     for rounds in (1000, 200):
         ours, reference = bernoulli(rounds, 1000, 5000)
         limit = write_seconds(rounds, 5000)

@@ -10,7 +10,7 @@ import pytest
 
 from leakscore import games, sequential, set_num_threads
 from leakscore.games import Bernoulli, Empirical, Gaussian, Training
-from tests.oracles.games import NOISE, drawn_rows, normal, word
+from tests.oracles.games import COIN, NOISE, normal, word
 
 RNG = np.random.default_rng(8)
 INPUTS = RNG.normal(size=(40, 3))
@@ -57,6 +57,7 @@ def test_a_game_is_what_plain_loops_make_of_the_words(name: str) -> None:
         Empirical(table, exclude=0), target, training, [0.5, 0.25, 0.25], 30, 3
     )
     key = np.random.default_rng(3).integers(0, 1 << 64, size=2, dtype=np.uint64)
+    rows = [int(key[0]), (int(key[1]) + 1) % 2**64]  # of the first 4096 records
     size = training.size(3)
     for r in (0, 1, 2, 17, 29):
         assert member[r] == word(key, 0, 0, r) >> 63
@@ -66,7 +67,7 @@ def test_a_game_is_what_plain_loops_make_of_the_words(name: str) -> None:
         np.testing.assert_array_equal(theta[r, 0], at)
         for t in range(3):
             places = [(r * 3 + t) * 4 + i for i in range(4)]
-            batch = [table[1 + drawn_rows(key, place, 1, 39, True)[0]] for place in places]
+            batch = [table[1 + (word(rows, COIN, 0, place) * 39 >> 64)] for place in places]
             if step[r] == t:
                 batch[0] = target
             total = sum(slow_gradient(training, at, record) for record in batch) / 4
@@ -148,9 +149,32 @@ def test_equal_seeds_whatever_threads_rounds_and_scores() -> None:
     assert not np.array_equal(play(3000, 5)[0], expected[0])
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_a_table_are_equally_likely_and_never_the_excluded_one() -> None:
+    """One step from 0 with a response of a power of two in every row: the row can be read off."""
+    rows = np.column_stack([np.ones(11), 2.0 ** np.arange(11)])
+    training = Training("linear", 2, 2, 1.0)
+    population = Empirical(rows, exclude=4)
+    theta, member, _ = games.dpsgd(population, [1.0, 0.0], training, 1, 6000, 3)
+    first = np.rint(2 * theta[:, 1, 0]).astype(int)  # the sum of the two responses
+    pairs = np.log2(np.stack([rows[:, 1] + other for other in rows[:, 1]]))
+    sums = np.rint(2**pairs).astype(int)
+    counts = np.zeros(11)
+    for i in range(11):
+        for j in range(i + 1):
+            found = np.count_nonzero(first == sums[i, j])
+            counts[i] += found
+            counts[j] += found
+    assert counts[4] == 0
+    others = np.delete(counts, 4)
+    assert member.any()
+    # Of unlike rows 2^i + 2^j is unique but for i = j, which is 2^(i+1) and no other sum.
+    assert others.sum() == 12_000
+    assert np.all(np.abs(others - 1200) < 4.5 * np.sqrt(1200 * 0.9))
+
+
+@pytest.mark.parametrize("population", [Gaussian(np.zeros(4), np.eye(4) + 0.5), Empirical(LINEAR)])
+def test_blocks_change_nothing(population: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     training = Training("linear", 6, 3, 0.1)
-    population = Gaussian(np.zeros(4), np.eye(4) + 0.5)
     play = (population, [1.0, 2.0, 3.0, 4.0], training, "uniform", 500, 2)
     expected = games.dpsgd(*play)[0]
     for block in (1, 10**4):
@@ -192,6 +216,7 @@ TABLE = Empirical(BINARY)
         ({"population": Empirical(MANY)}, "labels"),
         ({"population": Empirical(BINARY, replace=False)}, "replace"),
         ({"population": Bernoulli([0.5]), "target": [1.0]}, "at least 2"),
+        ({"population": Empirical(np.where(BINARY > 1.5, np.inf, BINARY))}, "X"),
         ({"target": [0.0, 0.0, 0.0, 2.0]}, "labels"),
         ({"target": [0.0, 1.0]}, "target"),
         ({"insertion": 3}, "insertion"),

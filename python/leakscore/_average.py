@@ -67,7 +67,7 @@ class _RowPairs:
         sizes = counts.sum(axis=1).astype(np.intp)
         columns = np.nonzero(counts)[1]
         starts = np.cumsum(sizes) - sizes
-        chosen = columns[starts + _below(words, sizes)]
+        chosen = columns[starts + below(words, sizes)]
         targets[:] = self.rows.X[chosen]
         counts[~included, chosen[~included]] = 0.0
         if self.means.counted:
@@ -77,7 +77,7 @@ class _RowPairs:
             np.sum(self.rows.X[np.flatnonzero(count)], axis=0, dtype=np.float64, out=row)
 
 
-def _below(words: npt.NDArray[np.uint64], bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def below(words: npt.NDArray[np.uint64], bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Return floor(word * bound / 2^64) for bounds below 2^32: uniform below the bound."""
     half, bound = np.uint64(32), bounds.astype(np.uint64)
     low = ((words & np.uint64(0xFFFFFFFF)) * bound) >> half

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _sampling, _validate
-from leakscore._average import _below
+from leakscore._average import below
 from leakscore._game_rounds import coins, number, require_population
 from leakscore._populations import Bernoulli, Empirical, Population
 from leakscore._sampling import Doubles, Flags, Key
@@ -146,7 +146,7 @@ def draw_steps(key: Key, member: Flags, law: int | Doubles) -> Steps:
         return np.where(member, law, -1)
     words = _core.inclusion_words(key, member.size)
     if (law == law[0]).all():
-        steps = _below(words, np.full(member.size, law.size))
+        steps = below(words, np.full(member.size, law.size))
     else:
         ends = np.cumsum(law)
         uniform = (words >> np.uint64(11)) * 2.0**-53

@@ -211,7 +211,8 @@ class Training:
         """Return the factors that clip: the norm of a gradient is the product of two norms."""
         if self.clip is None:
             return np.ones(np.broadcast_shapes(residuals.shape[:-1], x.shape[:-1]))
-        norm = np.sqrt(_square(residuals) * _square(x))
+        own = np.square(residuals[..., 0]) if residuals.shape[-1] == 1 else _square(residuals)
+        norm = np.sqrt(own * _square(x))
         return np.asarray(self.clip / np.maximum(norm, self.clip))
 
     def _summed(self, theta: Doubles, records: Doubles) -> Doubles:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _sampling, _validate
+from leakscore._average import below
 from leakscore._game_rounds import coins, number, require_population
 from leakscore._populations import Empirical, Gaussian, Population
 from leakscore._sampling import Doubles, Flags, Key
@@ -18,7 +19,8 @@ from leakscore._training import Training
 
 __all__ = ["dpsgd"]
 
-_BLOCK = 1 << 18  # doubles of the records that are drawn at once: 2 MB
+_BLOCK = 1 << 19  # doubles of the records that are drawn at once: 4 MB
+_WORDS = 1 << 12  # that have one key
 _STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score sees at once: 16 MB
 
 
@@ -151,6 +153,31 @@ def _require_records(population: Population, target: Doubles, training: Training
     training._require_labels("target", target[-1:])
 
 
+class _TableRecords:
+    """Single rows of a table, put back: one word each, where a mean would take 128."""
+
+    tile = 1
+
+    def __init__(self, rows: _sampling.Rows) -> None:
+        self.rows = rows
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write the records [first, first + len(included)) of the game."""
+        end = first + len(included)
+        for place in range(first // _WORDS, -(-end // _WORDS)):
+            own = np.array([key[0], (int(key[1]) + 1 + place) % (1 << 64)], dtype=np.uint64)
+            low, high = max(first, place * _WORDS), min(end, (place + 1) * _WORDS)
+            words = _core.coin_words(own, high - place * _WORDS)[low - place * _WORDS :]
+            chosen = below(words, np.full(words.size, self.rows.available))
+            if self.rows.exclude is not None:
+                chosen += chosen >= self.rows.exclude
+            part = out[low - first : high - first]
+            if self.rows.X.dtype == part.dtype:
+                np.take(self.rows.X, chosen, axis=0, out=part, mode="clip")  # without a buffer
+            else:
+                part[:] = self.rows.X[chosen]
+
+
 class _Trainer:
     """Plays rounds of the game: draws batches, puts the target into one, and takes the steps."""
 
@@ -161,7 +188,11 @@ class _Trainer:
         inputs = population.dim - 1
         self.size = training.size(inputs)
         one = _sampling.Mean(1, True, np.zeros(()))
-        self.records = population._sampler(np.zeros(population.dim), one)
+        self.records: _sampling.Sampler = (
+            _TableRecords(population._rows())
+            if isinstance(population, Empirical)
+            else population._sampler(np.zeros(population.dim), one)
+        )
         self.start: Doubles = (
             np.zeros(self.size)
             if training.start is None
@@ -198,6 +229,8 @@ class _Trainer:
                     gradient += noise[:, t]
                 out[:, t + 1] = theta - rates[t] * gradient
         if not np.isfinite(out).all():
+            if isinstance(self.records, _TableRecords):
+                _validate.finite("X", self.records.rows.X)
             raise ValueError("Expected a learning_rate so small that the parameters do not diverge")
 
     def _noise(self, first: int, rounds: int) -> Doubles | None:

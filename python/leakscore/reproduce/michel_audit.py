@@ -225,7 +225,7 @@ def draw(outcome: Outcome, path: Path) -> None:
     """Draw bounds against the game's epsilon, and the areas against the noise."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11.0, 4.8), layout="constrained")
+    figure = Figure(figsize=(12.5, 4.8), layout="constrained")
     first, second = figure.subplots(1, 2)
     played = outcome.curves["played"]
     truth = [game.epsilon for game in played]
@@ -249,8 +249,12 @@ def draw(outcome: Outcome, path: Path) -> None:
     first.set_xscale("log")
     first.set_ylim(0, 1.3 * max(cap))
     first.set_title("(a) certified")
-    first.legend(fontsize=8)
+    first.set_xticks(truth, [f"{value:.2g}" for value in truth], minor=False)
+    first.minorticks_off()
+    figure.legend(fontsize=8, loc="outside right center")
     second.axhline(0.5, color="0.7", lw=0.8, zorder=0)
     second.set(title="(b) area under the ROC curve", xlabel="noise multiplier", xscale="log")
-    figure.suptitle(f"{outcome.title}; {outcome.rounds} rounds per hypothesis", fontsize=11)
+    second.set_xticks(NOISES, [f"{noise:g}" for noise in NOISES])
+    second.minorticks_off()
+    figure.suptitle(f"{outcome.title}\n{outcome.rounds} rounds per hypothesis", fontsize=11)
     figure.savefig(path, dpi=150)
