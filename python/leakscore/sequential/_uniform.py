@@ -105,9 +105,10 @@ def uniform_error_rates(
     -------
     alpha, beta : Interval
         Named pairs ``(lower, upper)`` of the shape of `threshold`, type I and type II error. They
-        are the exact rates at thresholds that differ by some 1e-4, or 1e-3 for 1000 steps (more if
-        many probabilities of a prior differ), and the rounding of FFTs, below 1e-9, apart beside
-        that. Equal where one step only has a probability above 0.
+        are the exact rates at thresholds that differ by some 1e-4 of the ratios' range, or 1e-3 for
+        1000 steps and 2e-2 for 20,000 (more if many probabilities of a prior differ), and the
+        rounding of FFTs, below 1e-9, apart beside that. Equal where one step only has a probability
+        above 0.
 
     Raises
     ------
