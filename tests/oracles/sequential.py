@@ -10,7 +10,7 @@ import mpmath as mp
 import numpy as np
 from scipy import stats
 
-DIGITS = 400  # the series' terms range over many orders
+DIGITS = 200  # the series' terms range over many orders
 
 
 def ncx2_tails(x: Any, df: int, nc: Any) -> tuple[Any, Any]:
