@@ -37,6 +37,7 @@ from leakscore.reproduce.kaissis import error_row
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+_TOLD_APART = 0.6  # of the distance from a printed number: the most that the tolerance may be
 PAPER = "Michel, Basu & Kaufmann, sequential membership inference"
 
 
@@ -52,8 +53,11 @@ def _rates_rows(
     ]
 
 
-def _mended(row: Row, printed: float, name: str | None = None) -> Erratum:
-    return Erratum(name or row.name, row.measured, row.theory, row.tolerance, printed)
+def _mended(row: Row, printed: float, name: str | None = None) -> Row:
+    """Tell the row apart from what is printed, if the rounds are enough to do so."""
+    fields = name or row.name, row.measured, row.theory, row.tolerance
+    enough = row.tolerance < _TOLD_APART * abs(row.theory - printed)
+    return Erratum(*fields, printed) if enough else Row(*fields)
 
 
 # --- figure 1 ------------------------------------------------------------------------------------
