@@ -104,8 +104,8 @@ def test_noise_on_the_present_mean_protects_the_new_records(
     assert noise.binding_row == 151 + int(np.argmax(after))
     assert noise.advantage == pytest.approx(0.1, rel=1e-8)
     for index in (0, 100):  # the same from all three means
-        told = brute(values, index, COUNTS, added)
-        assert told == pytest.approx(result.previous.joint.leakage[index], rel=1e-8)
+        told = result.previous.joint.leakage[index]
+        assert told == pytest.approx(brute(values, index, COUNTS, added), rel=1e-8)
 
 
 def test_waiting_for_a_larger_batch_meets_the_budget(result: report.Report) -> None:
@@ -194,10 +194,9 @@ def test_counts_are_rows_of_the_file(values: np.ndarray) -> None:
 def test_text_page_and_json_tell_the_same(
     values: np.ndarray, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, page = tmp_path / "t.npy", tmp_path / "t.html"
+    path, page = str(tmp_path / "t.npy"), tmp_path / "t.html"
     np.save(path, values)
-    options = ["report", str(path), "--previous", "60,150", "--rounds", "200"]
-    options += ["--max-advantage", "0.1"]
+    options = ["report", path, "--previous", "60,150", "--rounds", "200", "--max-advantage", "0.1"]
     assert main([*options, "--html", str(page)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert main([*options, "--json", "-"]) == 0
@@ -240,11 +239,11 @@ def test_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path = tmp_path / "t.npy"
-    np.save(path, values[:40])
-    assert main(["report", str(path), "--rounds", "200", *options]) == 1
+    np.save(tmp_path / "t.npy", values[:40])
+    assert main(["report", str(tmp_path / "t.npy"), "--rounds", "200", *options]) == 1
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
-    with pytest.raises((TypeError, ValueError), match="previous"):
-        report.analyse(report.table_of(values), previous=[2.5])  # type: ignore[list-item]
+    for wrong in ([2.5], "20", b"20", {20}, np.array(2.5), [[20, 30]]):
+        with pytest.raises(TypeError, match=r"previous=.* to be an integer"):
+            report.analyse(report.table_of(values), previous=wrong)  # type: ignore[arg-type]

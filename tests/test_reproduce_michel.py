@@ -25,6 +25,11 @@ POWERS = [
     (Setting(20), FINAL, 0.017023, 5e-7),
     (Setting(50), FINAL, 0.014104, 5e-7),
     (Setting(5), UNIFORM, 0.0314, 6e-5),
+    (Setting(10), UNIFORM, 0.0236, 6e-5),
+    pytest.param(Setting(20), UNIFORM, 0.0188, 6e-5, marks=pytest.mark.slow),
+    pytest.param(Setting(50), UNIFORM, 0.0151, 6e-5, marks=pytest.mark.slow),
+    (Setting(5, 6.0), UNIFORM, 0.1585, 1e-3),
+    (Setting(5, 9.0), UNIFORM, 0.4919, 1e-3),
     (Setting(5, 6.0), STAR, 0.32557, 5e-6),
     (Setting(5, 6.0), LARGEST, 0.15772, 5e-6),
     (Setting(5, 6.0), FINAL, 0.06774, 5e-6),
@@ -110,6 +115,19 @@ def test_what_the_paper_prints_is_told_apart_at_the_default_rounds() -> None:
     assert final - largest > 6 * np.sqrt(final / 500_000)
     flat, steep = Setting(5, dim=2).power(STAR), Setting(5, dim=50).power(STAR)
     assert steep - flat > 8 * np.sqrt(steep / 50_000)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_too_few_rounds_are_refused(name: str) -> None:
+    """The coins fall as they will: of four rounds one may be left for a hypothesis, or none."""
+
+    def play_until_refused() -> None:
+        for seed in range(40):
+            rows = QUICK[name][0].reproduce(rounds=2, seed=seed).rows
+            assert all(np.isfinite([row.measured, row.tolerance]).all() for row in rows)
+
+    with pytest.raises(ValueError, match="Expected more rounds"):
+        play_until_refused()
 
 
 def test_any_batch_of_the_target_has_the_same_scores() -> None:

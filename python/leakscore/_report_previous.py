@@ -8,7 +8,7 @@ membership inference). For the records published before, the present mean adds n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -42,7 +42,7 @@ def earlier_of(
 
     Rows that are not judged were not in those means either.
     """
-    previous = list(previous) if isinstance(previous, Iterable) else [previous]
+    previous = [previous] if np.ndim(previous) == 0 else list(previous)  # type: ignore[list-item, arg-type]
     if population == "finite":
         raise ValueError(
             f"Expected no previous={previous} with a finite population: the earlier means "

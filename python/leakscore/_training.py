@@ -129,8 +129,7 @@ class Training:
         (..., k) ndarray
         """
         at, x, y = self._arguments(theta, records)
-        found = self._residuals(self._outputs(at, x), y)
-        found *= self._shrunk(found, x)[..., np.newaxis]
+        found = self._clipped(self._residuals(self._outputs(at, x), y), x)
         rows = found[..., :, np.newaxis] * x[..., np.newaxis, :]
         return rows.reshape(*rows.shape[:-2], -1)
 
@@ -173,6 +172,13 @@ class Training:
                 f"Expected theta of shape {at.shape} to have {self.size(rows.shape[-1] - 1)} "
                 f"coordinates, as records have {rows.shape[-1] - 1} inputs"
             )
+        try:
+            np.broadcast_shapes(at.shape[:-1], rows.shape[:-1])
+        except ValueError:
+            raise ValueError(
+                f"Expected the leading axes of theta of shape {at.shape} and of records of shape "
+                f"{rows.shape} to broadcast"
+            ) from None
         self._require_labels("records", rows[..., -1])
         return self._weights(at), rows[..., :-1], rows[..., -1]
 
@@ -207,22 +213,40 @@ class Training:
         found -= np.arange(self.classes) == y[..., np.newaxis]
         return np.asarray(found)
 
-    def _shrunk(self, residuals: Doubles, x: Doubles) -> Doubles:
-        """Return the factors that clip: the norm of a gradient is the product of two norms."""
+    def _clipped(self, residuals: Doubles, x: Doubles) -> Doubles:
+        """Return the residuals of clipped gradients: a gradient's norm is theirs times that of x.
+
+        The norms are taken one after the other, as their product overflows before a gradient does.
+        """
         if self.clip is None:
-            return np.ones(np.broadcast_shapes(residuals.shape[:-1], x.shape[:-1]))
-        own = np.square(residuals[..., 0]) if residuals.shape[-1] == 1 else _square(residuals)
-        norm = np.sqrt(own * _square(x))
-        return np.asarray(self.clip / np.maximum(norm, self.clip))
+            return residuals
+        norm, inputs = _norm(residuals), _norm(x)
+        with np.errstate(divide="ignore", over="ignore"):
+            most = np.asarray(self.clip / inputs)
+        long = np.asarray(norm > most)
+        if not long.any():
+            return residuals
+        norm, most = (np.where(long, each, 1.0)[..., np.newaxis] for each in (norm, most))
+        return np.asarray(residuals / norm * most)
 
     def _summed(self, theta: Doubles, records: Doubles) -> Doubles:
         """Return the sums of the clipped gradients of batches: (b, k) and (b, n, d + 1)."""
         x, y = records[..., :-1], records[..., -1]
         outputs = x @ np.swapaxes(self._weights(theta), -1, -2)
-        residuals = self._residuals(outputs, y)
-        residuals *= self._shrunk(residuals, x)[..., np.newaxis]
+        residuals = self._clipped(self._residuals(outputs, y), x)
         return (np.swapaxes(residuals, -1, -2) @ x).reshape(theta.shape)
 
 
-def _square(rows: Doubles) -> Doubles:
-    return np.asarray(np.einsum("...i,...i->...", rows, rows))
+def _norm(rows: Doubles) -> Doubles:
+    """Return Euclidean norms, also of rows whose squares overflow or vanish."""
+    if rows.shape[-1] == 1:
+        return np.asarray(np.abs(rows[..., 0]))
+    square = np.einsum("...i,...i->...", rows, rows)
+    norm = np.asarray(np.sqrt(square))
+    odd = np.asarray(~((square > 1e-280) & (square < np.inf)))
+    if odd.any():
+        largest = np.abs(rows[odd]).max(axis=-1)
+        largest[largest == 0.0] = 1.0
+        scaled = rows[odd] / largest[:, np.newaxis]
+        norm[odd] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    return norm

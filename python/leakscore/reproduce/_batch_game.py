@@ -54,7 +54,7 @@ class Setting:
     def scores(self, rounds: int, rng: np.random.Generator) -> dict[str, tuple[Doubles, Doubles]]:
         """Play, and return every test's scores: members, nonmembers."""
         blocks = list(zip(*(block.scores() for block in self.play(2 * rounds, rng)), strict=True))
-        member = np.concatenate(blocks.pop())
+        member = require_both(np.concatenate(blocks.pop()))
         both = zip(TESTS, map(np.concatenate, blocks), strict=True)
         return {name: (score[member], score[~member]) for name, score in both}
 
@@ -159,6 +159,17 @@ class Played:
         )[:, 0]
         unknown = sequential.semi_uniform(ratios), sequential.semi_max(ratios)
         return own, *unknown, last, self.member
+
+
+def require_both(member: Flags) -> Flags:
+    """Refuse so few rounds that the coins leave a hypothesis fewer than two."""
+    inside = int(member.sum())
+    if min(inside, member.size - inside) < 2:
+        raise ValueError(
+            f"Expected more rounds: the target is in {inside} of {member.size}, and two are "
+            "needed with it and two without"
+        )
+    return member
 
 
 def _law(dim: int) -> Reference:

@@ -30,6 +30,7 @@ from leakscore.reproduce._batch_game import (
     UNIFORM,
     N,
     Setting,
+    require_both,
 )
 from leakscore.reproduce._outcome import STANDARD_ERRORS, Erratum, Outcome, Row, standard_error
 from leakscore.reproduce.kaissis import error_row
@@ -81,6 +82,7 @@ class _One:
                 strict=True,
             ),
         )
+        require_both(member)
         rows = [
             row
             for name, (score, n) in (

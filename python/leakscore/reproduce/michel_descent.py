@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import games, sequential, tradeoff
+from leakscore.reproduce._batch_game import require_both
 from leakscore.reproduce._outcome import (
     SEEN,
     STANDARD_ERRORS,
@@ -102,6 +103,7 @@ def play(cosine: float, step: int, rounds: int, rng: np.random.Generator) -> Pla
     """Play rounds with a target in one step, counted from 0."""
     z = target(cosine)
     theta, member, _ = games.dpsgd(population(), z, TRAINING, step, rounds, rng)
+    require_both(member)
     law = sequential.linear_regression(theta[:, step], OPTIMUM, np.ones(DIM), 1.0, z[:-1], z[-1])
     losses = TRAINING.losses(theta, z)
     scores = {
