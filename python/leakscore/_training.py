@@ -214,9 +214,10 @@ class Training:
         return np.asarray(found)
 
     def _clipped(self, residuals: Doubles, x: Doubles) -> Doubles:
-        """Return the residuals of clipped gradients: a gradient's norm is theirs times that of x.
+        """Scale residuals to those of clipped gradients, in place.
 
-        The norms are taken one after the other, as their product overflows before a gradient does.
+        A gradient's norm is theirs times that of x. The two are divided by one after the other, as
+        their product overflows before a gradient does.
         """
         if self.clip is None:
             return residuals
@@ -227,7 +228,9 @@ class Training:
         if not long.any():
             return residuals
         norm, most = (np.where(long, each, 1.0)[..., np.newaxis] for each in (norm, most))
-        return np.asarray(residuals / norm * most)
+        residuals /= norm
+        residuals *= most
+        return residuals
 
     def _summed(self, theta: Doubles, records: Doubles) -> Doubles:
         """Return the sums of the clipped gradients of batches: (b, k) and (b, n, d + 1)."""
@@ -243,8 +246,8 @@ def _norm(rows: Doubles) -> Doubles:
         return np.asarray(np.abs(rows[..., 0]))
     square = np.einsum("...i,...i->...", rows, rows)
     norm = np.asarray(np.sqrt(square))
-    odd = np.asarray(~((square > 1e-280) & (square < np.inf)))
-    if odd.any():
+    if not 1e-280 < square.min() <= square.max() < np.inf:
+        odd = np.asarray(~((square > 1e-280) & (square < np.inf)))
         largest = np.abs(rows[odd]).max(axis=-1)
         largest[largest == 0.0] = 1.0
         scaled = rows[odd] / largest[:, np.newaxis]
