@@ -27,6 +27,11 @@ def coins(key: Key, rounds: int, balanced: bool) -> Flags:
     return member
 
 
+def key_of(key: Key, place: int) -> Key:
+    """Return the key of a place in the game, where draws take words of their own."""
+    return np.array([key[0], (int(key[1]) + 1 + place) % (1 << 64)], dtype=np.uint64)
+
+
 def require_population(population: Population) -> None:
     if not isinstance(population, Bernoulli | Gaussian | Empirical):
         raise TypeError(

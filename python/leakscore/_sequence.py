@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _core, _sampling, _validate
 from leakscore._average import below
-from leakscore._game_rounds import coins, number, require_population
+from leakscore._game_rounds import coins, key_of, number, require_population
 from leakscore._populations import Bernoulli, Empirical, Population
 from leakscore._sampling import Doubles, Flags, Key
 
@@ -187,7 +187,6 @@ def _fill_disjoint(
     """Write means of batches that have no row in common: a round's rows, in a random order."""
     rounds, count, _ = out.shape
     size, member = n * count, steps >= 0
-    words = _core.coin_words(key ^ np.uint64(1), rounds * size).reshape(rounds, size)
     block = max(1, _BLOCK // len(rows.X))
     for start in range(0, rounds, block):
         counts = np.empty((min(block, rounds - start), len(rows.X)))
@@ -195,7 +194,7 @@ def _fill_disjoint(
         _core.row_counts(key, start, flags, size, True, *rows.arguments, counts)
         for r, drawn in enumerate(counts, start):
             records = np.empty((size, len(target)))
-            order = np.argsort(words[r], kind="stable")
+            order = np.argsort(_core.coin_words(key_of(key, r), size), kind="stable")
             if member[r]:  # the target takes the first place of its batch
                 place = steps[r] * n
                 records[place] = target

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore import _core, _sampling, _validate
 from leakscore._average import below
-from leakscore._game_rounds import coins, number, require_population
+from leakscore._game_rounds import coins, key_of, number, require_population
 from leakscore._populations import Empirical, Gaussian, Population
 from leakscore._sampling import Doubles, Flags, Key
 from leakscore._sequence import Steps, draw_steps, insertion_law
@@ -165,9 +165,10 @@ class _TableRecords:
         """Write the records [first, first + len(included)) of the game."""
         end = first + len(included)
         for place in range(first // _WORDS, -(-end // _WORDS)):
-            own = np.array([key[0], (int(key[1]) + 1 + place) % (1 << 64)], dtype=np.uint64)
             low, high = max(first, place * _WORDS), min(end, (place + 1) * _WORDS)
-            words = _core.coin_words(own, high - place * _WORDS)[low - place * _WORDS :]
+            words = _core.coin_words(key_of(key, place), high - place * _WORDS)[
+                low - place * _WORDS :
+            ]
             chosen = below(words, np.full(words.size, self.rows.available))
             if self.rows.exclude is not None:
                 chosen += chosen >= self.rows.exclude
