@@ -120,14 +120,24 @@ def test_a_composed_family() -> None:
     made = []
 
     def family(parameter: float) -> TradeOff:
-        made.append(subsampled_gaussian(1.0 / parameter, 0.5, 4))
+        made.append(subsampled_gaussian(1.0 / parameter, 0.9, 4))
         return made[-1]
 
     bound = audit.parameter_lower_bound(family)
     assert len(made) < 40
     last = [bound.parameter, bound.parameter * (1 + 1e-6)]
-    found = [audit.compare(subsampled_gaussian(1.0 / x, 0.5, 4)).verdict for x in last]
+    found = [audit.compare(subsampled_gaussian(1.0 / x, 0.9, 4)).verdict for x in last]
     assert found == ["refuted", "consistent"]
+
+
+@pytest.mark.slow
+def test_a_family_that_leaks_too_little_at_any_parameter() -> None:
+    """Four steps at a rate of a half miss the target in one training of 16, whatever the noise."""
+    audit = sampled(6, 2.0, 1000, 1000)
+    bound = audit.epsilon()  # fnr < (1 - fpr) / 16 is proved
+    assert bound.direction == "reverse" and bound.epsilon > math.log(16)
+    with pytest.raises(RuntimeError, match="at every parameter"):
+        audit.parameter_lower_bound(lambda x: subsampled_gaussian(1.0 / x, 0.5, 4))
 
 
 def test_limits_of_the_parameter() -> None:
