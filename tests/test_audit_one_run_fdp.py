@@ -124,6 +124,19 @@ def test_grid_and_bad_input() -> None:
         one_run_fdp(scores, included, 150, 100, tradeoff.gaussian)
 
 
+def test_a_family_that_cannot_leak_enough() -> None:
+    """Right guesses alone refute every epsilon below 1; a bound of fewer does not depend on it."""
+
+    def below_one(parameter: float) -> tradeoff.TradeOff:
+        return tradeoff.approximate_dp(parameter / (1.0 + parameter))
+
+    bound = one_run_fdp(*played(27, 40, 200), 40, 0, below_one)
+    assert bound.parameter > 0.0
+    assert bound.max_certifiable == math.inf
+    with pytest.raises(RuntimeError, match="at every parameter"):
+        one_run_fdp(*played(40, 40, 200), 40, 0, below_one)
+
+
 @pytest.mark.parametrize("mu", [0.5, 2.0])
 def test_level_on_independent_canaries(mu: float) -> None:
     """Nominal 20 %, 4 standard errors, for independent canaries of the curve itself."""

@@ -14,6 +14,7 @@ from leakscore._roots import sign_change
 from leakscore._validate import Doubles
 
 __all__ = [
+    "AllRefutedError",
     "GaussianEpsilon",
     "MuBound",
     "ParameterBound",
@@ -240,11 +241,11 @@ def cap(
     """Return the largest parameter that a point refutes; inf if it refutes all."""
     try:
         return largest_parameter(family, fpr, fnr, low, high)[0]
-    except _AllRefutedError:
+    except AllRefutedError:
         return np.inf
 
 
-class _AllRefutedError(RuntimeError):
+class AllRefutedError(RuntimeError):
     """No parameter was found that is not refuted."""
 
 
@@ -281,7 +282,7 @@ class _Search:
             self._index, self._fpr, self._fnr = (
                 array[kept] for array in (self._index, self._fpr, self._fnr)
             )
-        return float(ratios.max())
+        return float(ratios[first])
 
     def bracket(self, low: float, high: float) -> tuple[float, float]:
         """Return a refuted parameter and one that is not; twice the same if there is no other."""
@@ -298,7 +299,7 @@ class _Search:
                 step *= factor
                 if step > _LARGEST_STEP:
                     self._require_order(first, parameter)
-                    raise _AllRefutedError(
+                    raise AllRefutedError(
                         f"The scores refute the family at every parameter up to {parameter!r}: "
                         "pass high=, or a family that leaks more with a larger parameter"
                     )

@@ -14,6 +14,7 @@ from leakscore._curve import TradeOff
 from leakscore._results import Result
 from leakscore.audit._contradiction import Contradiction
 from leakscore.audit._guesses import Guesses, guesses_of
+from leakscore.audit._models import AllRefutedError
 
 __all__ = ["OneRunFamilyBound", "OneRunTest", "one_run_fdp"]
 
@@ -78,7 +79,7 @@ class OneRunFamilyBound(Result):
         The curve of this parameter, or None at 0. Its epsilon is a lower bound only if the training
         is one of the family: see `epsilon_if_family`.
     max_certifiable : float
-        The parameter if all guesses were right.
+        The parameter if all guesses were right; inf if they then refuted every curve of the family.
     canaries : int
         Their number m.
     k_plus, k_minus : int
@@ -200,6 +201,8 @@ def one_run_fdp(
         anything but True/False or 1/0, or a curve is of another shape than ().
     TypeError
         If an argument has the wrong type, or the function makes no `TradeOff`.
+    RuntimeError
+        If the curves of all parameters are refuted.
 
     Notes
     -----
@@ -255,7 +258,7 @@ def one_run_fdp(
     return OneRunFamilyBound(
         parameter,
         tradeoff(parameter) if parameter > 0.0 else None,
-        max(_parameter(tradeoff, guesses, guesses.made, share) for guesses in grid),
+        max(_cap(tradeoff, guesses, share) for guesses in grid),
         *_fields(grid[best]),
         level,
     )
@@ -294,7 +297,10 @@ def _parameter(family: Family, guesses: Guesses, correct: int, level: float) -> 
         while refuted(high := 2.0 * low):
             low = high
             if low >= _LARGEST:
-                raise ValueError(f"Expected tradeoff({low:g}) to leak more than is observed")
+                raise AllRefutedError(
+                    f"The guesses refute the family at every parameter up to {low!r}: pass one "
+                    "that leaks more with a larger parameter"
+                )
     else:
         while not refuted(low := 0.5 * high):
             high = low
@@ -304,3 +310,11 @@ def _parameter(family: Family, guesses: Guesses, correct: int, level: float) -> 
         middle = 0.5 * (low + high)
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low
+
+
+def _cap(family: Family, guesses: Guesses, level: float) -> float:
+    """Return the parameter that right guesses alone would refute; inf if they refute all."""
+    try:
+        return _parameter(family, guesses, guesses.made, level)
+    except AllRefutedError:
+        return math.inf
