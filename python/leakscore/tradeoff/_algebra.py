@@ -264,4 +264,5 @@ def _polygon(curve: Polygon, rate: float) -> Polygon:
     if log_alpha[-1] < 0.0:
         log_alpha, mixed = np.append(log_alpha, 0.0), np.append(mixed, -np.inf)
     name = f"{curve!r}.subsample({rate!r})"
-    return Polygon(*lower_hull(log_alpha, mixed), curve.kind, curve.adversary, name)
+    hull = lower_hull(log_alpha, mixed)
+    return Polygon(*hull, curve.kind, curve.adversary, name, curve._side)

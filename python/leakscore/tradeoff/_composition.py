@@ -263,7 +263,8 @@ def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) ->
     """Take every block from the tilt with the least error there, scaled back."""
     width = spacing * block
     cell = spacing * np.arange(block)
-    share = np.expm1(cell) / np.expm1(width)
+    # The part of a block's cells that goes to its end; without overflow where they are wide.
+    share = np.expm1(cell) / np.expm1(width) if width < 700.0 else np.exp(cell - width)
     starts = [tilted[0].first]
     for left, right in pairwise(tilted):
         # log error + log_scale - theta loss is a line for each; the one to the right is steeper.

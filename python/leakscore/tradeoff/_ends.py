@@ -9,6 +9,7 @@ import numpy as np
 
 from leakscore._validate import Doubles
 from leakscore.tradeoff._absolute_sum import absolute_sum
+from leakscore.tradeoff._caps import revealed, shrunk
 from leakscore.tradeoff._composition import Sums, compose_lattices
 from leakscore.tradeoff._lattice import lattice
 from leakscore.tradeoff._losses import Step
@@ -37,9 +38,15 @@ def ends(
     upper one the best of two attacks: both signs are tried and the larger ratio taken (false
     positives at most double), or the absolute sum of the outputs.
     """
-    nearly_none = sum(n * step.rate * step.mu for step, n in parts)
+    nearly_none = sum(n * step.rate * min(step.mu, 1.0) for step, n in parts)
     if nearly_none < 1e-13:
         return _nothing(nearly_none, kind, adversary)
+    if any(step.mu > step.largest for step, _ in parts):
+        attack = ends(shrunk(parts), kind, adversary, fineness)[1]
+        fitting, log_none = revealed(parts)
+        if not fitting or log_none == -np.inf:
+            return _revealed_only(log_none, kind, adversary), attack
+        return _damped(ends(fitting, kind, adversary, fineness)[0], log_none), attack
     everything, parts = parts, _shortened(parts)
     chosen = plan(parts, fineness)
     spacing, block, windows = chosen.spacing, chosen.block, chosen.windows
@@ -65,8 +72,8 @@ def ends(
         tests = np.append(tests[0] + np.log(2.0), others[0]), np.append(tests[1], others[1])
     upper = _upper(tests)
     return (
-        Polygon(*lower, kind, adversary, "certified lower curve"),
-        Polygon(*upper, "attack", adversary, "certified upper curve"),
+        Polygon(*lower, kind, adversary, "certified lower curve", side=-1),
+        Polygon(*upper, "attack", adversary, "certified upper curve", side=1),
     )
 
 
@@ -88,9 +95,23 @@ def _nothing(distance: float, kind: Kind, adversary: str) -> tuple[Polygon, Poly
     lower = np.array([-np.inf, rest]), np.array([rest, -np.inf])
     upper = np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])
     return (
-        Polygon(*lower, kind, adversary, "certified lower curve"),
-        Polygon(*upper, "attack", adversary, "certified upper curve"),
+        Polygon(*lower, kind, adversary, "certified lower curve", side=-1),
+        Polygon(*upper, "attack", adversary, "certified upper curve", side=1),
     )
+
+
+def _damped(curve: Polygon, log_none: float) -> Polygon:
+    """Multiply beta by P(no infinite loss); where one is seen, the record is known to be in."""
+    log_alpha, log_beta = curve.vertices
+    return curve._like(log_alpha, log_beta + log_none)
+
+
+def _revealed_only(log_none: float, kind: Kind, adversary: str) -> Polygon:
+    """Give the curve of an infinite loss under H1, or of nothing at all."""
+    log_alpha, log_beta = np.array([-np.inf, 0.0]), np.array([log_none, -np.inf])
+    if log_none == -np.inf:
+        log_alpha, log_beta = log_alpha[:1], log_beta[:1]
+    return Polygon(log_alpha, log_beta, kind, adversary, "certified lower curve", side=-1)
 
 
 def _lower(sums: Sums, hidden: float) -> tuple[Doubles, Doubles]:

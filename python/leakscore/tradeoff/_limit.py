@@ -20,9 +20,11 @@ def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
     A Gaussian one with mu^2 = sum of n rate^2 (E r^2 - 1), except for who does not know the sign:
     his likelihood ratio is (e^A + e^B)/2, the logs of both ratios jointly normal.
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         moments = [(n * step.rate**2, *step.moments) for step, n in parts]
-    square = sum(n * own for n, own, _ in moments)
+        square = sum(n * own for n, own, _ in moments)
+        if not square < np.inf:  # infinite, or an infinite moment at a rate whose square is 0
+            square = sum(n * float(np.exp(step.log_second)) for step, n in parts)
     if adversary != "relaxed-aligned" or not 0.0 < square < 1e5:
         curve = gaussian(leakage=square)
         return GaussianTradeOff(curve._mu, curve._leakage, "attack", adversary)

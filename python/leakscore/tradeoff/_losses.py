@@ -34,9 +34,9 @@ class Step(ABC):
     rate: float
     hidden: float = _HIDDEN
 
-    # Two laws whose shift is beyond this one are as good as singular: capping the shift changes
-    # both laws by less than 1e-38 in total variation.
-    largest: ClassVar[float]
+    # The largest shift whose losses are put on a lattice, for the work grows with it. `_caps` has
+    # bounds for the steps beyond.
+    largest: ClassVar[float] = 1024.0
 
     @property
     @abstractmethod
@@ -60,8 +60,20 @@ class Step(ABC):
         """Give the x at which r has this value; the analytic form of r may leave the support."""
 
     @abstractmethod
+    def rise(self, x: Doubles, width: Doubles, part: Doubles) -> tuple[Doubles, Doubles | float]:
+        """Give the `rate` and the `factor` of the share: `_growth(rate, part)` times `factor`."""
+
     def share(self, x: Doubles, width: Doubles, part: Doubles) -> Doubles:
         """Give (r(x + part width) - r(x)) / (r(x + width) - r(x)) without the differences."""
+        rate, factor = self.rise(x, width, part)
+        return np.asarray(_growth(rate, part) * factor)
+
+    def log_share(self, x: Doubles, width: Doubles, part: Doubles) -> Doubles:
+        """Give the log of that, for cells over which r grows beyond the range of doubles."""
+        rate, factor = self.rise(x, width, part)
+        with np.errstate(under="ignore", divide="ignore"):
+            curved = np.log(np.expm1(-rate * part) / np.expm1(-rate) * factor)
+        return np.minimum(rate * (part - 1.0) + curved, 0.0)
 
     @abstractmethod
     def outside(self, low: float, high: float) -> tuple[float, float, float, float]:
@@ -71,6 +83,14 @@ class Step(ABC):
     @abstractmethod
     def moments(self) -> tuple[float, float]:
         """E r^2 - 1 under H0, and E r(x) r(-x) - 1 (for magnitudes the same again)."""
+
+    @property
+    def log_second(self) -> float:
+        """The log of rate^2 (E r^2 - 1), to leading order where that moment is no double."""
+        with np.errstate(over="ignore"):
+            own = self.moments[0]
+        exponent = self.mu if self.atomic else self.mu * self.mu
+        return 2.0 * float(np.log(self.rate)) + (float(np.log(own)) if own < np.inf else exponent)
 
     @property
     def span(self) -> float:
@@ -87,14 +107,16 @@ class Step(ABC):
             return loss
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             small = np.log1p(np.maximum(np.expm1(np.minimum(loss, 700.0)) / self.rate, -1.0))
-        return np.where(loss < 700.0, small, loss - np.log(self.rate))
+            beyond = loss - np.log(self.rate) + np.log1p((self.rate - 1.0) * np.exp(-loss))
+        return np.where((loss < 700.0) & (small < np.inf), small, beyond)
 
 
 def _loss(log_ratio: Doubles, rate: float) -> Doubles:
     if rate == 1.0:
         return log_ratio
     small = np.log1p(rate * np.expm1(np.minimum(log_ratio, 700.0)))
-    return np.where(log_ratio < 700.0, small, log_ratio + np.log(rate))
+    beyond = np.logaddexp(np.log1p(-rate), log_ratio + np.log(rate))
+    return np.where(log_ratio < 700.0, small, beyond)
 
 
 def _growth(rate: Doubles, part: Doubles) -> Doubles:
@@ -133,7 +155,6 @@ def _highest(step: Step) -> float:
 class GaussianStep(Step):
     """N(0, 1) against (1 - rate) N(0, 1) + rate N(mu, 1): who knows the record's gradient."""
 
-    largest = 30.0
     atomic = False
 
     @property
@@ -142,7 +163,8 @@ class GaussianStep(Step):
 
     @property
     def moments(self) -> tuple[float, float]:
-        return float(np.expm1(self.mu**2)), float(np.expm1(-(self.mu**2)))
+        square = self.mu * self.mu
+        return float(np.expm1(square)), float(np.expm1(-square))
 
     def log_density(self, x: Doubles) -> Doubles:
         return np.asarray(-0.5 * x * x - 0.5 * np.log(2.0 * np.pi))
@@ -153,8 +175,8 @@ class GaussianStep(Step):
     def position(self, log_ratio: Doubles) -> Doubles:
         return log_ratio / self.mu + 0.5 * self.mu
 
-    def share(self, _x: Doubles, width: Doubles, part: Doubles) -> Doubles:
-        return _growth(self.mu * width, part)
+    def rise(self, _x: Doubles, width: Doubles, _part: Doubles) -> tuple[Doubles, float]:
+        return self.mu * width, 1.0
 
     def outside(self, low: float, high: float) -> tuple[float, float, float, float]:
         below, above = _log_normal_tail(-low), _log_normal_tail(high)
@@ -170,7 +192,6 @@ class GaussianStep(Step):
 class GaussianMagnitude(Step):
     """The same without the sign: abs(N(0, 1)) against abs(N(mu, 1)), sub-sampled."""
 
-    largest = 30.0
     atomic = False
 
     @property
@@ -179,7 +200,7 @@ class GaussianMagnitude(Step):
 
     @property
     def moments(self) -> tuple[float, float]:
-        square = float(2.0 * np.sinh(0.5 * self.mu**2) ** 2)  # cosh(mu^2) - 1
+        square = float(2.0 * np.sinh(0.5 * self.mu * self.mu) ** 2)  # cosh(mu^2) - 1
         return square, square
 
     def log_density(self, x: Doubles) -> Doubles:
@@ -193,12 +214,11 @@ class GaussianMagnitude(Step):
         y = np.maximum(log_ratio + 0.5 * self.mu**2, 0.0)  # acosh(e^y) / mu
         return (y + np.log1p(np.sqrt(-np.expm1(-2.0 * y)))) / self.mu
 
-    def share(self, x: Doubles, width: Doubles, part: Doubles) -> Doubles:
+    def rise(self, x: Doubles, width: Doubles, part: Doubles) -> tuple[Doubles, Doubles]:
         """Take cosh a - cosh b = 2 sinh((a + b)/2) sinh((a - b)/2)."""
         span, first = self.mu * width, self.mu * x
         low, high = first + 0.5 * span * part, first + 0.5 * span
-        sums = np.expm1(-2.0 * low) / np.expm1(-2.0 * high)
-        return np.asarray(_growth(span, part) * sums)
+        return span, np.expm1(-2.0 * low) / np.expm1(-2.0 * high)
 
     def outside(self, _low: float, high: float) -> tuple[float, float, float, float]:
         above = _log_normal_tail(high) + np.log(2.0)
@@ -209,7 +229,7 @@ class GaussianMagnitude(Step):
 class LaplaceStep(Step):
     """Laplace noise of scale 1: r = exp(2x - mu) between 0 and mu, constant on either side."""
 
-    largest = 180.0
+    largest = 8192.0
     atomic = True
 
     @property
@@ -230,8 +250,8 @@ class LaplaceStep(Step):
     def position(self, log_ratio: Doubles) -> Doubles:
         return 0.5 * (log_ratio + self.mu)
 
-    def share(self, _x: Doubles, width: Doubles, part: Doubles) -> Doubles:
-        return _growth(2.0 * width, part)
+    def rise(self, _x: Doubles, width: Doubles, _part: Doubles) -> tuple[Doubles, float]:
+        return 2.0 * width, 1.0
 
     def outside(self, _low: float, _high: float) -> tuple[float, float, float, float]:
         half = -np.log(2.0)
@@ -247,7 +267,7 @@ class LaplaceStep(Step):
 class LaplaceMagnitude(Step):
     """The same without the sign: r = exp(-mu) (exp(2x) + 1)/2 up to mu, cosh(mu) beyond."""
 
-    largest = 180.0
+    largest = 8192.0
     atomic = True
 
     @property
@@ -269,8 +289,8 @@ class LaplaceMagnitude(Step):
         y = np.maximum(log_ratio + self.mu, 0.0)  # log(2 e^y - 1) / 2
         return 0.5 * (y + np.log1p(-np.expm1(-y)))
 
-    def share(self, _x: Doubles, width: Doubles, part: Doubles) -> Doubles:
-        return _growth(2.0 * width, part)
+    def rise(self, _x: Doubles, width: Doubles, _part: Doubles) -> tuple[Doubles, float]:
+        return 2.0 * width, 1.0
 
     def outside(self, _low: float, _high: float) -> tuple[float, float, float, float]:
         own = np.log(0.5) + np.log1p(np.exp(-2.0 * self.mu))

@@ -21,6 +21,9 @@ _GAP = 4e-5
 _CELLS = 1 << 21  # of all windows together
 _STEP_CELLS = 1 << 18  # of one step's lattice
 _FEWEST = 1 << 14  # from end to end of few steps, whose law may end steeply
+_LARGE = 30.0
+_RISE = 30.0  # log of how much a tilted law may differ from the law itself over a block
+_PANEL = 2.25  # the width of a panel of Gauss's rule, at most
 # Tilts are placed to where tails are e^-_DEEP, neighbours where a law is down to e^-_APART, and
 # windows reach to e^-_EDGE of a tilted law.
 _DEEP, _TYPICAL, _EDGE, _APART = 28.0, 16.0, 42.0, 9.0
@@ -71,7 +74,7 @@ class _Cumulants:
             weights = np.exp(tilted - top)
             mass = float(weights.sum())
             middle = float(weights @ loss) / mass
-            total += n * (top + np.log(mass))
+            total += n * float(top + np.log(mass))
             mean += n * middle
             variance += n * float(weights @ (loss - middle) ** 2) / mass
         return total, mean, float(np.sqrt(variance))
@@ -133,9 +136,9 @@ class _Cumulants:
 
 
 def _coarse(step: Step) -> tuple[Doubles, Doubles]:
-    """Give log masses at some hundred nodes of one step, and the nodes."""
+    """Give log masses at some hundred nodes of one step, more for a large shift, and the nodes."""
     low, high = step.support
-    edges = np.linspace(low, high, 81)
+    edges = np.linspace(low, high, 1 + max(80, int(np.ceil((high - low) / _PANEL))))
     nodes, weights = np.polynomial.legendre.leggauss(4)
     x = (edges[:-1, np.newaxis] + (0.5 * (1.0 + nodes)) * np.diff(edges)[:, np.newaxis]).ravel()
     mass = step.log_density(x) + np.log(np.outer(np.diff(edges), 0.5 * weights).ravel())
@@ -157,7 +160,13 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
     # Rounding adds a variance v of at most count h^2/4 between both ends, which moves epsilon by
     # v/2 times the decay of the tail, d log delta / d epsilon.
     decay = 2.0 * _TYPICAL / reach
-    gap = _GAP * (min(1.0, reach) if reach < 50.0 else 0.02 * reach) * max(1.0, count / 1e4) ** 0.5
+    scale = min(1.0, reach) if reach < 50.0 else 0.02 * reach
+    # Of a large shift it is epsilon's relative accuracy that counts, and epsilon is of the size of
+    # the losses under H1.
+    shift = max(step.mu for step, _ in parts)
+    if shift > _LARGE:
+        scale = max(scale, 2e-5 * shift * abs(cumulants(1.0)[1]))
+    gap = _GAP * scale * max(1.0, count / 1e4) ** 0.5
     spacing = np.sqrt(8.0 * gap / (count * decay))
     # A tail far longer than the deviation asks for more, unless it is never seen.
     typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]
@@ -173,6 +182,8 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
         spacing = steps / np.ceil(steps / spacing)
     # Results are kept for blocks of cells: one more rounding, to a tenth of the gap.
     block = max(1, int(np.sqrt(0.15 * count)))
+    steep = max(1.0, *(abs(window.tilt) for window in windows))
+    block = max(1, min(block, int(_RISE / (spacing * steep))))
     return Plan(float(spacing), block, tuple(windows))
 
 

@@ -12,15 +12,22 @@ from leakscore._validate import Doubles
 
 __all__ = ["Polygon", "lower_hull"]
 
+# Relative rounding of a result: of an exponential on either side, and a handful of operations.
+_ULPS = 16.0 * 2.0**-53
+_NEARLY_ALL = 0.999  # alpha from which distances are taken from 1
+
 
 class Polygon(TradeOff):
     """A convex polygon, held as logs of alpha and beta from (0, beta_0) to (alpha_0, 0).
 
     The first vertex is at alpha = 0 and the last at beta = 0; alpha grows and beta falls. Logs keep
     their relative accuracy at all four ends: log beta is -power where the power is tiny.
+
+    `side` is -1 for a certified lower curve and 1 for a certified upper one, whose numbers are then
+    rounded outwards; 0 rounds to nearest.
     """
 
-    __slots__ = ("_log_alpha", "_log_beta", "_name")
+    __slots__ = ("_log_alpha", "_log_beta", "_name", "_side")
 
     def __init__(
         self,
@@ -29,9 +36,11 @@ class Polygon(TradeOff):
         kind: Literal["guarantee", "attack"],
         adversary: str = "informed",
         name: str = "polygon",
+        side: Literal[-1, 0, 1] = 0,
     ) -> None:
         super().__init__((), kind, adversary)
         self._log_alpha, self._log_beta, self._name = log_alpha, log_beta, name
+        self._side = side
 
     @classmethod
     def from_laws(
@@ -63,7 +72,7 @@ class Polygon(TradeOff):
         return f"{self._name}: {self._log_alpha.size} vertices"
 
     def _like(self, log_alpha: Doubles, log_beta: Doubles) -> Polygon:
-        return Polygon(log_alpha, log_beta, self.kind, self.adversary, self._name)
+        return Polygon(log_alpha, log_beta, self.kind, self.adversary, self._name, self._side)
 
     def inverse(self) -> TradeOff:
         return self._like(self._log_beta[::-1], self._log_alpha[::-1])
@@ -78,44 +87,79 @@ class Polygon(TradeOff):
         return -np.expm1(self._log_beta)
 
     def _beta(self, alpha: Doubles) -> Any:
-        return self._between(alpha, np.exp(self._log_beta))
+        return self._between(alpha, np.exp(self._log_beta), 1.0)
 
     def _power(self, alpha: Doubles) -> Any:
-        return self._between(alpha, self._powers())
+        return np.minimum(self._between(alpha, self._powers(), -1.0), 1.0)[()]
 
-    def _between(self, alpha: Doubles, values: Doubles) -> Any:
-        """Interpolate; only the first vertex is at 0, however many underflow to it."""
-        with np.errstate(under="ignore"):
-            found = np.interp(alpha, np.exp(self._log_alpha), values)
-        return np.where(alpha > 0.0, found, values[0])[()]
+    def _between(self, alpha: Doubles, values: Doubles, sign: float) -> Any:
+        """Interpolate; only the first vertex is at 0, however many underflow to it.
+
+        Distances are taken from 0 for small alpha and from 1 for large ones, where a difference of
+        two rates would have few digits: sums of positive terms alone. Outwards is a larger alpha
+        and a smaller beta for a lower curve; powers have the other `sign`.
+        """
+        if values.size == 1:
+            return np.full(alpha.shape, values[0])[()]
+        with np.errstate(under="ignore", over="ignore"):
+            near_0 = self._shares(np.exp(self._log_alpha), alpha * (1.0 - self._side * _ULPS))
+            gaps, gap = -np.expm1(self._log_alpha), 1.0 - alpha
+            near_1 = self._shares(-gaps, -gap * (1.0 + self._side * _ULPS))
+        i, share, rest = (
+            np.where(alpha < _NEARLY_ALL, *pair) for pair in zip(near_0, near_1, strict=True)
+        )
+        found = np.where(alpha > 0.0, values[i] * rest + values[i + 1] * share, values[0])
+        return (found * (1.0 + sign * self._side * _ULPS))[()]
+
+    @staticmethod
+    def _shares(places: Doubles, x: Doubles) -> tuple[Any, Doubles, Doubles]:
+        """Give the edge of x, and the weights of its ends: of the right and of the left one."""
+        i = np.clip(np.searchsorted(places, x, side="right") - 1, 0, places.size - 2)
+        span = np.maximum(places[i + 1] - places[i], 5e-324)
+        share = np.clip((x - places[i]) / span, 0.0, 1.0)
+        return i, share, np.clip((places[i + 1] - x) / span, 0.0, 1.0)
 
     def _log_power(self, log_alpha: Doubles) -> Any:
         """Interpolate where alpha may underflow: power + (power' - power) (a - alpha)/(...)."""
         known, power = self._log_alpha, self._powers()
-        i = np.clip(np.searchsorted(known, log_alpha, side="right") - 1, 0, known.size - 2)
+        if known.size == 1:
+            return np.full(log_alpha.shape, np.log(power[0]))[()]
+        asked = log_alpha * (1.0 + self._side * _ULPS)
+        i = np.clip(np.searchsorted(known, asked, side="right") - 1, 0, known.size - 2)
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            run = log_alpha + _log_gap(known[i], log_alpha)
+            run = asked + _log_gap(known[i], asked)
             span = known[i + 1] + _log_gap(known[i], known[i + 1])
             rise = np.log(power[i + 1] - power[i]) + np.minimum(run - span, 0.0)
             rise = np.where(np.isnan(rise), -np.inf, rise)
-            return np.minimum(np.logaddexp(np.log(power[i]), rise), 0.0)[()]
+            found = np.logaddexp(np.log(power[i]), rise)
+            return np.minimum(found * (1.0 + self._side * _ULPS), 0.0)[()]
 
     def _advantage(self) -> Any:
-        return (self._powers() - np.exp(self._log_alpha)).max()
+        power, alpha = self._powers(), np.exp(self._log_alpha)
+        if not self._side:
+            return (power - alpha).max()
+        gap, beta = -np.expm1(self._log_alpha), np.exp(self._log_beta)
+        few = power < 0.5
+        found = np.where(few, power - alpha, gap - beta)
+        return (found - self._side * _ULPS * np.where(few, power, gap)).max()
 
     def _auc(self) -> Any:
         power, alpha = self._powers(), np.exp(self._log_alpha)
         beyond = 1.0 - alpha[-1]  # the power is 1 there
-        return np.float64(0.5 * ((power[1:] + power[:-1]) * np.diff(alpha)).sum() + beyond)
+        area = 0.5 * ((power[1:] + power[:-1]) * np.diff(alpha)).sum() + beyond
+        return np.float64(min(area - self._side * (alpha.size + 16.0) * 2.0**-53, 1.0))
 
     def _delta(self, epsilon: Doubles) -> Any:
         i = np.searchsorted(-self._slopes(), -epsilon, side="right")
+        power, log_alpha = self._powers(), self._log_alpha[i]
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-            paid = np.where(
-                np.isneginf(self._log_alpha[i]), 0.0, np.exp(epsilon + self._log_alpha[i])
-            )
-        power = self._powers()
-        return np.maximum(power[i] - paid, power[0])[()]  # the first vertex costs nothing
+            log_paid = np.where(np.isneginf(log_alpha), -np.inf, epsilon + log_alpha)
+            paid = np.exp(log_paid)
+            # Where paid is far above the power the vertex is none that counts.
+            error = _ULPS * (power[i] + paid * (1.0 + np.abs(np.maximum(log_paid, -800.0))))
+            found = power[i] - paid - self._side * np.where(paid > power[i], 0.0, error)
+        at_once = power[0] * (1.0 - self._side * _ULPS)  # the first vertex costs nothing
+        return np.minimum(np.maximum(found, at_once), 1.0)[()]
 
     def _slopes(self) -> Doubles:
         """Return log of minus the slope of every edge, from steep to flat."""
@@ -129,7 +173,10 @@ class Polygon(TradeOff):
                 np.isneginf(self._log_alpha[:-1]), 0.0, np.exp(slopes + self._log_alpha[:-1])
             )
             i = np.searchsorted(np.maximum.accumulate(edges), delta, side="right")
-            found = np.log(power[i] - delta) - self._log_alpha[i]
+            gain = power[i] * (1.0 - self._side * _ULPS) - delta
+            found = np.log(gain) - self._log_alpha[i]
+            error = _ULPS * (np.abs(np.log(gain)) + np.abs(self._log_alpha[i]))
+            found = np.where(np.isfinite(found), found - self._side * error, found)
         return np.where(delta >= self._advantage(), 0.0, np.maximum(found, 0.0))[()]
 
     def _alpha_per_power(self) -> Doubles:
