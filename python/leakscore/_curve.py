@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _curve_algebra, _validate
+from leakscore._premise import Premise, premise_of
 from leakscore._validate import Doubles
 
 __all__ = ["TradeOff", "aligned"]
 
 _DIRECTIONS = ("forward", "reverse", "both")
+
+Curve = TypeVar("Curve", bound="TradeOff")
 
 
 class TradeOff(ABC):
@@ -31,25 +36,65 @@ class TradeOff(ABC):
         do better, so that its epsilon is a lower bound.
     adversary : str
         What the attacker knows whom the curve describes.
+    neighbours : {"replace", "add-remove"} or None
+        How the two data sets differ: another record in the record's place, or the record there or
+        not. None where the curve fits either reading, as that of two given laws does.
+    assumptions : tuple of str
+        What the curve takes for granted of the mechanism, in words.
+
+    Notes
+    -----
+    A class of your own calls ``super().__init__(shape, kind, adversary)``; if it is made of another
+    curve f, also with ``f.neighbours, f.assumptions``, so that they are kept.
 
     Examples
     --------
-    >>> from leakscore.tradeoff import gaussian
+    >>> from leakscore.tradeoff import gaussian, subsampled_gaussian
     >>> f = gaussian(1.0)
-    >>> f.kind, f.adversary, f.shape
-    ('guarantee', 'informed', ())
+    >>> f.kind, f.adversary, f.shape, f.neighbours
+    ('guarantee', 'informed', (), None)
+    >>> subsampled_gaussian(1.0, 0.01, 1000).symmetrized().neighbours
+    'add-remove'
     >>> print(round(float(f(0.05)), 4), round(float(f.power(0.05)), 4))
     0.7405 0.2595
     """
 
-    __slots__ = ("adversary", "kind", "shape")
+    __slots__ = ("_held_premise", "adversary", "kind", "shape")
 
     def __init__(
-        self, shape: tuple[int, ...], kind: Literal["guarantee", "attack"], adversary: str
+        self,
+        shape: tuple[int, ...],
+        kind: Literal["guarantee", "attack"],
+        adversary: str,
+        neighbours: str | None = None,
+        assumptions: Iterable[str] = (),
     ) -> None:
         self.shape = shape
         self.kind = kind
         self.adversary = adversary
+        self._held_premise = premise_of(neighbours, assumptions)
+
+    @property
+    def neighbours(self) -> str | None:
+        """How the two data sets differ, or None where the curve fits either reading."""
+        return self._premise.neighbours
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the curve takes for granted of the mechanism, in words."""
+        return self._premise.assumptions
+
+    @property
+    def _premise(self) -> Premise:
+        return getattr(self, "_held_premise", Premise())
+
+    def _about(self: Curve, premise: Premise) -> Curve:
+        """Give the same curve, said to be about this."""
+        if premise == self._premise:
+            return self
+        other = copy(self)
+        other._held_premise = premise_of(*premise)
+        return other
 
     @abstractmethod
     def _beta(self, alpha: Doubles) -> Any: ...
