@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from copy import copy
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _curve_algebra, _validate
-from leakscore._premise import Premise, premise_of
+from leakscore._premise import Premised, premise_of
 from leakscore._validate import Doubles
 
 __all__ = ["TradeOff", "aligned"]
 
 _DIRECTIONS = ("forward", "reverse", "both")
 
-Curve = TypeVar("Curve", bound="TradeOff")
 
-
-class TradeOff(ABC):
+class TradeOff(Premised, ABC):
     """A trade-off curve, or an array of them; made by a constructor such as `gaussian`.
 
     A family gives the quantities of its curves on arrays that are known to be in range (the methods
@@ -59,7 +56,7 @@ class TradeOff(ABC):
     0.7405 0.2595
     """
 
-    __slots__ = ("_held_premise", "adversary", "kind", "shape")
+    __slots__ = ("adversary", "kind", "shape")
 
     def __init__(
         self,
@@ -73,28 +70,6 @@ class TradeOff(ABC):
         self.kind = kind
         self.adversary = adversary
         self._held_premise = premise_of(neighbours, assumptions)
-
-    @property
-    def neighbours(self) -> str | None:
-        """How the two data sets differ, or None where the curve fits either reading."""
-        return self._premise.neighbours
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the curve takes for granted of the mechanism, in words."""
-        return self._premise.assumptions
-
-    @property
-    def _premise(self) -> Premise:
-        return getattr(self, "_held_premise", Premise())
-
-    def _about(self: Curve, premise: Premise) -> Curve:
-        """Give the same curve, said to be about this."""
-        if premise == self._premise:
-            return self
-        other = copy(self)
-        other._held_premise = premise_of(*premise)
-        return other
 
     @abstractmethod
     def _beta(self, alpha: Doubles) -> Any: ...

@@ -6,7 +6,8 @@ It travels with the curve through every operation, as its kind and its adversary
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from copy import copy
+from typing import NamedTuple, TypeVar
 
 from leakscore import _validate
 
@@ -15,7 +16,9 @@ __all__ = [
     "FIXED_SAMPLE",
     "NEIGHBOURS",
     "POISSON",
+    "UNSTATED",
     "Premise",
+    "Premised",
     "joined",
     "premise_of",
     "settled",
@@ -40,6 +43,11 @@ class Premise(NamedTuple):
     assumptions: tuple[str, ...] = ()
 
 
+UNSTATED = Premise()
+
+Curve = TypeVar("Curve", bound="Premised")
+
+
 def premise_of(neighbours: str | None, assumptions: Iterable[str] = ()) -> Premise:
     """Check what the maker of a curve says that it is about."""
     if neighbours is not None:
@@ -49,13 +57,43 @@ def premise_of(neighbours: str | None, assumptions: Iterable[str] = ()) -> Premi
     return Premise(neighbours, tuple(assumptions))
 
 
+class Premised:
+    """What curves inherit: it holds their premise and hands it on."""
+
+    __slots__ = ("_held_premise",)
+
+    _held_premise: Premise
+
+    @property
+    def neighbours(self) -> str | None:
+        """How the two data sets differ, or None where the curve fits either reading."""
+        return self._premise.neighbours
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the curve takes for granted of the mechanism, in words."""
+        return self._premise.assumptions
+
+    @property
+    def _premise(self) -> Premise:
+        return getattr(self, "_held_premise", UNSTATED)  # a class of a user need not set it
+
+    def _about(self: Curve, premise: Premise) -> Curve:
+        """Give the same curve, said to be about this."""
+        if premise == self._premise:
+            return self
+        other = copy(self)
+        other._held_premise = premise
+        return other
+
+
 def joined(named: Iterable[tuple[str, Premise]]) -> Premise:
     """Give what several curves together are about; they are named for the message.
 
     Raises ValueError if two are about different relations: what they say is then true of different
     pairs of data sets, and of none together.
     """
-    result, first = Premise(), ""
+    result, first = UNSTATED, ""
     for name, (relation, assumptions) in named:
         if relation is not None and result.neighbours not in (None, relation):
             raise ValueError(

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from leakscore import _scoring, _validate
 from leakscore._curve import TradeOff
-from leakscore._premise import EXACT_NOISE, Premise
 from leakscore._low_rank import LowRank
+from leakscore._premise import EXACT_NOISE, Premise
 from leakscore._validate import Doubles
 from leakscore.reference import Reference
 from leakscore.sequential._steps import NEIGHBOURS, Neighbours

@@ -9,7 +9,7 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
-from leakscore._premise import EXACT_NOISE, NEIGHBOURS, POISSON, Premise, joined
+from leakscore._premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
 from leakscore.tradeoff._bracket import Bracket
 from leakscore.tradeoff._ends import ends
 from leakscore.tradeoff._gaussian import GaussianTradeOff, gaussian
@@ -51,7 +51,7 @@ class ComposedTradeOff(Bracket):
         kind: Literal["guarantee", "attack"],
         adversary: str,
         name: str,
-        premise: Premise = Premise(),
+        premise: Premise = UNSTATED,
     ) -> None:
         super().__init__(kind, adversary, name, premise)
         self._parts = tuple(parts)
@@ -193,8 +193,8 @@ def subsampled_laplace(
     -------
     TradeOff
         As in `subsampled_gaussian`, with the same assumptions: Poisson sampling, a record added or
-        removed, and exact (real-valued) noise. Losses are bounded: epsilon(0) is at most num_steps log(1 +
-        sample_rate (exp(1/noise_multiplier) - 1)), and the bound here is inf.
+        removed, and exact (real-valued) noise. Losses are bounded: epsilon(0) is at most
+        num_steps log(1 + sample_rate (exp(1/noise_multiplier) - 1)), and the bound here is inf.
 
     Raises
     ------
@@ -249,9 +249,10 @@ def _subsampled(
     if rate == 1.0 and family == "laplace" and attacker == "informed" and count == 1:
         return laplace(mu)._about(premise)
     law = laws[1] if attacker == "relaxed-unaligned" else laws[0]
+    replaced = ", neighbours='replace'" if relation == "replace" else ""
     name = (
         f"subsampled_{family}(noise_multiplier={noise!r}, sample_rate={rate!r}, "
-        f"num_steps={count}, adversary={attacker!r}, neighbours={relation!r})"
+        f"num_steps={count}, adversary={attacker!r}{replaced})"
     )
     step = law(min(mu, law.largest), rate)
     kind: Any = "attack" if attacker == "relaxed-unaligned" else "guarantee"

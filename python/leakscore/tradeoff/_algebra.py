@@ -37,7 +37,7 @@ def subsampled(curve: TradeOff, rate: float) -> TradeOff:
     premise = _sampled_premise(curve)
     if isinstance(curve, GaussianTradeOff) and curve.kind == "guarantee":
         return SubsampledTradeOff(np.asarray(curve.mu), np.full(curve.shape, rate), premise)
-    return _each_end(curve, "subsample", lambda end: _one_subsampled(end, rate, premise))
+    return _each_end(curve, "subsample", rate, lambda end: _one_subsampled(end, rate, premise))
 
 
 def _sampled_premise(curve: TradeOff) -> Premise:
@@ -66,10 +66,12 @@ def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
 
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
     """Give the curve of the largest of `looks` scores; see `TradeOff.best_of`."""
-    return _each_end(curve, "best_of", lambda end: Looks(end, looks))
+    return _each_end(curve, "best_of", looks, lambda end: Looks(end, looks))
 
 
-def _each_end(curve: TradeOff, name: str, of: Callable[[TradeOff], TradeOff]) -> TradeOff:
+def _each_end(
+    curve: TradeOff, name: str, argument: float, of: Callable[[TradeOff], TradeOff]
+) -> TradeOff:
     if curve.shape:
         raise ValueError(
             f"Expected a curve of shape {curve.shape} to be of shape (): take {name} of each, "
@@ -77,7 +79,7 @@ def _each_end(curve: TradeOff, name: str, of: Callable[[TradeOff], TradeOff]) ->
         )
     if isinstance(curve, Bracket):
         ends = (of(curve.lower), of(curve.upper))
-        return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}()")
+        return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}({argument!r})")
     return of(curve)
 
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any, Literal
 
 from leakscore._curve import TradeOff
-from leakscore._premise import Premise, joined
+from leakscore._premise import UNSTATED, Premise, joined
 from leakscore._validate import Doubles
 
 __all__ = ["Between", "Bracket"]
@@ -25,7 +25,7 @@ class Bracket(TradeOff):
         kind: Literal["guarantee", "attack"],
         adversary: str,
         name: str,
-        premise: Premise = Premise(),
+        premise: Premise = UNSTATED,
     ) -> None:
         super().__init__((), kind, adversary, *premise)
         self._name = name

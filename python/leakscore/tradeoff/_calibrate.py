@@ -62,8 +62,9 @@ def calibrate(
     family : str or callable
         "gaussian", "laplace", "relaxed_gaussian" (with `dim`), "relaxed_laplace",
         "subsampled_gaussian" or "subsampled_laplace" (with `sample_rate`, `num_steps`,
-        `adversary` and `neighbours`), or the constructor of one of them; or any function of the noise, and of the
-        arguments in `fixed`, that makes a curve of shape () which leaks less with more noise.
+        `adversary` and `neighbours`), or the constructor of one of them; or any function of the
+        noise, and of the arguments in `fixed`, that makes a curve of shape () which leaks less with
+        more noise.
     epsilon : float, optional
         With `delta`: delta(epsilon), in both directions, must be at most `delta`. At least 0.
     delta : float, optional

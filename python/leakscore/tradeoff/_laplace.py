@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff, aligned
-from leakscore._premise import Premise
+from leakscore._premise import UNSTATED, Premise
 from leakscore._validate import Doubles
 from leakscore.tradeoff._hyperbolic import log_cosh
 from leakscore.tradeoff._mirrored import Mirrored
@@ -178,9 +178,7 @@ class _RelaxedLaplace(TradeOff):
 
     __slots__ = ("_mu", "_reversed")
 
-    def __init__(
-        self, mu: Doubles, swapped: bool = False, premise: Premise = Premise()
-    ) -> None:
+    def __init__(self, mu: Doubles, swapped: bool = False, premise: Premise = UNSTATED) -> None:
         super().__init__(mu.shape, "guarantee", "relaxed", *premise)
         self._mu, self._reversed = mu, swapped
 

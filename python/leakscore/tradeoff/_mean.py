@@ -112,9 +112,7 @@ class _Mean(TradeOff):
         return f"{name}.inverse()" if self._reversed else name
 
     def inverse(self) -> _Mean:
-        return _Mean(
-            self._distance, self._records, self._dims, not self._reversed, self._premise
-        )
+        return _Mean(self._distance, self._records, self._dims, not self._reversed, self._premise)
 
     def symmetrized(self) -> TradeOff:
         return Hull(self, self.inverse(), float(self._largest()))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscore._curve import TradeOff
-from leakscore._premise import Premise
+from leakscore._premise import UNSTATED, Premise
 from leakscore._validate import Doubles
 
 __all__ = ["Polygon", "lower_hull"]
@@ -30,7 +30,7 @@ class Polygon(TradeOff):
         kind: Literal["guarantee", "attack"],
         adversary: str = "informed",
         name: str = "polygon",
-        premise: Premise = Premise(),
+        premise: Premise = UNSTATED,
     ) -> None:
         super().__init__((), kind, adversary, *premise)
         self._log_alpha, self._log_beta, self._name = log_alpha, log_beta, name
@@ -65,9 +65,7 @@ class Polygon(TradeOff):
         return f"{self._name}: {self._log_alpha.size} vertices"
 
     def _like(self, log_alpha: Doubles, log_beta: Doubles) -> Polygon:
-        return Polygon(
-            log_alpha, log_beta, self.kind, self.adversary, self._name, self._premise
-        )
+        return Polygon(log_alpha, log_beta, self.kind, self.adversary, self._name, self._premise)
 
     def inverse(self) -> TradeOff:
         return self._like(self._log_beta[::-1], self._log_alpha[::-1])

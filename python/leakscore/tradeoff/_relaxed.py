@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff, aligned
-from leakscore._premise import Premise
+from leakscore._premise import UNSTATED, Premise
 from leakscore._roots import falling_root
 from leakscore._validate import Doubles
 from leakscore.tradeoff import _magnitudes
@@ -147,7 +147,7 @@ class _RelaxedGaussian(TradeOff):
         swapped: bool = False,
         kind: Literal["guarantee", "attack"] = "guarantee",
         adversary: str = "relaxed",
-        premise: Premise = Premise(),
+        premise: Premise = UNSTATED,
     ) -> None:
         super().__init__(mu.shape, kind, adversary, *premise)
         self._mu, self._dims, self._reversed = mu, dims, swapped
