@@ -122,9 +122,9 @@ def test_the_record_says_what_is_assumed(operate: Callable[[Any], Any]) -> None:
 
 def test_families_are_about_one_relation() -> None:
     def family(theta: float) -> TradeOff:
-        if theta < 1.5:
-            return sequential.game_tradeoff(2.0 / theta)
-        return tradeoff.subsampled_gaussian(0.05, 1.0, 1)
+        if theta == 1.0:
+            return sequential.game_tradeoff(2.0)
+        return tradeoff.subsampled_gaussian(1.0 / theta, 1.0, 1)
 
     for call in (
         lambda: ROUNDS.parameter_lower_bound(family),
