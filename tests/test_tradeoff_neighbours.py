@@ -42,6 +42,7 @@ MADE: dict[str, list[tuple[Callable[[], TradeOff], str | None]]] = {
             "add-remove",
         ),
         (lambda: tradeoff.compose([tradeoff.laplace(1.0), REPLACED]), "replace"),
+        (lambda: tradeoff.compose([tradeoff.gaussian(1.0), (REPLACED, 2)]), "replace"),
     ],
     "tradeoff.compose_relaxed_gaussian": [
         (lambda: tradeoff.compose_relaxed_gaussian([1.0, 0.5], 1), None)

@@ -55,7 +55,9 @@ class Refuted(Sampled):
 
         Notes
         -----
-        A mechanism is mu-GDP if no test does better than the Gaussian curve G_mu. With upper
+        A mechanism is mu-GDP if no test does better than the Gaussian curve G_mu; here, no test of
+        the two data sets of the rounds, whether they differ by a record that is replaced or by one
+        that is there or not: a mu for the one is none for the other. With upper
         bounds A and B on the two error rates at every threshold at once, G_mu is refuted where
         ``B < G_mu(A)``, so that
 

@@ -48,7 +48,7 @@ class Bracket(TradeOff):
         return self._both()[1]._about(self._premise)
 
     def _of(self, lower: TradeOff, upper: TradeOff, name: str) -> Bracket:
-        return Between((lower, upper), self.kind, self.adversary, name)._about(self._premise)
+        return Between((lower, upper), self.kind, self.adversary, name)
 
     def inverse(self) -> TradeOff:
         return self._of(self.lower.inverse(), self.upper.inverse(), f"{self!r}.inverse()")
