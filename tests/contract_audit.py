@@ -72,6 +72,7 @@ AUDITS: dict[str, list[Call]] = {
                 "family": (tradeoff.laplace, (1.0, None, "laplace")),
                 "low": (0.0, (good.NAN, float("inf"), "0", None, 1j)),
                 "high": (9.0, (0.0, -1.0, good.NAN, "9", None, 1j)),
+                "neighbours": ("add-remove", ("both", 1)),
                 **TEST,
             },
         )
@@ -110,6 +111,7 @@ AUDITS: dict[str, list[Call]] = {
                 "epsilon": (1.0, (-0.1, 16.7, good.NAN, float("inf"), "1", None, 1j)),
                 "delta": (1e-5, NO_DELTA),
                 "power": (0.5, NO_CONFIDENCE),
+                "neighbours": ("replace", ("both", 1)),
                 **BAND,
             },
         )

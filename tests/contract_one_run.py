@@ -19,8 +19,8 @@ LEVEL = {
 }
 
 
-def _one_run_fdp(curve: Any, scores: Any, k_plus: Any, k_minus: Any, confidence: Any) -> list[Any]:
-    result = audit.one_run_fdp(scores, IN, k_plus, k_minus, curve, confidence)
+def _one_run_fdp(curve: Any, scores: Any, **given: Any) -> list[Any]:
+    result = audit.one_run_fdp(scores, IN, tradeoff=curve, **given)
     return [value for value in result.to_dict().values() if not isinstance(value, str)]
 
 
@@ -38,7 +38,12 @@ ONE_RUNS: dict[str, list[Call]] = {
         ),
     ],
     "audit.one_run_fdp": [
-        Call(partial(_one_run_fdp, curve), {"scores": good.POINTS[:4000]}, "scores", LEVEL)
+        Call(
+            partial(_one_run_fdp, curve),
+            {"scores": good.POINTS[:4000]},
+            "scores",
+            {**LEVEL, "neighbours": ("add-remove", ("both", 1))},
+        )
         for curve in (tradeoff.gaussian, tradeoff.laplace(0.1))
     ],
     "audit.OneRunFamilyBound.epsilon_if_family": [

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _curve_algebra, _validate
+from leakscore._premise import Premised, premise_of
 from leakscore._validate import Doubles
 
 __all__ = ["TradeOff", "aligned"]
@@ -16,7 +18,7 @@ __all__ = ["TradeOff", "aligned"]
 _DIRECTIONS = ("forward", "reverse", "both")
 
 
-class TradeOff(ABC):
+class TradeOff(Premised, ABC):
     """A trade-off curve, or an array of them; made by a constructor such as `gaussian`.
 
     A family gives the quantities of its curves on arrays that are known to be in range (the methods
@@ -31,13 +33,25 @@ class TradeOff(ABC):
         do better, so that its epsilon is a lower bound.
     adversary : str
         What the attacker knows whom the curve describes.
+    neighbours : {"replace", "add-remove"} or None
+        How the two data sets differ: another record in the record's place, or the record there or
+        not. None where the curve fits either reading, as that of two given laws does.
+    assumptions : tuple of str
+        What the curve takes for granted of the mechanism, in words.
+
+    Notes
+    -----
+    A class of your own calls ``super().__init__(shape, kind, adversary)``; if it is made of another
+    curve f, also with ``f.neighbours, f.assumptions``, so that they are kept.
 
     Examples
     --------
-    >>> from leakscore.tradeoff import gaussian
+    >>> from leakscore.tradeoff import gaussian, subsampled_gaussian
     >>> f = gaussian(1.0)
-    >>> f.kind, f.adversary, f.shape
-    ('guarantee', 'informed', ())
+    >>> f.kind, f.adversary, f.shape, f.neighbours
+    ('guarantee', 'informed', (), None)
+    >>> subsampled_gaussian(1.0, 0.01, 1000).symmetrized().neighbours
+    'add-remove'
     >>> print(round(float(f(0.05)), 4), round(float(f.power(0.05)), 4))
     0.7405 0.2595
     """
@@ -45,11 +59,17 @@ class TradeOff(ABC):
     __slots__ = ("adversary", "kind", "shape")
 
     def __init__(
-        self, shape: tuple[int, ...], kind: Literal["guarantee", "attack"], adversary: str
+        self,
+        shape: tuple[int, ...],
+        kind: Literal["guarantee", "attack"],
+        adversary: str,
+        neighbours: str | None = None,
+        assumptions: Iterable[str] = (),
     ) -> None:
         self.shape = shape
         self.kind = kind
         self.adversary = adversary
+        self._held_premise = premise_of(neighbours, assumptions)
 
     @abstractmethod
     def _beta(self, alpha: Doubles) -> Any: ...

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leakscore import _validate
+from leakscore._premise import joined
 
 if TYPE_CHECKING:
     from leakscore._curve import TradeOff
@@ -65,14 +67,18 @@ def subsample(self: TradeOff, sample_rate: float) -> TradeOff:
     Returns
     -------
     TradeOff
-        (1 - sample_rate)(1 - alpha) + sample_rate f(alpha), of the same kind and adversary. For
-        many steps sub-sample each and then compose: composing first means one draw for all.
+        (1 - sample_rate)(1 - alpha) + sample_rate f(alpha), of the same kind and adversary. It
+        assumes Poisson sampling and a record added or removed (`neighbours` is "add-remove"), and
+        with f exact (real-valued) noise. For many steps sub-sample each and then compose:
+        composing first means one draw for all.
 
     Raises
     ------
     ValueError
-        If `sample_rate` is outside (0, 1], or the curve is of another shape than () and not
-        Gaussian.
+        If `sample_rate` is outside (0, 1], the curve is of another shape than () and not
+        Gaussian, or it is about a record that is replaced: the other one would be sampled as well.
+        `gaussian_mean` and `subsampled_mean` are not refused, and stay about replacement: their
+        H0, all records drawn from one law, is the same for every sample.
 
     Notes
     -----
@@ -158,7 +164,9 @@ def at_least_as_private_as(
     TypeError
         If `other` is no `TradeOff`.
     ValueError
-        If a curve is of another shape than (), or `tolerance` is out of range.
+        If a curve is of another shape than (), `tolerance` is out of range, or one curve is about
+        a record that is replaced and the other about one that is there or not: what bounds the
+        tests of one pair of data sets says nothing about another pair.
 
     References
     ----------
@@ -179,4 +187,6 @@ def at_least_as_private_as(
 
     reference: TradeOff = _validate.instance("other", other, Curve)  # type: ignore[type-abstract]
     slack = _validate.scalar("tolerance", tolerance, 1e-12, 1.0, closed="left")
-    return certify(self, reference, slack)
+    premise = joined([("the curve", self._premise), ("other", reference._premise)])
+    found = certify(self, reference, slack)
+    return replace(found, neighbours=premise.neighbours, assumptions=premise.assumptions)

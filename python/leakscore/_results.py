@@ -41,6 +41,8 @@ def _plain(value: Any) -> Any:
     """Numbers, texts and what is made of them; a trade-off curve has its name only."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
     return repr(value) if isinstance(value, TradeOff) else value
 
 

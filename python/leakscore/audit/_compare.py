@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore import _validate
 from leakscore._curve import TradeOff
+from leakscore._premise import UNSTATED, Premise, joined, settled
 from leakscore._results import Result
 from leakscore._validate import Doubles
 from leakscore.audit._models import margins
 
-__all__ = ["Comparison", "relation", "verdict"]
-
-_NEIGHBOURS = ("replace", "add-remove")
+__all__ = ["Comparison", "Family", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,9 @@ class Comparison(Result):
         than that one, and breaks no guarantee.
     neighbours : {"replace", "add-remove"}
         The relation of the two data sets that the verdict is about.
+    assumptions : tuple of str
+        What the claim takes for granted of the mechanism, in words: that it is refuted may also
+        mean that one of these is not so.
     confidence : float
         As asked for.
     method : str
@@ -78,6 +80,7 @@ class Comparison(Result):
     kind: str
     adversary: str
     neighbours: str
+    assumptions: tuple[str, ...]
     confidence: float
     method: str
     orientation: str
@@ -97,17 +100,26 @@ def verdict(
     return "consistent" if most > 0.0 else "cannot-tell", index, margin, most
 
 
-def relation(curve: TradeOff, neighbours: str | None) -> str:
-    """Return the relation of the two data sets: as stated, if the curve agrees."""
-    from leakscore.tradeoff import ComposedTradeOff
+class Family:
+    """A family of curves that are all about one relation of the two data sets, the one stated."""
 
-    stated = None if neighbours is None else _validate.choice("neighbours", neighbours, _NEIGHBOURS)
-    sampled = isinstance(curve, ComposedTradeOff) and any(
-        step.rate < 1.0 for step, _ in curve._parts
-    )
-    if sampled and stated == "replace":
-        raise ValueError(
-            f"Expected neighbours='add-remove' of {curve!r}: in a sampled step the record is there "
-            "or not, and another claim holds if it is replaced"
-        )
-    return stated or ("add-remove" if sampled else "replace")
+    def __init__(self, make: Callable[[float], TradeOff], stated: str | None) -> None:
+        self._make, self._stated = make, stated
+        self._premise, self._first, self._made = UNSTATED, "", False
+        settled(self._premise, stated, make)  # refuses a word that is no relation
+
+    def __call__(self, parameter: float) -> TradeOff:
+        curve = self._make(parameter)
+        if isinstance(curve, TradeOff):
+            settled(curve._premise, self._stated, curve)
+            name, own = f"family({parameter!r})", curve._premise
+            self._premise = joined([(self._first, self._premise), (name, own)])
+            self._first = self._first or (name if own.neighbours else "")
+            self._made = True
+        return curve
+
+    def about(self, parameter: float) -> Premise:
+        """Give what the curves made so far are about, at least that of one parameter."""
+        if not self._made:
+            self(parameter)
+        return Premise(self._stated or self._premise.neighbours, self._premise.assumptions)

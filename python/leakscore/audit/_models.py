@@ -157,6 +157,10 @@ class ParameterBound(Result):
     max_certifiable : float
         The bound that perfectly separated scores would give with as many members and non-members;
         inf if they refute every curve of the family.
+    neighbours : {"replace", "add-remove"} or None
+        The relation of the two data sets: as stated, or that of the curves, if they have one.
+    assumptions : tuple of str
+        What the curves take for granted of the mechanism, in words.
     confidence : float
         As asked for.
     method : str
@@ -182,6 +186,8 @@ class ParameterBound(Result):
     fpr_upper: float
     fnr_upper: float
     max_certifiable: float
+    neighbours: str | None
+    assumptions: tuple[str, ...]
     confidence: float
     method: str
     orientation: str

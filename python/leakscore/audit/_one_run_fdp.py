@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
+from leakscore._premise import settled
 from leakscore._results import Result
+from leakscore.audit._compare import Family as OneRelation
 from leakscore.audit._contradiction import Contradiction
 from leakscore.audit._guesses import Guesses, guesses_of
 from leakscore.audit._models import AllRefutedError
@@ -46,6 +48,11 @@ class OneRunTest(Result):
         How many of these guesses are right.
     confidence : float
         As asked for.
+    neighbours : {"replace", "add-remove"} or None
+        What was in the training in place of a canary that was out: as stated, or what the curve is
+        about, if it says.
+    assumptions : tuple of str
+        What the curve takes for granted of the training, in words.
 
     Examples
     --------
@@ -64,6 +71,8 @@ class OneRunTest(Result):
     k_minus: int
     correct: int
     confidence: float
+    neighbours: str | None
+    assumptions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,11 @@ class OneRunFamilyBound(Result):
         How many of these guesses are right.
     confidence : float
         As asked for.
+    neighbours : {"replace", "add-remove"} or None
+        What was in the training in place of a canary that was out: as stated, or what the curve is
+        about, if it says.
+    assumptions : tuple of str
+        What the curve takes for granted of the training, in words.
 
     Examples
     --------
@@ -106,6 +120,8 @@ class OneRunFamilyBound(Result):
     k_minus: int
     correct: int
     confidence: float
+    neighbours: str | None
+    assumptions: tuple[str, ...]
 
     def __float__(self) -> float:
         return self.parameter
@@ -150,6 +166,8 @@ def one_run_fdp(
     k_minus: int | Sequence[int],
     tradeoff: TradeOff,
     confidence: float = 0.95,
+    *,
+    neighbours: str | None = None,
 ) -> OneRunTest: ...
 @overload
 def one_run_fdp(
@@ -159,6 +177,8 @@ def one_run_fdp(
     k_minus: int | Sequence[int],
     tradeoff: Family,
     confidence: float = 0.95,
+    *,
+    neighbours: str | None = None,
 ) -> OneRunFamilyBound: ...
 def one_run_fdp(
     scores: npt.ArrayLike,
@@ -167,6 +187,8 @@ def one_run_fdp(
     k_minus: int | Sequence[int],
     tradeoff: TradeOff | Family,
     confidence: float = 0.95,
+    *,
+    neighbours: str | None = None,
 ) -> OneRunTest | OneRunFamilyBound:
     """Refute a trade-off curve, or a family of them up to a parameter, by one training.
 
@@ -184,6 +206,9 @@ def one_run_fdp(
         that makes such curves, which leak more the larger it is, such as `tradeoff.gaussian`.
     confidence : float
         Probability, in (0, 1), with which a true claim is not refuted.
+    neighbours : {"replace", "add-remove"}, optional
+        What was in the training in place of a canary that was out: another record, or none. It must
+        be what the claim is about, `TradeOff.neighbours`; without it that relation is recorded.
 
     Returns
     -------
@@ -198,7 +223,8 @@ def one_run_fdp(
     ------
     ValueError
         If a number is outside its range, lengths differ, `scores` is empty or holds NaN, `included`
-        anything but True/False or 1/0, or a curve is of another shape than ().
+        anything but True/False or 1/0, or a curve is of another shape than () or about other
+        `neighbours`.
     TypeError
         If an argument has the wrong type, or the function makes no `TradeOff`.
     RuntimeError
@@ -247,20 +273,23 @@ def one_run_fdp(
     grid = guesses_of(scores, included, k_plus, k_minus)
     miss = 1.0 - level
     if isinstance(tradeoff, TradeOff):
+        relation = settled(tradeoff._premise, neighbours, tradeoff)
         levels = [_p_value(_against(tradeoff, guesses), guesses.correct) for guesses in grid]
         best = min(range(len(grid)), key=levels.__getitem__)
         p_value = min(1.0, len(grid) * levels[best])
-        return OneRunTest(p_value < miss, p_value, tradeoff, *_fields(grid[best]), level)
-    share = miss / len(grid)
-    found = [_parameter(tradeoff, guesses, guesses.correct, share) for guesses in grid]
+        fields = (*_fields(grid[best]), level, relation, tradeoff.assumptions)
+        return OneRunTest(p_value < miss, p_value, tradeoff, *fields)
+    family, share = OneRelation(tradeoff, neighbours), miss / len(grid)
+    found = [_parameter(family, guesses, guesses.correct, share) for guesses in grid]
     best = max(range(len(grid)), key=found.__getitem__)
     parameter = found[best]
     return OneRunFamilyBound(
         parameter,
-        tradeoff(parameter) if parameter > 0.0 else None,
-        max(_cap(tradeoff, guesses, share) for guesses in grid),
+        family(parameter) if parameter > 0.0 else None,
+        max(_cap(family, guesses, share) for guesses in grid),
         *_fields(grid[best]),
         level,
+        *family.about(1.0),
     )
 
 

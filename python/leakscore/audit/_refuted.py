@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
+from leakscore._premise import settled
 from leakscore.audit import _compare, _models
 from leakscore.audit._bounded import bounded
-from leakscore.audit._compare import Comparison
+from leakscore.audit._compare import Comparison, Family
 from leakscore.audit._models import GaussianEpsilon, MuBound, ParameterBound
 from leakscore.audit._samples import Sampled
 
@@ -54,7 +55,9 @@ class Refuted(Sampled):
 
         Notes
         -----
-        A mechanism is mu-GDP if no test does better than the Gaussian curve G_mu. With upper
+        A mechanism is mu-GDP if no test does better than the Gaussian curve G_mu; here, no test of
+        the two data sets of the rounds, whether they differ by a record that is replaced or by one
+        that is there or not: a mu for the one is none for the other. With upper
         bounds A and B on the two error rates at every threshold at once, G_mu is refuted where
         ``B < G_mu(A)``, so that
 
@@ -154,6 +157,7 @@ class Refuted(Sampled):
         *,
         low: float = 0.0,
         high: float = np.inf,
+        neighbours: str | None = None,
         orientation: str = "high",
     ) -> ParameterBound:
         """Certify a lower bound on the parameter of a family of trade-off curves.
@@ -173,6 +177,9 @@ class Refuted(Sampled):
             range, or of 1; the family is asked for parameters above it only.
         high : float
             The largest parameter of the family.
+        neighbours : {"replace", "add-remove"}, optional
+            What the rounds without the target hold instead, as in `compare`: it must be what the
+            curves are about. Without it theirs is recorded, None if they fit either reading.
         orientation : str
             As in `mu`.
 
@@ -183,8 +190,8 @@ class Refuted(Sampled):
         Raises
         ------
         ValueError
-            If an argument is outside its range, or the family makes curves of another shape, or
-            curves that leak less with a larger parameter.
+            If an argument is outside its range, or the family makes curves of another shape,
+            curves about other `neighbours`, or curves that leak less with a larger parameter.
         TypeError
             If `family` is not callable or makes no `TradeOff`.
         RuntimeError
@@ -223,10 +230,18 @@ class Refuted(Sampled):
         most = np.inf if high == np.inf else _validate.scalar("high", high, least, closed="neither")
         if not callable(family):
             raise TypeError(f"Expected family={family!r} to be a function of one parameter")
+        curves = Family(family, neighbours)
         tests = bounded(self, confidence, method, orientation)
-        found, index = _models.largest_parameter(family, tests.fpr, tests.fnr, least, most)
-        cap = _models.cap(family, *tests.least, least, most)
-        return ParameterBound(parameter=found, max_certifiable=cap, **tests.fields(index))
+        found, index = _models.largest_parameter(curves, tests.fpr, tests.fnr, least, most)
+        cap = _models.cap(curves, *tests.least, least, most)
+        about = curves.about(least + min(1.0, most - least))
+        return ParameterBound(
+            parameter=found,
+            max_certifiable=cap,
+            neighbours=about.neighbours,
+            assumptions=about.assumptions,
+            **tests.fields(index),
+        )
 
     def compare(
         self,
@@ -250,8 +265,8 @@ class Refuted(Sampled):
             As in `mu`.
         neighbours : {"replace", "add-remove"}, optional
             What the rounds without the target hold instead: another record, or none. It must be
-            what the claim is about; without it that relation is recorded, where the curve knows
-            it, and "replace" otherwise.
+            what the claim is about, `TradeOff.neighbours`; without it that relation is recorded,
+            where the curve has one, and "replace" otherwise.
         orientation : str
             As in `mu`.
 
@@ -276,7 +291,8 @@ class Refuted(Sampled):
 
         f(alpha) bounds the false negative rate with H0 "not a member" and H1 "a member", in this
         order; a curve that is not symmetric, claimed in both directions, is
-        ``f.symmetrized()``.
+        ``f.symmetrized()``. Either is about the same two data sets as f: a curve for a record that
+        is there or not cannot be held against rounds in which another record takes its place.
 
         Examples
         --------
@@ -291,7 +307,7 @@ class Refuted(Sampled):
         'refuted'
         """
         curve = _models.one_curve("tradeoff", tradeoff)
-        between = _compare.relation(curve, neighbours)
+        between = settled(curve._premise, neighbours, curve)
         tests = bounded(self, confidence, method, orientation)
         verdict, index, margin, most = _compare.verdict(curve, tests.fpr, tests.fnr, tests.least)
         return Comparison(
@@ -302,6 +318,7 @@ class Refuted(Sampled):
             claim=repr(curve),
             kind=curve.kind,
             adversary=curve.adversary,
-            neighbours=between,
+            neighbours=between or "replace",
+            assumptions=curve.assumptions,
             **tests.fields(index),
         )

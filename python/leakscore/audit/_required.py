@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
+from leakscore._premise import settled
 from leakscore._results import Result
 from leakscore._validate import Doubles
 from leakscore.audit import _bands
@@ -47,6 +48,11 @@ class RequiredRounds(Result):
         As asked for.
     method : str
         As asked for.
+    neighbours : {"replace", "add-remove"} or None
+        What the planned rounds without the target hold instead: as stated, or what the curve is
+        about, if it says.
+    assumptions : tuple of str
+        What the curve takes for granted of the mechanism, in words.
 
     Examples
     --------
@@ -65,6 +71,8 @@ class RequiredRounds(Result):
     delta: float
     confidence: float
     method: str
+    neighbours: str | None
+    assumptions: tuple[str, ...]
 
     def __int__(self) -> int:
         return self.rounds
@@ -78,6 +86,7 @@ def required_rounds(
     confidence: float = 0.95,
     power: float = 0.8,
     method: str = "weighted-ell",
+    neighbours: str | None = None,
 ) -> RequiredRounds:
     """Return how many rounds an audit needs for its bound to exceed `epsilon` with some power.
 
@@ -98,6 +107,9 @@ def required_rounds(
     method : str
         The band around the error rates, as in `Audit.epsilon`: one that holds at all thresholds at
         once.
+    neighbours : {"replace", "add-remove"}, optional
+        What the planned rounds without the target hold instead, as in `Audit.compare`: it must be
+        what the curve is about.
 
     Returns
     -------
@@ -109,8 +121,9 @@ def required_rounds(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If an argument is out of range, the curve is of another shape than (), or `epsilon` is no
-        less than the curve's own epsilon(delta), which no number of rounds can show.
+        If an argument is out of range, the curve is of another shape than () or about other
+        `neighbours`, or `epsilon` is no less than the curve's own epsilon(delta), which no number
+        of rounds can show.
     RuntimeError
         If more than 1e7 rounds of each kind are needed.
 
@@ -137,6 +150,7 @@ def required_rounds(
     (True, True, True)
     """
     curve = one_curve("tradeoff", tradeoff).upper
+    relation = settled(curve._premise, neighbours, tradeoff)
     goal = _validate.scalar("epsilon", epsilon, 0.0)
     miss = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
@@ -160,6 +174,8 @@ def required_rounds(
         delta=miss,
         confidence=level,
         method=chosen,
+        neighbours=relation,
+        assumptions=curve.assumptions,
     )
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from leakscore import _scoring, _validate
 from leakscore._curve import TradeOff
 from leakscore._low_rank import LowRank
+from leakscore._premise import EXACT_NOISE, Premise
 from leakscore._validate import Doubles
 from leakscore.reference import Reference
 from leakscore.sequential._steps import NEIGHBOURS, Neighbours
@@ -129,7 +130,8 @@ def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "rep
     Returns
     -------
     TradeOff
-        gaussian(2 / noise_multiplier), or gaussian(1 / noise_multiplier) for "add-remove".
+        gaussian(2 / noise_multiplier), or gaussian(1 / noise_multiplier) for "add-remove"; about
+        these `neighbours`, for exact (real-valued) noise.
 
     Raises
     ------
@@ -152,9 +154,11 @@ def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "rep
     from leakscore.tradeoff import gaussian
 
     multiplier = _validate.interval("noise_multiplier", noise_multiplier, 0.0)
-    shift = 2.0 if _validate.choice("neighbours", neighbours, NEIGHBOURS) == "replace" else 1.0
+    relation = _validate.choice("neighbours", neighbours, NEIGHBOURS)
+    shift = 2.0 if relation == "replace" else 1.0
     with np.errstate(over="ignore", divide="ignore"):
-        return gaussian(shift / np.abs(multiplier))  # -0.0 is 0 too
+        curve = gaussian(shift / np.abs(multiplier))  # -0.0 is 0 too
+    return curve._about(Premise(relation, (EXACT_NOISE,)))
 
 
 @dataclass(frozen=True)

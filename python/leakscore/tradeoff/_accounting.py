@@ -9,6 +9,7 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
+from leakscore._premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
 from leakscore.tradeoff._bracket import Bracket
 from leakscore.tradeoff._ends import ends
 from leakscore.tradeoff._gaussian import GaussianTradeOff, gaussian
@@ -26,7 +27,6 @@ from leakscore.tradeoff._relaxed import _RelaxedGaussian, compose_relaxed_gaussi
 __all__ = ["ComposedTradeOff", "compose", "subsampled_gaussian", "subsampled_laplace"]
 
 _ADVERSARIES = ("informed", "relaxed-aligned", "relaxed-unaligned")
-_NEIGHBOURS = ("add-remove", "replace")
 
 
 class ComposedTradeOff(Bracket):
@@ -51,20 +51,22 @@ class ComposedTradeOff(Bracket):
         kind: Literal["guarantee", "attack"],
         adversary: str,
         name: str,
+        premise: Premise = UNSTATED,
     ) -> None:
-        super().__init__(kind, adversary, name)
+        super().__init__(kind, adversary, name, premise)
         self._parts = tuple(parts)
         self._ends: tuple[TradeOff, TradeOff] | None = None
 
     def _both(self) -> tuple[TradeOff, TradeOff]:
         if self._ends is None:
-            self._ends = ends(list(self._parts), self.kind, self.adversary)
+            lower, upper = ends(list(self._parts), self.kind, self.adversary)
+            self._ends = lower._about(self._premise), upper._about(self._premise)
         return self._ends
 
     @property
     def estimate(self) -> TradeOff:
         """The central limit's curve: an approximation for many steps, and no bound."""
-        return limit(list(self._parts), self.adversary)
+        return limit(list(self._parts), self.adversary)._about(self._premise)
 
 
 def subsampled_gaussian(
@@ -94,8 +96,9 @@ def subsampled_gaussian(
         ``"relaxed-unaligned"`` looks only at the magnitude of each step's projection, as if the
         signs changed at random from step to step.
     neighbours : {"add-remove", "replace"}
-        ``"replace"``: H0 holds another record in its place, with the opposite contribution at
-        worst; for `sample_rate` 1 only.
+        ``"add-remove"``: H0 holds nothing in its place. ``"replace"``: H0 holds another record
+        there, with the opposite contribution at worst; for `sample_rate` 1 only. The curve, and
+        what is made of it, carries it as `TradeOff.neighbours`, and can be held against no other.
 
     Returns
     -------
@@ -106,7 +109,8 @@ def subsampled_gaussian(
         "forward" is H1 against H0 (the record was removed), "reverse" H0 against H1 (added), and
         "both" the larger, which is the accountants' epsilon. epsilon(0) is inf. Of kind
         "guarantee", except against "relaxed-unaligned": "attack", since a sum over the steps does
-        better than the product of their magnitudes.
+        better than the product of their magnitudes. `TradeOff.assumptions` says what it rests on:
+        Poisson sampling and exact noise.
 
     Raises
     ------
@@ -117,6 +121,14 @@ def subsampled_gaussian(
 
     Notes
     -----
+    Every number of the curve assumes
+
+    - Poisson sampling: each record is in each batch by a draw of its own. Batches of a fixed size,
+      and records that are shuffled, have other curves, and may leak more;
+    - a record added or removed, unless `neighbours` says otherwise. Replacing it is another claim:
+      an audit of rounds with another record in its place may refute this one though it is true;
+    - exact noise: real numbers. Noise in floating point has another law, and may leak more.
+
     The loss of a step, L = log(1 - p + p exp(mu x - mu^2/2)) with mu = 1/noise_multiplier, is put
     on a lattice twice: split between neighbouring points so that no test of the true laws beats
     the split ones (the lower curve), and rounded down, which an attacker can do (the upper one).
@@ -183,8 +195,9 @@ def subsampled_laplace(
     Returns
     -------
     TradeOff
-        As in `subsampled_gaussian`. Losses are bounded: epsilon(0) is at most num_steps log(1 +
-        sample_rate (exp(1/noise_multiplier) - 1)), and the bound here is inf.
+        As in `subsampled_gaussian`, with the same assumptions: Poisson sampling, a record added or
+        removed, and exact (real-valued) noise. Losses are bounded: epsilon(0) is at most
+        num_steps log(1 + sample_rate (exp(1/noise_multiplier) - 1)), and the bound here is inf.
 
     Raises
     ------
@@ -223,28 +236,30 @@ def _subsampled(
     rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     count = _validate.steps("num_steps", num_steps)
     attacker = _validate.choice("adversary", adversary, _ADVERSARIES)
-    relation = _validate.choice("neighbours", neighbours, _NEIGHBOURS)
+    relation = _validate.choice("neighbours", neighbours, NEIGHBOURS)
     if relation == "replace" and rate < 1.0:
         raise ValueError(
             f"Expected neighbours='add-remove' at sample_rate={rate!r}: with 'replace' the two "
             "laws of a sampled step are no such pair; it takes sample_rate=1"
         )
+    premise = Premise(relation, (POISSON, EXACT_NOISE) if rate < 1.0 else (EXACT_NOISE,))
     mu = (2.0 if relation == "replace" else 1.0) / noise
     if rate == 1.0 and family == "gaussian":
         if attacker == "informed":
-            return gaussian(mu * np.sqrt(count))
+            return gaussian(mu * np.sqrt(count))._about(premise)
         if attacker == "relaxed-aligned":
-            return compose_relaxed_gaussian([mu * np.sqrt(count)], 1)
+            return compose_relaxed_gaussian([mu * np.sqrt(count)], 1)._about(premise)
     if rate == 1.0 and family == "laplace" and attacker == "informed" and count == 1:
-        return laplace(mu)
+        return laplace(mu)._about(premise)
     law = laws[1] if attacker == "relaxed-unaligned" else laws[0]
+    replaced = ", neighbours='replace'" if relation == "replace" else ""
     name = (
         f"subsampled_{family}(noise_multiplier={noise!r}, sample_rate={rate!r}, "
-        f"num_steps={count}, adversary={attacker!r})"
+        f"num_steps={count}, adversary={attacker!r}{replaced})"
     )
     step = law(mu, rate)
     kind: Any = "attack" if attacker == "relaxed-unaligned" else "guarantee"
-    return ComposedTradeOff([(step, count)], kind, attacker, name)
+    return ComposedTradeOff([(step, count)], kind, attacker, name, premise)
 
 
 def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
@@ -256,21 +271,23 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         Curves of `gaussian`, `laplace`, `compose_relaxed_gaussian` in one dimension,
         `subsampled_gaussian`, `subsampled_laplace` or `compose`, all of one
         `adversary` and `kind` and of shape (); a pair stands for so many repetitions. All have the
-        same hypotheses, in the same order.
+        same hypotheses, in the same order: `neighbours` are the same, or None.
 
     Returns
     -------
     TradeOff
         ``gaussian`` if all are Gaussian, with mu the root of the sum of squares; otherwise a
-        `ComposedTradeOff`.
+        `ComposedTradeOff`. It is about what the curves are about, with the assumptions of them all:
+        for sub-sampled ones Poisson sampling, drawn anew in every step, a record added or removed,
+        and exact (real-valued) noise.
 
     Raises
     ------
     TypeError
         If an entry is no such curve.
     ValueError
-        If there is none, if a number of steps is below 1, or if kinds, adversaries or shapes
-        differ.
+        If there is none, if a number of steps is below 1, or if kinds, adversaries, shapes or
+        `neighbours` differ.
 
     Examples
     --------
@@ -289,6 +306,7 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         own, other = (curve.kind, curve.adversary), (first.kind, first.adversary)
         if own != other:
             raise ValueError(f"Expected curves[{index}] of {own} to be of {other}, as curves[0]")
+    premise = joined((f"curves[{i}]", curve._premise) for i, (curve, _) in enumerate(entries))
     leakage, steps = 0.0, dict[Step, int]()
     for curve, repeats in entries:
         if isinstance(curve, GaussianTradeOff):
@@ -297,12 +315,12 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
             steps[step] = steps.get(step, 0) + repeats * count
     if not steps:
         both = gaussian(leakage=leakage)
-        return GaussianTradeOff(both._mu, both._leakage, first.kind, first.adversary)
+        return GaussianTradeOff(both._mu, both._leakage, first.kind, first.adversary, premise)
     if leakage > 0.0:
         noise = GaussianStep(float(np.sqrt(leakage)), 1.0)
         steps[noise] = steps.get(noise, 0) + 1
     name = f"compose of {len(entries)} curves"
-    return ComposedTradeOff(list(steps.items()), first.kind, first.adversary, name)
+    return ComposedTradeOff(list(steps.items()), first.kind, first.adversary, name, premise)
 
 
 def _listed(curves: Any) -> list[Any]:

@@ -8,16 +8,21 @@ from typing import Any
 import numpy as np
 
 from leakscore._curve import TradeOff
+from leakscore._premise import FIXED_SAMPLE, POISSON, Premise, joined
 from leakscore._roots import sign_change
 from leakscore._validate import Doubles
 from leakscore.tradeoff._bracket import Between, Bracket
 from leakscore.tradeoff._gaussian import GaussianTradeOff
 from leakscore.tradeoff._hull import Hull
 from leakscore.tradeoff._looks import Looks
+from leakscore.tradeoff._mean import _Mean
 from leakscore.tradeoff._polygon import Polygon, lower_hull
 from leakscore.tradeoff._subsampled import SubsampledTradeOff
 
 __all__ = ["best_of", "subsampled"]
+
+_POISSON = Premise("add-remove", (POISSON,))
+_FIXED = Premise("replace", (FIXED_SAMPLE,))
 
 
 def subsampled(curve: TradeOff, rate: float) -> TradeOff:
@@ -26,24 +31,47 @@ def subsampled(curve: TradeOff, rate: float) -> TradeOff:
         return curve
     if isinstance(curve, SubsampledTradeOff):  # drawn twice: a sample of a sample
         mu, share = np.sqrt(curve.leakage / curve.sample_rate), np.asarray(curve.sample_rate)
-        return SubsampledTradeOff(np.asarray(mu), share * rate)
+        return SubsampledTradeOff(np.asarray(mu), share * rate, curve._premise)
     if isinstance(curve, _Subsampled):
-        return _Subsampled(curve.sampled, curve.sample_rate * rate)
+        return _Subsampled(curve.sampled, curve.sample_rate * rate, curve._premise)
+    premise = _sampled_premise(curve)
     if isinstance(curve, GaussianTradeOff) and curve.kind == "guarantee":
-        return SubsampledTradeOff(np.asarray(curve.mu), np.full(curve.shape, rate))
-    return _each_end(curve, "subsample", lambda end: _one_subsampled(end, rate))
+        return SubsampledTradeOff(np.asarray(curve.mu), np.full(curve.shape, rate), premise)
+    return _each_end(curve, "subsample", rate, lambda end: _one_subsampled(end, rate, premise))
 
 
-def _one_subsampled(curve: TradeOff, rate: float) -> TradeOff:
-    return _polygon(curve, rate) if type(curve) is Polygon else _Subsampled(curve, rate)
+def _sampled_premise(curve: TradeOff) -> Premise:
+    """Give what a sub-sampled curve is about, or refuse a curve whose mixture is none.
+
+    The mixture is right where H0 does not depend on the sample: the record is not there, or the
+    records are drawn from the law that the curve of a mean assumes. A given other record would be
+    sampled as well.
+    """
+    if curve.neighbours == "replace":
+        if isinstance(curve, _Mean):
+            return joined([("the curve", curve._premise), ("the sample", _FIXED)])
+        raise ValueError(
+            f"Expected neighbours='add-remove' of {curve!r} to be sub-sampled, not 'replace': the "
+            "other record is sampled too, so that both laws are mixtures; sub-sample the curve of "
+            "a record that is there or not"
+        )
+    return joined([("the curve", curve._premise), ("the sample", _POISSON)])
+
+
+def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
+    if type(curve) is Polygon:
+        return _polygon(curve, rate, premise)
+    return _Subsampled(curve, rate, premise)
 
 
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
     """Give the curve of the largest of `looks` scores; see `TradeOff.best_of`."""
-    return _each_end(curve, "best_of", lambda end: Looks(end, looks))
+    return _each_end(curve, "best_of", looks, lambda end: Looks(end, looks))
 
 
-def _each_end(curve: TradeOff, name: str, of: Callable[[TradeOff], TradeOff]) -> TradeOff:
+def _each_end(
+    curve: TradeOff, name: str, argument: float, of: Callable[[TradeOff], TradeOff]
+) -> TradeOff:
     if curve.shape:
         raise ValueError(
             f"Expected a curve of shape {curve.shape} to be of shape (): take {name} of each, "
@@ -51,7 +79,7 @@ def _each_end(curve: TradeOff, name: str, of: Callable[[TradeOff], TradeOff]) ->
         )
     if isinstance(curve, Bracket):
         ends = (of(curve.lower), of(curve.upper))
-        return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}()")
+        return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}({argument!r})")
     return of(curve)
 
 
@@ -60,8 +88,8 @@ class _Subsampled(TradeOff):
 
     __slots__ = ("_curve", "_rate")
 
-    def __init__(self, curve: TradeOff, rate: float) -> None:
-        super().__init__((), curve.kind, curve.adversary)
+    def __init__(self, curve: TradeOff, rate: float, premise: Premise) -> None:
+        super().__init__((), curve.kind, curve.adversary, *premise)
         self._curve, self._rate = curve, rate
 
     @property
@@ -78,7 +106,7 @@ class _Subsampled(TradeOff):
         return f"{self._curve!r}.subsample({self._rate!r})"
 
     def inverse(self) -> TradeOff:
-        return _InverseSubsampled(self._curve, self._rate)
+        return _InverseSubsampled(self._curve, self._rate, self._premise)
 
     def symmetrized(self) -> TradeOff:
         """Join the curve and its inverse; the one whose likelihood ratio ends first gives way."""
@@ -144,21 +172,21 @@ class _InverseSubsampled(TradeOff):
 
     __slots__ = ("_curve", "_rate")
 
-    def __init__(self, curve: TradeOff, rate: float) -> None:
-        super().__init__((), curve.kind, curve.adversary)
+    def __init__(self, curve: TradeOff, rate: float, premise: Premise) -> None:
+        super().__init__((), curve.kind, curve.adversary, *premise)
         self._curve, self._rate = curve, rate
 
     def __repr__(self) -> str:
         return f"{self._curve!r}.subsample({self._rate!r}).inverse()"
 
     def inverse(self) -> TradeOff:
-        return _Subsampled(self._curve, self._rate)
+        return _Subsampled(self._curve, self._rate, self._premise)
 
     def symmetrized(self) -> TradeOff:
         return self.inverse().symmetrized()
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
-        point = _Subsampled(self._curve, self._rate)._touch(-epsilon)
+        point = _Subsampled(self._curve, self._rate, self._premise)._touch(-epsilon)
         return None if point is None else (point[1], point[0])
 
     def _logs(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
@@ -252,7 +280,7 @@ def _matched(curve: TradeOff, aim: Doubles, own: float, other: float) -> tuple[D
     return found, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
 
 
-def _polygon(curve: Polygon, rate: float) -> Polygon:
+def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
     """Mix every vertex with the line 1 - alpha; beyond the last one it is a line to (1, 0)."""
     log_alpha, log_beta = curve.vertices
     alpha, power = np.exp(log_alpha), -np.expm1(log_beta)
@@ -265,4 +293,4 @@ def _polygon(curve: Polygon, rate: float) -> Polygon:
         log_alpha, mixed = np.append(log_alpha, 0.0), np.append(mixed, -np.inf)
     name = f"{curve!r}.subsample({rate!r})"
     hull = lower_hull(log_alpha, mixed)
-    return Polygon(*hull, curve.kind, curve.adversary, name, curve._side)
+    return Polygon(*hull, curve.kind, curve.adversary, name, premise, curve._side)

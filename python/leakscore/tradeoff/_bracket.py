@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, Literal
 
 from leakscore._curve import TradeOff
+from leakscore._premise import UNSTATED, Premise, joined
 from leakscore._validate import Doubles
 
 __all__ = ["Between", "Bracket"]
@@ -19,8 +20,14 @@ class Bracket(TradeOff):
 
     __slots__ = ("_name",)
 
-    def __init__(self, kind: Literal["guarantee", "attack"], adversary: str, name: str) -> None:
-        super().__init__((), kind, adversary)
+    def __init__(
+        self,
+        kind: Literal["guarantee", "attack"],
+        adversary: str,
+        name: str,
+        premise: Premise = UNSTATED,
+    ) -> None:
+        super().__init__((), kind, adversary, *premise)
         self._name = name
 
     def __repr__(self) -> str:
@@ -33,23 +40,22 @@ class Bracket(TradeOff):
     @property
     def lower(self) -> TradeOff:
         """The curve that no attacker of this kind goes below."""
-        return self._both()[0]
+        return self._both()[0]._about(self._premise)
 
     @property
     def upper(self) -> TradeOff:
         """The curve that an attacker of this kind attains."""
-        return self._both()[1]
+        return self._both()[1]._about(self._premise)
 
     def _of(self, lower: TradeOff, upper: TradeOff, name: str) -> Bracket:
         return Between((lower, upper), self.kind, self.adversary, name)
 
     def inverse(self) -> TradeOff:
-        lower, upper = self._both()
-        return self._of(lower.inverse(), upper.inverse(), f"{self!r}.inverse()")
+        return self._of(self.lower.inverse(), self.upper.inverse(), f"{self!r}.inverse()")
 
     def symmetrized(self) -> TradeOff:
-        lower, upper = self._both()
-        return self._of(lower.symmetrized(), upper.symmetrized(), f"{self!r}.symmetrized()")
+        lower, upper = self.lower.symmetrized(), self.upper.symmetrized()
+        return self._of(lower, upper, f"{self!r}.symmetrized()")
 
     def _beta(self, alpha: Doubles) -> Any:
         return self.lower._beta(alpha)
@@ -77,7 +83,7 @@ class Bracket(TradeOff):
 
 
 class Between(Bracket):
-    """A bracket of two known curves."""
+    """A bracket of two known curves, about what both are about."""
 
     __slots__ = ("_ends",)
 
@@ -88,7 +94,9 @@ class Between(Bracket):
         adversary: str = "informed",
         name: str = "bracket",
     ) -> None:
-        super().__init__(kind, adversary, name)
+        named = zip(("the lower end", "the upper end"), ends, strict=True)
+        premise = joined((end, curve._premise) for end, curve in named)
+        super().__init__(kind, adversary, name, premise)
         self._ends = ends
 
     def _both(self) -> tuple[TradeOff, TradeOff]:

@@ -61,9 +61,10 @@ def calibrate(
     ----------
     family : str or callable
         "gaussian", "laplace", "relaxed_gaussian" (with `dim`), "relaxed_laplace",
-        "subsampled_gaussian" or "subsampled_laplace" (with `sample_rate`, `num_steps` and
-        `adversary`), or the constructor of one of them; or any function of the noise, and of the
-        arguments in `fixed`, that makes a curve of shape () which leaks less with more noise.
+        "subsampled_gaussian" or "subsampled_laplace" (with `sample_rate`, `num_steps`,
+        `adversary` and `neighbours`), or the constructor of one of them; or any function of the
+        noise, and of the arguments in `fixed`, that makes a curve of shape () which leaks less with
+        more noise.
     epsilon : float, optional
         With `delta`: delta(epsilon), in both directions, must be at most `delta`. At least 0.
     delta : float, optional
@@ -75,7 +76,8 @@ def calibrate(
     alpha : float, optional
         In [0, 1].
     curve : TradeOff, optional
-        Certainly at least as private as this curve, of shape (): above it everywhere.
+        Certainly at least as private as this curve, of shape (): above it everywhere. Of the same
+        `neighbours` as the family's, or None.
     **fixed
         Further arguments of the family.
 
@@ -94,13 +96,16 @@ def calibrate(
         If not exactly one requirement is given, the family is unknown or makes no curve, or `curve`
         is none.
     ValueError
-        If an argument is out of its range, or no noise meets the requirement: with the best that
-        can be reached.
+        If an argument is out of its range, the family and `curve` are about different
+        `neighbours`, or no noise meets the requirement: with the best that can be reached.
 
     Notes
     -----
     A number for a relaxed attacker protects from no other: see `TradeOff.kind` and
-    `TradeOff.adversary` of the curve.
+    `TradeOff.adversary` of the curve. The noise of a sub-sampled family is enough under Poisson
+    sampling, for a record added or removed, with exact (real-valued) noise; batches of another
+    kind, a record replaced, or rounded noise need another: see `TradeOff.neighbours` and
+    `TradeOff.assumptions` of the curve.
 
     References
     ----------

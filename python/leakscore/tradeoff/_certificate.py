@@ -35,6 +35,10 @@ class Certificate(Result):
         The difference is at least this at every alpha in [0, 1]; -inf if nothing was proved.
     tolerance : float
         As asked.
+    neighbours : {"replace", "add-remove"} or None
+        The relation of the two data sets that both curves are about, if one of them says.
+    assumptions : tuple of str
+        What the two curves take for granted.
 
     Examples
     --------
@@ -48,6 +52,8 @@ class Certificate(Result):
     gap: float
     bound: float
     tolerance: float
+    neighbours: str | None = None
+    assumptions: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.verdict is True

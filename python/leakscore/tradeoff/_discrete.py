@@ -145,7 +145,7 @@ class _GaussianAtoms(Polygon):
     __slots__ = ("_noise", "_relaxed", "_shift")
 
     def __init__(self, held: Polygon, name: str, noise: float, shift: int, relaxed: bool) -> None:
-        super().__init__(*held.vertices, held.kind, held.adversary, name)
+        super().__init__(*held.vertices, held.kind, held.adversary, name, held._premise)
         self._noise, self._shift, self._relaxed = noise, shift, relaxed
 
     def inverse(self) -> TradeOff:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._curve import TradeOff, aligned
+from leakscore._premise import UNSTATED, Premise
 from leakscore._validate import Doubles
 
 __all__ = ["GaussianTradeOff", "gaussian", "gdp_delta", "gdp_epsilon", "misspecified"]
@@ -38,8 +39,9 @@ class GaussianTradeOff(TradeOff):
         leakage: Doubles,
         kind: Literal["guarantee", "attack"] = "guarantee",
         adversary: str = "informed",
+        premise: Premise = UNSTATED,
     ) -> None:
-        super().__init__(mu.shape, kind, adversary)
+        super().__init__(mu.shape, kind, adversary, *premise)
         self._mu = mu
         self._leakage = leakage
 

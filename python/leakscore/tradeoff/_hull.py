@@ -31,7 +31,7 @@ class Hull(TradeOff):
             raise ValueError(
                 f"Expected a curve of shape {first.shape} to be of shape (): take the hull of each"
             )
-        super().__init__((), first.kind, first.adversary)
+        super().__init__((), first.kind, first.adversary, *first._premise)
         self._first, self._second = first, second
         switches = self._switches(limit)
         # Down the curve: from the steepest slope to -1, then the mirror image.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff, aligned
+from leakscore._premise import UNSTATED, Premise
 from leakscore._validate import Doubles
 from leakscore.tradeoff._hyperbolic import log_cosh
 from leakscore.tradeoff._mirrored import Mirrored
@@ -177,8 +178,8 @@ class _RelaxedLaplace(TradeOff):
 
     __slots__ = ("_mu", "_reversed")
 
-    def __init__(self, mu: Doubles, swapped: bool = False) -> None:
-        super().__init__(mu.shape, "guarantee", "relaxed")
+    def __init__(self, mu: Doubles, swapped: bool = False, premise: Premise = UNSTATED) -> None:
+        super().__init__(mu.shape, "guarantee", "relaxed", *premise)
         self._mu, self._reversed = mu, swapped
 
     def __repr__(self) -> str:
@@ -186,7 +187,7 @@ class _RelaxedLaplace(TradeOff):
         return f"{name}.inverse()" if self._reversed else name
 
     def inverse(self) -> _RelaxedLaplace:
-        return _RelaxedLaplace(self._mu, not self._reversed)
+        return _RelaxedLaplace(self._mu, not self._reversed, self._premise)
 
     def symmetrized(self) -> TradeOff:
         shrunk = np.exp(-self._mu)

@@ -29,7 +29,7 @@ class Looks(TradeOff):
     __slots__ = ("_curve", "_looks", "_reversed")
 
     def __init__(self, curve: TradeOff, looks: int, swapped: bool = False) -> None:
-        super().__init__((), "attack", curve.adversary)
+        super().__init__((), "attack", curve.adversary, *curve._premise)
         self._curve, self._looks, self._reversed = curve, looks, swapped
 
     def __repr__(self) -> str:
@@ -37,7 +37,7 @@ class Looks(TradeOff):
         return f"{name}.inverse()" if self._reversed else name
 
     def inverse(self) -> TradeOff:
-        return Looks(self._curve, self._looks, not self._reversed)
+        return Looks(self._curve, self._looks, not self._reversed)._about(self._premise)
 
     def symmetrized(self) -> TradeOff:
         """Return the hull of points of the curve and its inverse: an attack as well."""
@@ -54,7 +54,8 @@ class Looks(TradeOff):
         points = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
         order = np.lexsort((points[1], points[0]))
         hull = lower_hull(points[0][order], points[1][order])
-        return Polygon(*hull, "attack", self.adversary, f"{self!r}.symmetrized()")
+        name = f"{self!r}.symmetrized()"
+        return Polygon(*hull, "attack", self.adversary, name, self._premise)
 
     def _log_alpha(self, x: Doubles) -> Doubles:
         """Return log(1 - (1 - a)^T)."""

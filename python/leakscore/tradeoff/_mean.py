@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff, aligned
+from leakscore._premise import Premise
 from leakscore._roots import falling_root
 from leakscore._validate import Doubles
 from leakscore.tradeoff._hull import Hull
@@ -43,7 +44,7 @@ def gaussian_mean(
     Returns
     -------
     TradeOff
-        Of the shape that the arguments broadcast to. Not symmetric.
+        Of the shape that the arguments broadcast to; `neighbours` is "replace". Not symmetric.
 
     Raises
     ------
@@ -81,6 +82,9 @@ def gaussian_mean(
     return _Mean(np.array(distance), records * (1.0 + ratio), np.array(dims))
 
 
+_REPLACED = Premise("replace")
+
+
 class _Mean(TradeOff):
     """H1 against H0, which accuses small S, or H0 against H1, which accuses large S.
 
@@ -90,9 +94,14 @@ class _Mean(TradeOff):
     __slots__ = ("_dims", "_distance", "_records", "_reversed")
 
     def __init__(
-        self, distance: Doubles, records: Doubles, dims: Doubles, swapped: bool = False
+        self,
+        distance: Doubles,
+        records: Doubles,
+        dims: Doubles,
+        swapped: bool = False,
+        premise: Premise = _REPLACED,
     ) -> None:
-        super().__init__(distance.shape, "guarantee", "informed")
+        super().__init__(distance.shape, "guarantee", "informed", *premise)
         self._distance, self._records, self._dims = distance, records, dims
         self._reversed = swapped
 
@@ -103,7 +112,7 @@ class _Mean(TradeOff):
         return f"{name}.inverse()" if self._reversed else name
 
     def inverse(self) -> _Mean:
-        return _Mean(self._distance, self._records, self._dims, not self._reversed)
+        return _Mean(self._distance, self._records, self._dims, not self._reversed, self._premise)
 
     def symmetrized(self) -> TradeOff:
         return Hull(self, self.inverse(), float(self._largest()))

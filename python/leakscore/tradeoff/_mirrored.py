@@ -23,7 +23,7 @@ class Mirrored(TradeOff):
     __slots__ = ("_area", "_end", "_start", "_steep")
 
     def __init__(self, steep: TradeOff, start: Doubles, end: Doubles, area: Doubles) -> None:
-        super().__init__(steep.shape, steep.kind, steep.adversary)
+        super().__init__(steep.shape, steep.kind, steep.adversary, *steep._premise)
         self._steep, self._start, self._end, self._area = steep, start, end, area
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscore._curve import TradeOff
+from leakscore._premise import UNSTATED, Premise
 from leakscore._validate import Doubles
 
 __all__ = ["Polygon", "lower_hull"]
@@ -36,9 +37,10 @@ class Polygon(TradeOff):
         kind: Literal["guarantee", "attack"],
         adversary: str = "informed",
         name: str = "polygon",
+        premise: Premise = UNSTATED,
         side: Literal[-1, 0, 1] = 0,
     ) -> None:
-        super().__init__((), kind, adversary)
+        super().__init__((), kind, adversary, *premise)
         self._log_alpha, self._log_beta, self._name = log_alpha, log_beta, name
         self._side = side
 
@@ -72,7 +74,8 @@ class Polygon(TradeOff):
         return f"{self._name}: {self._log_alpha.size} vertices"
 
     def _like(self, log_alpha: Doubles, log_beta: Doubles) -> Polygon:
-        return Polygon(log_alpha, log_beta, self.kind, self.adversary, self._name, self._side)
+        about = self.kind, self.adversary, self._name, self._premise, self._side
+        return Polygon(log_alpha, log_beta, *about)
 
     def inverse(self) -> TradeOff:
         return self._like(self._log_beta[::-1], self._log_alpha[::-1])

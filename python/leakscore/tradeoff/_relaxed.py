@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff, aligned
+from leakscore._premise import UNSTATED, Premise
 from leakscore._roots import falling_root
 from leakscore._validate import Doubles
 from leakscore.tradeoff import _magnitudes
@@ -146,8 +147,9 @@ class _RelaxedGaussian(TradeOff):
         swapped: bool = False,
         kind: Literal["guarantee", "attack"] = "guarantee",
         adversary: str = "relaxed",
+        premise: Premise = UNSTATED,
     ) -> None:
-        super().__init__(mu.shape, kind, adversary)
+        super().__init__(mu.shape, kind, adversary, *premise)
         self._mu, self._dims, self._reversed = mu, dims, swapped
 
     def __repr__(self) -> str:
@@ -156,7 +158,7 @@ class _RelaxedGaussian(TradeOff):
         return f"{name}.inverse()" if self._reversed else name
 
     def _like(self, mu: Doubles, dims: Doubles, swapped: bool) -> _RelaxedGaussian:
-        return _RelaxedGaussian(mu, dims, swapped, self.kind, self.adversary)
+        return _RelaxedGaussian(mu, dims, swapped, self.kind, self.adversary, self._premise)
 
     def inverse(self) -> _RelaxedGaussian:
         return self._like(self._mu, self._dims, not self._reversed)

@@ -9,18 +9,23 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff, aligned
+from leakscore._premise import FIXED_SAMPLE, Premise
 from leakscore._roots import falling_root
 from leakscore._validate import Doubles
 from leakscore.tradeoff._gaussian import gaussian
 
 __all__ = ["SubsampledTradeOff", "subsampled_mean"]
 
+_SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
+
 
 def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> SubsampledTradeOff:
     """Return the trade-off curve of the mean of k = rate n records, drawn without replacement.
 
     With probability 1 - rate a member is not in the sample, and the release tells nothing. If it
-    is, the mean of k records has the leakage score M/k = leakage/rate.
+    is, the mean of k records has the leakage score M/k = leakage/rate. A record that is no member
+    has another one of the population in its place: `neighbours` is "replace". For Poisson samples,
+    and a record that is there or not, sub-sample a curve: `TradeOff.subsample`.
 
     Parameters
     ----------
@@ -80,8 +85,8 @@ class _Mixture(TradeOff):
 
     __slots__ = ("_mu", "_rate")
 
-    def __init__(self, mu: Doubles, rate: Doubles) -> None:
-        super().__init__(mu.shape, "guarantee", "informed")
+    def __init__(self, mu: Doubles, rate: Doubles, premise: Premise = _SAMPLED_MEAN) -> None:
+        super().__init__(mu.shape, "guarantee", "informed", *premise)
         self._mu, self._rate = mu, rate
 
     @property
@@ -96,12 +101,14 @@ class _Mixture(TradeOff):
 
     def __repr__(self) -> str:
         rate = np.array2string(self._rate, separator=", ", threshold=10)
+        if self.neighbours == "add-remove":
+            return f"{gaussian(self._mu)!r}.subsample({rate})"
         leakage = np.array2string(self._rate * self._mu**2, separator=", ", threshold=10)
         return f"subsampled_mean(leakage={leakage}, sample_rate={rate})"
 
     def symmetrized(self) -> TradeOff:
         """Return the lower convex hull of the curve and its inverse."""
-        return SymmetrizedSubsampledTradeOff(self._mu, self._rate)
+        return SymmetrizedSubsampledTradeOff(self._mu, self._rate, self._premise)
 
     def _advantage(self) -> Any:
         return self._rate * gaussian(self._mu).advantage()
@@ -118,7 +125,7 @@ class _Mixture(TradeOff):
 
 
 class SubsampledTradeOff(_Mixture):
-    """H1, a mixture, against H0; made by `subsampled_mean`.
+    """H1, a mixture, against H0; made by `subsampled_mean`, and by `gaussian` (mu).subsample.
 
     Attributes
     ----------
@@ -137,7 +144,7 @@ class SubsampledTradeOff(_Mixture):
 
     def inverse(self) -> TradeOff:
         """Return the curve with the hypotheses swapped: another one."""
-        return InverseSubsampledTradeOff(self._mu, self._rate)
+        return InverseSubsampledTradeOff(self._mu, self._rate, self._premise)
 
     def _beta(self, alpha: Doubles) -> Any:
         mu, rate, alpha = self._with(alpha)
@@ -184,7 +191,7 @@ class InverseSubsampledTradeOff(_Mixture):
         return f"{super().__repr__()}.inverse()"
 
     def inverse(self) -> TradeOff:
-        return SubsampledTradeOff(self._mu, self._rate)
+        return SubsampledTradeOff(self._mu, self._rate, self._premise)
 
     def _beta(self, alpha: Doubles) -> Any:
         from leakscore.distributions import norm
