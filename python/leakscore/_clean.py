@@ -12,7 +12,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from leakscore._files import listed
 from leakscore._tables import Table
+from leakscore._visible import visible
 
 __all__ = ["LeftColumn", "LeftRows", "Records", "independent_columns", "records_of"]
 
@@ -117,8 +119,7 @@ def _wanted(
 ) -> list[int]:
     for name in (*(columns or ()), *exclude):
         if name not in table.columns:
-            known = ", ".join(table.columns[:8]) + (", ..." if len(table.columns) > 8 else "")
-            raise ValueError(f"{table.name} has no column {name!r}; it has {known}")
+            raise ValueError(f"{table.name} has no column {name!r}; it has {listed(table.columns)}")
     kept = []
     for j, name in enumerate(table.columns):
         if (columns is not None and name not in columns) or name in exclude:
@@ -179,7 +180,7 @@ def _require(
     left_rows: tuple[LeftRows, ...],
 ) -> None:
     if not kept:
-        reasons = "; ".join(f"{column.name}: {column.reason}" for column in left[:3])
+        reasons = "; ".join(f"{visible(column.name)}: {column.reason}" for column in left[:3])
         more = "; ..." if len(left) > 3 else ""
         raise ValueError(f"{table.name} has no column of numbers to judge ({reasons}{more})")
     if len(values) < 3:
@@ -221,7 +222,7 @@ def _independent(
     sources = _sources(values)
     names = [table.columns[j] for j in kept]
     for index, of in sources.items():
-        shown = ", ".join(names[k] for k in of[:3]) + (", ..." if len(of) > 3 else "")
+        shown = listed([names[k] for k in of], most=3)
         what = "a copy or a multiple of" if len(of) == 1 else "a linear combination of"
         left.append(LeftColumn(names[index], f"{what} {shown}: it tells nothing more"))
     keep = [k for k in range(len(kept)) if k not in sources]
