@@ -122,7 +122,7 @@ def deliver(result: _Result, options: argparse.Namespace) -> None:
 def progress(quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
     """Show a progress bar on a terminal, if tqdm is installed; otherwise nothing."""
     try:
-        if quiet or not sys.stderr.isatty():
+        if quiet or sys.stderr is None or not sys.stderr.isatty():
             raise ImportError
         from tqdm import tqdm
     except ImportError:

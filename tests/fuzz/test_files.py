@@ -78,7 +78,7 @@ def check(path: str, dialect: dict[str, Any], *, whole: bool = False) -> None:
     if isinstance(read, Read):
         _check_scores(read.data)
     if whole:
-        command(["report", path, "--rounds", "20"])
+        command(["report", path, "--rounds", "200"])
         command(["audit", path, "--only-method", "--method", "dkw"])
 
 
