@@ -87,7 +87,7 @@ class Parquet:
 
     def _column(self, name: str) -> Any:
         """Read a column, once it is known to fit."""
-        self._require(name)
+        self._require()
         kind = self.types[name]
         if not (is_number(kind) or is_text(kind)):
             raise ValueError(f"{self._file.name}, column {name!r} holds {kind}, not numbers")
@@ -97,17 +97,21 @@ class Parquet:
                 raise ValueError(f"{len(column)} values of {name!r} in {self.rows} rows")
             return column
 
-    def _require(self, name: str) -> None:
-        """Refuse a column that is larger than the limit: its pages, its values and their copy."""
+    def _require(self) -> None:
+        """Refuse what is larger than the limit: the pages of the file, a column and its copy.
+
+        The sizes of single columns are not asked for: pyarrow ends the process where the metadata
+        of a column are damaged (its binding of ColumnChunk lets C++ exceptions through).
+        """
         with _damage(self._file):
-            metadata, pages = self._reader.metadata, 0
-            for group in range(metadata.num_row_groups):
-                chunks = metadata.row_group(group)
-                for j in range(chunks.num_columns):
-                    chunk = chunks.column(j)
-                    if chunk.path_in_schema == name:
-                        pages += max(chunk.total_uncompressed_size, 0)
-        self._file.require(pages + 3 * _FLOAT * self.rows)
+            metadata = self._reader.metadata
+            sizes = [
+                metadata.row_group(group).total_byte_size
+                for group in range(metadata.num_row_groups)
+            ]
+        if min(sizes, default=0) < 0:
+            raise ValueError(f"{self._file.name} is damaged: it announces {min(sizes)} bytes")
+        self._file.require(sum(sizes) + 3 * _FLOAT * self.rows)
 
 
 def is_number(kind: Any) -> bool:
