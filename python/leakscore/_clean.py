@@ -24,6 +24,7 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 # rounding only: float32 data resolve 6e-8 of the largest value.
 _DEPENDENT = 1e-6
 _CONSTANT = 1e-12
+_LARGEST = 1e140  # so that sums of squares, and products of a few, stay within float64
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ def records_of(
     kept = _numeric(table, kept, left)
     values, kept, complete, left_rows = _complete(table, kept, missing, left)
     _require(table, values, kept, left, left_rows)
+    _require_squares(table, values, kept)
     values, kept = _varying(table, values, kept, left)
     _require(table, values, kept, left, left_rows)
     values, kept, dependent = _independent(table, values, kept, left)
@@ -191,6 +193,22 @@ def _require(
         )
 
 
+def _require_squares(table: Table, values: Doubles, kept: list[int]) -> None:
+    """Refuse columns whose variance is no float64: in other units they can be judged."""
+    highest, lowest = values.max(axis=0), values.min(axis=0)
+    largest = np.maximum(np.abs(highest), np.abs(lowest))
+    with np.errstate(over="ignore"):
+        spread = highest - lowest
+    wrong = (largest > _LARGEST) | ((spread > _CONSTANT * largest) & (spread < 1 / _LARGEST))
+    if wrong.any():
+        j = int(wrong.argmax())
+        raise ValueError(
+            f"{table.name}: the values of column {table.columns[kept[j]]!r}, up to "
+            f"{largest[j]:.3g} in size, are too large or too small to be squared: give it in other "
+            "units, or leave it out with --exclude"
+        )
+
+
 def _varying(
     table: Table, values: Doubles, kept: list[int], left: list[LeftColumn]
 ) -> tuple[Doubles, list[int]]:
@@ -232,6 +250,8 @@ def _independent(
 
 def _sources(values: Doubles) -> dict[int, list[int]]:
     """Column -> the earlier columns that it is made of."""
+    if not values.shape[1]:
+        return {}
     if len(values) < values.shape[1] + 2:  # any column is a combination of so many others
         return _duplicates(values)
     standard = values - values.mean(axis=0)

@@ -62,6 +62,12 @@ class Population:
         values, n = values[:, independent_columns(values)], min(self.n, len(values))
         return Population(values, n, finite=self.finite, shrinkage=self.shrinkage)
 
+    def informed_of(self, values: Doubles) -> Doubles:
+        """Return the leakage to the informed attacker if these values were averaged instead."""
+        if not independent_columns(values):
+            return np.zeros(len(values))  # the records are all the same: a mean tells nothing
+        return self.replaced(values).informed()
+
     def with_n(self, n: int) -> Population:
         """Return the same population with n records averaged."""
         return Population(self.values, n, finite=self.finite, shrinkage=self.shrinkage)
