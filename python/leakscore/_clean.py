@@ -24,7 +24,7 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 # rounding only: float32 data resolve 6e-8 of the largest value.
 _DEPENDENT = 1e-6
 _CONSTANT = 1e-12
-_LARGEST = 1e140  # so that sums of squares, and products of a few, stay within float64
+_LARGEST = 1e70  # so that fourth powers, with room, stay within float64
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,9 @@ def _weight(known: Reference, attacker: str, away: Doubles, noise_variance: floa
         weight = known.add_diagonal(noise_variance).solve(away)
     else:
         weight = away / np.diag(known.cov)
+    largest = float(np.abs(weight).max())
+    if not 1e-140 < largest < 1e140:  # whose squares are no float64
+        weight = weight / largest
     return np.asarray(weight / np.linalg.norm(weight))
 
 
