@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import struct
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -114,6 +115,42 @@ def test_refuses() -> None:
             Moments.from_bytes(bad)
     with pytest.raises(TypeError, match="data"):
         Moments.from_bytes("text")  # type: ignore[arg-type]
+
+
+def raw(dim: int, count: int, numbers: list[float], ndim: int = 2) -> bytes:
+    """Write the format of to_bytes by hand."""
+    return struct.pack(f"<8sBQQ{len(numbers)}d", b"lsmoment", ndim, dim, count, *numbers)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        raw(2**63, 3, []),  # no room is made for what is not there
+        raw(2**32, 3, [], ndim=1),
+        raw(0, 0, []),
+        raw(1, 3, [0.0, -1.0]),
+        raw(1, 1, [0.0, 1.0]),
+        raw(1, 0, [1.0, 0.0]),
+        raw(1, 2**64 - 1, [1.0, 1.0]),
+        raw(2, 3, [0.0, 0.0, 1.0, 2.0, 2.0, 1.0]),  # a correlation of 2
+        raw(2, 3, [0.0, 0.0, 1.0, 0.5, -0.5, 1.0]),
+        raw(2, 3, [0.0, 0.0, 1.0, -1.0], ndim=1),
+        raw(1, 3, [0.0, 1.0], ndim=3),
+    ],
+    ids=lambda data: data[8:33].hex(),
+)
+def test_bytes_of_no_rows_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="data"):
+        Moments.from_bytes(data)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1.0, 1e100, 1e150])
+def test_bytes_of_rows_of_any_scale_are_taken(scale: float) -> None:
+    moments = Moments(5)
+    for batch in BATCHES:
+        moments.update((batch - 1e6) * [scale, 1.0, 1.0, 0.0, 1.0])
+    again = Moments.from_bytes(moments.to_bytes())
+    np.testing.assert_array_equal(again.cov, moments.cov)
 
 
 WIDE = np.random.default_rng(2).normal(size=(9, 60)) @ np.diag(np.geomspace(0.1, 10, 60)) + 3

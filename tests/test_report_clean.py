@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leakscore._clean import independent_columns, records_of
-from leakscore._tables import Table
+from leakscore._tables import Table, table_of
 
 
 def table(values: np.ndarray, text: dict[int, int] | None = None) -> Table:
@@ -115,3 +115,11 @@ def test_nothing_left() -> None:
         records_of(table(holes))
     with pytest.raises(ValueError, match="0 usable"):
         records_of(table(np.empty((0, 2))))
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e150, 1e-200, 1e-310])
+def test_values_that_cannot_be_squared_are_refused(scale: float) -> None:
+    values = np.random.default_rng(0).normal(size=(20, 2)) * [1.0, scale]
+    with pytest.raises(ValueError, match=r"'b', up to .* too large or too small to be squared"):
+        records_of(table_of(values, ["a", "b"]))
+    assert records_of(table_of(values, ["a", "b"]), exclude=["b"]).columns == ("a",)

@@ -144,3 +144,18 @@ def test_rounds_are_fewer_for_large_n() -> None:
     assert default_rounds(20_000) == 5000
     assert default_rounds(10**9) == 2000
     assert all(default_rounds(n) % 2 == 0 for n in range(5000, 100_000, 997))
+
+
+@pytest.mark.parametrize("far", [1e20, 1e60, 1e69])
+def test_a_record_very_far_away(far: float) -> None:
+    values = np.random.default_rng(0).normal(size=(12, 2))
+    values[3] = far
+    result = report.analyse(report.table_of(values), rounds=200)
+    assert result.counts[0].worst_row == 4
+    assert result.informed.advantage[3] == pytest.approx(1.0)
+
+
+def test_a_record_at_the_mean_has_nothing_to_share() -> None:
+    result = report.analyse(report.table_of([[1.0], [3.0], [5.0]]), rounds=200)
+    shares = {drivers.row: drivers.columns[0].share for drivers in result.drivers}
+    assert shares == pytest.approx({1: 1.0, 3: 1.0, 2: 0.0})

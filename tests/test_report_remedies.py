@@ -195,3 +195,20 @@ def test_audit_without_evidence_says_so() -> None:
 def test_parameters_out_of_range(table: report.Table, wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         report.analyse(table, **wrong)
+
+
+def test_a_release_of_equal_records_leaks_nothing() -> None:
+    """One record in 400 has a 1: clipped, or without that record, all are the same."""
+    values = np.zeros((400, 1))
+    values[5] = 1.0
+    result = report.analyse(report.table_of(values, ["rare"]), rounds=200)
+    by_kind = {remedy.what: remedy for remedy in result.remedies}
+    for what in ("columns clipped at 1 % and 99 %", "without the worst record"):
+        assert (by_kind[what].leakage, by_kind[what].advantage) == (0.0, 0.0)
+        assert by_kind[what].power == pytest.approx(0.01)
+
+
+def test_others_without_spread_have_no_skewness() -> None:
+    values = np.array([[5.0, 1, 9, 5], [7, 3, 7, 3], [7, 3, 7, 3], [7, 3, 7, 3]])
+    result = report.analyse(report.table_of(values), rounds=200)
+    assert all(np.isfinite(game.skewness) for game in (*result.games, result.noise.game))

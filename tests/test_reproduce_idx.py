@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,16 @@ def test_no_more_is_read_than_announced(tmp_path: Path, monkeypatch: pytest.Monk
     paths = write(tmp_path, idx(IMAGES), idx(LABELS))
     with pytest.raises(ValueError, match="too many"):
         read_images_and_labels(*paths, classes=10)
+
+
+def test_memory_is_taken_as_the_bytes_come(tmp_path: Path) -> None:
+    """A header of twenty bytes announces a gigabyte."""
+    paths = write(tmp_path, idx(IMAGES, shape=(1 << 10, 1 << 10, 1 << 10)), idx(LABELS))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="but has only 60"):
+            read_images_and_labels(*paths, classes=10)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000

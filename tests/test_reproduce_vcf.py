@@ -192,3 +192,22 @@ def test_files_that_cannot_be_put_together() -> None:
     for pair in ((first, twice), (twice, first)):
         with pytest.raises(ValueError, match="variant 1 5 A T occurs twice"):
             _vcf.merge(*pair)
+
+
+def test_an_endless_line_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A megabyte of gzip may hold a line of a gigabyte."""
+    monkeypatch.setattr(_vcf, "_LONGEST", 1000)
+    path = tmp_path / "long.vcf.gz"
+    text = SMALL.replace(" ", "\t")
+    path.write_bytes(gzip.compress((text + "20" * 2000).encode()))
+    with pytest.raises(ValueError, match=r"long\.vcf\.gz, line 10: the line is longer than 1000"):
+        _vcf.read(path)
+    path.write_bytes(gzip.compress(text.replace("101", "1" * 900).encode()))
+    with pytest.raises(ValueError, match=r"line 5: position '1{40}' is not a whole number"):
+        _vcf.read(path)
+    monkeypatch.setattr(_vcf, "_LARGEST", 600)
+    path.write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(ValueError, match="genotypes take more than 600 bytes"):
+        _vcf.read(path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _csv, _files
+from leakscore import _csv, _files, _memory, _npy, _parquet, _strict_json
 
 __all__ = ["WORDS", "Columns", "Dialect", "columns_of"]
 
@@ -89,7 +87,7 @@ class Columns:
         except ValueError as error:
             raise ValueError(f"{error} (a membership is 1 or 0, or {', '.join(WORDS)})") from None
         if array.dtype.kind in "US":
-            text = array.astype(np.str_)
+            text = np.char.decode(array, "latin-1") if array.dtype.kind == "S" else array
             numbers = [WORDS.get(word.strip().lower(), np.nan) for word in text.tolist()]
             found = np.asarray(numbers, dtype=np.float64)
             found[text == "1"], found[text == "0"] = 1.0, 0.0
@@ -128,6 +126,7 @@ def _of_csv(file: _files.File, dialect: Dialect) -> Columns:
         decimal=dialect.decimal,
         header=dialect.header,
         words=WORDS,
+        limit=file.limit,
     )
     names = [name.strip() or f"column {j}" for j, name in enumerate(names, start=1)]
     if len(set(names)) < len(names):
@@ -149,67 +148,44 @@ def _of_csv(file: _files.File, dialect: Dialect) -> Columns:
 
 def _blanks(file: _files.File, j: int, run: int, dialect: Dialect) -> int:
     """Count the blank cells of column j at the end: a missing value, unlike NaN, is blank."""
-    lines = deque(_csv.cells(file.name, file.data, dialect.delimiter), maxlen=run)
-    blank = [not line[j].strip() for line in lines]
-    return run if all(blank) else blank[::-1].index(False)
+    blank = 0
+    for line in _csv.cells(file.name, file.data, dialect.delimiter, file.limit):
+        blank = 0 if line[j].strip() else blank + 1
+    return min(blank, run)
 
 
 def _of_npy(file: _files.File) -> Columns:
-    array = _files.load_npy(file)
+    array = _npy.load_npy(file)
     if array.dtype.names is not None:
         return Columns(file, "npy", array.dtype.names, lambda name: np.asarray(array[name]))
     if array.ndim == 2:
+        file.require(_memory.COLUMN * array.shape[1])
         names = tuple(f"column {j}" for j in range(1, array.shape[1] + 1))
         return Columns(file, "npy", names, lambda name: np.asarray(array[:, names.index(name)]))
     return Columns(file, "npy", ("scores",), {"scores": np.asarray(array)}.__getitem__)
 
 
 def _of_npz(file: _files.File) -> Columns:
-    arrays = _files.load_npz(file)
+    arrays = _npy.load_npz(file)
     return Columns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]))
 
 
 def _of_parquet(file: _files.File) -> Columns:
-    table = _files.load_parquet(file)
-    return Columns(file, "parquet", tuple(table), lambda name: _of_arrow(table[name]))
-
-
-def _of_arrow(column: Any) -> Array:
-    import pyarrow
-
-    kinds = pyarrow.types
-    if kinds.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if kinds.is_string(column.type) or kinds.is_large_string(column.type):
-        return np.array([cell or "" for cell in column.to_pylist()], dtype=np.str_)
-    number = kinds.is_integer(column.type) or kinds.is_floating(column.type)
-    if kinds.is_boolean(column.type) or kinds.is_decimal(column.type) or column.null_count:
-        number = number or kinds.is_boolean(column.type) or kinds.is_decimal(column.type)
-        column = column.cast(pyarrow.float64(), safe=False) if number else column
-    return np.asarray(column.to_numpy())
+    table = _parquet.Parquet(file)
+    return Columns(file, "parquet", table.names, table.array)
 
 
 def _of_json(file: _files.File) -> Columns:
-    try:
-        document = json.loads(file.data.decode("utf-8-sig"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{file.name} is no JSON: {error}") from None
+    document = _strict_json.load_json(file)
     if isinstance(document, dict) and isinstance(document.get("primitives"), dict):
         document = document["primitives"]  # LeakPro's CombinedMetricResult
     columns = document if isinstance(document, dict) else {}
     names = [name for name, value in columns.items() if isinstance(value, (list, int, float))]
     if not names:
         raise ValueError(f"Expected {file.name} to hold a JSON object of lists")
-
-    def get(name: str) -> Array:
-        try:
-            array = np.asarray(columns[name])
-        except ValueError:
-            raise ValueError(f"{file.name}, column {name!r}: its rows differ in length") from None
-        if array.dtype.kind == "O":
-            rows = [row for row, cell in enumerate(columns[name], 1) if cell is None]
-            where = f", row {rows[0]}: null" if rows else ""
-            raise ValueError(f"{file.name}, column {name!r}{where} is not a number")
-        return np.atleast_1d(array)
-
-    return Columns(file, "json", tuple(names), get)
+    return Columns(
+        file,
+        "json",
+        tuple(names),
+        lambda name: _strict_json.array_of(file, name, columns[name]),
+    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 
 from leakscore import _audit_charts as charts
 from leakscore import _audit_words as words
 from leakscore._audit_model import Findings
-from leakscore._html import card, definitions, notices, page, paragraph, section, table
+from leakscore._html import bar, card, cell, definitions, notices, page, paragraph, section, table
+from leakscore._visible import markup
 
 __all__ = ["render"]
 
@@ -20,13 +20,13 @@ def render(findings: Findings) -> str:
 
 
 def _head(findings: Findings) -> Iterator[str]:
-    yield f'<header><p class="kicker">leakscore audit: {escape(words.files(findings))}</p>'
-    yield f"<h1>{escape(words.headline(findings))}</h1>"
+    yield f'<header><p class="kicker">leakscore audit: {markup(words.files(findings))}</p>'
+    yield f"<h1>{markup(words.headline(findings))}</h1>"
     yield paragraph(words.counts(findings), "lead")
     if findings.verdict is not None:
         yield paragraph(words.verdict(findings), "lead")
     yield f'<div class="cards">{"".join(_cards(findings))}</div>'
-    yield f'<p class="plain">{escape(words.limits())}</p></header>'
+    yield f'<p class="plain">{markup(words.limits())}</p></header>'
 
 
 def _cards(findings: Findings) -> Iterator[str]:
@@ -86,11 +86,11 @@ def _methods(findings: Findings) -> Iterator[str]:
     rows = []
     for found in methods:
         bound = found.bounds[0]
-        share = 100 * float(bound.epsilon) / widest if widest else 0.0
+        share = float(bound.epsilon) / widest if widest else 0.0
         rows.append(
             [
                 found.method,
-                f'<td class="meter"><span style="width:{share:.1f}%"></span></td>',
+                cell("meter", bar(0, share)),
                 *(words.lower_bound(float(one.epsilon)) for one in found.bounds),
                 words.lower_bound(float(bound.max_certifiable)),
             ]

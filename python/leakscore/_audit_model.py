@@ -54,6 +54,7 @@ import numpy.typing as npt
 from leakscore._audit_curves import Curves
 from leakscore._audit_recheck import critical_values
 from leakscore._results import Notice, as_json
+from leakscore._visible import in_json
 from leakscore.audit import EpsilonBound, MuBound
 
 __all__ = [
@@ -285,7 +286,7 @@ class Findings:
 
     def to_json(self) -> str:
         """Return strict JSON, no NaN and no Infinity."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
+        return in_json(json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False))
 
     def to_text(self, width: int = 80) -> str:
         """Return the findings as aligned plain text."""

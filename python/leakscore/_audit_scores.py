@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _files
+from leakscore import _files, _memory
 from leakscore._audit_columns import Columns, Dialect, columns_of
 
 __all__ = ["Counts", "Data", "Read", "Rounds", "Samples", "read_scores"]
@@ -103,6 +103,7 @@ def read_scores(
     score: str | None = None,
     member: str | None = None,
     dialect: Dialect | None = None,
+    max_memory: int = _memory.DEFAULT,
 ) -> Read:
     """Read the scores of a file.
 
@@ -116,6 +117,8 @@ def read_scores(
         The columns; found by their names if not given.
     dialect : Dialect, optional
         Of csv files.
+    max_memory : int
+        Bytes that each file and what it is unpacked to may take.
 
     Returns
     -------
@@ -130,12 +133,12 @@ def read_scores(
         If it is a parquet file and pyarrow is not installed.
     """
     dialect = dialect or Dialect()
-    first = columns_of(_files.open_file(path), dialect)
+    first = columns_of(_files.open_file(path, max_memory), dialect)
     if nonmembers is None:
         return _read(first, score, member)
     if member is not None:
         raise ValueError("a column of memberships means nothing where non-members have their file")
-    second = columns_of(_files.open_file(nonmembers), dialect)
+    second = columns_of(_files.open_file(nonmembers, max_memory), dialect)
     names = [_sole(part, score) for part in (first, second)]
     inside, outside = first.numbers(names[0]), second.numbers(names[1])
     return Read(
@@ -303,13 +306,16 @@ def _confusion(columns: Columns) -> Read | None:
     names = set(columns.names)
     if not set(_CONFUSION) <= names or names & {"signal_values", *_SCORE}:
         return None
-    tp, fp, tn, fn = (columns.numbers(name) for name in _CONFUSION)
+    # As float64: the sum of two small integers of a file may not fit into their dtype.
+    tp, fp, tn, fn = (columns.numbers(name).astype(np.float64) for name in _CONFUSION)
     where = columns.file.name
     counts = np.concatenate([tp, fp, tn, fn])
-    if len({tp.size, fp.size, tn.size, fn.size}) > 1 or np.any((counts < 0) | (counts % 1 != 0)):
+    whole = np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts))
+    if len({tp.size, fp.size, tn.size, fn.size}) > 1 or not tp.size or not whole.all():
         raise ValueError(f"{where}: tp, fp, tn and fn are no counts of as many decisions")
     if np.ptp(tp + fn) or np.ptp(fp + tn):
         raise ValueError(f"{where}: tp + fn and fp + tn differ between decisions")
+    columns.file.require(8 * int(tp[0] + fn[0] + fp[0] + tn[0]))
     order = np.lexsort((tp, fp))
     hits = [array[order].astype(np.int64) for array in (tp, fp)]
     if any(np.any(np.diff(array) < 0) for array in hits):

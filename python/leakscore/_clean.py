@@ -12,7 +12,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from leakscore._files import listed
 from leakscore._tables import Table
+from leakscore._visible import visible
 
 __all__ = ["LeftColumn", "LeftRows", "Records", "independent_columns", "records_of"]
 
@@ -22,6 +24,7 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 # rounding only: float32 data resolve 6e-8 of the largest value.
 _DEPENDENT = 1e-6
 _CONSTANT = 1e-12
+_LARGEST = 1e70  # so that fourth powers, with room, stay within float64
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,7 @@ def records_of(
     kept = _numeric(table, kept, left)
     values, kept, complete, left_rows = _complete(table, kept, missing, left)
     _require(table, values, kept, left, left_rows)
+    _require_squares(table, values, kept)
     values, kept = _varying(table, values, kept, left)
     _require(table, values, kept, left, left_rows)
     values, kept, dependent = _independent(table, values, kept, left)
@@ -117,8 +121,7 @@ def _wanted(
 ) -> list[int]:
     for name in (*(columns or ()), *exclude):
         if name not in table.columns:
-            known = ", ".join(table.columns[:8]) + (", ..." if len(table.columns) > 8 else "")
-            raise ValueError(f"{table.name} has no column {name!r}; it has {known}")
+            raise ValueError(f"{table.name} has no column {name!r}; it has {listed(table.columns)}")
     kept = []
     for j, name in enumerate(table.columns):
         if (columns is not None and name not in columns) or name in exclude:
@@ -179,7 +182,7 @@ def _require(
     left_rows: tuple[LeftRows, ...],
 ) -> None:
     if not kept:
-        reasons = "; ".join(f"{column.name}: {column.reason}" for column in left[:3])
+        reasons = "; ".join(f"{visible(column.name)}: {column.reason}" for column in left[:3])
         more = "; ..." if len(left) > 3 else ""
         raise ValueError(f"{table.name} has no column of numbers to judge ({reasons}{more})")
     if len(values) < 3:
@@ -187,6 +190,22 @@ def _require(
         hint = f": {lost} miss a value (try --missing columns)" if lost else ""
         raise ValueError(
             f"{table.name} has {len(values)} usable record(s), at least 3 are needed{hint}"
+        )
+
+
+def _require_squares(table: Table, values: Doubles, kept: list[int]) -> None:
+    """Refuse columns whose variance is no float64: in other units they can be judged."""
+    highest, lowest = values.max(axis=0), values.min(axis=0)
+    largest = np.maximum(np.abs(highest), np.abs(lowest))
+    with np.errstate(over="ignore"):
+        spread = highest - lowest
+    wrong = (largest > _LARGEST) | ((spread > _CONSTANT * largest) & (spread < 1 / _LARGEST))
+    if wrong.any():
+        j = int(wrong.argmax())
+        raise ValueError(
+            f"{table.name}: the values of column {table.columns[kept[j]]!r}, up to "
+            f"{largest[j]:.3g} in size, are too large or too small to be squared: give it in other "
+            "units, or leave it out with --exclude"
         )
 
 
@@ -221,7 +240,7 @@ def _independent(
     sources = _sources(values)
     names = [table.columns[j] for j in kept]
     for index, of in sources.items():
-        shown = ", ".join(names[k] for k in of[:3]) + (", ..." if len(of) > 3 else "")
+        shown = listed([names[k] for k in of], most=3)
         what = "a copy or a multiple of" if len(of) == 1 else "a linear combination of"
         left.append(LeftColumn(names[index], f"{what} {shown}: it tells nothing more"))
     keep = [k for k in range(len(kept)) if k not in sources]
@@ -231,6 +250,8 @@ def _independent(
 
 def _sources(values: Doubles) -> dict[int, list[int]]:
     """Column -> the earlier columns that it is made of."""
+    if not values.shape[1]:
+        return {}
     if len(values) < values.shape[1] + 2:  # any column is a combination of so many others
         return _duplicates(values)
     standard = values - values.mean(axis=0)

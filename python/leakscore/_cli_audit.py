@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from leakscore import _cli_shared as _cli
+from leakscore import _outputs
 
 if TYPE_CHECKING:
     from leakscore._audit_model import Claim
@@ -114,6 +115,7 @@ def _add_file_options(group: Any) -> None:
         help="small scores mean a member (losses, distances); decide it before you see them",
     )
     _cli.add_dialect(group)
+    _cli.add_memory(group)
 
 
 def _add_setting_options(group: Any) -> None:
@@ -159,13 +161,14 @@ def _audit(options: argparse.Namespace) -> int:
     from leakscore._audit_model import Setting
     from leakscore._audit_scores import read_scores
 
-    _cli.require_writable(options.json, options.html, read=(options.file, options.nonmembers))
+    _cli.require_writable(options, options.file, options.nonmembers)
     read = read_scores(
         options.file,
         nonmembers=options.nonmembers,
         score=options.score,
         member=options.member,
         dialect=Dialect(options.delimiter, options.decimal, options.header),
+        max_memory=options.max_memory,
     )
     findings = judge(
         read,
@@ -188,5 +191,5 @@ def _audit(options: argparse.Namespace) -> int:
     try:
         _cli.deliver(findings, options)
     except BrokenPipeError:  # the verdict stands even if nobody reads the rest
-        _cli.abandon_output()
+        _outputs.abandon_output()
     return code

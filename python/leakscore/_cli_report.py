@@ -85,6 +85,7 @@ def _add_table_options(group: Any) -> None:
     )
     group.add_argument("--key", metavar="NAME", help="which array of an npz archive")
     _cli.add_dialect(group)
+    _cli.add_memory(group)
     group.add_argument(
         "--shrinkage",
         type=_shrinkage,
@@ -142,7 +143,7 @@ def _shrinkage(text: str) -> float | str:
 def _report(options: argparse.Namespace) -> int:
     from leakscore import report
 
-    _cli.require_writable(options.json, options.html, read=(options.data,))
+    _cli.require_writable(options, options.data)
     with _cli.progress(options.quiet) as progress:
         if progress is not None:
             progress("reading the table", 0.0)
@@ -155,6 +156,7 @@ def _report(options: argparse.Namespace) -> int:
                 delimiter=options.delimiter,
                 decimal=options.decimal,
                 header=options.header,
+                max_memory=options.max_memory,
             )
         )
         result = report.analyse(

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from leakscore import _memory, _outputs
+
 __all__ = [
-    "abandon_output",
     "add_dialect",
+    "add_memory",
     "add_outputs",
     "counts",
     "deliver",
+    "memory",
     "names",
     "progress",
     "require_writable",
@@ -66,33 +67,35 @@ def add_outputs(group: Any) -> None:
     )
 
 
-def abandon_output() -> None:
-    """Send what is still to be printed nowhere: its reader has left, say `| head`."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def memory(text: str) -> int:
+    """Return the bytes of a size."""
+    try:
+        return _memory.parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def require_writable(*paths: str | None, read: Sequence[str | None] = ()) -> None:
-    """Refuse a path that cannot be written before the work, not after it, and to write one twice.
+def add_memory(group: Any) -> None:
+    """Add the option that lifts the limit of what is read."""
+    group.add_argument(
+        "--max-memory",
+        type=memory,
+        default=_memory.DEFAULT,
+        metavar="SIZE",
+        help="bytes that a file and what it unpacks to may take: 500M, 4G (default: 1G)",
+    )
 
-    Nor is one of the files that are `read` written over.
-    """
-    if paths.count("-") > 1:
-        raise ValueError("only one of --json and --html can go to standard output")
-    for path in paths:
-        if path is None or path == "-":
-            continue
-        if Path(path).is_dir():
-            raise ValueError(f"cannot write {path}: it is a directory")
-        if not Path(path).absolute().parent.is_dir():
-            raise ValueError(f"cannot write {path}: its directory does not exist")
-    taken = [Path(path).resolve() for path in read if path is not None and path != "-"]
-    for path in paths:
-        if path is None or path == "-" or (Path(path).exists() and not Path(path).is_file()):
-            continue
-        if Path(path).resolve() in taken:
-            raise ValueError(f"cannot write {path}: it is read, or written already")
-        taken.append(Path(path).resolve())
+
+def require_writable(options: argparse.Namespace, *read: str | None) -> None:
+    """Refuse, before the work, outputs that cannot be written or are one of the files `read`."""
+    options.json, options.html = (
+        _outputs.destination(path) for path in (options.json, options.html)
+    )
+    _outputs.require_writable(options.json, options.html, read=read, printed=_prints_text(options))
+
+
+def _prints_text(options: argparse.Namespace) -> bool:
+    return not options.quiet and _outputs.STANDARD_OUTPUT not in (options.json, options.html)
 
 
 class _Result(Protocol):
@@ -105,36 +108,21 @@ class _Result(Protocol):
 
 def deliver(result: _Result, options: argparse.Namespace) -> None:
     """Print the text and write the files that were asked for."""
-    if "-" not in (options.json, options.html) and not options.quiet:
+    if _prints_text(options):
         terminal = sys.stdout is not None and sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if terminal else 80
-        _write("-", result.to_text(min(width, 100)))
+        _outputs.write(_outputs.STANDARD_OUTPUT, result.to_text(min(width, 100)))
     if options.json is not None:
-        _write(options.json, result.to_json() + "\n")
+        _outputs.write(options.json, result.to_json() + "\n")
     if options.html is not None:
-        _write(options.html, result.to_html())
-
-
-def _write(path: str, text: str) -> None:
-    """Write a file, or to standard output, whose encoding may know little."""
-    if path != "-":
-        Path(path).write_text(text, encoding="utf-8")
-        return
-    if sys.stdout is None:  # closed before the program began: nobody reads
-        return
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:
-        text = text.replace("±", "+-").encode("ascii", "replace").decode("ascii")
-    sys.stdout.write(text)
-    sys.stdout.flush()
+        _outputs.write(options.html, result.to_html())
 
 
 @contextlib.contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
     """Show a progress bar on a terminal, if tqdm is installed; otherwise nothing."""
     try:
-        if quiet or not sys.stderr.isatty():
+        if quiet or sys.stderr is None or not sys.stderr.isatty():
             raise ImportError
         from tqdm import tqdm
     except ImportError:

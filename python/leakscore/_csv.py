@@ -14,13 +14,15 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from leakscore import _memory
+
 __all__ = ["cells", "parse"]
 
 Parsed: TypeAlias = tuple[list[str], npt.NDArray[np.float64], dict[int, int], list[str]]
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "-nan", "null", "none", "?", ".", "-", "#n/a"})
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-_CHUNK = 4096
+_CHUNK = 1 << 18  # cells that are made numbers together
 
 
 def parse(
@@ -31,10 +33,12 @@ def parse(
     decimal: str | None,
     header: str,
     words: Mapping[str, float] = MappingProxyType({}),
+    limit: int = _memory.DEFAULT,
 ) -> Parsed:
     """Parse the bytes of a file called `name`; what is None is found out.
 
-    `words` are read as numbers, whatever their case.
+    `words` are read as numbers, whatever their case. `limit` is the memory that the bytes and the
+    numbers may take.
 
     Returns
     -------
@@ -47,17 +51,21 @@ def parse(
     notes : list of str
         What was found out.
     """
-    text, notes = _decode(name, data)
-    if not text.strip():
-        raise ValueError(f"{name} is empty")
+    text, encoding, notes = _decode(name, data, limit)
     delimiter = delimiter or _delimiter_of(text)
     decimal = decimal or _decimal_of(text, delimiter)
     if decimal == ",":
         notes.append("numbers are read with decimal commas")
-    rows = _rows(name, text, delimiter)
-    first = next(rows)
+    numbers = 1 + sum(map(text.count, (delimiter, "\n", "\r")))
+    _memory.require(name, len(data) + _memory.CELL * numbers, limit)
+    del text
+    rows = _rows(name, data, encoding, delimiter, limit)
+    first = next(rows, None)
+    if first is None:
+        raise ValueError(f"{name} is empty")
     parser = _Columns(len(first), decimal, words)
-    for chunk in iter(lambda: list(itertools.islice(rows, _CHUNK)), []):
+    size = max(1, _CHUNK // len(first))
+    for chunk in iter(lambda: list(itertools.islice(rows, size)), []):
         parser.extend(chunk)
     if header == "yes" or (header == "auto" and parser.is_header(first)):
         return first, parser.values(), parser.text, notes
@@ -69,28 +77,39 @@ def parse(
     return columns, np.vstack([head.values(), parser.values()]), found, notes
 
 
-def cells(name: str, data: bytes, delimiter: str | None) -> Iterator[list[str]]:
+def cells(
+    name: str, data: bytes, delimiter: str | None, limit: int = _memory.DEFAULT
+) -> Iterator[list[str]]:
     """Return the cells of every line that is not blank, as they are written."""
-    text, _ = _decode(name, data)
-    return _rows(name, text, delimiter or _delimiter_of(text))
+    text, encoding, _ = _decode(name, data, limit)
+    return _rows(name, data, encoding, delimiter or _delimiter_of(text), limit)
 
 
-def _decode(name: str, data: bytes) -> tuple[str, list[str]]:
+def _decode(name: str, data: bytes, limit: int) -> tuple[str, str, list[str]]:
+    """Return the text, its encoding and what is to be said of it."""
+    _memory.require(name, (2 if data.isascii() else 5) * len(data), limit)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace"), ["the file is read as UTF-16"]
-    if b"\0" in data[:4096]:
+        encoding, notes = "utf-16", ["the file is read as UTF-16"]
+    elif b"\0" in data[:4096]:
         raise ValueError(f"{name} is neither csv, npz, npy nor parquet")
+    else:
+        encoding, notes = "utf-8-sig", []
     try:
-        return data.decode("utf-8-sig"), []
+        text = data.decode(encoding, "replace" if encoding == "utf-16" else "strict")
     except UnicodeDecodeError:
-        return data.decode("latin-1"), ["the file is not UTF-8: it is read as Latin-1"]
+        encoding, notes = "latin-1", ["the file is not UTF-8: it is read as Latin-1"]
+        text = data.decode(encoding)
+    if not text or text.isspace():
+        raise ValueError(f"{name} is empty")
+    return text, encoding, notes
 
 
 def _delimiter_of(text: str) -> str:
     """The one of tab, semicolon and comma that splits the first lines into equally many cells."""
-    sample = re.sub(r'"[^"]*"', '""', text[:65536]).splitlines()
+    start = text[:65536] if text[:65536].strip() else text.lstrip()[:65536]
+    sample = re.sub(r'"[^"]*"', '""', start).splitlines()
     whole = sample[:-1] if len(text) > 65536 and len(sample) > 1 else sample
-    lines = [line for line in whole if line.strip()][:20]
+    lines = [line for line in whole if line.strip()][:20] or [""]
     fewest = {mark: min(line.count(mark) for line in lines) for mark in ",;\t"}
     for mark in "\t;,":
         if fewest[mark] and all(line.count(mark) == fewest[mark] for line in lines):
@@ -104,12 +123,42 @@ def _decimal_of(text: str, delimiter: str) -> str:
     return ","
 
 
-def _rows(name: str, text: str, delimiter: str) -> Iterator[list[str]]:
+class _Lines:
+    """The lines of a text, as long as the cells of one record do not take too much memory.
+
+    A record may go over several lines, where a cell in quotes does: `cells` counts those of the
+    lines since it was last set to 0.
+    """
+
+    def __init__(self, name: str, lines: Iterator[str], delimiter: str, limit: int) -> None:
+        self._name = name
+        self._lines = lines
+        self._delimiter = delimiter
+        self._limit = limit
+        self.cells = 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.cells += 1 + line.count(self._delimiter)
+        if self.cells * _memory.COLUMN > self._limit:
+            what = f"{self._name}, with {self.cells} cells in a line,"
+            _memory.require(what, self.cells * _memory.COLUMN, self._limit)
+        return line
+
+
+def _rows(name: str, data: bytes, encoding: str, delimiter: str, limit: int) -> Iterator[list[str]]:
     """The non-blank lines, all of one width."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    errors = "replace" if encoding == "utf-16" else "strict"
+    text = io.TextIOWrapper(io.BytesIO(data), encoding, errors, newline="")
+    lines = _Lines(name, text, delimiter, limit)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     width = None
     try:
         for row in reader:
+            lines.cells = 0
             if not row or (len(row) == 1 and width != 1 and not row[0].strip()):
                 continue
             if width is None:

@@ -1,34 +1,51 @@
-"""Files of numbers: what a file is, told by its content, and the arrays in it. Never unpickles."""
+"""Files of numbers: read up to a limit, and what a file is, told by its content.
+
+Nothing is ever unpickled.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import io
 import os
 import re
+import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from leakscore import _memory
+from leakscore._visible import visible
 
-__all__ = ["File", "listed", "load_npy", "load_npz", "load_parquet", "open_file"]
+__all__ = ["File", "listed", "open_file", "pickled"]
 
 _PICKLES = frozenset({".pkl", ".pickle", ".pt", ".pth", ".joblib"})
 _PICKLED = re.compile(rb"\x80[\x02-\x05]")
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # gzip, xz, zstandard
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_START = 4096  # bytes that tell what a file is
 
 
 @dataclass(frozen=True)
 class File:
-    """The bytes of a file and what to call it."""
+    """The bytes of a file and what to call it.
+
+    Attributes
+    ----------
+    name : str
+        For people: without the folder, hidden characters escaped.
+    data : bytes
+    limit : int
+        Bytes that these and what they are unpacked to may take.
+    """
 
     name: str
     data: bytes = field(repr=False)
+    limit: int = _memory.DEFAULT
 
     @cached_property
     def kind(self) -> str:
@@ -44,106 +61,58 @@ class File:
         """Hash of the bytes."""
         return hashlib.sha256(self.data).hexdigest()
 
-
-def open_file(path: str) -> File:
-    """Read a file, ``-`` being the standard input; refuse an empty, compressed or pickled one."""
-    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    name = os.fsencode(Path(path).name).decode("utf-8", "replace")
-    file = File("standard input" if path == "-" else name, data)
-    if not data:
-        raise ValueError(f"{file.name} is empty")
-    if data.startswith(_COMPRESSED):
-        raise ValueError(f"{file.name} is compressed: unpack it first")
-    named = file.kind == "text" and Path(path).suffix.lower() in _PICKLES
-    if named or _PICKLED.match(data):
-        raise ValueError(_pickled(file.name))
-    return file
+    def require(self, needed: int, what: str | None = None) -> None:
+        """Refuse to unpack what would take more, beside the file, than the limit."""
+        _memory.require(what or self.name, len(self.data) + needed, self.limit)
 
 
-def _pickled(name: str) -> str:
+def open_file(path: str, limit: int = _memory.DEFAULT) -> File:
+    """Read a file, ``-`` being the standard input; refuse an empty, compressed or pickled one.
+
+    `limit` is the number of bytes that it, and what it is unpacked to, may take.
+    """
+    name = "standard input" if path == "-" else visible(Path(path).name)
+    with _opened(path) as stream:
+        if path != "-" and stat.S_ISREG((status := os.fstat(stream.fileno())).st_mode):
+            _memory.require(name, status.st_size, limit)
+        start = stream.read(_START)
+        _require_known(File(name, start), path)  # at once: what is no table may never end
+        return File(name, _memory.read_bounded(stream, name, limit, start), limit)
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    if path != "-":
+        with Path(path).open("rb") as file:
+            yield file
+    elif sys.stdin is None:
+        raise ValueError("standard input is closed")
+    else:
+        yield sys.stdin.buffer
+
+
+def _require_known(start: File, path: str) -> None:
+    """Refuse by its first bytes what is no file of numbers."""
+    if not start.data:
+        raise ValueError(f"{start.name} is empty")
+    if start.data.startswith(_COMPRESSED):
+        raise ValueError(f"{start.name} is compressed: unpack it first")
+    named = start.kind == "text" and Path(path).suffix.lower() in _PICKLES
+    if named or _PICKLED.match(start.data):
+        raise ValueError(pickled(start.name))
+    if start.kind == "text" and b"\0" in start.data and not start.data.startswith(_UTF_16):
+        raise ValueError(f"{start.name} is neither csv, npz, npy nor parquet")
+
+
+def pickled(name: str) -> str:
+    """Say why a pickle is refused."""
     return (
         f"{name} is pickled: reading it could run any program; only numbers are read "
         "(save its arrays with numpy.savez)"
     )
 
 
-def load_npy(file: File) -> Any:
-    """Return the array of an npy file."""
-    return _load(file)
-
-
-def load_npz(file: File) -> Mapping[str, Any]:
-    """Return the arrays of an npz archive by name, each read when it is asked for."""
-    import zipfile
-
-    try:
-        entries = zipfile.ZipFile(io.BytesIO(file.data)).namelist()
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{file.name} is damaged: {error}") from None
-    if any(entry.endswith(".pkl") for entry in entries):
-        raise ValueError(_pickled(file.name))
-    keys = [entry[:-4] for entry in entries if entry.endswith(".npy")]
-    if not keys:
-        raise ValueError(f"{file.name} holds no arrays (a workbook? save it as csv)")
-    return _Archive(file, keys)
-
-
-class _Archive(Mapping[str, Any]):
-    """The arrays of an npz archive."""
-
-    def __init__(self, file: File, keys: Sequence[str]) -> None:
-        self._file = file
-        self._keys = keys
-
-    def __iter__(self) -> Any:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __getitem__(self, key: str) -> Any:
-        return _load(self._file, key)
-
-
-def _load(file: File, key: str | None = None) -> Any:
-    import zipfile
-    import zlib
-
-    try:
-        loaded = np.load(io.BytesIO(file.data), allow_pickle=False)
-        if key is None:
-            return loaded
-        with loaded as archive:
-            return archive[key]
-    except ValueError as error:
-        if "pickle" in str(error).lower():
-            raise ValueError(f"{file.name} holds Python objects; only numbers are read") from None
-        raise ValueError(f"{file.name} is damaged: {error}") from None
-    except (EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{file.name} is damaged: {error}") from None
-
-
-def load_parquet(file: File) -> dict[str, Any]:
-    """Return the columns of a parquet file by name, as pyarrow holds them."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError(
-            f"{file.name} is a parquet file: reading it needs pyarrow "
-            '(pip install "leakscore[parquet]")'
-        ) from None
-    try:
-        table = pyarrow.parquet.read_table(pyarrow.BufferReader(file.data))
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{file.name} is damaged: {error}") from None
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    if len(columns) < table.num_columns:
-        raise ValueError(f"{file.name} has columns of the same name")
-    return columns
-
-
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Return the first names of a list, and how many more there are."""
-    shown = ", ".join(names[:most])
+    shown = ", ".join(map(visible, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

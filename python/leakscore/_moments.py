@@ -15,6 +15,9 @@ from leakscore.reference import Reference, _restore
 _KINDS = ("full", "diagonal")
 _HEADER = struct.Struct("<8sBQQ")
 _MAGIC = b"lsmoment"
+_MOST_ROWS = 1 << 53  # beyond, a count is no float64
+_TINY = 1e-300  # a square may underflow where a product of two columns does not
+_ROUNDING = 1e-6  # of products of two columns, relative to their deviations
 
 
 class Moments:
@@ -219,4 +222,28 @@ class Moments:
         found._count = count
         found._mean = _validate.finite("data", numbers[:dim].copy())
         found._scatter = _validate.finite("data", numbers[dim:].reshape(found._scatter.shape))
+        if not found._is_possible():
+            raise ValueError(
+                "Expected data to hold moments of rows: the mean and scatter of "
+                f"{count} rows are none"
+            )
         return found
+
+    def _is_possible(self) -> bool:
+        """Tell whether rows may have this count, mean and scatter, up to rounding."""
+        if self._count < 1:
+            return not (self._mean.any() or self._scatter.any())
+        if self._count >= _MOST_ROWS:
+            return False
+        full = self._scatter.ndim == 2
+        squares = np.diagonal(self._scatter) if full else self._scatter
+        if bool((squares < 0).any()) or (self._count == 1 and bool(self._scatter.any())):
+            return False
+        if not full:
+            return True
+        deviations = np.sqrt(squares + _TINY)
+        with np.errstate(over="ignore"):
+            largest = np.outer(deviations, deviations)
+            lopsided = np.abs(self._scatter - self._scatter.T) > _ROUNDING * largest
+            beyond = np.abs(self._scatter) > (1 + _ROUNDING) * largest
+        return not bool(lopsided.any() or beyond.any())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from html import escape
 
 import numpy as np
 
 from leakscore import _report_words as words
+from leakscore._html import bar
 from leakscore._report_model import ALPHA, LEVELS, Game, Report
 from leakscore._svg import Axis, Chart, decades, nice_ticks
+from leakscore._visible import markup
 
 __all__ = ["drivers", "leakages", "ratios", "roc"]
 
@@ -122,10 +123,10 @@ def drivers(report: Report, most: int = 8) -> str:
 
 def _bar(name: str, share: float, low: float, high: float) -> str:
     span = high - low
-    left, width = 100 * (min(share, 0) - low) / span, 100 * abs(share) / span
+    left, width = (min(share, 0) - low) / span, abs(share) / span
     style = "negative" if share < 0 else "informed"
     return (
-        f'<tr><th scope="row">{escape(name)}</th><td class="track">'
-        f'<span class="{style}" style="margin-left:{left:.1f}%;width:{width:.1f}%"></span></td>'
+        f'<tr><th scope="row">{markup(name)}</th><td class="track">'
+        f"{bar(left, width, style)}</td>"
         f'<td class="number">{100 * share:+.0f}\u00a0%</td></tr>'
     )

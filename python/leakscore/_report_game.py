@@ -82,7 +82,6 @@ def play(
         balanced=True,
     )
     score = float(leakage.leakage_score(target, line, population.n, noise_std=noise))
-    skewness = float(np.mean(others**3) / np.mean(others**2) ** 1.5)
     return _compared(
         row,
         attacker,
@@ -90,8 +89,18 @@ def play(
         noise,
         outcome[member],
         outcome[~member],
-        skewness / np.sqrt(population.n),
+        _skewness(others) / np.sqrt(population.n),
     )
+
+
+def _skewness(values: Doubles) -> float:
+    """Return the third moment about 0, in units of the second; 0 of values that are all 0."""
+    largest = float(np.abs(values).max())
+    if largest == 0:
+        return 0.0
+    if not 1e-90 < largest < 1e90:  # whose powers are no float64
+        values = values / largest
+    return float(np.mean(values**3) / np.mean(values**2) ** 1.5)
 
 
 def _weight(known: Reference, attacker: str, away: Doubles, noise_variance: float) -> Doubles:
@@ -100,6 +109,9 @@ def _weight(known: Reference, attacker: str, away: Doubles, noise_variance: floa
         weight = known.add_diagonal(noise_variance).solve(away)
     else:
         weight = away / np.diag(known.cov)
+    largest = float(np.abs(weight).max())
+    if not 1e-140 < largest < 1e140:  # whose squares are no float64
+        weight = weight / largest
     return np.asarray(weight / np.linalg.norm(weight))
 
 

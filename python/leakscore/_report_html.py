@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 
 from leakscore import _report_charts as charts
 from leakscore import _report_previous_words as earlier
 from leakscore import _report_words as words
-from leakscore._html import card, definitions, notices, page, paragraph, section, table
+from leakscore._html import bar, card, cell, definitions, notices, page, paragraph, section, table
 from leakscore._report_model import LEVELS, Report
+from leakscore._visible import markup
 
 __all__ = ["render"]
 
@@ -22,14 +22,14 @@ def render(report: Report) -> str:
 
 def _head(report: Report) -> Iterator[str]:
     release, columns = report.release, len(report.input.columns_judged)
-    yield f'<header><p class="kicker">leakscore report: {escape(report.input.name)}</p>'
+    yield f'<header><p class="kicker">leakscore report: {markup(report.input.name)}</p>'
     yield f"<h1>The mean of {release.n} records in {words.counted(columns, 'column')}</h1>"
     yield paragraph(words.headline(report), "lead")
     yield paragraph(words.attackers(report), "lead")
     if report.previous is not None:
         yield paragraph(earlier.headline(report, report.previous), "lead")
     yield f'<div class="cards">{"".join(_cards(report))}</div>'
-    yield f'<p class="plain">{escape(words.guarantee())}</p></header>'
+    yield f'<p class="plain">{markup(words.guarantee())}</p></header>'
 
 
 def _cards(report: Report) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _previous(report: Report) -> Iterator[str]:
     helps = [
         [
             r.what,
-            f'<td class="word">{escape(r.cost)}</td>',
+            cell("word", markup(r.cost)),
             str(r.worst_row),
             words.thousand(r.power),
             str(r.above["50%"]),
@@ -212,12 +212,12 @@ def _games(report: Report) -> Iterator[str]:
     rows = (
         [
             str(game.row),
-            f'<td class="word">{escape(words.attack(game))}</td>',
+            cell("word", markup(words.attack(game))),
             words.percent(game.advantage.theory),
             f"{words.plus_minus(game.advantage, 100)}\u00a0%",
             words.thousand(game.power.theory),
             words.plus_minus(game.power, 1000),
-            '<td class="flag">no</td>' if game.differs else "yes",
+            cell("flag", "no") if game.differs else "yes",
         ]
         for game in (*report.games, report.noise.game)
     )
@@ -235,10 +235,10 @@ def _remedies(report: Report) -> Iterator[str]:
     rows = (
         [
             what,
-            f'<td class="word">{escape(cost)}</td>',
+            cell("word", markup(cost)),
             str(row),
             words.thousand(power),
-            f'<td class="meter"><span style="width:{100 * power:.1f}%"></span></td>',
+            cell("meter", bar(0, power)),
             str(above["50%"]),
             str(above["10%"]),
         ]

@@ -62,6 +62,12 @@ class Population:
         values, n = values[:, independent_columns(values)], min(self.n, len(values))
         return Population(values, n, finite=self.finite, shrinkage=self.shrinkage)
 
+    def informed_of(self, values: Doubles) -> Doubles:
+        """Return the leakage to the informed attacker if these values were averaged instead."""
+        if not independent_columns(values):
+            return np.zeros(len(values))  # the records are all the same: a mean tells nothing
+        return self.replaced(values).informed()
+
     def with_n(self, n: int) -> Population:
         """Return the same population with n records averaged."""
         return Population(self.values, n, finite=self.finite, shrinkage=self.shrinkage)
@@ -128,13 +134,14 @@ class Population:
         """Shares of the columns in the leakage of record i, and its in-sample M without each.
 
         M = sum_j a_j (C^-1 a)_j is exact and a share may be negative. Without column j,
-        M falls by (C^-1 a)_j^2 / (C^-1)_jj.
+        M falls by (C^-1 a)_j^2 / (C^-1)_jj. A record at the mean has no leakage to share.
         """
         delta = self.centred[i]
         weight = self.reference.solve(delta)
         total = float(delta @ weight)
         precision = np.diag(self.reference.solve(np.eye(self.dim)))
-        return delta * weight / total, total - weight**2 / precision
+        shares = delta * weight / total if total else np.zeros_like(delta)
+        return shares, total - weight**2 / precision
 
     def left_out(self, squared_mahalanobis: Doubles) -> Doubles:
         """Leakage of a record, left out, from its in-sample M (no shrinkage).

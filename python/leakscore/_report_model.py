@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._results import Notice
+from leakscore._visible import in_json
 
 Doubles = npt.NDArray[np.float64]
 
@@ -332,7 +333,7 @@ class Report:
         encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
         records = ",\n    ".join(encode(record) for record in plain.pop("records"))
         head = json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
-        return f'{head[:-2]},\n  "records": [\n    {records}\n  ]\n}}'
+        return in_json(f'{head[:-2]},\n  "records": [\n    {records}\n  ]\n}}')
 
     def to_text(self, width: int = 80) -> str:
         """Return the report as aligned plain text."""

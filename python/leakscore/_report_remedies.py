@@ -167,7 +167,7 @@ def _clipped(population: Population, rows: npt.NDArray[np.int64]) -> Iterator[Re
             f"columns clipped at {100 * share:g} % and {100 - 100 * share:g} %",
             f"moves a mean by up to {moved * np.sqrt(population.n):.2g} standard errors",
             rows,
-            population.replaced(values).informed(),
+            population.informed_of(values),
         )
 
 
@@ -187,7 +187,7 @@ def _without_worst(population: Population, rows: npt.NDArray[np.int64]) -> Itera
             f"without {number}",
             "the next records stand out more",
             rows[keep],
-            population.replaced(population.values[keep]).informed(),
+            population.informed_of(population.values[keep]),
         )
 
 

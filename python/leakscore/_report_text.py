@@ -9,6 +9,7 @@ from leakscore import _report_previous_words as earlier
 from leakscore import _report_words as words
 from leakscore._report_model import LEVELS, Remedy, Report
 from leakscore._text import table, title, wrapped
+from leakscore._visible import visible
 
 __all__ = ["render"]
 
@@ -214,7 +215,7 @@ def _remedy_rows(
 ) -> Iterator[list[str]]:
     room = width - 2 - sum(len(cell) + 2 for cell in header[1:])
     for remedy in remedies:
-        *lines, last = textwrap.wrap(remedy.what, room, subsequent_indent="  ")
+        *lines, last = textwrap.wrap(visible(remedy.what), room, subsequent_indent="  ")
         for line in lines:
             yield [line, "", "", "", ""]
         yield [

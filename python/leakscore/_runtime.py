@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
+from pathlib import Path
 
 from leakscore import _core, _validate
 
@@ -16,15 +19,11 @@ def _threads_from_environment() -> int:
     text = os.environ.get("LEAKSCORE_NUM_THREADS", "")
     if not text:
         return min(_available_cores(), _MAX_THREADS)
-    try:
-        count = int(text)
-    except ValueError:
-        count = 0
-    if not 1 <= count <= _MAX_THREADS:
+    if not (re.fullmatch(r"\s*\d{1,9}\s*", text, re.ASCII) and 1 <= int(text) <= _MAX_THREADS):
         raise ValueError(
             f"Expected LEAKSCORE_NUM_THREADS={text!r} to be an integer in [1, {_MAX_THREADS}]"
         )
-    return count
+    return int(text)
 
 
 def _available_cores() -> int:
@@ -103,5 +102,27 @@ def supported_isas() -> list[str]:
     return _core.supported_isas()
 
 
-_core.select_isa(os.environ.get("LEAKSCORE_ISA", ""))
-_core.set_num_threads(_threads_from_environment())
+def _is_command_line() -> bool:
+    """Tell whether this is the program, `leakscore` or ``python -m leakscore``, not a library."""
+    name = next(iter(getattr(sys, "argv", ())), "")
+    if name == "-m":  # Python looks for the module
+        return any(re.fullmatch(r"(-\w*m)?leakscore", word) for word in sys.orig_argv)
+    return Path(name).stem == "leakscore"
+
+
+def _configure() -> None:
+    """Choose the kernels and the number of threads, as the environment says."""
+    try:
+        isa = os.environ.get("LEAKSCORE_ISA", "")
+        _core.select_isa(isa.encode("utf-8", "backslashreplace").decode("utf-8"))
+        _core.set_num_threads(_threads_from_environment())
+    except (ValueError, RuntimeError) as error:
+        if not _is_command_line():
+            raise
+        from leakscore._visible import visible
+
+        # The program has not begun yet: its errors are one line all the same.
+        raise SystemExit(f"leakscore: error: {visible(str(error))}") from None
+
+
+_configure()

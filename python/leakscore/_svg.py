@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from html import escape
+
+from leakscore._visible import markup
 
 __all__ = ["Axis", "Chart", "decades", "nice_ticks"]
 
@@ -107,7 +108,7 @@ class Chart:
             f'<line class="guide" x1="{left:.1f}" x2="{left:.1f}" y1="{_TOP}" '
             f'y2="{self.height - _BOTTOM}"/>'
             f'<text class="note" x="{left - 4:.1f}" y="{height}" text-anchor="end">'
-            f"{escape(label)}</text>"
+            f"{markup(label)}</text>"
         )
 
     def horizontal(self, value: float, label: str) -> None:
@@ -116,7 +117,7 @@ class Chart:
         self._marks.append(
             f'<line class="guide" x1="{_LEFT}" x2="{right}" y1="{top:.1f}" y2="{top:.1f}"/>'
             f'<text class="note" x="{right - 4}" y="{max(top - 4, _TOP + 9):.1f}" '
-            f'text-anchor="end">{escape(label)}</text>'
+            f'text-anchor="end">{markup(label)}</text>'
         )
 
     def region(self, xs: Iterable[float], ys: Iterable[float], style: str, name: str = "") -> None:
@@ -140,14 +141,14 @@ class Chart:
         body = "".join([*self._grid(), *self._marks, *self._names()])
         keys = "".join(
             f'<li><svg class="key" viewBox="0 0 22 10" aria-hidden="true">{_key(style)}</svg>'
-            f"{escape(name)}</li>"
+            f"{markup(name)}</li>"
             for name, style in self._legend
         )
         return (
             f'<figure><svg class="chart" viewBox="0 0 {WIDTH} {self.height}" role="img" '
-            f'aria-label="{escape(f"{self.title}. {self.description}")}">'
-            f"<title>{escape(self.title)}</title>{body}</svg>"
-            f'<ul class="legend">{keys}</ul><figcaption>{escape(self.description)}</figcaption>'
+            f'aria-label="{markup(f"{self.title}. {self.description}")}">'
+            f"<title>{markup(self.title)}</title>{body}</svg>"
+            f'<ul class="legend">{keys}</ul><figcaption>{markup(self.description)}</figcaption>'
             "</figure>"
         )
 
@@ -158,14 +159,14 @@ class Chart:
             yield f'<line class="grid" x1="{left:.1f}" x2="{left:.1f}" y1="{_TOP}" y2="{bottom}"/>'
             yield (
                 f'<text class="tick" x="{left:.1f}" y="{bottom + 16}" text-anchor="middle">'
-                f"{escape(label)}</text>"
+                f"{markup(label)}</text>"
             )
         for value, label in self.y.ticks:
             top = self.top(value)
             yield f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{top:.1f}" y2="{top:.1f}"/>'
             yield (
                 f'<text class="tick" x="{_LEFT - 7}" y="{top + 4:.1f}" text-anchor="end">'
-                f"{escape(label)}</text>"
+                f"{markup(label)}</text>"
             )
 
     def _names(self) -> Iterable[str]:
@@ -174,11 +175,11 @@ class Chart:
         yield f'<line class="axis" x1="{_LEFT}" x2="{_LEFT}" y1="{_TOP}" y2="{bottom}"/>'
         yield (
             f'<text class="name" x="{(_LEFT + WIDTH - _RIGHT) / 2}" y="{self.height - 8}" '
-            f'text-anchor="middle">{escape(self.x.label)}</text>'
+            f'text-anchor="middle">{markup(self.x.label)}</text>'
         )
         yield (
             f'<text class="name" transform="translate(13 {middle}) rotate(-90)" '
-            f'text-anchor="middle">{escape(self.y.label)}</text>'
+            f'text-anchor="middle">{markup(self.y.label)}</text>'
         )
 
 

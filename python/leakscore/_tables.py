@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _csv, _files, _validate
+from leakscore import _csv, _files, _memory, _npy, _parquet, _validate
+from leakscore._visible import visible
 
 __all__ = ["EMBEDDED", "Table", "embedded_table", "read_table", "table_of"]
 
@@ -81,6 +82,7 @@ def read_table(
     delimiter: str | None = None,
     decimal: str | None = None,
     header: str = "auto",
+    max_memory: int = _memory.DEFAULT,
 ) -> Table:
     """Read a table of records; the format is told by the content, not by the name.
 
@@ -94,6 +96,9 @@ def read_table(
         Of a csv file; by default found out: comma, semicolon or tab; point or comma.
     header : {"auto", "yes", "no"}
         Whether the first line of a csv file names the columns.
+    max_memory : int
+        Bytes that the file and what it is unpacked to may take, 1 GiB by default: a few kilobytes
+        may announce, or unpack to, more than the machine holds.
 
     Returns
     -------
@@ -102,11 +107,12 @@ def read_table(
     Raises
     ------
     ValueError
-        If the file is empty, damaged, ragged, or is no table of numbers.
+        If the file is empty, damaged, ragged, too large, or is no table of numbers.
     ImportError
         If a parquet file is given and pyarrow is not installed.
     """
-    file = _files.open_file(path)
+    limit = _validate.count("max_memory", max_memory, low=1)
+    file = _files.open_file(path, limit)
     if key is not None and file.kind != "npz":
         raise ValueError(f"{file.name} is no npz archive, so that key={key!r} means nothing")
     if file.kind != "text" and (delimiter is not None or decimal is not None or header != "auto"):
@@ -114,14 +120,21 @@ def read_table(
             f"{file.name} is no csv file, so that delimiter, decimal and header mean nothing"
         )
     if file.kind == "npy":
-        content = _from_array(file.name, _files.load_npy(file))
+        content = _from_array(file.name, _npy.load_npy(file), file)
     elif file.kind == "npz":
         content = _read_npz(file, key)
     elif file.kind == "parquet":
         content = _read_parquet(file)
     else:
         content = _Content(
-            *_csv.parse(file.name, file.data, delimiter=delimiter, decimal=decimal, header=header)
+            *_csv.parse(
+                file.name,
+                file.data,
+                delimiter=delimiter,
+                decimal=decimal,
+                header=header,
+                limit=limit,
+            )
         )
     return _table(file.name, path, file.sha256, content)
 
@@ -131,7 +144,9 @@ def _table(name: str, path: str | None, sha256: str, content: _Content, *notes: 
     for index, given in enumerate(content.columns, start=1):
         column = given.strip() or f"column {index}"
         if column in names:
-            content.notes.append(f'column {index} has the name "{column}" of an earlier one')
+            content.notes.append(
+                f'column {index} has the name "{visible(column)}" of an earlier one'
+            )
             column = f"{column} (column {index})"
         names[column] = None
     return Table(
@@ -185,7 +200,7 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
 
 
 def _read_npz(file: _files.File, key: str | None) -> _Content:
-    arrays = _files.load_npz(file)
+    arrays = _npy.load_npz(file)
     keys = list(arrays)
     if key is None and len(keys) > 1:
         raise ValueError(
@@ -194,13 +209,15 @@ def _read_npz(file: _files.File, key: str | None) -> _Content:
     if key is not None and key not in keys:
         raise ValueError(f"{file.name} has no array {key!r}; it holds {_files.listed(keys)}")
     chosen = keys[0] if key is None else key
-    return _from_array(f"{file.name}[{chosen}]", arrays[chosen])
+    return _from_array(f"{file.name}[{visible(chosen)}]", arrays[chosen], file)
 
 
-def _from_array(name: str, values: npt.NDArray[Any]) -> _Content:
+def _from_array(name: str, values: npt.NDArray[Any], file: _files.File | None = None) -> _Content:
     if values.dtype.names is not None:
         if values.ndim != 1:
             raise ValueError(f"Expected {name} of shape {values.shape} to hold one row per record")
+        if file is not None:
+            file.require(_needed(len(values), len(values.dtype.names)))
         return _from_columns({field: values[field] for field in values.dtype.names})
     if values.ndim != 2:
         hint = "; one column is (N, 1)" if values.ndim == 1 else ""
@@ -209,9 +226,18 @@ def _from_array(name: str, values: npt.NDArray[Any]) -> _Content:
         )
     if values.dtype.kind not in "fiub":
         raise ValueError(f"Expected {name} to hold real numbers, not dtype {values.dtype}")
+    if file is not None:
+        same = values.dtype == np.float64 and values.flags.c_contiguous
+        file.require(_needed(0 if same else len(values), values.shape[1]))
     columns = [f"column {j}" for j in range(1, values.shape[1] + 1)]
     notes = [f"columns of {name} have no names: numbered from 1"]
-    return _Content(columns, np.ascontiguousarray(values, dtype=np.float64), {}, notes)
+    with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
+        return _Content(columns, np.ascontiguousarray(values, dtype=np.float64), {}, notes)
+
+
+def _needed(rows: int, columns: int) -> int:
+    """Return the memory of a table."""
+    return columns * (8 * rows + _memory.COLUMN)
 
 
 def _from_columns(columns: dict[str, npt.NDArray[Any]]) -> _Content:
@@ -220,7 +246,8 @@ def _from_columns(columns: dict[str, npt.NDArray[Any]]) -> _Content:
     text = {}
     for j, column in enumerate(columns.values()):
         if column.ndim == 1 and column.dtype.kind in "fiub":
-            values[:, j] = column
+            with np.errstate(all="ignore"):
+                values[:, j] = column
         else:
             text[j] = 1
     return _Content(list(columns), values, text, [])
@@ -230,15 +257,12 @@ def _from_columns(columns: dict[str, npt.NDArray[Any]]) -> _Content:
 
 
 def _read_parquet(file: _files.File) -> _Content:
-    table = _files.load_parquet(file)
-    import pyarrow
-
-    columns, kinds = {}, pyarrow.types
-    for name, column in table.items():
-        number = kinds.is_integer(column.type) or kinds.is_floating(column.type)
-        if number or kinds.is_boolean(column.type) or kinds.is_decimal(column.type):
-            cast = column.cast(pyarrow.float64(), safe=False)
-            columns[name] = np.asarray(cast.to_numpy(), dtype=np.float64)
-        else:
-            columns[name] = np.empty(len(column), dtype="U1")
-    return _from_columns(columns)
+    table = _parquet.Parquet(file)
+    file.require(_needed(table.rows, len(table.names)))
+    values, text = np.full((table.rows, len(table.names)), np.nan), {}
+    for j, name in enumerate(table.names):
+        if _parquet.is_number(table.types[name]):
+            values[:, j] = table.numbers(name)
+        elif table.rows:
+            text[j] = 1
+    return _Content(list(table.names), values, text, [])

@@ -8,26 +8,35 @@ interrupted.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import leakscore
+from leakscore import _outputs
 from leakscore._cli_audit import add_audit
 from leakscore._cli_report import add_report
 from leakscore._cli_reproduce import add_reproduce
-from leakscore._cli_shared import abandon_output
+from leakscore._visible import visible
 
 __all__ = ["main"]
 
 _EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError)
+_LONGEST = 2000  # characters of a message
 
 
 class _Parser(argparse.ArgumentParser):
     """Errors are one line and exit code 1, as everywhere in this program."""
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message and file is sys.stdout:  # a full disk is told, which argparse does not
+            _outputs.write(_outputs.STANDARD_OUTPUT, message)
+        else:
+            super()._print_message(message, file)
+
     def error(self, message: str) -> NoReturn:
-        self.exit(1, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        self.exit(1, f"{self.prog}: error: {_shortened(message)} (see {self.prog} --help)\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,24 +60,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        options = _parser().parse_args(argv)
-        return int(options.run(options))
-    except SystemExit as stop:  # argparse: --help, --version, a wrong argument
-        return stop.code if isinstance(stop.code, int) else 1
+        code = _run(argv)
+        _outputs.flush()  # of --help, too
+        return code
     except BrokenPipeError:
-        abandon_output()
+        _outputs.abandon_output()
         return 0
     except KeyboardInterrupt:
+        _tell("interrupted")
         return 130
     except _EXPECTED as error:
-        print(f"leakscore: error: {_one_line(error)}", file=sys.stderr)
+        if isinstance(error, OSError) and error.filename is None:
+            _outputs.abandon_output()
+        _tell(f"error: {_one_line(error)}")
         return 1
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        options = _parser().parse_args(argv)
+    except SystemExit as stop:  # argparse: --help, --version, a wrong argument
+        return stop.code if isinstance(stop.code, int) else 1
+    return int(options.run(options))
+
+
+def _tell(message: str) -> None:
+    """Write one line to the standard error, if there is one."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(f"leakscore: {message}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
+        return f"{_shortened(str(error.filename))}: {error.strerror}"
+    return _shortened(" ".join(str(error).split())) or type(error).__name__
+
+
+def _shortened(message: str) -> str:
+    """Return a message on one line, of a length that can be read."""
+    shown = visible(message)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]} ..."
 
 
 def _parser() -> _Parser:

@@ -18,7 +18,8 @@ _Bytes = npt.NDArray[np.uint8]
 
 _UNSIGNED_BYTE = 0x08
 _GZIP = b"\x1f\x8b"
-_LARGEST = 1 << 31  # bytes of data that a file may announce
+_LARGEST = 1 << 30  # bytes of data that a file may announce: EMNIST has 550 million
+_BLOCK = 1 << 20
 
 
 def read_images_and_labels(images: Path, labels: Path, classes: int) -> tuple[_Bytes, _Bytes]:
@@ -64,7 +65,9 @@ def _array(path: Path, stream: Any, dimensions: int) -> _Bytes:
     announced = f"{' x '.join(map(str, shape))} bytes"
     if not 0 < size <= _LARGEST:
         raise ValueError(f"{path} announces {announced}: none, or too many")
-    content = stream.read(size + 1)
+    content = bytearray()  # grows as the bytes come: what is announced may not be there
+    while len(content) <= size and (block := stream.read(min(_BLOCK, size + 1 - len(content)))):
+        content += block
     if len(content) != size:
         more = "more" if len(content) > size else f"only {len(content)}"
         raise ValueError(f"{path} announces {announced}, but has {more}")

@@ -26,7 +26,11 @@ Variant = tuple[str, int, str, str]  # chromosome, position, reference and alter
 MISSING = -1
 
 _COLUMNS = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"]
-_BLOCK = 2048  # lines that are decoded together
+_BLOCK = 2048  # lines that are decoded together, fewer if they are long
+_LONGEST = 1 << 26  # bytes of a line: half a million people have 2 MB, with a few fields more 50
+_LARGEST = 1 << 32  # bytes that the genotypes and their variants may take
+_VARIANT = 256  # of these, a variant without its alleles
+_PLACES = 12  # digits of a position
 
 # Copies of the alternate allele by the byte of an allele; a missing one, and what is none, are so
 # large that a sum of two shows them.
@@ -74,7 +78,10 @@ class _Lines:
     def _iterate(self, compressed: bool) -> Iterator[bytes]:
         with gzip.open(self.path) if compressed else self.path.open("rb") as file:
             try:
-                for self.number, line in enumerate(file, 1):
+                while line := file.readline(_LONGEST + 1):
+                    self.number += 1
+                    if len(line) > _LONGEST:
+                        self.fail(f"the line is longer than {_LONGEST} bytes")
                     yield line.rstrip(b"\r\n")
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 self.number += 1
@@ -106,12 +113,18 @@ class _Lines:
         """Read the records, many lines at a time."""
         variants: list[Variant] = []
         blocks = [np.empty((0, len(self.people)), np.int8)]
-        skipped = 0
-        while block := [(self.number, self._record(line)) for line in islice(self.lines, _BLOCK)]:
+        skipped = taken = 0
+        size = max(1, min(_BLOCK, _LONGEST // (4 * len(self.people))))
+        while block := [(self.number, self._record(line)) for line in islice(self.lines, size)]:
             kept = [(number, *record) for number, record in block if record is not None]
             variants.extend(variant for _, variant, _ in kept)
             blocks.append(self._decode([n for n, _, _ in kept], [calls for _, _, calls in kept]))
             skipped += len(block) - len(kept)
+            taken += sum(
+                _VARIANT + len(self.people) + sum(map(len, variant[2:])) for _, variant, _ in kept
+            )
+            if taken > _LARGEST:
+                self.fail(f"the genotypes take more than {_LARGEST} bytes")
         counts = np.ascontiguousarray(np.concatenate(blocks).T)
         return Genotypes(self.people, tuple(variants), counts, skipped)
 
@@ -122,8 +135,8 @@ class _Lines:
             self._wrong_columns(line, self.number)
         head = [field.decode("ascii", "replace") for field in fields[:5]]
         chromosome, position, _, reference, alternate = head
-        if not (position.isdecimal() and position.isascii()):
-            self.fail(f"position {position!r} is not a whole number")
+        if not (position.isdecimal() and position.isascii() and len(position) <= _PLACES):
+            self.fail(f"position {position[:40]!r} is not a whole number")
         if not (chromosome and reference and alternate):
             self.fail("chromosome, reference or alternate allele is empty")
         if fields[8] != b"GT" and not fields[8].startswith(b"GT:"):

@@ -1,0 +1,1 @@
+"""Fuzzing: seeded random attempts at what must not fail, `python -m tests.fuzz` for long runs."""
