@@ -23,6 +23,9 @@ WORDS: Mapping[str, float] = {
 }
 """What else than 1 and 0 may stand for a member and a non-member."""
 
+_INFINITE = {"inf": np.inf, "-inf": -np.inf}
+"""How strict JSON, this package's too, spells numbers that it has not."""
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -202,8 +205,11 @@ def _of_json(file: _files.File) -> Columns:
         raise ValueError(f"Expected {file.name} to hold a JSON object of lists")
 
     def get(name: str) -> Array:
+        cells = columns[name]
+        if isinstance(cells, list):
+            cells = [_INFINITE.get(cell, cell) if type(cell) is str else cell for cell in cells]
         try:
-            array = np.asarray(columns[name])
+            array = np.asarray(cells)
         except ValueError:
             raise ValueError(f"{file.name}, column {name!r}: its rows differ in length") from None
         if array.dtype.kind == "O":

@@ -50,9 +50,11 @@ def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int)
         parts = (data.members, data.nonmembers)
         return Audit(*(map(_negated, parts) if lower_is_member else parts))
     counts = (data.edges, data.members, data.nonmembers)
+    below, above = data.below, data.above
     if lower_is_member:
         counts = (_negated(data.edges)[::-1], data.members[::-1], data.nonmembers[::-1])
-    return Audit.from_counts(*counts)
+        below, above = above, below
+    return Audit.from_counts(*counts, below=below, above=above)
 
 
 def _negated(scores: Any) -> Any:

@@ -33,7 +33,8 @@ files
   csv, npz, npy, parquet or JSON, told by content; nothing is ever unpickled
   columns score and member (1 and 0, true and false, yes and no, in and out,
   member and non-member), a row a round; or members and nonmembers; or edges,
-  member_counts and nonmember_counts
+  member_counts and nonmember_counts, the edges from -inf to inf ("inf" in JSON)
+  or with below and above: how many members and non-members score outside
   Privacy Meter's npz archives and LeakPro's JSON are read as they are
 
 A lower bound does not show privacy. It is about this attack and this canary,
