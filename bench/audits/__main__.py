@@ -1,4 +1,4 @@
-"""Write the measured parts of docs/audits.md: ``python -m bench.audits [block ...]``."""
+"""Write the measured parts of docs/audits.md and docs/sorted-bits.md: ``python -m bench.audits [block ...]``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measured blocks of docs/audits.md, each between two comments with its name."""
+"""The measured blocks of the pages on audits, each between two comments with its name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from bench._harness import timed
-from bench.audits import compared
+from bench.audits import coins, compared
 from leakscore.audit import Audit
 from leakscore.reproduce import coverage
 
-PAGE = Path(__file__).parents[2] / "docs" / "audits.md"
+DOCS = Path(__file__).parents[2] / "docs"
 SIZES = (20, 100, 1000, 10_000, 100_000, 1_000_000)
 BANDS = ("dkw-two-sided", "dkw", "ks", "bonferroni", "berk-jones", "ell", "weighted-ell")
 FRESH = 0.951  # a confidence whose critical values are not shipped
@@ -64,11 +64,13 @@ BLOCKS: dict[str, Callable[[], list[str]]] = {
     "coverage": _coverage,
     "rivals": _rivals,
     "times": compared.times,
+    "sorted bits": coins.sorted_bits,
 }
+PAGES = {"sorted bits": DOCS / "sorted-bits.md"}  # all others: audits.md
 
 
 def main(names: list[str]) -> None:
-    """Measure the named blocks, or all, and write them into the page."""
+    """Measure the named blocks, or all, and write them into their pages."""
     import leakscore
 
     leakscore.set_num_threads(1)
@@ -77,14 +79,15 @@ def main(names: list[str]) -> None:
         raise SystemExit(f"unknown blocks: {', '.join(sorted(unknown))}; there are {list(BLOCKS)}")
     for name in names or BLOCKS:
         print(f"{name} ...", flush=True)
+        path = PAGES.get(name, DOCS / "audits.md")
         text = "\n".join(BLOCKS[name]()).strip()
         page, found = re.subn(
             rf"(<!-- {name} -->\n).*?(<!-- end -->)",
             lambda ends, text=text: f"{ends[1]}{text}\n{ends[2]}",
-            PAGE.read_text(),
+            path.read_text(),
             flags=re.S,
         )
         if found != 1:
-            raise SystemExit(f"{PAGE} has {found} blocks {name!r}")
-        PAGE.write_text(page)
+            raise SystemExit(f"{path} has {found} blocks {name!r}")
+        path.write_text(page)
         print(text)

@@ -106,7 +106,7 @@ class Certified(Sampled):
         delta : float or array_like
             Delta of the (epsilon, delta)-DP claim, in [0, 1). An array costs no confidence: the
             bounds hold for all its entries at once. "sorted-bits" takes one number, at most
-            0.05 / rounds; "split" and "credible" hold for all at once only with a threshold.
+            0.1 / rounds; "split" and "credible" hold for all at once only with a threshold.
         confidence : float
             Probability, in (0, 1), with which the bound holds, over the rounds.
         method : str

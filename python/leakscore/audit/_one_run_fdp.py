@@ -53,7 +53,7 @@ class OneRunTest(Result):
     >>> from leakscore.tradeoff import gaussian
     >>> test = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian(0.5))
     >>> test.refuted, round(test.p_value, 5), test.to_dict()["tradeoff"]
-    (True, 0.0072, 'gaussian(mu=0.5)')
+    (True, 0.00451, 'gaussian(mu=0.5)')
     """
 
     refuted: bool
@@ -95,7 +95,7 @@ class OneRunFamilyBound(Result):
     >>> from leakscore.tradeoff import gaussian
     >>> bound = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian)
     >>> round(float(bound), 4), bound.tradeoff.kind
-    (0.7694, 'guarantee')
+    (0.8686, 'guarantee')
     """
 
     parameter: float
@@ -136,7 +136,7 @@ class OneRunFamilyBound(Result):
         >>> from leakscore.tradeoff import gaussian
         >>> bound = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian)
         >>> print(bound.epsilon_if_family([1e-5, 1e-2]).round(3))
-        [3.239 1.632]
+        [3.721 1.919]
         """
         shares = _validate.interval("delta", delta, 0.0, 1.0)
         return 0.0 * shares if self.tradeoff is None else self.tradeoff.epsilon(shares)
@@ -211,6 +211,11 @@ def one_run_fdp(
     P(at least v right) is 1 - confidence, this bounds every r_i and h_i from below, i from v - 1
     down to 0; f is refuted if ``r_0 + h_0`` comes out above g / m. For ``gaussian(mu)``, s(r) is
     ``norm.cdf(norm.ppf(r) - mu)``.
+
+    If only inclusions, or only exclusions, are guessed, the same holds with m / 2 in the place of
+    m, which refutes more. With E the event that a canary is guessed in and j others are right,
+    ``P(E and in) = P(E | in) / 2`` and ``P(E and out) = P(E | out) / 2``, so that f-DP, averaged
+    over the canaries, asks for ``2 h_j >= s(2 r_(j+1))``.
 
     An inclusion guessed right is a true positive of f, an exclusion guessed right one of its
     inverse: if only the former (latter) are guessed, f (its inverse) is the curve in question,
