@@ -72,9 +72,10 @@ class Audit(Certified, Refuted, Intervals):
             `epsilon` and changes nothing else. A design with fixed numbers of members and
             non-members is not of this kind.
         rng : numpy.random.Generator or int, optional
-            Orders tied scores at random for "sorted-bits", whatever the order of the rounds; None
-            is the same as 0. Every other method takes a tie for a non-member, and neither depends
-            on `rng` nor, but for the halves of "split" and "credible", on the order of the rounds.
+            Orders tied scores at random for "sorted-bits", together with a hash of the scores, so
+            that one seed does not order all audits alike; None is the same as 0. Every other method
+            takes a tie for a non-member, and neither depends on `rng` nor, but for the halves of
+            "split" and "credible", on the order of the rounds.
 
         Returns
         -------
@@ -184,13 +185,14 @@ class Audit(Certified, Refuted, Intervals):
         Audits of parts merge in any order and grouping to the same results, those of all scores at
         once. Sorted scores merge in linear time, histograms bin by bin. The bits of the rounds stay
         random (`from_rounds`) if those of both were. Tied rounds keep the lots that were drawn for
-        them; the same round of two parts with one `rng` seed drew the same, and keeps this order.
+        them, and equal lots the order of the parts.
 
         Parameters
         ----------
         other : Audit
-            Of independent rounds with the same mechanism and attack. Both hold scores, or both
-            histograms with the same edges.
+            Of other rounds, independent of these, with the same mechanism and attack; a round that
+            is in both counts twice, and the bound is none. Both hold scores, or both histograms
+            with the same edges. What is merged is fixed before any result is seen.
 
         Returns
         -------
