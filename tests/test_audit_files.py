@@ -240,31 +240,3 @@ def test_counts_between_edges(tmp_path: Path) -> None:
         assert data.edges.tolist() == edges
         assert (data.members.tolist(), data.nonmembers.tolist()) == (inside, outside)
         assert (data.below, data.above) == (None, None)
-
-
-def test_counts_outside_finite_edges(tmp_path: Path) -> None:
-    """Scores that a histogram dropped must be accounted for."""
-    path = tmp_path / "t.json"
-    counts: dict[str, object] = {"member_counts": [10, 40], "nonmember_counts": [15, 0]}
-    for edges, outside, named in (
-        ([0.0, 1.5, 4.0], {}, "below and above"),
-        (["-inf", 1.5, 4.0], {}, "above"),
-        ([0.0, 1.5, "inf"], {}, "below"),
-        ([0.0, 1.5, 4.0], {"above": [3, 0]}, "below"),
-    ):
-        path.write_text(json.dumps(counts | {"edges": edges} | outside))
-        with pytest.raises(ValueError, match=f"'edges': .*from -inf to inf.* in {named}, each"):
-            read_scores(str(path))
-    beyond = {"below": [0, 30], "above": [3, 1]}
-    path.write_text(json.dumps(counts | {"edges": [0.0, 1.5, 4.0]} | beyond))
-    read = read_scores(str(path))
-    assert isinstance(read.data, Counts)
-    assert (list(read.data.below), list(read.data.above)) == ([0, 30], [3, 1])
-    assert set(read.columns) == {"edges", "member_counts", "nonmember_counts", "below", "above"}
-    csv = tmp_path / "t.csv"
-    csv.write_text(
-        "edges,member_counts,nonmember_counts,below,above\n0,10,15,0,3\n1.5,40,0,30,1\n4,,,,\n"
-    )
-    data = read_scores(str(csv)).data
-    assert isinstance(data, Counts)
-    assert (data.below.tolist(), data.above.tolist()) == ([0, 30], [3, 1])

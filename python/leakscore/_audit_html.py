@@ -9,6 +9,7 @@ from leakscore import _audit_charts as charts
 from leakscore import _audit_words as words
 from leakscore._audit_model import Findings
 from leakscore._html import card, definitions, notices, page, paragraph, section, table
+from leakscore._results import Notice
 
 __all__ = ["render"]
 
@@ -78,6 +79,11 @@ def _bounds(findings: Findings) -> Iterator[str]:
     )
 
 
+def _assumptions(findings: Findings) -> Iterator[str]:
+    held = (Notice("note", "assumption", sentence) for sentence in findings.assumptions)
+    yield section("The confidence holds if", (notices(held),))
+
+
 def _methods(findings: Findings) -> Iterator[str]:
     if not findings.others:
         return
@@ -129,4 +135,4 @@ def _input(findings: Findings) -> Iterator[str]:
     yield section("What was read", (definitions(words.read(findings)),))
 
 
-_SECTIONS = (_head, _bounds, _methods, _shown, _notices, _input)
+_SECTIONS = (_head, _bounds, _assumptions, _methods, _shown, _notices, _input)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from leakscore._audit_model import ONE_THRESHOLD, Findings
 from leakscore._results import Notice
+from leakscore.audit._assumptions import CLAIM
 
 __all__ = ["notices_of"]
 
@@ -124,6 +125,7 @@ def _about_claim(findings: Findings) -> Iterator[Notice]:
     verdict = findings.verdict
     if verdict is None or findings.claim is None:
         return
+    yield _note("claim-of-what-was-played", CLAIM)
     if findings.setting.neighbours is None:
         yield _note(
             "neighbours",

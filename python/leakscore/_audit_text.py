@@ -40,6 +40,12 @@ def _bounds(findings: Findings, width: int) -> Iterator[str]:
     yield from wrapped(words.gaussian(findings), width, "  ")
 
 
+def _assumptions(findings: Findings, width: int) -> Iterator[str]:
+    yield title("THE CONFIDENCE HOLDS IF", width)
+    for sentence in findings.assumptions:
+        yield from wrapped(sentence, width, "  ", "- ")
+
+
 def _methods(findings: Findings, width: int) -> Iterator[str]:
     if not findings.others:
         return
@@ -81,4 +87,4 @@ def _input(findings: Findings, width: int) -> Iterator[str]:
         yield from wrapped(text, width, " " * (widest + 4), f"  {name.ljust(widest)}  ")
 
 
-_SECTIONS = (_head, _bounds, _methods, _shown, _notices, _input)
+_SECTIONS = (_head, _bounds, _assumptions, _methods, _shown, _notices, _input)

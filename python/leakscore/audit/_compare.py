@@ -8,8 +8,8 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
-from leakscore._results import Result
 from leakscore._validate import Doubles
+from leakscore.audit._assumptions import Assuming
 from leakscore.audit._models import margins
 
 __all__ = ["Comparison", "relation", "verdict"]
@@ -18,7 +18,7 @@ _NEIGHBOURS = ("replace", "add-remove")
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
+class Comparison(Assuming):
     """What the scores say about a claimed trade-off curve f; see `Audit.compare`.
 
     Attributes
@@ -55,6 +55,8 @@ class Comparison(Result):
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
 
     Examples
     --------

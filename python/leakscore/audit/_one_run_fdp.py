@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
-from leakscore._results import Result
+from leakscore.audit._assumptions import CLAIM, FAMILY, Assuming, of_one_run
 from leakscore.audit._contradiction import Contradiction
 from leakscore.audit._guesses import Guesses, guesses_of
 from leakscore.audit._models import AllRefutedError
@@ -26,7 +26,7 @@ _SMALLEST, _LARGEST = 2.0**-40, 2.0**40
 
 
 @dataclass(frozen=True)
-class OneRunTest(Result):
+class OneRunTest(Assuming):
     """Whether one training refutes a trade-off curve; see `one_run_fdp`.
 
     Attributes
@@ -46,6 +46,8 @@ class OneRunTest(Result):
         How many of these guesses are right.
     confidence : float
         As asked for.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
 
     Examples
     --------
@@ -67,7 +69,7 @@ class OneRunTest(Result):
 
 
 @dataclass(frozen=True)
-class OneRunFamilyBound(Result):
+class OneRunFamilyBound(Assuming):
     """The largest parameter of a family of curves that one training refutes; see `one_run_fdp`.
 
     Attributes
@@ -88,6 +90,8 @@ class OneRunFamilyBound(Result):
         How many of these guesses are right.
     confidence : float
         As asked for.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
 
     Examples
     --------
@@ -255,7 +259,14 @@ def one_run_fdp(
         levels = [_p_value(_against(tradeoff, guesses), guesses.correct) for guesses in grid]
         best = min(range(len(grid)), key=levels.__getitem__)
         p_value = min(1.0, len(grid) * levels[best])
-        return OneRunTest(p_value < miss, p_value, tradeoff, *_fields(grid[best]), level)
+        return OneRunTest(
+            p_value < miss,
+            p_value,
+            tradeoff,
+            *_fields(grid[best]),
+            level,
+            assumptions=of_one_run(CLAIM),
+        )
     share = miss / len(grid)
     found = [_parameter(tradeoff, guesses, guesses.correct, share) for guesses in grid]
     best = max(range(len(grid)), key=found.__getitem__)
@@ -266,6 +277,7 @@ def one_run_fdp(
         max(_cap(tradeoff, guesses, share) for guesses in grid),
         *_fields(grid[best]),
         level,
+        assumptions=of_one_run(CLAIM, FAMILY),
     )
 
 

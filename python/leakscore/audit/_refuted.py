@@ -10,14 +10,13 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._curve import TradeOff
 from leakscore.audit import _compare, _models
+from leakscore.audit._assumptions import CLAIM, FAMILY, GAUSSIAN
 from leakscore.audit._bounded import bounded
 from leakscore.audit._compare import Comparison
 from leakscore.audit._models import GaussianEpsilon, MuBound, ParameterBound
 from leakscore.audit._samples import Sampled
 
 __all__ = ["Refuted"]
-
-_GAUSSIAN = "the trade-off curve of the mechanism is exactly Gaussian"
 
 
 class Refuted(Sampled):
@@ -138,12 +137,13 @@ class Refuted(Sampled):
             epsilon_if_gaussian=found,
             mu=bound.mu,
             max_certifiable=most,
-            assumption=_GAUSSIAN,
+            assumption=GAUSSIAN,
             delta=deltas if deltas.ndim else deltas.item(),
             confidence=bound.confidence,
             method=bound.method,
             orientation=bound.orientation,
             algorithm=bound.algorithm,
+            assumptions=(*bound.assumptions, f"{GAUSSIAN[0].upper()}{GAUSSIAN[1:]}."),
         )
 
     def parameter_lower_bound(
@@ -226,7 +226,8 @@ class Refuted(Sampled):
         tests = bounded(self, confidence, method, orientation)
         found, index = _models.largest_parameter(family, tests.fpr, tests.fnr, least, most)
         cap = _models.cap(family, *tests.least, least, most)
-        return ParameterBound(parameter=found, max_certifiable=cap, **tests.fields(index))
+        fields = tests.fields(index, CLAIM, FAMILY)
+        return ParameterBound(parameter=found, max_certifiable=cap, **fields)
 
     def compare(
         self,
@@ -303,5 +304,5 @@ class Refuted(Sampled):
             kind=curve.kind,
             adversary=curve.adversary,
             neighbours=between,
-            **tests.fields(index),
+            **tests.fields(index, CLAIM),
         )
