@@ -22,6 +22,9 @@ def render(findings: Findings) -> str:
 
 def _head(findings: Findings) -> Iterator[str]:
     yield f'<header><p class="kicker">leakscore audit: {escape(words.files(findings))}</p>'
+    doubts = [notice for notice in findings.notices if notice.code in words.DOUBTS]
+    if doubts:
+        yield notices(doubts)
     yield f"<h1>{escape(words.headline(findings))}</h1>"
     yield paragraph(words.counts(findings), "lead")
     if findings.verdict is not None:

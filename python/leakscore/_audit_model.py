@@ -121,8 +121,8 @@ class Verdict:
     """What the scores say about the claim, and why.
 
     "refuted": the bound exceeds what is claimed. "cannot-tell": the bound of perfectly separated
-    scores, as many of each kind, would not exceed it. "consistent": neither. The numbers are
-    epsilons at the claimed delta, or mus.
+    scores, as many of each kind, would not exceed it, or all scores are equal. "consistent":
+    neither. The numbers are epsilons at the claimed delta, or mus.
     """
 
     verdict: str
@@ -180,6 +180,7 @@ class Findings:
     shown: Shown
     curves: Curves
     notices: tuple[Notice, ...]
+    constant: bool  # all scores are equal, or in one bin: they are no evidence
 
     @property
     def method(self) -> str:

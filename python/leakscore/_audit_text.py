@@ -21,6 +21,8 @@ def render(findings: Findings, width: int = 80) -> str:
 
 
 def _head(findings: Findings, width: int) -> Iterator[str]:
+    for doubt in words.doubts(findings):
+        yield from wrapped(doubt, width, "  ", "! ")
     yield from wrapped(words.headline(findings), width)
     yield from wrapped(words.counts(findings), width)
     if findings.verdict is not None:

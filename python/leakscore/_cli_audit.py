@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
 from leakscore import _cli_shared as _cli
@@ -21,7 +22,7 @@ exit codes
   1  an error: nothing was judged
   2  the claim is refuted
   3  inconclusive: so few scores could not refute it even if they were separated
-     perfectly
+     perfectly; or, with a claim or without, all scores are equal: no evidence
 
 methods
   weighted-ell (the default: the tightest where the attack is strong), ell,
@@ -109,10 +110,19 @@ def _add_file_options(group: Any) -> None:
         metavar="FILE",
         help="the non-members' scores; the other file holds the members'",
     )
-    group.add_argument(
+    direction = group.add_mutually_exclusive_group()
+    direction.add_argument(
         "--lower-is-member",
         action="store_true",
+        default=None,
         help="small scores mean a member (losses, distances); decide it before you see them",
+    )
+    direction.add_argument(
+        "--higher-is-member",
+        action="store_false",
+        dest="lower_is_member",
+        help="large scores mean a member: the default, which must be said of a column that is a "
+        "loss by its name",
     )
     _cli.add_dialect(group)
 
@@ -159,6 +169,7 @@ def _audit(options: argparse.Namespace) -> int:
     from leakscore._audit_judge import judge
     from leakscore._audit_model import Setting
     from leakscore._audit_scores import read_scores
+    from leakscore._audit_words import doubts
 
     _cli.require_writable(options.json, options.html, read=(options.file, options.nonmembers))
     read = read_scores(
@@ -186,6 +197,10 @@ def _audit(options: argparse.Namespace) -> int:
         lower_is_member=options.lower_is_member,
     )
     code = 0 if findings.verdict is None else _EXIT_CODES[findings.verdict.verdict]
+    if findings.constant:
+        code = _EXIT_CODES["cannot-tell"]
+    for doubt in doubts(findings):
+        print(f"leakscore: warning: {doubt}", file=sys.stderr)
     try:
         _cli.deliver(findings, options)
     except BrokenPipeError:  # the verdict stands even if nobody reads the rest

@@ -57,6 +57,11 @@ class Histogram:
         return int(self._nonmembers_above[0])
 
     @property
+    def constant(self) -> bool:
+        """Whether one bin holds all scores."""
+        return int(np.count_nonzero(self.member_counts + self.nonmember_counts)) == 1
+
+    @property
     def member_counts(self) -> Array:
         """Members per bin."""
         return -np.diff(self._members_above)
