@@ -38,7 +38,7 @@ def crossing(sizes: Array, critical: Array, exposed: Array, q: float, steps: lis
 
 def numpy_critical(rounds: int, delta: float, epsilons: Array) -> Array:
     sizes = _core.sorted_bits_grid(rounds)
-    exposed = binom.pmf(np.arange(8), rounds, delta)
+    exposed = binom.pmf(np.arange(8), rounds, delta / 2)
     rows, start = [], 32
     for epsilon in epsilons:
         q = 1 / (1 + np.exp(-epsilon))

@@ -122,7 +122,7 @@ AUDITS |= {
     "audit.Audit.from_counts": [
         Call(
             lambda member_counts, nonmember_counts: audit.Audit.from_counts(
-                np.arange(41) / 8, member_counts, nonmember_counts
+                np.arange(41) / 8, member_counts, nonmember_counts, below=(0, 0), above=(0, 0)
             ),
             {
                 "member_counts": np.round(np.abs(good.POINTS[:40]) * 8),

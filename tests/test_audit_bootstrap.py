@@ -108,7 +108,7 @@ def test_coverage_of_large_samples_is_near_nominal(statistic: str, shift: float)
 def test_reproducible_and_from_histograms() -> None:
     members, nonmembers = SAMPLES["tied"]
     audit = Audit(members, nonmembers)
-    edges = np.arange(-6, 7) - 0.5
+    edges = np.concatenate([[-np.inf], np.arange(-6, 7) - 0.5, [np.inf]])
     counts = Audit.from_counts(
         edges, np.histogram(members, edges)[0], np.histogram(nonmembers, edges)[0]
     )

@@ -17,6 +17,7 @@ from leakscore.audit import Audit
 from leakscore.audit._bands import BAND_METHODS
 from leakscore.tradeoff import gaussian
 
+NONE_OUTSIDE = {"below": (0, 0), "above": (0, 0)}
 counts = st.lists(st.integers(0, 30), min_size=3, max_size=12)
 
 
@@ -91,7 +92,7 @@ def test_bands_on_a_grid_of_counts(method: str) -> None:
     edges = np.arange(301.0)
     inside = np.histogram(rng.normal(180, 40, 50_000).clip(0, 300), edges)[0]
     outside = np.histogram(rng.normal(120, 40, 30_000).clip(0, 300), edges)[0]
-    audit, twin = Audit.from_counts(edges, inside, outside), binned(inside, outside)
+    audit, twin = Audit.from_counts(edges, inside, outside, **NONE_OUTSIDE), binned(inside, outside)
     ours = audit.epsilon([0.0, 1e-5, 0.1], method=method)
     theirs = twin.epsilon([0.0, 1e-5, 0.1], method=method)
     assert ours.threshold.tolist() == edges_of(theirs.threshold, edges).tolist()
@@ -103,7 +104,7 @@ def test_bands_on_a_grid_of_counts(method: str) -> None:
 @pytest.mark.parametrize("orientation", ["high", "both"])
 def test_one_threshold_is_an_edge(method: str, orientation: str) -> None:
     inside, outside = np.array([50, 10, 2]), np.array([3, 20, 60])
-    audit = Audit.from_counts([0.0, 1.0, 2.0, 3.0], inside, outside)
+    audit = Audit.from_counts([0.0, 1.0, 2.0, 3.0], inside, outside, **NONE_OUTSIDE)
     twin = binned(inside, outside)
     for edge in (0.0, 1.0, 2.0, 3.0):  # the indices of the bins above are larger than edge - 1/2
         ours = audit.epsilon(1e-5, method=method, orientation=orientation, threshold=edge)
@@ -116,13 +117,13 @@ def test_one_threshold_is_an_edge(method: str, orientation: str) -> None:
 @pytest.mark.parametrize("method", ["split", "credible", "sorted-bits"])
 def test_single_scores_are_needed(method: str) -> None:
     with pytest.raises(ValueError, match=r"single scores|from_rounds"):
-        Audit.from_counts([0.0, 1.0], [5], [3]).epsilon(method=method)
+        Audit.from_counts([0.0, 1.0], [5], [3], **NONE_OUTSIDE).epsilon(method=method)
 
 
 def test_one_bin() -> None:
-    audit = Audit.from_counts([0.0, 1.0], [5], [3])
+    audit = Audit.from_counts([0.0, 1.0], [5], [3], **NONE_OUTSIDE)
     assert (audit.auc(), audit.advantage(), audit.epsilon(method="dkw").epsilon) == (0.5, 0.0, 0.0)
-    assert audit.roc().to_dict() == {"fpr": [0, 1], "tpr": [0, 1], "thresholds": [1, 0]}
+    assert audit.roc().to_dict() == {"fpr": [0, 1], "tpr": [0, 1], "thresholds": [1, -np.inf]}
     assert audit.tpr_at([0.5, 1.0]).tolist() == [0.0, 1.0]
 
 
@@ -135,7 +136,10 @@ def test_the_threshold_can_be_checked_by_hand() -> None:
     for swapped in (False, True):
         inside, outside = (nonmembers, members) if swapped else (members, nonmembers)
         audit = Audit.from_counts(
-            edges, np.histogram(inside, edges)[0], np.histogram(outside, edges)[0]
+            edges,
+            np.histogram(inside, edges)[0],
+            np.histogram(outside, edges)[0],
+            **NONE_OUTSIDE,
         )
         bound = audit.epsilon(1e-5, orientation="both")
         assert bound.orientation == ("low" if swapped else "high")
@@ -151,9 +155,9 @@ def test_the_threshold_can_be_checked_by_hand() -> None:
 
 def test_a_billion_scores() -> None:
     rng = np.random.default_rng(1)
-    edges = np.linspace(-8, 9, 2001)
+    edges = np.concatenate([[-np.inf], np.linspace(-8, 9, 2001), [np.inf]])
     shares = [np.diff(0.5 * (1 + np.vectorize(math.erf)((edges - m) / 2**0.5))) for m in (1, 0)]
-    members, nonmembers = (rng.multinomial(2 * 10**9, p / p.sum()) for p in shares)
+    members, nonmembers = (rng.multinomial(2 * 10**9, p) for p in shares)
     audit = Audit.from_counts(edges, members, nonmembers)
     start = time.process_time()
     bound = audit.epsilon(1e-5)
@@ -174,7 +178,7 @@ def test_a_billion_scores() -> None:
 def test_exact_beyond_64_bits() -> None:
     """A product of two counts may exceed 2^63."""
     members, nonmembers = np.array([0, 2**52, 2**51]), np.array([2**52, 3, 2**50 - 1])
-    audit = Audit.from_counts([0.0, 1.0, 2.0, 3.0], members, nonmembers)
+    audit = Audit.from_counts([-np.inf, 1.0, 2.0, np.inf], members, nonmembers)
     n1, n0 = sum(members.tolist()), sum(nonmembers.tolist())
     doubled = 2**52 * (2 * 2**52 + 3) + 2**51 * (2 * 2**52 + 6 + 2**50 - 1)
     assert audit.auc() == pytest.approx(doubled / (2 * n0 * n1), rel=4e-16)
@@ -204,20 +208,42 @@ def test_exact_beyond_64_bits() -> None:
         ({"nonmember_counts": [[1, 2]]}, ValueError, "nonmember_counts of shape"),
         ({"nonmember_counts": [0, 0]}, ValueError, "nonmember_counts"),
         ({"nonmember_counts": None}, TypeError, "nonmember_counts"),
+        (
+            {"below": None},
+            ValueError,
+            r"from 0\.0 to 2\.0.*\[\[-np.inf\], edges, .* as below=[^=]*$",
+        ),
+        (
+            {"above": None},
+            ValueError,
+            r"from 0\.0 to 2\.0.*\[\[-np.inf\], edges, .* as above=[^=]*$",
+        ),
+        ({"below": None, "above": None}, ValueError, "as below=.* and above="),
+        ({"edges": [-math.inf, 1.0, 2.0]}, ValueError, r"no below=\(0, 0\)"),
+        ({"edges": [0.0, 1.0, math.inf]}, ValueError, r"no above=\(0, 0\)"),
+        ({"below": (1, -1)}, ValueError, "below=-1"),
+        ({"below": (1, 0.5)}, ValueError, "below=0.5"),
+        ({"above": (1, math.nan)}, ValueError, "above=nan"),
+        ({"above": 3}, ValueError, r"above of shape \(\)"),
+        ({"above": (1, 2, 3)}, ValueError, r"above of shape \(3,\)"),
+        ({"above": "12"}, TypeError, "above"),
+        ({"above": (True, False)}, TypeError, "above"),
+        ({"above": (2**53, 0)}, ValueError, "member_counts with a sum of"),
     ],
 )
 def test_refused(changed, error, words) -> None:  # type: ignore[no-untyped-def]
     good = {"edges": [0.0, 1.0, 2.0], "member_counts": [1, 2], "nonmember_counts": [2, 1]}
+    good |= NONE_OUTSIDE
     with pytest.raises(error, match=words):
         Audit.from_counts(**(good | changed))
 
 
 def test_the_rest_of_an_audit() -> None:
-    audit = Audit.from_counts([0, 1, 2], np.uint8([200, 201]), np.float32([2, 1]))
+    audit = Audit.from_counts([0, 1, 2], np.uint8([200, 201]), np.float32([2, 1]), **NONE_OUTSIDE)
     assert repr(audit) == "Audit(n_members=401, n_nonmembers=3)"
     assert pickle.loads(pickle.dumps(audit)).roc().to_dict() == audit.roc().to_dict()
     assert len(plot.roc({"counts": audit}).get_lines()) == 2
-    given = np.array([0.0, 1.0, 2.0])
+    given = np.array([-np.inf, 1.0, np.inf])
     kept = Audit.from_counts(given, [1, 1], [1, 1])
     given[:] = 7.0
-    assert kept.roc().thresholds.tolist() == [2.0, 1.0, 0.0]
+    assert kept.roc().thresholds.tolist() == [np.inf, 1.0, -np.inf]

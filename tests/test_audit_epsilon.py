@@ -143,6 +143,7 @@ def test_vector_delta_is_each_scalar_delta() -> None:
         one = audit.epsilon(value)
         for name, field in one.to_dict().items():
             wide = getattr(many, name)
+            wide = list(wide) if isinstance(wide, tuple) else wide
             assert field == (wide[index] if isinstance(wide, np.ndarray) else wide), name
     with pytest.raises(TypeError, match="scalar delta"):
         float(many)

@@ -226,12 +226,17 @@ def test_leakpro_without_signals_has_counts(tmp_path: Path) -> None:
 
 
 def test_counts_between_edges(tmp_path: Path) -> None:
-    edges, inside, outside = [-np.inf, 0.0, 1.5, 4.0], [0, 10, 40], [30, 15, 0]
-    csv, npz = tmp_path / "t.csv", tmp_path / "t.npz"
-    csv.write_text("edges,member_counts,nonmember_counts\n-inf,0,30\n0,10,15\n1.5,40,0\n4,,\n")
+    edges, inside, outside = [-np.inf, 0.0, 1.5, np.inf], [0, 10, 40], [30, 15, 0]
+    csv, npz, strict = tmp_path / "t.csv", tmp_path / "t.npz", tmp_path / "t.json"
+    csv.write_text("edges,member_counts,nonmember_counts\n-inf,0,30\n0,10,15\n1.5,40,0\ninf,,\n")
     save_npz(npz, edges=edges, member_counts=inside, nonmember_counts=outside)
-    for path in (csv, npz):
+    words = ["-inf", 0.0, 1.5, "inf"]
+    strict.write_text(
+        json.dumps({"edges": words, "member_counts": inside, "nonmember_counts": outside})
+    )
+    for path in (csv, npz, strict):
         data = read_scores(str(path)).data
         assert isinstance(data, Counts)
         assert data.edges.tolist() == edges
         assert (data.members.tolist(), data.nonmembers.tolist()) == (inside, outside)
+        assert (data.below, data.above) == (None, None)

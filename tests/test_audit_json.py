@@ -125,7 +125,7 @@ def test_counts_are_the_audit_of_their_bins(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Bins are scores; with --lower-is-member the lowest bin is the likeliest member."""
-    edges = np.linspace(-4.0, 7.0, 23)
+    edges = np.concatenate([[-np.inf], np.linspace(-4.0, 6.0, 21), [np.inf]])
     counts = {name: np.histogram(part, edges)[0] for name, part in parts().items()}
     histogram, binned = tmp_path / "h.npz", tmp_path / "b.npz"
     np.savez(histogram, edges=edges, **{f"{name[:-1]}_counts": n for name, n in counts.items()})
@@ -147,6 +147,28 @@ def test_counts_are_the_audit_of_their_bins(
     bound = parsed(capsys, binned, "--lower-is-member")["bounds"][0]
     assert bound["epsilon"] == parsed(capsys, histogram)["bounds"][0]["epsilon"] > 1
     assert bound["flags"] == "score < threshold"
+
+
+@pytest.mark.parametrize("options", [(), ("--lower-is-member",), ("--orientation", "both")])
+def test_counts_outside_the_edges_are_bins(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """Numbers below and above stand for a first bin from -inf and a last one to inf."""
+    whole, inner = tmp_path / "whole.npz", tmp_path / "inner.npz"
+    inside, outside = np.array([40, 50, 90, 200]), np.array([150, 80, 20, 10])
+    edges = np.array([-np.inf, 0.0, 1.0, 2.0, np.inf])
+    np.savez(whole, edges=edges, member_counts=inside, nonmember_counts=outside)
+    np.savez(
+        inner,
+        edges=edges[1:-1],
+        member_counts=inside[1:-1],
+        nonmember_counts=outside[1:-1],
+        below=[inside[0], outside[0]],
+        above=[inside[-1], outside[-1]],
+    )
+    found, expected = (parsed(capsys, path, *options) for path in (inner, whole))
+    assert {key for key in found if found[key] != expected[key]} == {"input"}
+    assert found["input"]["members"] == expected["input"]["members"] == 380
 
 
 def parts() -> dict[str, np.ndarray]:

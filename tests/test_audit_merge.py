@@ -42,7 +42,7 @@ def test_mixed_dtypes_merge_exactly() -> None:
 
 
 def test_histograms_merge() -> None:
-    edges = np.arange(-6.0, 8.0)
+    edges = np.concatenate([[-np.inf], np.arange(-6.0, 8.0), [np.inf]])
     audits = [
         Audit.from_counts(
             edges,
@@ -58,7 +58,7 @@ def test_histograms_merge() -> None:
     assert len(results) == 1
     assert audits[0].merge(audits[1]).n_members == 31
     with pytest.raises(ValueError, match="same edges"):
-        audits[0].merge(Audit.from_counts(edges + 1, *2 * [np.ones(13)]))
+        audits[0].merge(Audit.from_counts(edges + 1, *2 * [np.ones(15)]))
     for first, second in permutations([audits[0], parts(np.float64)[0]]):
         with pytest.raises(ValueError, match=r"numpy.histogram.*from_counts"):
             first.merge(second)

@@ -71,7 +71,8 @@ def test_rounds_are_those_of_the_claim(name: str, f: TradeOff) -> None:
         take(f, other)
     for how in (None, own):
         found = take(f, how)
-        assert (found.neighbours, found.assumptions) == (own, f.assumptions)
+        assert found.neighbours == own
+        assert set(f.assumptions) <= set(found.assumptions)
     with pytest.raises(ValueError, match="neighbours='both'"):
         take(tradeoff.gaussian(1.0), "both")
     with pytest.raises(TypeError, match="neighbours=1"):
@@ -114,7 +115,7 @@ def test_a_true_claim_is_not_refuted_by_a_replacement() -> None:
 def test_the_record_says_what_is_assumed(operate: Callable[[Any], Any]) -> None:
     record = json.loads(ROUNDS.compare(operate(CLAIM)).to_json())
     assert record["neighbours"] == "add-remove"
-    assert [text.partition(":")[0] for text in record["assumptions"]] == [
+    assert [text.partition(":")[0] for text in record["assumptions"][-2:]] == [
         "Poisson sampling",
         "exact noise",
     ]
@@ -142,4 +143,4 @@ def test_families_are_about_one_relation() -> None:
 
     found = ROUNDS.parameter_lower_bound(sampled, high=1.0)
     assert found.neighbours == "add-remove"
-    assert found.to_dict()["assumptions"][0].startswith("Poisson sampling")
+    assert found.to_dict()["assumptions"][-1].startswith("Poisson sampling")

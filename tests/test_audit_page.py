@@ -159,7 +159,9 @@ def test_text_and_page_say_what_the_bound_is_not(found: Findings) -> None:
 
 def test_printed_bounds_are_rounded_to_the_safe_side(found: Findings) -> None:
     bound = found.bounds.bounds[0]
-    printed = float(re.match(r"epsilon >= ([\d.]+) at", found.to_text())[1])  # type: ignore[index]
+    headline = re.search(r"^epsilon >= ([\d.]+) at", found.to_text(), flags=re.M)
+    assert headline is not None
+    printed = float(headline[1])
     assert printed <= float(bound.epsilon) < printed + 0.01
     if bound.epsilon > 0 and found.by_rates(bound):
         lines = " ".join(found.to_text().split())

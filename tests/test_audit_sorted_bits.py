@@ -192,9 +192,10 @@ def test_refused_calls() -> None:
         with pytest.raises(ValueError, match=r"random_bits=True.*bound error rates"):
             audit.epsilon(method=METHOD)
     audit = Audit.from_rounds(scores, bits, random_bits=True)
-    assert audit.epsilon(5e-5, method=METHOD).epsilon > 0  # 1000 * 5e-5 is the limit itself
-    with pytest.raises(ValueError, match=r"delta=5.1e-05 <= 0.05/rounds = 5e-05"):
-        audit.epsilon(5.1e-5, method=METHOD)
+    assert audit.epsilon(5e-5, method=METHOD).epsilon > 0
+    assert audit.epsilon(1e-4, method=METHOD).epsilon > 0  # 1000 * 1e-4 is the limit itself
+    with pytest.raises(ValueError, match=r"delta=0.000101 <= 0.1/rounds = 0.0001"):
+        audit.epsilon(1.01e-4, method=METHOD)
     with pytest.raises(ValueError, match=r"delta of shape \(2,\) to be one number"):
         audit.epsilon([0.0, 1e-6], method=METHOD)
     assert audit.epsilon([1e-6], method=METHOD).epsilon.shape == (1,)

@@ -185,7 +185,7 @@ def test_bad_input() -> None:
     for wrong in ("1", 1j, [1.0]):
         with pytest.raises(TypeError, match="threshold"):
             audit.epsilon(method="split", threshold=wrong)
-    counts = Audit.from_counts([0.0, 1.0, 2.0], [1, 2], [2, 1])
+    counts = Audit.from_counts([-math.inf, 1.0, math.inf], [1, 2], [2, 1])
     for method in ("split", "credible"):
         with pytest.raises(ValueError, match="single scores"):
             counts.epsilon(method=method)

@@ -1,4 +1,4 @@
-"""Write the measured parts of docs/audits.md: ``python -m bench.audits [block ...]``."""
+"""Write what is measured into docs/audits.md, docs/sorted-bits.md: ``python -m bench.audits``."""
 
 from __future__ import annotations
 

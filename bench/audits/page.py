@@ -1,20 +1,20 @@
-"""The measured blocks of docs/audits.md, each between two comments with its name."""
+"""The measured blocks of the pages on audits, each between two comments with its name."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
 
 from bench._harness import timed
-from bench.audits import compared
+from bench.audits import coins, compared
 from leakscore.audit import Audit
 from leakscore.reproduce import coverage
 
-PAGE = Path(__file__).parents[2] / "docs" / "audits.md"
+DOCS = Path(__file__).parents[2] / "docs"
 SIZES = (20, 100, 1000, 10_000, 100_000, 1_000_000)
 BANDS = ("dkw-two-sided", "dkw", "ks", "bonferroni", "berk-jones", "ell", "weighted-ell")
 FRESH = 0.951  # a confidence whose critical values are not shipped
@@ -39,6 +39,34 @@ def caps() -> list[str]:
     return [*lines, ""]
 
 
+def merged(rounds: int = 200, seed: int = 0) -> list[str]:
+    """Return what new rounds certify, and what the first ones seem to when they are counted again.
+
+    Normal scores of shift 3: most of each kind are told apart, and the number of rounds decides.
+    """
+    rng = np.random.default_rng(seed)
+    edges = np.concatenate([[-np.inf], np.linspace(-4.0, 7.0, 111), [np.inf]])
+    parts = [
+        Audit.from_counts(
+            edges, *(np.histogram(rng.normal(mu, 1.0, rounds), edges)[0] for mu in (3.0, 0.0))
+        )
+        for _ in range(4)
+    ]
+    lines = [
+        "| epsilon(1e-5) at least | one part | two | four |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    wrong = [parts[0]] * 4
+    for name, each in (("disjoint parts", parts), ("one part, merged with itself: wrong", wrong)):
+        found = [reduce(Audit.merge, each[:n]).epsilon(1e-5).epsilon for n in (1, 2, 4)]
+        lines.append(f"| {name} | {' | '.join(f'{bound:.2f}' for bound in found)} |")
+    return [
+        f"Parts of {rounds} members and {rounds} non-members, N(3, 1) against N(0, 1):",
+        "",
+        *lines,
+    ]
+
+
 def first_calls() -> list[str]:
     """Return the CPU time of a critical value that was never asked for."""
     from leakscore.audit import critical_value
@@ -59,16 +87,19 @@ def _rivals() -> list[str]:
 
 
 BLOCKS: dict[str, Callable[[], list[str]]] = {
+    "merged": merged,
     "caps": caps,
     "first calls": first_calls,
     "coverage": _coverage,
     "rivals": _rivals,
     "times": compared.times,
+    "sorted bits": coins.sorted_bits,
 }
+PAGES = {"sorted bits": DOCS / "sorted-bits.md"}  # all others: audits.md
 
 
 def main(names: list[str]) -> None:
-    """Measure the named blocks, or all, and write them into the page."""
+    """Measure the named blocks, or all, and write them into their pages."""
     import leakscore
 
     leakscore.set_num_threads(1)
@@ -77,14 +108,15 @@ def main(names: list[str]) -> None:
         raise SystemExit(f"unknown blocks: {', '.join(sorted(unknown))}; there are {list(BLOCKS)}")
     for name in names or BLOCKS:
         print(f"{name} ...", flush=True)
+        path = PAGES.get(name, DOCS / "audits.md")
         text = "\n".join(BLOCKS[name]()).strip()
         page, found = re.subn(
             rf"(<!-- {name} -->\n).*?(<!-- end -->)",
             lambda ends, text=text: f"{ends[1]}{text}\n{ends[2]}",
-            PAGE.read_text(),
+            path.read_text(),
             flags=re.S,
         )
         if found != 1:
-            raise SystemExit(f"{PAGE} has {found} blocks {name!r}")
-        PAGE.write_text(page)
+            raise SystemExit(f"{path} has {found} blocks {name!r}")
+        path.write_text(page)
         print(text)

@@ -21,6 +21,9 @@ WORDS: Mapping[str, float] = {
 }
 """What else than 1 and 0 may stand for a member and a non-member."""
 
+_INFINITE = {"inf": np.inf, "-inf": -np.inf}
+"""How strict JSON, this package's too, spells numbers that it has not."""
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -187,5 +190,12 @@ def _of_json(file: _files.File) -> Columns:
         file,
         "json",
         tuple(names),
-        lambda name: _strict_json.array_of(file, name, columns[name]),
+        lambda name: _strict_json.array_of(file, name, _numbers(columns[name])),
     )
+
+
+def _numbers(value: Any) -> Any:
+    """Return a list whose infinite numbers, which strict JSON has to spell, are numbers again."""
+    if not isinstance(value, list):
+        return value
+    return [_INFINITE.get(cell, cell) if type(cell) is str else cell for cell in value]

@@ -8,6 +8,7 @@ from leakscore import _audit_charts as charts
 from leakscore import _audit_words as words
 from leakscore._audit_model import Findings
 from leakscore._html import bar, card, cell, definitions, notices, page, paragraph, section, table
+from leakscore._results import Notice
 from leakscore._visible import markup
 
 __all__ = ["render"]
@@ -21,6 +22,9 @@ def render(findings: Findings) -> str:
 
 def _head(findings: Findings) -> Iterator[str]:
     yield f'<header><p class="kicker">leakscore audit: {markup(words.files(findings))}</p>'
+    doubts = [notice for notice in findings.notices if notice.code in words.DOUBTS]
+    if doubts:
+        yield notices(doubts)
     yield f"<h1>{markup(words.headline(findings))}</h1>"
     yield paragraph(words.counts(findings), "lead")
     if findings.verdict is not None:
@@ -78,6 +82,11 @@ def _bounds(findings: Findings) -> Iterator[str]:
     )
 
 
+def _assumptions(findings: Findings) -> Iterator[str]:
+    held = (Notice("note", "assumption", sentence) for sentence in findings.assumptions)
+    yield section("The confidence holds if", (notices(held),))
+
+
 def _methods(findings: Findings) -> Iterator[str]:
     if not findings.others:
         return
@@ -129,4 +138,4 @@ def _input(findings: Findings) -> Iterator[str]:
     yield section("What was read", (definitions(words.read(findings)),))
 
 
-_SECTIONS = (_head, _bounds, _methods, _shown, _notices, _input)
+_SECTIONS = (_head, _bounds, _assumptions, _methods, _shown, _notices, _input)

@@ -11,6 +11,7 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._audit_curves import curves_of
+from leakscore._audit_direction import require_direction
 from leakscore._audit_model import (
     ONE_THRESHOLD,
     Claim,
@@ -50,9 +51,11 @@ def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int)
         parts = (data.members, data.nonmembers)
         return Audit(*(map(_negated, parts) if lower_is_member else parts))
     counts = (data.edges, data.members, data.nonmembers)
+    below, above = data.below, data.above
     if lower_is_member:
         counts = (_negated(data.edges)[::-1], data.members[::-1], data.nonmembers[::-1])
-    return Audit.from_counts(*counts)
+        below, above = above, below
+    return Audit.from_counts(*counts, below=below, above=above)
 
 
 def _negated(scores: Any) -> Any:
@@ -70,7 +73,7 @@ def judge(
     all_methods: bool = True,
     claim: Claim | None = None,
     setting: Setting,
-    lower_is_member: bool = False,
+    lower_is_member: bool | None = None,
 ) -> Findings:
     """Tell what the scores of a file certify.
 
@@ -92,8 +95,9 @@ def judge(
         What to hold against the scores.
     setting : Setting
         What the file does not say.
-    lower_is_member : bool
-        Whether small scores speak for a member.
+    lower_is_member : bool, optional
+        Whether small scores speak for a member. If it is not said, large ones do; but it must be of
+        scores that are losses by their name, unless `orientation` tries both.
 
     Returns
     -------
@@ -111,12 +115,16 @@ def judge(
         _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
     claimed = [] if claim is None or claim.delta is None else [claim.delta]
     deltas = tuple(dict.fromkeys([*deltas, *claimed]))
+    if lower_is_member is None and orientation != "both":
+        require_direction(read)
+    lower_is_member = bool(lower_is_member)
     audit = audit_of(
         read,
         lower_is_member=lower_is_member,
         random_bits=setting.random_bits,
         seed=setting.seed,
     )
+    constant = audit._samples.constant
     chosen = method or _DEFAULT_METHOD
     bounds_by = _Bounds(audit, read, setting, deltas, confidence, orientation, lower_is_member)
     bounds = bounds_by(chosen, setting.threshold is not None)
@@ -130,7 +138,7 @@ def judge(
         input=_input(read, audit, lower_is_member),
         setting=setting,
         claim=claim,
-        verdict=None if claim is None else _verdict(claim, bounds, mu),
+        verdict=None if claim is None else _verdict(claim, bounds, mu, constant),
         confidence=confidence,
         orientation=orientation,
         bounds=bounds,
@@ -139,6 +147,7 @@ def judge(
         shown=_shown(audit, whole),
         curves=curves_of(audit, whole, deltas[0]),
         notices=(),
+        constant=constant,
     )
     return replace(findings, notices=notices_of(findings))
 
@@ -254,7 +263,7 @@ def _checked(claim: Claim) -> Claim:
     return claim
 
 
-def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None) -> Verdict:
+def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, constant: bool) -> Verdict:
     if claim.epsilon is not None and claim.delta is not None:
         bound = bounds.at(claim.delta)
         certified, cap, claimed = float(bound.epsilon), float(bound.max_certifiable), claim.epsilon
@@ -265,8 +274,11 @@ def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None) -> Verdict:
             f"method {bounds.method!r} bounds no mu; a claimed mu needs one of "
             f"{', '.join(BAND_METHODS)}"
         )
-    word = "consistent" if cap > claimed else "cannot-tell"
-    return Verdict("refuted" if certified > claimed else word, certified, cap, claimed)
+    if constant or cap <= claimed:
+        word = "cannot-tell"
+    else:
+        word = "refuted" if certified > claimed else "consistent"
+    return Verdict(word, certified, cap, claimed)
 
 
 def _version() -> str:

@@ -22,12 +22,12 @@ Notes
         of `bounds` and of the verdict; "both" gives each orientation half of what may go wrong
     bounds
         one entry a delta: every field of an `EpsilonBound` (its threshold is on the scale of the
-        file), what the test flags, its errors and of how many, the formula that gives epsilon from
-        the other fields (null for a method whose bound does not follow from those of the rates),
-        and critical_values: the rule that gives `fpr_upper` and `fnr_upper` (rounded up), with its
-        k, n and critical value for each, which miss with at most probability `miss`; null for a
-        method without one, and k where a maximal inequality stands for the rule, in the middle of
-        more than 200,000 scores
+        file; its assumptions are a sentence each), what the test flags, its errors and of how many,
+        the formula that gives epsilon from the other fields (null for a method whose bound does not
+        follow from those of the rates), and critical_values: the rule that gives `fpr_upper` and
+        `fnr_upper` (rounded up), with its k, n and critical value for each, which miss with at most
+        probability `miss`; null for a method without one, and k where a maximal inequality stands
+        for the rule, in the middle of more than 200,000 scores
     mu
         the same for mu-GDP (a `MuBound`), null if the method has no band: of every mechanism; that
         an epsilon follows from it needs a Gaussian curve
@@ -122,8 +122,8 @@ class Verdict:
     """What the scores say about the claim, and why.
 
     "refuted": the bound exceeds what is claimed. "cannot-tell": the bound of perfectly separated
-    scores, as many of each kind, would not exceed it. "consistent": neither. The numbers are
-    epsilons at the claimed delta, or mus.
+    scores, as many of each kind, would not exceed it, or all scores are equal. "consistent":
+    neither. The numbers are epsilons at the claimed delta, or mus.
     """
 
     verdict: str
@@ -181,6 +181,7 @@ class Findings:
     shown: Shown
     curves: Curves
     notices: tuple[Notice, ...]
+    constant: bool  # all scores are equal, or in one bin: they are no evidence
 
     @property
     def method(self) -> str:
@@ -196,6 +197,11 @@ class Findings:
     def deltas(self) -> tuple[float, ...]:
         """What the bounds are asked for at."""
         return tuple(float(bound.delta) for bound in self.bounds.bounds)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must be true for the confidence of the bounds to hold."""
+        return self.bounds.bounds[0].assumptions
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, words, lists and dicts."""

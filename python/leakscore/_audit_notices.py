@@ -7,13 +7,15 @@ from collections.abc import Iterator
 
 from leakscore._audit_model import ONE_THRESHOLD, Findings
 from leakscore._results import Notice
+from leakscore.audit._assumptions import CLAIM
 
 __all__ = ["notices_of"]
 
 
 def notices_of(findings: Findings) -> tuple[Notice, ...]:
     """Collect them, warnings first."""
-    found = [*_about_rounds(findings), *_about_bounds(findings), *_about_claim(findings)]
+    about = (_about_scores, _about_rounds, _about_bounds, _about_claim)
+    found = [notice for each in about for notice in each(findings)]
     return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
 
 
@@ -23,6 +25,27 @@ def _warning(code: str, message: str) -> Notice:
 
 def _note(code: str, message: str) -> Notice:
     return Notice("note", code, message)
+
+
+def _about_scores(findings: Findings) -> Iterator[Notice]:
+    """Say first what leaves nothing of the bound, or makes it doubtful."""
+    seen = findings.input
+    if findings.constant:
+        where = "lie in one bin" if seen.form == "counts" else "are equal"
+        yield _warning(
+            "constant-scores",
+            f"All {seen.members + seen.nonmembers} scores {where}. They tell no member from a "
+            "non-member, whatever the mechanism: that is no evidence, neither for nor against it.",
+        )
+    if findings.orientation != "both" and _auc_is_low(findings):
+        turned = "without --lower-is-member" if seen.lower_is_member else "--lower-is-member"
+        yield _warning(
+            "auc-below-half",
+            f"The AUC is {findings.shown.auc.observed:.3f}: members score lower than non-members, "
+            "and the scores may be turned round. If the scores are losses or distances, small ones "
+            f"mean a member: {turned}. Turning them for no other reason than this figure voids the "
+            "confidence.",
+        )
 
 
 def _about_rounds(findings: Findings) -> Iterator[Notice]:
@@ -51,14 +74,6 @@ def _about_rounds(findings: Findings) -> Iterator[Notice]:
             "lower-is-member",
             "Small scores mean a member here: scores were negated to be audited, thresholds are "
             "told on the scale of the file.",
-        )
-    if _auc_is_low(findings):
-        yield _warning(
-            "auc-below-half",
-            f"The AUC is {findings.shown.auc.observed:.3f}: members score lower than non-members. "
-            "If the scores are losses or distances, small ones mean a member: "
-            + ("leave --lower-is-member out" if seen.lower_is_member else "--lower-is-member")
-            + ". Turning them for no other reason than this figure voids the confidence.",
         )
 
 
@@ -124,13 +139,14 @@ def _about_claim(findings: Findings) -> Iterator[Notice]:
     verdict = findings.verdict
     if verdict is None or findings.claim is None:
         return
+    yield _note("claim-of-what-was-played", CLAIM)
     if findings.setting.neighbours is None:
         yield _note(
             "neighbours",
             "A claim is about neighbouring data sets: a record replaced, or added or removed. It "
             "must be the relation of these rounds; say which with --neighbours.",
         )
-    if verdict.verdict == "cannot-tell":
+    if verdict.max_certifiable <= verdict.claimed:
         name = "epsilon" if findings.claim.mu is None else "mu"
         yield _warning(
             "too-few-scores",

@@ -36,6 +36,7 @@ _MEMBERS = ("members", "member_scores")
 _NONMEMBERS = ("nonmembers", "non_members", "nonmember_scores", "non_member_scores")
 _CONFUSION = ("tp", "fp", "tn", "fn")
 _HISTOGRAM = ("edges", "member_counts", "nonmember_counts")
+_OUTSIDE = ("below", "above")
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,13 @@ class Samples:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many scores of each kind lie between edges."""
+    """How many scores of each kind lie between edges, and outside them: members, non-members."""
 
     edges: Array
     members: Array
     nonmembers: Array
+    below: Array | None = None
+    above: Array | None = None
 
 
 Data: TypeAlias = Rounds | Samples | Counts
@@ -293,8 +296,22 @@ def _histogram(columns: Columns) -> Read | None:
     if not set(_HISTOGRAM) <= set(columns.names):
         return None
     edges, inside, outside = (columns.numbers(name) for name in _HISTOGRAM)
-    roles = {name: name for name in _HISTOGRAM}
-    return _made(columns, roles, edges.dtype, Counts(edges, inside, outside))
+    beyond = {name: columns.numbers(name) for name in _OUTSIDE if name in columns.names}
+    # Here the columns can be named; `Audit.from_counts` refuses the same.
+    missing = [
+        name
+        for name, end in zip(_OUTSIDE, (edges[:1], edges[-1:]), strict=True)
+        if name not in beyond and np.isfinite(end).any()
+    ]
+    if missing:
+        raise ValueError(
+            f"{columns.where('edges')}: expected edges from -inf to inf, not from {edges[0]} to "
+            f"{edges[-1]}. Scores outside must be counted as well: in bins that begin at -inf and "
+            f"end at inf, or in {' and '.join(missing)}, each the two numbers of members and "
+            "non-members"
+        )
+    roles = {name: name for name in (*_HISTOGRAM, *beyond)}
+    return _made(columns, roles, edges.dtype, Counts(edges, inside, outside, **beyond))
 
 
 def _confusion(columns: Columns) -> Read | None:

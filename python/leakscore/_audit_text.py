@@ -21,6 +21,8 @@ def render(findings: Findings, width: int = 80) -> str:
 
 
 def _head(findings: Findings, width: int) -> Iterator[str]:
+    for doubt in words.doubts(findings):
+        yield from wrapped(doubt, width, "  ", "! ")
     yield from wrapped(words.headline(findings), width)
     yield from wrapped(words.counts(findings), width)
     if findings.verdict is not None:
@@ -38,6 +40,12 @@ def _bounds(findings: Findings, width: int) -> Iterator[str]:
     for bound in findings.bounds.bounds:
         yield from wrapped(words.certificate(findings, bound), width, "  ")
     yield from wrapped(words.gaussian(findings), width, "  ")
+
+
+def _assumptions(findings: Findings, width: int) -> Iterator[str]:
+    yield title("THE CONFIDENCE HOLDS IF", width)
+    for sentence in findings.assumptions:
+        yield from wrapped(sentence, width, "  ", "- ")
 
 
 def _methods(findings: Findings, width: int) -> Iterator[str]:
@@ -81,4 +89,4 @@ def _input(findings: Findings, width: int) -> Iterator[str]:
         yield from wrapped(text, width, " " * (widest + 4), f"  {name.ljust(widest)}  ")
 
 
-_SECTIONS = (_head, _bounds, _methods, _shown, _notices, _input)
+_SECTIONS = (_head, _bounds, _assumptions, _methods, _shown, _notices, _input)

@@ -14,6 +14,7 @@ __all__ = [
     "certificate",
     "claim",
     "counts",
+    "doubts",
     "files",
     "gaussian",
     "headline",
@@ -27,6 +28,10 @@ __all__ = [
     "shown",
     "verdict",
 ]
+
+
+DOUBTS = ("constant-scores", "auc-below-half")
+"""Codes of the notices that a reader must see before the bound."""
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -61,6 +66,11 @@ def headline(findings: Findings) -> str:
         f"epsilon >= {lower_bound(float(bound.epsilon))} at delta = "
         f"{number(float(bound.delta), 10)}, with {findings.percent} {certainty(findings.method)}"
     )
+
+
+def doubts(findings: Findings) -> list[str]:
+    """Say what comes before the bound: it is of no scores that tell anything, or of turned ones."""
+    return [notice.message for notice in findings.notices if notice.code in DOUBTS]
 
 
 def counts(findings: Findings) -> str:
@@ -110,6 +120,8 @@ def verdict(findings: Findings) -> str:
         least = f"{what} is REFUTED: {name} is at least {lower_bound(found.certified, 4)}"
         doubt = certainty(findings.method)
         return f"{least}." if doubt == "confidence" else f"{least} ({doubt})."
+    if findings.constant:
+        return f"INCONCLUSIVE. {what} is neither refuted nor supported: all scores are alike."
     if found.verdict == "consistent":
         return f"{what} is CONSISTENT with these scores; that does not prove it."
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
 from leakscore import _cli_shared as _cli
@@ -22,7 +23,7 @@ exit codes
   1  an error: nothing was judged
   2  the claim is refuted
   3  inconclusive: so few scores could not refute it even if they were separated
-     perfectly
+     perfectly; or, with a claim or without, all scores are equal: no evidence
 
 methods
   weighted-ell (the default: the tightest where the attack is strong), ell,
@@ -34,7 +35,8 @@ files
   csv, npz, npy, parquet or JSON, told by content; nothing is ever unpickled
   columns score and member (1 and 0, true and false, yes and no, in and out,
   member and non-member), a row a round; or members and nonmembers; or edges,
-  member_counts and nonmember_counts
+  member_counts and nonmember_counts, the edges from -inf to inf ("inf" in JSON)
+  or with below and above: how many members and non-members score outside
   Privacy Meter's npz archives and LeakPro's JSON are read as they are
 
 A lower bound does not show privacy. It is about this attack and this canary,
@@ -109,10 +111,19 @@ def _add_file_options(group: Any) -> None:
         metavar="FILE",
         help="the non-members' scores; the other file holds the members'",
     )
-    group.add_argument(
+    direction = group.add_mutually_exclusive_group()
+    direction.add_argument(
         "--lower-is-member",
         action="store_true",
+        default=None,
         help="small scores mean a member (losses, distances); decide it before you see them",
+    )
+    direction.add_argument(
+        "--higher-is-member",
+        action="store_false",
+        dest="lower_is_member",
+        help="large scores mean a member: the default, which must be said of a column that is a "
+        "loss by its name",
     )
     _cli.add_dialect(group)
     _cli.add_memory(group)
@@ -160,6 +171,7 @@ def _audit(options: argparse.Namespace) -> int:
     from leakscore._audit_judge import judge
     from leakscore._audit_model import Setting
     from leakscore._audit_scores import read_scores
+    from leakscore._audit_words import doubts
 
     _cli.require_writable(options, options.file, options.nonmembers)
     read = read_scores(
@@ -188,6 +200,10 @@ def _audit(options: argparse.Namespace) -> int:
         lower_is_member=options.lower_is_member,
     )
     code = 0 if findings.verdict is None else _EXIT_CODES[findings.verdict.verdict]
+    if findings.constant:
+        code = _EXIT_CODES["cannot-tell"]
+    for doubt in doubts(findings):
+        print(f"leakscore: warning: {doubt}", file=sys.stderr)
     try:
         _cli.deliver(findings, options)
     except BrokenPipeError:  # the verdict stands even if nobody reads the rest

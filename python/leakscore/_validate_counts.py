@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._validate import Doubles
 
-__all__ = ["edges", "histogram"]
+__all__ = ["complete", "edges", "histogram"]
+
+Beyond: TypeAlias = tuple[int, int] | tuple[()]
 
 
 def edges(name: str, value: object) -> Doubles:
@@ -25,11 +30,53 @@ def edges(name: str, value: object) -> Doubles:
     return array
 
 
-def histogram(name: str, value: object, size: int) -> npt.NDArray[np.int64]:
-    """Whole counts of `size` bins, not all 0, together at most what float64 counts to."""
+def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Beyond, Beyond]:
+    """Edges from -inf to inf, and the members and non-members of the bins that were added.
+
+    Counts on a part of the line are counts given that a score lies there: of conditional laws,
+    whose epsilon may be twice that of the mechanism.
+    """
+    first, last = float(bounds[0]), float(bounds[-1])
+    left = _beyond("below", below, first == -np.inf)
+    right = _beyond("above", above, last == np.inf)
+    sides = (("below", left, first == -np.inf), ("above", right, last == np.inf))
+    missing = [name for name, pair, infinite in sides if not pair and not infinite]
+    if missing:
+        pairs = " and ".join(f"{name}=(members, nonmembers)" for name in missing)
+        raise ValueError(
+            f"Expected edges from -inf to inf, not from {first!r} to {last!r}: numpy.histogram "
+            "drops the scores outside, and what is left certifies nothing. Count between "
+            f"np.concatenate([[-np.inf], edges, [np.inf]]), or give the numbers outside as {pairs}"
+        )
+    whole = np.concatenate([[-np.inf] * bool(left), bounds, [np.inf] * bool(right)])
+    whole.flags.writeable = False
+    return whole, left, right
+
+
+def _beyond(name: str, value: object, infinite: bool) -> Beyond:
+    """Members and non-members beyond the finite edges on one side; nothing if not given."""
+    if value is None:
+        return ()
+    array = _validate.whole(name, value, 0)
+    if array.shape != (2,):
+        raise ValueError(f"Expected {name} of shape {array.shape} to be (members, nonmembers)")
+    pair = int(array[0]), int(array[1])
+    if infinite:
+        raise ValueError(f"Expected no {name}={pair}: no score lies {name} an infinite edge")
+    return pair
+
+
+def histogram(
+    name: str, value: object, size: int, below: Sequence[int] = (), above: Sequence[int] = ()
+) -> npt.NDArray[np.int64]:
+    """Whole counts of `size` bins and of those below and above.
+
+    Not all 0, together at most what float64 counts to.
+    """
     array = _validate.whole(name, value, 0)
     if array.shape != (size,):
         raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
+    array = np.concatenate([below, array, above])
     total = int(array.sum())  # rounded beyond 2^53, where the sum of integers might overflow
     if total <= 2**53:
         total = int(array.astype(np.int64).sum())

@@ -40,17 +40,22 @@ def right_guesses(
 
 
 def contradicted(
-    canaries: int, guesses: int, correct: int, level: mpmath.mpf, inverse: Inverse
+    canaries: mpmath.mpf, guesses: int, correct: int, level: mpmath.mpf, inverse: Inverse
 ) -> bool:
-    """Walk down from `correct`; `inverse` is that of 1 - f."""
+    """Walk down from `correct`; `inverse` is that of 1 - f.
+
+    `canaries` is their number, or half of it if all guesses are of one kind.
+    """
     r = level * correct / canaries
     h = level * (guesses - correct) / canaries
     for i in range(correct - 1, -1, -1):
+        if r > 1:
+            return True
         above = max(h, inverse(r) if r < 1 else mpmath.mpf(1))
         r, h = r + mpmath.mpf(i) / (guesses - i) * (above - h), above
         if r + h > mpmath.mpf(guesses) / canaries:
             return True
-    return bool(r + h > mpmath.mpf(guesses) / canaries)
+    return bool(r > 1 or r + h > mpmath.mpf(guesses) / canaries)
 
 
 def gaussian_inverse(mu: float) -> Inverse:

@@ -47,9 +47,9 @@ def crossing_given(
 def crossing(
     rounds: int, delta: Fraction, q: Fraction, sizes: Sequence[int], critical: Sequence[int]
 ) -> Fraction:
-    """Crossing probability with F ~ Bin(rounds, delta) exposed rounds, all at the first places."""
+    """Crossing probability with F ~ Bin(rounds, delta/2) exposed members at the first places."""
     half = rounds // 2
-    at_least = [binomial_tail(rounds, delta, f) for f in range(half + 1)]
+    at_least = [binomial_tail(rounds, delta / 2, f) for f in range(half + 1)]
     return sum(
         (
             (at_least[f] - at_least[f + 1] if f < half else at_least[f])

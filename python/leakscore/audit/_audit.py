@@ -72,9 +72,10 @@ class Audit(Certified, Refuted, Intervals):
             `epsilon` and changes nothing else. A design with fixed numbers of members and
             non-members is not of this kind.
         rng : numpy.random.Generator or int, optional
-            Orders tied scores at random for "sorted-bits", whatever the order of the rounds; None
-            is the same as 0. Every other method takes a tie for a non-member, and neither depends
-            on `rng` nor, but for the halves of "split" and "credible", on the order of the rounds.
+            Orders tied scores at random for "sorted-bits", together with a hash of the scores, so
+            that one seed does not order all audits alike; None is the same as 0. Every other method
+            takes a tie for a non-member, and neither depends on `rng` nor, but for the halves of
+            "split" and "credible", on the order of the rounds.
 
         Returns
         -------
@@ -115,48 +116,59 @@ class Audit(Certified, Refuted, Intervals):
         edges: npt.ArrayLike,
         member_counts: npt.ArrayLike,
         nonmember_counts: npt.ArrayLike,
+        *,
+        below: npt.ArrayLike | None = None,
+        above: npt.ArrayLike | None = None,
     ) -> Audit:
         """Build an audit from histograms: as many scores as you like in the memory of their bins.
 
         Parameters
         ----------
         edges : array_like, shape (B+1,)
-            Edges of the bins, ascending; the first may be -inf and the last inf. Chosen without
-            regard to these scores, or from them: either way every bound holds.
+            Edges of the bins, ascending, from -inf to inf: `numpy.histogram` takes infinite edges,
+            and drops the scores outside finite ones without a word. Chosen without regard to these
+            scores, or from them: either way every bound holds.
         member_counts, nonmember_counts : array_like, shape (B,)
             Scores in each bin, as `numpy.histogram` counts them (a score at an edge belongs to the
-            bin above): whole numbers, together at least 1 and at most 2**53 per class.
+            bin above): whole numbers, with those outside at least 1 and at most 2**53 per class.
+        below, above : array_like, shape (2,), optional
+            Where the first (last) edge is finite: how many members and non-members score below
+            (above) it; ``(0, 0)`` if no score can. They become a bin of their own.
 
         Returns
         -------
         Audit
             Its thresholds are edges, and the test at an edge flags the scores in the bins above it:
-            ``score >= edge``, and no one at the last edge (orientation ``"low"``: those in the bins
-            below it, ``score < edge``). Every result is that of an audit of the bins' indices as
+            ``score >= edge`` (``score > edge`` at a last edge that came with `above`, since numpy
+            counts a score there in the bin below), and no one at inf; with orientation ``"low"``
+            those in the bins below it. Every result is that of an audit of the bins' indices as
             scores, but for these names of the thresholds. What needs single scores raises
             ValueError.
 
         Raises
         ------
         ValueError
-            If `edges` does not ascend or holds NaN, a length does not fit, a count is negative or
-            not whole, or a class is empty.
+            If `edges` does not ascend, holds NaN, or has a finite end without `below` (`above`), a
+            length does not fit, a count is negative or not whole, or a class is empty.
         TypeError
             If an argument is not an array of real numbers.
 
         Notes
         -----
         A bin is a function of the score, so its index is itself a membership score, and what holds
-        for all its thresholds holds at the edges. Coarse bins cost sharpness, never validity. The
-        AUC counts two scores of one bin as tied, one half: the area under the line through the
-        edges' points.
+        for all its thresholds holds at the edges. Coarse bins cost sharpness, never validity. That
+        takes every score: dropping those outside finite edges leaves the laws of a score *given*
+        that it lies inside. Theirs may differ by a factor e^(2 epsilon) where the mechanism is
+        epsilon-DP, so that a bound on epsilon, correct for them, is up to twice too large. NaN
+        scores are counted in no bin either: see that the counts sum to the rounds. The AUC counts
+        two scores of one bin as tied, one half: the area under the line through the edges' points.
 
         Examples
         --------
         >>> import numpy as np
         >>> from leakscore.audit import Audit
         >>> rng = np.random.default_rng(0)
-        >>> edges = np.linspace(-6.0, 8.0, 201)
+        >>> edges = np.concatenate([[-np.inf], np.linspace(-4.0, 6.0, 201), [np.inf]])
         >>> members, _ = np.histogram(rng.normal(2.0, 1.0, 10_000), edges)
         >>> nonmembers, _ = np.histogram(rng.normal(0.0, 1.0, 10_000), edges)
         >>> audit = Audit.from_counts(edges, members, nonmembers)
@@ -164,7 +176,7 @@ class Audit(Certified, Refuted, Intervals):
         (Audit(n_members=10000, n_nonmembers=10000), 0.922)
         """
         audit = cls.__new__(cls)
-        audit._samples = Histogram(edges, member_counts, nonmember_counts)
+        audit._samples = Histogram(edges, member_counts, nonmember_counts, below, above)
         return audit
 
     def merge(self, other: Audit) -> Audit:
@@ -173,13 +185,14 @@ class Audit(Certified, Refuted, Intervals):
         Audits of parts merge in any order and grouping to the same results, those of all scores at
         once. Sorted scores merge in linear time, histograms bin by bin. The bits of the rounds stay
         random (`from_rounds`) if those of both were. Tied rounds keep the lots that were drawn for
-        them; the same round of two parts with one `rng` seed drew the same, and keeps this order.
+        them, and equal lots the order of the parts.
 
         Parameters
         ----------
         other : Audit
-            Of independent rounds with the same mechanism and attack. Both hold scores, or both
-            histograms with the same edges.
+            Of other rounds, independent of these, with the same mechanism and attack; a round that
+            is in both counts twice, and the bound is none. Both hold scores, or both histograms
+            with the same edges. What is merged is fixed before any result is seen.
 
         Returns
         -------

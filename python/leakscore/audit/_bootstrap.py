@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._results import Result
 from leakscore._validate import Doubles
+from leakscore.audit._assumptions import Assuming
 from leakscore.audit._histogram import Histogram
 from leakscore.audit._points import spread_ranks
 from leakscore.audit._samples import Scores, allowed_errors
@@ -24,7 +24,7 @@ _BLOCK = 2**16  # draws and cells of the resamples that are worked on at once
 
 
 @dataclass(frozen=True)
-class BootstrapInterval(Result):
+class BootstrapInterval(Assuming):
     """An approximate interval, without a guarantee; see `Audit.bootstrap`.
 
     Attributes
@@ -43,6 +43,8 @@ class BootstrapInterval(Result):
         As asked for.
     kind : str
         ``"percentile bootstrap (approximate)"``.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
 
     Examples
     --------

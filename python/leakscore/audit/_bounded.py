@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._validate import Doubles
+from leakscore.audit._assumptions import of_rounds
 from leakscore.audit._bands import BAND_METHODS, band
 from leakscore.audit._frontier import Frontier
 from leakscore.audit._samples import Sampled
@@ -45,8 +46,8 @@ class Bounded:
     def fnr(self) -> Doubles:
         return self.frontier.fnr_upper
 
-    def fields(self, index: int) -> dict[str, Any]:
-        """Return what results say of one test and of how it was found."""
+    def fields(self, index: int, *further: str) -> dict[str, Any]:
+        """Return what results say of one test and of how it was found; further assumptions too."""
         return {
             "threshold": float(self.frontier.threshold[index]),
             "fpr": int(self.frontier.false_positives[index]) / self.audit.n_nonmembers,
@@ -57,6 +58,7 @@ class Bounded:
             "method": self.method,
             "orientation": "low" if self.flags_low[index] else "high",
             "algorithm": self.algorithm,
+            "assumptions": of_rounds(self.method, *further),
         }
 
 

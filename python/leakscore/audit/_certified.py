@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._results import Result
 from leakscore._validate import Doubles
+from leakscore.audit._assumptions import Assuming, of_rounds
 from leakscore.audit._methods import certify
 from leakscore.audit._samples import Sampled
 
@@ -18,11 +18,11 @@ __all__ = ["Certified", "EpsilonBound"]
 
 
 @dataclass(frozen=True)
-class EpsilonBound(Result):
+class EpsilonBound(Assuming):
     """A certified lower bound on epsilon and the threshold that proves it; see `Audit.epsilon`.
 
-    Every field but `confidence`, `method` and `algorithm` is an array of delta's shape if delta was
-    an array.
+    Every field but `confidence`, `method`, `algorithm` and `assumptions` is an array of delta's
+    shape if delta was an array.
 
     Attributes
     ----------
@@ -54,6 +54,8 @@ class EpsilonBound(Result):
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values were found; for "sorted-bits" also the counts that prove the bound.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
 
     Examples
     --------
@@ -61,8 +63,8 @@ class EpsilonBound(Result):
     >>> bound = Audit([2.0] * 50, [1.0] * 50).epsilon()
     >>> print(round(float(bound), 4), bound.threshold, bound.fpr, round(bound.fpr_upper, 4))
     2.1998 1.0 0.0 0.0998
-    >>> sorted(bound.to_dict())[:4]
-    ['algorithm', 'confidence', 'delta', 'direction']
+    >>> sorted(bound.to_dict())[:3], bound.assumptions[-1]
+    (['algorithm', 'assumptions', 'confidence'], 'No score was left out.')
     """
 
     epsilon: float | Doubles
@@ -106,7 +108,7 @@ class Certified(Sampled):
         delta : float or array_like
             Delta of the (epsilon, delta)-DP claim, in [0, 1). An array costs no confidence: the
             bounds hold for all its entries at once. "sorted-bits" takes one number, at most
-            0.05 / rounds; "split" and "credible" hold for all at once only with a threshold.
+            0.1 / rounds; "split" and "credible" hold for all at once only with a threshold.
         confidence : float
             Probability, in (0, 1), with which the bound holds, over the rounds.
         method : str
@@ -213,4 +215,5 @@ class Certified(Sampled):
             method=method,
             orientation=shaped(np.where(found.flags_low, "low", "high")),
             algorithm=found.algorithm,
+            assumptions=of_rounds(method, given_threshold=threshold is not None),
         )

@@ -9,15 +9,15 @@ import numpy as np
 
 from leakscore._curve import TradeOff
 from leakscore._premise import UNSTATED, Premise, joined, settled
-from leakscore._results import Result
 from leakscore._validate import Doubles
+from leakscore.audit._assumptions import Assuming
 from leakscore.audit._models import margins
 
 __all__ = ["Comparison", "Family", "verdict"]
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
+class Comparison(Assuming):
     """What the scores say about a claimed trade-off curve f; see `Audit.compare`.
 
     Attributes
@@ -46,9 +46,6 @@ class Comparison(Result):
         than that one, and breaks no guarantee.
     neighbours : {"replace", "add-remove"}
         The relation of the two data sets that the verdict is about.
-    assumptions : tuple of str
-        What the claim takes for granted of the mechanism, in words: that it is refuted may also
-        mean that one of these is not so.
     confidence : float
         As asked for.
     method : str
@@ -57,6 +54,9 @@ class Comparison(Result):
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold, and what the claim takes for granted
+        of the mechanism: that it is refuted may also mean that one of these is not so.
 
     Examples
     --------
@@ -80,7 +80,6 @@ class Comparison(Result):
     kind: str
     adversary: str
     neighbours: str
-    assumptions: tuple[str, ...]
     confidence: float
     method: str
     orientation: str

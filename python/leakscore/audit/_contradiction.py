@@ -27,7 +27,10 @@ class Contradiction:
 
         if curve.shape:
             raise ValueError(f"Expected a tradeoff of shape {curve.shape} to be of shape ()")
-        self._guesses = guesses
+        one_kind = guesses.k_plus == 0 or guesses.k_minus == 0
+        # Theorem and proof in one_run_curve.hpp: one kind of guess sees the canaries half as often.
+        self._canaries = (0.5 if one_kind else 1.0) * guesses.canaries
+        self._made = guesses.made
         self._mu = float(curve.mu) if isinstance(curve, GaussianTradeOff) else None
         if self._mu is not None or guesses.k_plus == 0:
             self._inverse = curve  # of the curve's inverse
@@ -39,11 +42,12 @@ class Contradiction:
     def __call__(self, correct: int, level: float) -> bool:
         if correct == 0:
             return False
-        m, made = self._guesses.canaries, self._guesses.made
+        m, made = self._canaries, self._made
         if self._mu is not None:
             return _core.one_run_gaussian_contradiction(m, made, correct, level, self._mu)
         # Lines through points of s from below; then also through those a pass along them asks for.
-        at = start = np.geomspace(level * correct / m * (1.0 - 1e-14), made / m, _LINES)
+        first, last = level * correct / m * (1.0 - 1e-14), made / m
+        at = start = np.geomspace(min(first, 1.0), min(last, 1.0), _LINES)
         before = np.zeros(1)
         for _ in range(_ROUNDS):
             found, asked = _core.one_run_lines_contradiction(

@@ -19,20 +19,31 @@ __all__ = ["Histogram"]
 class Histogram:
     """Members and non-members per bin; what `Scores` is to single scores.
 
-    A place is the index of an edge: the test there flags the bins above that edge, and a score in
-    bin j has the place j + 1, at which it is just not flagged.
+    The edges reach from -inf to inf, so that every score has a bin. A place is the index of an
+    edge: the test there flags the bins above that edge, and a score in bin j has the place j + 1,
+    at which it is just not flagged.
     """
 
     __slots__ = ("_members_above", "_nonmembers_above", "edges")
 
     def __init__(
-        self, edges: npt.ArrayLike, members: npt.ArrayLike, nonmembers: npt.ArrayLike
+        self,
+        edges: npt.ArrayLike,
+        members: npt.ArrayLike,
+        nonmembers: npt.ArrayLike,
+        below: npt.ArrayLike | None = None,
+        above: npt.ArrayLike | None = None,
     ) -> None:
-        self.edges = _validate_counts.edges("edges", edges)
-        bins = self.edges.size - 1
-        self._members_above = _above(_validate_counts.histogram("member_counts", members, bins))
-        self._nonmembers_above = _above(
-            _validate_counts.histogram("nonmember_counts", nonmembers, bins)
+        given = _validate_counts.edges("edges", edges)
+        self.edges, *beyond = _validate_counts.complete(given, below, above)
+        classes = (("member_counts", members), ("nonmember_counts", nonmembers))
+        self._members_above, self._nonmembers_above = (
+            _above(
+                _validate_counts.histogram(
+                    name, counts, given.size - 1, *(pair[i : i + 1] for pair in beyond)
+                )
+            )
+            for i, (name, counts) in enumerate(classes)
         )
 
     @property
@@ -44,6 +55,11 @@ class Histogram:
     def n_nonmembers(self) -> int:
         """Number of non-member scores."""
         return int(self._nonmembers_above[0])
+
+    @property
+    def constant(self) -> bool:
+        """Whether one bin holds all scores."""
+        return int(np.count_nonzero(self.member_counts + self.nonmember_counts)) == 1
 
     @property
     def member_counts(self) -> Array:

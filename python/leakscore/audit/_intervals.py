@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _validate
+from leakscore.audit._assumptions import of_rounds
 from leakscore.audit._bands import BAND_METHODS
 from leakscore.audit._bootstrap import BootstrapInterval, curve_resamples, tpr_resamples
 from leakscore.audit._empirical import Empirical
@@ -156,4 +157,5 @@ class Intervals(Empirical):
             fpr=fpr,
             confidence=level,
             resamples=times,
+            assumptions=of_rounds("bootstrap"),
         )

@@ -9,9 +9,9 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._curve import TradeOff
-from leakscore._results import Result
 from leakscore._roots import sign_change
 from leakscore._validate import Doubles
+from leakscore.audit._assumptions import Assuming
 
 __all__ = [
     "AllRefutedError",
@@ -33,7 +33,7 @@ _CLOSE, _CLOSE_BRACKET = 2.0**-43, 2.0**-24  # relative width of what is left of
 
 
 @dataclass(frozen=True)
-class MuBound(Result):
+class MuBound(Assuming):
     """A certified lower bound on mu and the threshold that proves it; see `Audit.mu`.
 
     Attributes
@@ -58,6 +58,8 @@ class MuBound(Result):
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
 
     Examples
     --------
@@ -84,7 +86,7 @@ class MuBound(Result):
 
 
 @dataclass(frozen=True)
-class GaussianEpsilon(Result):
+class GaussianEpsilon(Assuming):
     """What epsilon would be if the mechanism were Gaussian; see `Audit.epsilon_if_gaussian`.
 
     Attributes
@@ -108,6 +110,8 @@ class GaussianEpsilon(Result):
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
 
     Examples
     --------
@@ -138,7 +142,7 @@ class GaussianEpsilon(Result):
 
 
 @dataclass(frozen=True)
-class ParameterBound(Result):
+class ParameterBound(Assuming):
     """A certified lower bound on the parameter of a family; see `Audit.parameter_lower_bound`.
 
     Attributes
@@ -159,8 +163,6 @@ class ParameterBound(Result):
         inf if they refute every curve of the family.
     neighbours : {"replace", "add-remove"} or None
         The relation of the two data sets: as stated, or that of the curves, if they have one.
-    assumptions : tuple of str
-        What the curves take for granted of the mechanism, in words.
     confidence : float
         As asked for.
     method : str
@@ -169,6 +171,8 @@ class ParameterBound(Result):
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold; what the curves take for granted.
 
     Examples
     --------
@@ -187,7 +191,6 @@ class ParameterBound(Result):
     fnr_upper: float
     max_certifiable: float
     neighbours: str | None
-    assumptions: tuple[str, ...]
     confidence: float
     method: str
     orientation: str

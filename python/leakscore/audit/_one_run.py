@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._results import Result
+from leakscore.audit._assumptions import Assuming, of_one_run
 from leakscore.audit._guesses import Guesses, guesses_of
 from leakscore.distributions import clopper_pearson
 
@@ -17,7 +17,7 @@ __all__ = ["OneRunBound", "one_run"]
 
 
 @dataclass(frozen=True)
-class OneRunBound(Result):
+class OneRunBound(Assuming):
     """A certified lower bound on epsilon from one training; see `one_run`.
 
     Attributes
@@ -38,6 +38,8 @@ class OneRunBound(Result):
         The largest bound if all guesses were right.
     delta, confidence : float
         As asked for.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
 
     Examples
     --------
@@ -163,6 +165,7 @@ def one_run(
         max_certifiable=max(_epsilon(all_, all_.made, exposure, miss, sure) for all_ in grid),
         delta=exposure,
         confidence=level,
+        assumptions=of_one_run(),
     )
 
 

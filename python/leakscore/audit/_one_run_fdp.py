@@ -12,7 +12,7 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._curve import TradeOff
 from leakscore._premise import settled
-from leakscore._results import Result
+from leakscore.audit._assumptions import CLAIM, FAMILY, Assuming, of_one_run
 from leakscore.audit._compare import Family as OneRelation
 from leakscore.audit._contradiction import Contradiction
 from leakscore.audit._guesses import Guesses, guesses_of
@@ -28,7 +28,7 @@ _SMALLEST, _LARGEST = 2.0**-40, 2.0**40
 
 
 @dataclass(frozen=True)
-class OneRunTest(Result):
+class OneRunTest(Assuming):
     """Whether one training refutes a trade-off curve; see `one_run_fdp`.
 
     Attributes
@@ -52,7 +52,7 @@ class OneRunTest(Result):
         What was in the training in place of a canary that was out: as stated, or what the curve is
         about, if it says.
     assumptions : tuple of str
-        What the curve takes for granted of the training, in words.
+        What must be true, beyond the scores, for this to hold; what the curve takes for granted.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class OneRunTest(Result):
     >>> from leakscore.tradeoff import gaussian
     >>> test = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian(0.5))
     >>> test.refuted, round(test.p_value, 5), test.to_dict()["tradeoff"]
-    (True, 0.0072, 'gaussian(mu=0.5)')
+    (True, 0.00451, 'gaussian(mu=0.5)')
     """
 
     refuted: bool
@@ -72,11 +72,10 @@ class OneRunTest(Result):
     correct: int
     confidence: float
     neighbours: str | None
-    assumptions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class OneRunFamilyBound(Result):
+class OneRunFamilyBound(Assuming):
     """The largest parameter of a family of curves that one training refutes; see `one_run_fdp`.
 
     Attributes
@@ -101,7 +100,7 @@ class OneRunFamilyBound(Result):
         What was in the training in place of a canary that was out: as stated, or what the curve is
         about, if it says.
     assumptions : tuple of str
-        What the curve takes for granted of the training, in words.
+        What must be true, beyond the scores, for this to hold; what the curve takes for granted.
 
     Examples
     --------
@@ -109,7 +108,7 @@ class OneRunFamilyBound(Result):
     >>> from leakscore.tradeoff import gaussian
     >>> bound = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian)
     >>> round(float(bound), 4), bound.tradeoff.kind
-    (0.7694, 'guarantee')
+    (0.8686, 'guarantee')
     """
 
     parameter: float
@@ -121,7 +120,6 @@ class OneRunFamilyBound(Result):
     correct: int
     confidence: float
     neighbours: str | None
-    assumptions: tuple[str, ...]
 
     def __float__(self) -> float:
         return self.parameter
@@ -152,7 +150,7 @@ class OneRunFamilyBound(Result):
         >>> from leakscore.tradeoff import gaussian
         >>> bound = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian)
         >>> print(bound.epsilon_if_family([1e-5, 1e-2]).round(3))
-        [3.239 1.632]
+        [3.721 1.919]
         """
         shares = _validate.interval("delta", delta, 0.0, 1.0)
         return 0.0 * shares if self.tradeoff is None else self.tradeoff.epsilon(shares)
@@ -238,6 +236,11 @@ def one_run_fdp(
     down to 0; f is refuted if ``r_0 + h_0`` comes out above g / m. For ``gaussian(mu)``, s(r) is
     ``norm.cdf(norm.ppf(r) - mu)``.
 
+    If only inclusions, or only exclusions, are guessed, the same holds with m / 2 in the place of
+    m, which refutes more. With E the event that a canary is guessed in and j others are right,
+    ``P(E and in) = P(E | in) / 2`` and ``P(E and out) = P(E | out) / 2``, so that f-DP, averaged
+    over the canaries, asks for ``2 h_j >= s(2 r_(j+1))``.
+
     An inclusion guessed right is a true positive of f, an exclusion guessed right one of its
     inverse: if only the former (latter) are guessed, f (its inverse) is the curve in question,
     otherwise the lower convex hull of both, since the inequality is an average over the canaries
@@ -277,19 +280,23 @@ def one_run_fdp(
         levels = [_p_value(_against(tradeoff, guesses), guesses.correct) for guesses in grid]
         best = min(range(len(grid)), key=levels.__getitem__)
         p_value = min(1.0, len(grid) * levels[best])
-        fields = (*_fields(grid[best]), level, relation, tradeoff.assumptions)
-        return OneRunTest(p_value < miss, p_value, tradeoff, *fields)
+        taken = of_one_run(CLAIM, *tradeoff.assumptions)
+        fields = (*_fields(grid[best]), level, relation)
+        return OneRunTest(p_value < miss, p_value, tradeoff, *fields, assumptions=taken)
     family, share = OneRelation(tradeoff, neighbours), miss / len(grid)
     found = [_parameter(family, guesses, guesses.correct, share) for guesses in grid]
     best = max(range(len(grid)), key=found.__getitem__)
     parameter = found[best]
+    cap = max(_cap(family, guesses, share) for guesses in grid)
+    about = family.about(1.0)
     return OneRunFamilyBound(
         parameter,
         family(parameter) if parameter > 0.0 else None,
-        max(_cap(family, guesses, share) for guesses in grid),
+        cap,
         *_fields(grid[best]),
         level,
-        *family.about(1.0),
+        about.neighbours,
+        assumptions=of_one_run(CLAIM, FAMILY, *about.assumptions),
     )
 
 

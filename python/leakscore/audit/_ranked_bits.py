@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,10 +48,18 @@ class RankedBits:
     def of(
         cls, scores: Array, member: npt.NDArray[np.bool_], rng: np.random.Generator
     ) -> RankedBits:
-        """Rank the rounds by score, ties in a random order that does not know the bits."""
+        """Rank the rounds by score, ties in a random order that does not know the bits.
+
+        The scores are part of the seed: with the same lots in every audit, rounds that come members
+        first would be ordered by their bits in the same way each time, and a seed be lucky.
+        """
         words = rng.integers(0, 2**32, 4, dtype=np.uint64)
-        ties = np.random.default_rng([_TIES, *words.tolist()])
         kept = slice(None if scores.size <= MAX_ROUNDS else 0)
+        plain = np.ascontiguousarray(scores[kept], dtype="<f8") + 0.0  # -0.0 becomes 0.0
+        digest = np.frombuffer(
+            hashlib.blake2b(plain.tobytes(), digest_size=16).digest(), dtype="<u4"
+        )
+        ties = np.random.default_rng([_TIES, *words.tolist(), *digest.tolist()])
         lots = ties.integers(0, 2**32, scores[kept].size, dtype=np.uint32)
         return cls._ranked(scores.size, scores[kept], lots, member[kept])
 

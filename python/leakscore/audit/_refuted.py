@@ -11,14 +11,13 @@ from leakscore import _validate
 from leakscore._curve import TradeOff
 from leakscore._premise import settled
 from leakscore.audit import _compare, _models
+from leakscore.audit._assumptions import CLAIM, FAMILY, GAUSSIAN
 from leakscore.audit._bounded import bounded
 from leakscore.audit._compare import Comparison, Family
 from leakscore.audit._models import GaussianEpsilon, MuBound, ParameterBound
 from leakscore.audit._samples import Sampled
 
 __all__ = ["Refuted"]
-
-_GAUSSIAN = "the trade-off curve of the mechanism is exactly Gaussian"
 
 
 class Refuted(Sampled):
@@ -141,12 +140,13 @@ class Refuted(Sampled):
             epsilon_if_gaussian=found,
             mu=bound.mu,
             max_certifiable=most,
-            assumption=_GAUSSIAN,
+            assumption=GAUSSIAN,
             delta=deltas if deltas.ndim else deltas.item(),
             confidence=bound.confidence,
             method=bound.method,
             orientation=bound.orientation,
             algorithm=bound.algorithm,
+            assumptions=(*bound.assumptions, f"{GAUSSIAN[0].upper()}{GAUSSIAN[1:]}."),
         )
 
     def parameter_lower_bound(
@@ -235,12 +235,9 @@ class Refuted(Sampled):
         found, index = _models.largest_parameter(curves, tests.fpr, tests.fnr, least, most)
         cap = _models.cap(curves, *tests.least, least, most)
         about = curves.about(least + min(1.0, most - least))
+        fields = tests.fields(index, CLAIM, FAMILY, *about.assumptions)
         return ParameterBound(
-            parameter=found,
-            max_certifiable=cap,
-            neighbours=about.neighbours,
-            assumptions=about.assumptions,
-            **tests.fields(index),
+            parameter=found, max_certifiable=cap, neighbours=about.neighbours, **fields
         )
 
     def compare(
@@ -319,6 +316,5 @@ class Refuted(Sampled):
             kind=curve.kind,
             adversary=curve.adversary,
             neighbours=between or "replace",
-            assumptions=curve.assumptions,
-            **tests.fields(index),
+            **tests.fields(index, CLAIM, *curve.assumptions),
         )

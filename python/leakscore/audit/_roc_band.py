@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._results import Result
 from leakscore._validate import Array, Doubles
+from leakscore.audit._assumptions import Assuming, of_rounds
 from leakscore.audit._bands import Band, band
 from leakscore.audit._histogram import Histogram
 from leakscore.audit._points import Flagged, spread_ranks
@@ -24,7 +24,7 @@ _SLACK = 2.0**-46  # beyond the rounding of a sum of 2^40 areas, pairwise
 
 
 @dataclass(frozen=True)
-class RocBand(Result):
+class RocBand(Assuming):
     """Bounds on the true rates, valid at all thresholds and on all four sides at once.
 
     See `Audit.band`. Row i bounds the rates of all thresholds from ``thresholds[i]`` up to, and
@@ -40,6 +40,8 @@ class RocBand(Result):
         Probability that all of them hold.
     method : str
         As asked for.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
 
     Examples
     --------
@@ -149,6 +151,7 @@ def roc_band(samples: Scores | Histogram, confidence: float, method: str) -> Roc
         tpr_upper=tpr_upper,
         confidence=confidence,
         method=method,
+        assumptions=of_rounds(method),
     )
 
 

@@ -47,6 +47,13 @@ class Scores:
         """Number of non-member scores."""
         return self.nonmembers.size
 
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are equal: no test tells one round from another."""
+        return bool(
+            min(self.members[0], self.nonmembers[0]) == max(self.members[-1], self.nonmembers[-1])
+        )
+
     def swapped(self) -> Scores:
         """Return the same scores with the classes swapped; nothing is copied."""
         other = object.__new__(Scores)

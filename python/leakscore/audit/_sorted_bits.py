@@ -18,7 +18,7 @@ from leakscore.audit._samples import Sampled, Scores
 
 __all__ = ["MAX_EXPOSED", "sorted_bits"]
 
-MAX_EXPOSED = 0.05  # rounds times delta: with more, the test spends its confidence on them
+MAX_EXPOSED = 0.1  # rounds times delta: with more, the test spends its confidence on them
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 _CHUNK = 32  # of them are calibrated together

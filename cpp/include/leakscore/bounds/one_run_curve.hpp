@@ -6,6 +6,12 @@
 // f-DP asks for r_(i+1) <= 1 - f(h_i), that is h_i >= s(r_(i+1)), where s is the inverse of 1 - f:
 // convex and non-decreasing. If P(at least v right) is `level`, then at the least r_v = level v / m
 // and h_v = level (g - v) / m. Every r_i and h_i below follows; in the end r_0 + h_0 = g / m.
+//
+// If all guesses are "in", m / 2 takes the place of m. For a canary i let E be "guessed in, with at
+// least j others right". Then P(E, in) = P(E | in) / 2, P(E, out) = P(E | out) / 2, and f-DP says
+// P(E | out) >= s(P(E | in)). Averaged over i this is 2 h_j >= s(2 r_(j+1)), as s is convex: the
+// recursion in 2 r and 2 h. Being averages of P(E | in), the 2 r are at most 1. The same holds if
+// all guesses are "out". Guesses of both kinds mix the two cases, and gain nothing.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +26,8 @@
 namespace leakscore {
 
 // Whether P(at least `correct` right guesses) = level contradicts the curve of which `least_wrong`
-// is s or a lower bound on it. visit(r) hears of every r that s is asked for, in ascending order.
+// is s or a lower bound on it; `canaries` is m, or m / 2 as above. visit(r) hears of every r that s
+// is asked for, in ascending order.
 template <class LeastWrong, class Visit>
 bool one_run_contradiction(double canaries, double guesses, double correct, double level,
                            LeastWrong&& least_wrong, Visit&& visit) {
@@ -31,7 +38,7 @@ bool one_run_contradiction(double canaries, double guesses, double correct, doub
   Extended right{level * (correct / canaries) * (1.0 - 4.0 * ulp), 0.0};
   for (double i = correct - 1.0; i >= 0.0; i -= 1.0) {
     const double now = (right.high + right.low) * (1.0 - ulp);
-    if (now + wrong > limit) return true;
+    if (now + wrong > limit || now > 1.0) return true;
     visit(now);
     const double next = least_wrong(now);
     if (!(next > wrong)) return false;  // then nothing grows any more
@@ -40,7 +47,8 @@ bool one_run_contradiction(double canaries, double guesses, double correct, doub
     right = ordered_sum(grown.high, grown.low + right.low);
     wrong = next;
   }
-  return (right.high + right.low) * (1.0 - ulp) + wrong > limit;
+  const double last = (right.high + right.low) * (1.0 - ulp);
+  return last + wrong > limit || last > 1.0;
 }
 
 // s of the curve of N(0, 1) against N(mu, 1), rounded down.

@@ -2,8 +2,9 @@
 //
 // Of R rounds with fair bits each is exposed with probability delta, whatever its bit; any other
 // bit is guessed from its score with probability q = e^epsilon / (1 + e^epsilon) at most, if the
-// mechanism is (epsilon, delta)-DP. With F ~ Bin(R, delta) exposed rounds, right guesses among the
-// first g are therefore dominated, at all g at once, by
+// mechanism is (epsilon, delta)-DP. An exposed non-member among the highest scores is a wrong
+// guess. With F ~ Bin(R, delta/2) exposed members, right guesses among the first g are therefore
+// dominated, at all g at once, by
 //     S_g = min(F, g) + W_{g - min(F, g)},   W a walk with steps Bernoulli(q)
 // (docs/sorted-bits.md has the proof). The test looks at a fixed grid of g.
 #pragma once
@@ -64,8 +65,10 @@ inline std::vector<std::int64_t> sorted_bits_grid(std::int64_t rounds) {
   return grid;
 }
 
-// The law of F, the number of exposed rounds, for a few rounds times delta at most.
-inline std::vector<double> exposed_law(std::int64_t rounds, double delta) {
+// The law of F, the number of exposed rounds of the guessed kind, for a few rounds times delta at
+// most: a fair bit halves delta.
+inline std::vector<double> exposed_law(std::int64_t rounds, double exposure) {
+  const double delta = 0.5 * exposure;
   std::vector<double> law;
   double term = std::exp(static_cast<double>(rounds) * std::log1p(-delta));
   for (std::int64_t f = 0; f <= rounds && term > 1e-22; ++f) {
