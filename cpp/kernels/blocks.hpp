@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/scores.hpp"
@@ -52,9 +53,14 @@ class Scratch {
     next_ = memory.data() + (bytes - address % bytes) % bytes / sizeof(double);
   }
 
-  // Memory that the thread keeps, for one block: fresh pages would cost more than the block.
+  // Memory that the thread keeps, for one block: fresh pages would cost more than the block. A call
+  // within it, as of a signal's handler, finds none and takes its own.
   Scratch(std::ptrdiff_t arrays, std::ptrdiff_t elements)
-      : Scratch(of_this_thread(), arrays, elements) {}
+      : own_(std::move(of_this_thread())), next_(Scratch(own_, arrays, elements).next_) {}
+  ~Scratch() {
+    if (!own_.empty()) of_this_thread() = std::move(own_);
+  }
+  Scratch(const Scratch&) = delete;
 
   double* take(std::ptrdiff_t count) {
     double* taken = next_;
@@ -69,6 +75,7 @@ class Scratch {
   }
 
   static constexpr std::ptrdiff_t line = 8;  // doubles
+  std::vector<double> own_;
   double* next_;
 };
 
