@@ -16,6 +16,7 @@ void take(const py::dict& routines, const char* name, Function& pointer) {
 
 void set_blas(const py::dict& blas_routines, const py::dict& lapack_routines) {
   take(blas_routines, "dgemm", blas.dgemm);
+  take(blas_routines, "sgemm", blas.sgemm);
   take(blas_routines, "dsyrk", blas.dsyrk);
   take(blas_routines, "ssyrk", blas.ssyrk);
   take(blas_routines, "dtrsm", blas.dtrsm);

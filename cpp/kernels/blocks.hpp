@@ -13,6 +13,7 @@
 #include "kernels/scores.hpp"
 #include "leakscore/linalg/matrix.hpp"
 #include "leakscore/linalg/tile.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
@@ -30,6 +31,8 @@ struct Targets {
 // A block is `rows` rows by `together` tiles by `targets` targets: enough elements for the pool,
 // and rows enough to make the coefficients of a tile cheap.
 struct Plan {
+  static constexpr std::ptrdiff_t most_targets = 128;
+
   std::ptrdiff_t cols, tiles, rows, together, targets;
 
   Plan(const Matrix& x, std::ptrdiff_t width)
@@ -38,7 +41,8 @@ struct Plan {
     rows = std::min(x.rows, blocks_of(enough_elements / cols, group) * group);
     together = std::clamp<std::ptrdiff_t>(enough_elements / (rows * cols), 1, tiles);
     targets = std::clamp<std::ptrdiff_t>(enough_elements / (rows * cols * together), 1, width);
-    if (rows < x.rows) targets = width;  // blocks enough: read each tile once for all targets
+    // Blocks enough: read each tile once for all targets, but for those of a tenth of a second.
+    if (rows < x.rows) targets = std::min(width, most_targets);
   }
 };
 
@@ -107,8 +111,10 @@ void over_tiles(const Plan& plan, const Matrix& x, std::ptrdiff_t width, double*
   });
   if (plan.tiles == 1) return;
   std::copy_n(sums, size, out);
-  for (std::ptrdiff_t tile = 1; tile < plan.tiles; ++tile)
+  for (std::ptrdiff_t tile = 1; tile < plan.tiles; ++tile) {
+    poll_interrupt();
     for (std::ptrdiff_t i = 0; i < size; ++i) out[i] += sums[tile * size + i];
+  }
 }
 
 inline int finiteness(const double* values, std::ptrdiff_t count) {

@@ -143,6 +143,7 @@ void score_many(const ProductKernelsOf<T>& products, Score score, const Matrix& 
     for (ptrdiff_t col = 0; col < observed.cols; col += tile_cols) {
       const Targets targets{first, std::min(packed_targets, target.rows - first)};
       RowRange range{0, 0, col, std::min(tile_cols, observed.cols - col)};
+      poll_interrupt();
       of_all.find(first, range);
       std::fill_n(of_all.tile().linear, range.cols, 0.0);  // the rest is the same for all targets
       parallel_for(targets.count, [&](ptrdiff_t k) { pack(range, first, k); });

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "leakscore/parallel/interrupt.hpp"
@@ -183,6 +184,23 @@ void poll_interrupt() {
   for (const Job* job = activity.job; job != nullptr; job = job->outer)
     if (job->failed.load(std::memory_order_relaxed)) throw Abandoned{};
   check_interrupt();
+}
+
+namespace {
+thread_local std::exception_ptr interruption{};
+}
+
+bool interrupted() noexcept {
+  try {
+    if (!interruption) poll_interrupt();
+  } catch (...) {
+    interruption = std::current_exception();
+  }
+  return interruption != nullptr;
+}
+
+void rethrow_interrupt() {
+  if (interruption) std::rethrow_exception(std::exchange(interruption, nullptr));
 }
 
 void detail::run_blocks(std::ptrdiff_t blocks, BlockFunction f, void* context) {

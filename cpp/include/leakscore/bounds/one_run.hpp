@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/special/binomial_deviance.hpp"
 
 namespace leakscore {
@@ -69,7 +70,9 @@ inline GuessTails guess_tails(double v, double n, double p, double q) {
   // Downwards from v - 1: the mean of the i highest masses grows while the next one is above it.
   const double start = highest_mass(v - 1.0, n, p, q);
   double term = 1.0, total = 0.0, densest = 0.0;
+  SparsePoll poll(4096);
   for (double k = start; k >= 0.0; k -= 1.0, steps += 1.0) {
+    poll();
     total += term;
     densest = std::max(densest, total / (v - k));
     if (term <= negligible * total) break;
@@ -81,6 +84,7 @@ inline GuessTails guess_tails(double v, double n, double p, double q) {
   if (v > (n + 1.0) * p) {  // above the mode
     term = 1.0, total = 0.0;
     for (double k = v; k <= n; k += 1.0, steps += 1.0) {
+      poll();
       total += term;
       if (term <= negligible * total) break;
       term *= (n - k) / (k + 1.0) * (p / q);

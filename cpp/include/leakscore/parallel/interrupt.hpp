@@ -23,7 +23,12 @@ void set_interrupt_check(InterruptCheck check);
 // a block of a job that has failed elsewhere, an exception that ends the block.
 void poll_interrupt();
 
-// The same in every `period`-th call, for loops whose turns are short.
+// The same for code that is compiled without exceptions: whether poll_interrupt() has thrown. The
+// caller of such code rethrows what it threw.
+bool interrupted() noexcept;
+void rethrow_interrupt();
+
+// poll_interrupt() in every `period`-th call, for loops whose turns are short.
 class SparsePoll {
  public:
   explicit SparsePoll(int period) : period_(period), left_(period) {}
