@@ -63,19 +63,26 @@ void run_block(F f, char* const* args, const npy_intp* steps, std::ptrdiff_t cou
 // Between so many elements a loop may be interrupted: 0.1 s of the slowest law.
 inline constexpr std::ptrdiff_t interruptible_elements = 8192;
 
-// Runs a loop of a ufunc over `count` elements unless the ufunc has been interrupted. A loop can
-// not fail: it returns, and the error is raised after it. numpy may cut an array into very many
-// loops of a few elements.
+// Whether a loop of `count` elements may run. numpy may cut an array into very many loops of a few
+// elements: they are counted, as reading the clock takes longer than such a loop.
+inline bool may_run(std::ptrdiff_t count) {
+  constexpr std::ptrdiff_t of_a_call = 64;  // elements that take as long as an empty loop
+  static thread_local std::ptrdiff_t left = interruptible_elements;
+  left -= count + of_a_call;
+  if (left > 0) [[likely]]
+    return true;
+  if (ufunc_is_abandoned()) return false;
+  poll_interrupt();
+  left = interruptible_elements;
+  return true;
+}
+
+// Runs a loop of a ufunc unless the ufunc has been interrupted. A loop cannot fail: it returns, and
+// the error is raised after it.
 template <class F>
 void run_loop(std::ptrdiff_t count, F&& f) {
-  static thread_local SparsePoll after_small_loops(64);
-  if (ufunc_is_abandoned()) return;
   try {
-    if (count < 64)
-      after_small_loops();
-    else
-      poll_interrupt();
-    f();
+    if (may_run(count)) f();
   } catch (const py::error_already_set& error) {
     abandon_ufunc(error);
   }

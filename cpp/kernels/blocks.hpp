@@ -118,8 +118,12 @@ void over_tiles(const Plan& plan, const Matrix& x, std::ptrdiff_t width, double*
 }
 
 inline int finiteness(const double* values, std::ptrdiff_t count) {
-  for (std::ptrdiff_t i = 0; i < count; ++i)
-    if (!std::isfinite(values[i])) return not_finite;
+  constexpr std::ptrdiff_t some = 16 * block_elements;
+  for (std::ptrdiff_t first = 0; first < count; first += some) {
+    if (first > 0) poll_interrupt();
+    for (std::ptrdiff_t i = first; i < std::min(first + some, count); ++i)
+      if (!std::isfinite(values[i])) return not_finite;
+  }
   return 0;
 }
 

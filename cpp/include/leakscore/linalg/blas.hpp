@@ -24,8 +24,8 @@ struct Blas {
                 double* a, int* lda, double* b, int* ldb);
   void (*dpotrf)(char* uplo, int* n, double* a, int* lda, int* info);
 
-  // Multiply-adds of one call, a few tenths of a second: longer work is cut into several, between
-  // which it may be interrupted.
+  // Multiply-adds of one call, a few tenths of a second: longer work is cut into shorter calls,
+  // between which it may be interrupted.
   double most_products = 0x1p32;
 };
 

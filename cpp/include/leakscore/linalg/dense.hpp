@@ -60,7 +60,7 @@ void syrk(char op, std::ptrdiff_t n, std::ptrdiff_t k, T alpha, Columns<T> a, T 
 // of those that BLAS computes side by side.
 inline std::ptrdiff_t columns_at_once(double products) {
   constexpr std::ptrdiff_t group = 64;
-  const auto most = static_cast<std::ptrdiff_t>(blas.most_products / products);
+  const auto most = static_cast<std::ptrdiff_t>(0.25 * blas.most_products / products);
   return std::max(group, most / group * group);
 }
 
@@ -167,8 +167,9 @@ inline void whiten(double* factor, std::ptrdiff_t d, double* rows, std::ptrdiff_
 
 // Replaces every row z by C^-1 z.
 inline void solve(double* factor, std::ptrdiff_t d, double* rows, std::ptrdiff_t count) {
-  const std::ptrdiff_t most =
-      columns_at_once(0.5 * static_cast<double>(d) * static_cast<double>(d));
+  const double products = 0.5 * static_cast<double>(d) * static_cast<double>(d);
+  const bool cut = products * static_cast<double>(count) > blas.most_products;
+  const std::ptrdiff_t most = cut ? columns_at_once(products) : count;
   for (std::ptrdiff_t first = 0; first < count; first += most) {
     const std::ptrdiff_t some = std::min(most, count - first);
     for (const char op : {'T', 'N'}) {

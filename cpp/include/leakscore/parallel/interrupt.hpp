@@ -34,7 +34,8 @@ class SparsePoll {
   explicit SparsePoll(int period) : period_(period), left_(period) {}
 
   void operator()() {
-    if (--left_ > 0) return;
+    if (--left_ > 0) [[likely]]
+      return;
     left_ = period_;
     poll_interrupt();
   }
