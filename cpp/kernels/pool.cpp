@@ -204,6 +204,7 @@ void rethrow_interrupt() {
 }
 
 void detail::run_blocks(std::ptrdiff_t blocks, BlockFunction f, void* context) {
+  if (blocks == 1) return f(context, 0);
   Job job{f, context, blocks, activity.job};
   const auto helpers = static_cast<int>(std::min<std::ptrdiff_t>(num_threads(), blocks)) - 1;
   if (helpers <= 0 || activity.nested) {

@@ -212,7 +212,9 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
     if (p < detail::least_jump * crossed.value()) break;
   }
 
+  SparsePoll poll(16);
   for (std::ptrdiff_t i = 1; i < constraints && states.size > 0; ++i) {
+    poll();
     const auto highest = static_cast<std::ptrdiff_t>(counts.highest(moment(i)));
     jumps.set(counts.between(moment(i - 1), moment(i)),
               std::max<std::ptrdiff_t>(0, highest - states.low));
@@ -226,7 +228,7 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
     next.size = count;
     const std::ptrdiff_t at_once = std::max(group, detail::uninterrupted / taps / group * group);
     for (std::ptrdiff_t j = 0; j < count; j += at_once) {
-      poll_interrupt();
+      if (j > 0) poll_interrupt();
       convolve(states.data() + j, jumps.tap.data(), taps, next.data() + j,
                std::min(at_once, count - j));
     }

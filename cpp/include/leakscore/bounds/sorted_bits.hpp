@@ -146,7 +146,7 @@ class SortedBitsTest {
     const std::vector<double>& outer = swap ? b.mass : a.mass;
     const std::vector<double>& inner = swap ? a.mass : b.mass;
     CountLaw out{a.first + b.first, std::vector<double>(outer.size() + inner.size() - 1)};
-    SparsePoll poll(16);
+    SparsePoll poll(static_cast<int>(1 + (std::size_t{1} << 22) / inner.size()));
     for (std::size_t i = 0; i < outer.size(); ++i) {
       poll();
       const double factor = outer[i];
