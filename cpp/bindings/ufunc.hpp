@@ -14,7 +14,6 @@
 
 #include "bindings/interrupt.hpp"
 #include "kernels/dispatch.hpp"
-#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
@@ -57,34 +56,6 @@ void run_block(F f, char* const* args, const npy_intp* steps, std::ptrdiff_t cou
     (gather<In>(args[I] + first * steps[I], steps[I], now, in[I]), ...);
     f(in[I]..., result, now);
     scatter<Out>(result, now, args[out] + first * steps[out], steps[out]);
-  }
-}
-
-// Between so many elements a loop may be interrupted: 0.1 s of the slowest law.
-inline constexpr std::ptrdiff_t interruptible_elements = 8192;
-
-// Whether a loop of `count` elements may run. numpy may cut an array into very many loops of a few
-// elements: they are counted, as reading the clock takes longer than such a loop.
-inline bool may_run(std::ptrdiff_t count) {
-  constexpr std::ptrdiff_t of_a_call = 64;  // elements that take as long as an empty loop
-  static thread_local std::ptrdiff_t left = interruptible_elements;
-  left -= count + of_a_call;
-  if (left > 0) [[likely]]
-    return true;
-  if (ufunc_is_abandoned()) return false;
-  poll_interrupt();
-  left = interruptible_elements;
-  return true;
-}
-
-// Runs a loop of a ufunc unless the ufunc has been interrupted. A loop cannot fail: it returns, and
-// the error is raised after it.
-template <class F>
-void run_loop(std::ptrdiff_t count, F&& f) {
-  try {
-    if (may_run(count)) f();
-  } catch (const py::error_already_set& error) {
-    abandon_ufunc(error);
   }
 }
 
