@@ -3,6 +3,7 @@
 #include "leakscore/bounds/bootstrap.hpp"
 #include "leakscore/bounds/halves.hpp"
 #include "leakscore/bounds/roc.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 
 namespace leakscore {
 namespace {
@@ -41,6 +42,7 @@ Counts cell_counts(const Doubles& uniforms, const Counts& cell_of, py::ssize_t c
   std::int64_t* const out = counts.mutable_data();
   without_gil([&] {
     for (py::ssize_t row = 0; row < uniforms.shape(0); ++row) {
+      poll_interrupt();
       tally(row_of(uniforms, row), span_of(cell_of),
             {out + row * cells, static_cast<std::size_t>(cells)});
     }
@@ -55,6 +57,7 @@ Doubles of_each(const Counts& nonmembers, const Counts& members, Statistic stati
   double* const out = found.mutable_data();
   without_gil([&] {
     for (py::ssize_t row = 0; row < members.shape(0); ++row) {
+      poll_interrupt();
       out[row] = statistic(row_of(nonmembers, row), row_of(members, row));
     }
   });

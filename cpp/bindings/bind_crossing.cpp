@@ -6,6 +6,7 @@
 #include "kernels/dispatch.hpp"
 #include "leakscore/bounds/berk_jones.hpp"
 #include "leakscore/bounds/crossing.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 
 namespace leakscore {
 namespace {
@@ -29,7 +30,9 @@ py::tuple berk_jones(const Counts& count, std::ptrdiff_t n, double threshold) {
   double* const uppers = upper.mutable_data();
   double* const rests = rest.mutable_data();
   without_gil([&] {
+    SparsePoll poll(256);
     for (std::size_t i = 0; i < k.size(); ++i) {
+      poll();
       const RateBound bound =
           berk_jones_upper(static_cast<double>(k[i]), static_cast<double>(n), threshold);
       uppers[i] = bound.upper;

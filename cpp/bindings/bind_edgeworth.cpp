@@ -11,6 +11,7 @@ void run_series(const EdgeworthSeries& series, const char* x, npy_intp x_step, c
   double points[tile], results[tile];
   for (std::ptrdiff_t first = 0; first < count; first += tile) {
     const std::ptrdiff_t now = std::min(tile, count - first);
+    if (first > 0 && first % detail::interruptible_elements == 0) poll_interrupt();
     detail::gather<In>(x + first * x_step, x_step, now, points);
     (kernels().edgeworth->*Kernel)(series, points, results, now);
     detail::scatter<Out>(results, now, out + first * out_step, out_step);
@@ -27,18 +28,21 @@ void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void*)
   const std::ptrdiff_t count = dimensions[0];
   const bool shared = steps[1] == 0;
   const std::ptrdiff_t size = shared ? block_elements : 64;
-  const detail::KeepFloatFlags keep_here;
-  const EdgeworthSeries common = count > 0 && shared ? series_at(0) : EdgeworthSeries{};
-  parallel_for((count + size - 1) / size, [&](std::ptrdiff_t block) {
-    const detail::KeepFloatFlags keep;
-    const std::ptrdiff_t first = block * size, end = std::min(first + size, count);
-    const auto run = [&](const EdgeworthSeries& series, std::ptrdiff_t from, std::ptrdiff_t n) {
-      run_series<Kernel, In, Out>(series, args[0] + from * steps[0], steps[0],
-                                  args[2] + from * steps[2], steps[2], n);
-    };
-    if (shared) return run(common, first, end - first);
-    for (std::ptrdiff_t i = first; i < end; ++i) run(series_at(i), i, 1);
-  });
+  const auto run_all = [&] {
+    const KeepFloatFlags keep_here;
+    const EdgeworthSeries common = count > 0 && shared ? series_at(0) : EdgeworthSeries{};
+    parallel_for((count + size - 1) / size, [&](std::ptrdiff_t block) {
+      const KeepFloatFlags keep;
+      const std::ptrdiff_t first = block * size, end = std::min(first + size, count);
+      const auto run = [&](const EdgeworthSeries& series, std::ptrdiff_t from, std::ptrdiff_t n) {
+        run_series<Kernel, In, Out>(series, args[0] + from * steps[0], steps[0],
+                                    args[2] + from * steps[2], steps[2], n);
+      };
+      if (shared) return run(common, first, end - first);
+      for (std::ptrdiff_t i = first; i < end; ++i) run(series_at(i), i, 1);
+    });
+  };
+  detail::run_loop(count, run_all);
 }
 
 void add(py::module_& m, const char* name, const char* doc, char* types,

@@ -1,7 +1,10 @@
 // Moments, factors and quadratic forms of a Reference, and the BLAS table behind them.
+#include <algorithm>
+
 #include "bindings/arrays.hpp"
 #include "kernels/reference.hpp"
 #include "leakscore/linalg/dense.hpp"
+#include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
 namespace {
@@ -16,6 +19,7 @@ void take(const py::dict& routines, const char* name, Function& pointer) {
 
 void set_blas(const py::dict& blas_routines, const py::dict& lapack_routines) {
   take(blas_routines, "dgemm", blas.dgemm);
+  take(blas_routines, "sgemm", blas.sgemm);
   take(blas_routines, "dsyrk", blas.dsyrk);
   take(blas_routines, "ssyrk", blas.ssyrk);
   take(blas_routines, "dtrsm", blas.dtrsm);
@@ -39,10 +43,16 @@ Doubles scatter_of(const py::array& x, const Doubles& mean, bool in_float) {
 }
 
 py::tuple cholesky_of(const Doubles& cov) {
-  Doubles factor(cov.request());
-  double* result = factor.mutable_data();
   const py::ssize_t d = cov.shape(0);
-  const py::ssize_t positive = without_gil([&] { return cholesky(result, d); });
+  Doubles factor({d, d});
+  double* result = factor.mutable_data();
+  const py::ssize_t positive = without_gil([&] {
+    parallel_for((d + 63) / 64, [&](std::ptrdiff_t block) {
+      const std::ptrdiff_t first = block * 64 * d, end = std::min((block + 1) * 64, d) * d;
+      std::copy(cov.data() + first, cov.data() + end, result + first);
+    });
+    return cholesky(result, d);
+  });
   return py::make_tuple(factor, positive);
 }
 

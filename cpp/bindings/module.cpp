@@ -2,6 +2,7 @@
 #include "bindings/arrays.hpp"
 
 namespace leakscore {
+void bind_interrupt();
 void bind_runtime(py::module_& m);
 void bind_distributions(py::module_& m);
 void bind_folded_laplace(py::module_& m);
@@ -22,6 +23,7 @@ void bind_tradeoff(py::module_& m);
 
 PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   m.doc() = "Compiled core of leakscore. Private: call the Python functions.";
+  leakscore::bind_interrupt();
   leakscore::bind_runtime(m);
   leakscore::bind_distributions(m);
   leakscore::bind_folded_laplace(m);

@@ -9,11 +9,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cfenv>
 #include <type_traits>
 #include <utility>
 
-#include "bindings/arrays.hpp"
+#include "bindings/interrupt.hpp"
 #include "kernels/dispatch.hpp"
 #include "leakscore/parallel/pool.hpp"
 
@@ -24,17 +23,6 @@ template <class F>
 struct Inputs;
 template <class... A>
 struct Inputs<void (*)(A...)> : std::integral_constant<std::size_t, sizeof...(A) - 2> {};
-
-// The kernels evaluate branches that they then discard; numpy must not see the flags of those.
-class KeepFloatFlags {
- public:
-  KeepFloatFlags() { std::fegetexceptflag(&flags_, FE_ALL_EXCEPT); }
-  ~KeepFloatFlags() { std::fesetexceptflag(&flags_, FE_ALL_EXCEPT); }
-  KeepFloatFlags(const KeepFloatFlags&) = delete;
-
- private:
-  std::fexcept_t flags_{};
-};
 
 template <class T>
 void gather(const char* from, npy_intp step, std::ptrdiff_t count, double* to) {
@@ -76,14 +64,22 @@ void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void*)
   const auto f = (kernels().*Table)->*Kernel;
   constexpr std::size_t inputs = Inputs<std::remove_const_t<decltype(f)>>::value;
   const std::ptrdiff_t count = dimensions[0];
-  parallel_for((count + block_elements - 1) / block_elements, [&](std::ptrdiff_t block) {
-    const KeepFloatFlags keep;
-    const std::ptrdiff_t first = block * block_elements;
+  const auto run_some = [&](std::ptrdiff_t first, std::ptrdiff_t size) {
     char* here[inputs + 1];
     for (std::size_t i = 0; i <= inputs; ++i) here[i] = args[i] + first * steps[i];
-    run_block<In, Out>(f, here, steps, std::min(block_elements, count - first),
-                       std::make_index_sequence<inputs>{});
-  });
+    run_block<In, Out>(f, here, steps, size, std::make_index_sequence<inputs>{});
+  };
+  const auto run_all = [&](std::ptrdiff_t block) {
+    // The kernels evaluate branches that they then discard.
+    const KeepFloatFlags keep;
+    const std::ptrdiff_t begin = block * block_elements;
+    const std::ptrdiff_t end = std::min(begin + block_elements, count);
+    for (std::ptrdiff_t first = begin; first < end; first += interruptible_elements) {
+      if (first > begin) poll_interrupt();
+      run_some(first, std::min(interruptible_elements, end - first));
+    }
+  };
+  run_loop(count, [&] { parallel_for((count + block_elements - 1) / block_elements, run_all); });
 }
 
 }  // namespace detail

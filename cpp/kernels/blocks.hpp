@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/scores.hpp"
 #include "leakscore/linalg/matrix.hpp"
 #include "leakscore/linalg/tile.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
@@ -29,6 +31,8 @@ struct Targets {
 // A block is `rows` rows by `together` tiles by `targets` targets: enough elements for the pool,
 // and rows enough to make the coefficients of a tile cheap.
 struct Plan {
+  static constexpr std::ptrdiff_t most_targets = 128;
+
   std::ptrdiff_t cols, tiles, rows, together, targets;
 
   Plan(const Matrix& x, std::ptrdiff_t width)
@@ -37,7 +41,8 @@ struct Plan {
     rows = std::min(x.rows, blocks_of(enough_elements / cols, group) * group);
     together = std::clamp<std::ptrdiff_t>(enough_elements / (rows * cols), 1, tiles);
     targets = std::clamp<std::ptrdiff_t>(enough_elements / (rows * cols * together), 1, width);
-    if (rows < x.rows) targets = width;  // blocks enough: read each tile once for all targets
+    // Blocks enough: read each tile once for all targets, but for those of a tenth of a second.
+    if (rows < x.rows) targets = std::min(width, most_targets);
   }
 };
 
@@ -52,9 +57,14 @@ class Scratch {
     next_ = memory.data() + (bytes - address % bytes) % bytes / sizeof(double);
   }
 
-  // Memory that the thread keeps, for one block: fresh pages would cost more than the block.
+  // Memory that the thread keeps, for one block: fresh pages would cost more than the block. A call
+  // within it, as of a signal's handler, finds none and takes its own.
   Scratch(std::ptrdiff_t arrays, std::ptrdiff_t elements)
-      : Scratch(of_this_thread(), arrays, elements) {}
+      : own_(std::move(of_this_thread())), next_(Scratch(own_, arrays, elements).next_) {}
+  ~Scratch() {
+    if (!own_.empty()) of_this_thread() = std::move(own_);
+  }
+  Scratch(const Scratch&) = delete;
 
   double* take(std::ptrdiff_t count) {
     double* taken = next_;
@@ -69,6 +79,7 @@ class Scratch {
   }
 
   static constexpr std::ptrdiff_t line = 8;  // doubles
+  std::vector<double> own_;
   double* next_;
 };
 
@@ -100,13 +111,19 @@ void over_tiles(const Plan& plan, const Matrix& x, std::ptrdiff_t width, double*
   });
   if (plan.tiles == 1) return;
   std::copy_n(sums, size, out);
-  for (std::ptrdiff_t tile = 1; tile < plan.tiles; ++tile)
+  for (std::ptrdiff_t tile = 1; tile < plan.tiles; ++tile) {
+    poll_interrupt();
     for (std::ptrdiff_t i = 0; i < size; ++i) out[i] += sums[tile * size + i];
+  }
 }
 
 inline int finiteness(const double* values, std::ptrdiff_t count) {
-  for (std::ptrdiff_t i = 0; i < count; ++i)
-    if (!std::isfinite(values[i])) return not_finite;
+  constexpr std::ptrdiff_t some = 16 * block_elements;
+  for (std::ptrdiff_t first = 0; first < count; first += some) {
+    if (first > 0) poll_interrupt();
+    for (std::ptrdiff_t i = first; i < std::min(first + some, count); ++i)
+      if (!std::isfinite(values[i])) return not_finite;
+  }
   return 0;
 }
 

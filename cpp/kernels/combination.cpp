@@ -5,6 +5,7 @@
 
 #include "kernels/blocks.hpp"
 #include "kernels/dispatch.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
@@ -32,8 +33,10 @@ struct Strips {
 
   template <class F>
   void each(const Matrix& x, Index block, F&& f) const {
-    for (Index strip = block * together; strip < std::min((block + 1) * together, count); ++strip)
+    for (Index strip = block * together; strip < std::min((block + 1) * together, count); ++strip) {
+      poll_interrupt();
       f(strip * width, std::min(width, x.cols - strip * width));
+    }
   }
 };
 

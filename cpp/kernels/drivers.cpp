@@ -116,7 +116,14 @@ void score_many(const ProductKernelsOf<T>& products, Score score, const Matrix& 
                  Coefficients::arrays * cols + packed_targets * tile_cols);
   const Coefficients of_all(score, target, known, cols, shared);
   T* panels = reinterpret_cast<T*>(shared.take(packed_targets * tile_cols));
-  std::fill_n(out, observed.rows * target.rows, 0.0);
+  const ptrdiff_t block_rows = std::max<ptrdiff_t>(1, block_elements / target.rows);
+  const auto each_row = [&](auto&& change) {
+    parallel_for(blocks_of(observed.rows, block_rows), [&](ptrdiff_t block) {
+      const ptrdiff_t end = std::min(observed.rows, (block + 1) * block_rows);
+      for (ptrdiff_t i = block * block_rows; i < end; ++i) change(out + i * target.rows);
+    });
+  };
+  each_row([&](double* row) { std::fill_n(row, target.rows, 0.0); });
 
   const auto pack = [&](const RowRange& range, ptrdiff_t first, ptrdiff_t k) {
     Scratch scratch(Coefficients::arrays, Coefficients::arrays * cols);
@@ -143,6 +150,7 @@ void score_many(const ProductKernelsOf<T>& products, Score score, const Matrix& 
     for (ptrdiff_t col = 0; col < observed.cols; col += tile_cols) {
       const Targets targets{first, std::min(packed_targets, target.rows - first)};
       RowRange range{0, 0, col, std::min(tile_cols, observed.cols - col)};
+      poll_interrupt();
       of_all.find(first, range);
       std::fill_n(of_all.tile().linear, range.cols, 0.0);  // the rest is the same for all targets
       parallel_for(targets.count, [&](ptrdiff_t k) { pack(range, first, k); });
@@ -151,9 +159,9 @@ void score_many(const ProductKernelsOf<T>& products, Score score, const Matrix& 
         add({row, std::min(rows, observed.rows - row), col, range.cols}, targets);
       });
     }
-  for (ptrdiff_t i = 0; i < observed.rows; ++i)
-    for (ptrdiff_t k = 0; k < target.rows; ++k)
-      out[i * target.rows + k] += constants[static_cast<std::size_t>(k)];
+  each_row([&](double* row) {
+    for (ptrdiff_t k = 0; k < target.rows; ++k) row[k] += constants[static_cast<std::size_t>(k)];
+  });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "kernels/reference.hpp"
 #include "leakscore/linalg/dense.hpp"
 #include "leakscore/linalg/tile.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
@@ -65,13 +66,16 @@ void add_blocks(const Matrix& x, const double* centre, const double* scale, Prep
   for (Index panel = 0; panel * most < x.cols; ++panel) {
     const Index col = panel * most;
     const Matrix block = columns(x, col, std::min(most, x.cols - col));
+    poll_interrupt();
     prepare(block, col);
     whiten_rows(block, centre + col, scale + col, rows.data());
     add_inner_products(rows.data(), n, block.cols, panel % together == 0 ? T{0} : T{1}, sum.data());
     if ((panel + 1) % together != 0 && col + most < x.cols) continue;
-    for (Index i = 0; i < n; ++i)
+    for (Index i = 0; i < n; ++i) {
+      if (i % 64 == 0) poll_interrupt();
       for (Index j = 0; j <= i; ++j)
         out[i * n + j] += static_cast<double>(sum[static_cast<std::size_t>(i * n + j)]);
+    }
   }
   mirror(out, n);
 }

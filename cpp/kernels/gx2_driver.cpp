@@ -8,6 +8,7 @@
 
 #include "kernels/dispatch.hpp"
 #include "kernels/gx2.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
@@ -69,7 +70,8 @@ void gx2_map(const Gx2Law& law, Gx2Function f, const double* in, double* out,
                       terms.nc.data(),
                       static_cast<std::ptrdiff_t>(terms.weight.size()),
                       std::ldexp(law.sigma, -exponent),
-                      std::ldexp(law.offset, -exponent)};
+                      std::ldexp(law.offset, -exponent),
+                      interrupted};
   const bool of_points = !is_quantile(f);
   constexpr std::ptrdiff_t block = 64;
   parallel_for((count + block - 1) / block, [&](std::ptrdiff_t b) {
@@ -80,6 +82,7 @@ void gx2_map(const Gx2Law& law, Gx2Function f, const double* in, double* out,
       points[i] = of_points ? std::ldexp(in[first + i], -exponent) : in[first + i];
     double* values = out + first;
     const std::ptrdiff_t done = kernels().gx2->map(scaled, f, room.data(), points, values, size);
+    rethrow_interrupt();
     if (done < size)
       throw std::runtime_error("no convergence at " + std::to_string(in[first + done]));
     if (f == Gx2Function::pdf)

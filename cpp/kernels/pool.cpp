@@ -4,43 +4,95 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "leakscore/parallel/interrupt.hpp"
 
 namespace leakscore {
 namespace {
-
-// A thread must not try_lock a std::mutex that it holds, so nesting is tracked here.
-thread_local bool inside_block = false;
 
 struct Job {
   detail::BlockFunction f;
   void* context;
   std::ptrdiff_t blocks;
+  const Job* outer;  // the job of whose blocks this one is a part
   std::atomic<std::ptrdiff_t> next{0};
+  std::atomic<bool> failed{false};
   std::mutex error_mutex{};
   std::exception_ptr error{};
 
-  void work() {
-    const bool outer = inside_block;
-    inside_block = true;
-    for (std::ptrdiff_t b = next.fetch_add(1); b < blocks; b = next.fetch_add(1)) {
-      try {
-        f(context, b);
-      } catch (...) {
-        const std::lock_guard lock(error_mutex);
-        if (!error) error = std::current_exception();
-        next.store(blocks);
-      }
+  // The first exception is kept; no further block is handed out.
+  template <class F>
+  void attempt(F&& some) {
+    try {
+      some();
+    } catch (...) {
+      const std::lock_guard lock(error_mutex);
+      if (!error) error = std::current_exception();
+      next.store(blocks);
+      failed.store(true);
     }
-    inside_block = outer;
   }
+
+  void work();
 };
+
+// What a thread is doing. It must not try_lock a std::mutex that it holds: so nesting is known.
+struct Activity {
+  bool nested = false;       // a call is part of another one, and runs serially
+  const Job* job = nullptr;  // the innermost one, of which this thread runs a block
+};
+thread_local Activity activity;
+thread_local bool is_worker = false;
+
+class Doing {
+ public:
+  explicit Doing(Activity now) : before_(activity) { activity = now; }
+  ~Doing() { activity = before_; }
+  Doing(const Doing&) = delete;
+
+ private:
+  Activity before_;
+};
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<InterruptCheck> interrupt_check{nullptr};
+thread_local Clock::time_point next_check{};
+
+// Calls within the check are nested, but no part of the job, which may fail meanwhile.
+void check_interrupt() {
+  const InterruptCheck check = interrupt_check.load(std::memory_order_relaxed);
+  if (check == nullptr || is_worker) return;
+  const Clock::time_point now = Clock::now();
+  if (now < next_check) return;
+  next_check = now + check_interval;
+  const Doing checking({true, nullptr});
+  check();
+}
+
+// Ends a block of a job that has failed elsewhere: its own exception is what the caller sees.
+struct Abandoned {};
+
+void Job::work() {
+  const Doing working({true, this});
+  bool first = true;  // short calls do not read the clock
+  for (std::ptrdiff_t b = next.fetch_add(1); b < blocks; b = next.fetch_add(1)) {
+    attempt([&] {
+      if (!first) poll_interrupt();
+      f(context, b);
+    });
+    first = false;
+  }
+}
 
 class Pool {
  public:
@@ -57,7 +109,11 @@ class Pool {
     job.work();
     std::unique_lock lock(mutex_);
     wanted_ = 0;  // workers that have not woken yet are no longer needed
-    done_.wait(lock, [this] { return active_ == 0; });
+    while (!done_.wait_for(lock, check_interval, [this] { return active_ == 0; })) {
+      lock.unlock();
+      job.attempt(check_interrupt);
+      lock.lock();
+    }
     job_ = nullptr;
   }
 
@@ -73,6 +129,7 @@ class Pool {
   }
 
   void loop() {
+    is_worker = true;
     std::unique_lock lock(mutex_);
     for (;;) {
       wake_.wait(lock, [this] { return wanted_ > 0; });
@@ -121,10 +178,36 @@ int num_threads() { return thread_limit.load(); }
 
 void set_num_threads(int count) { thread_limit.store(std::max(1, count)); }
 
+void set_interrupt_check(InterruptCheck check) { interrupt_check.store(check); }
+
+void poll_interrupt() {
+  for (const Job* job = activity.job; job != nullptr; job = job->outer)
+    if (job->failed.load(std::memory_order_relaxed)) throw Abandoned{};
+  check_interrupt();
+}
+
+namespace {
+thread_local std::exception_ptr interruption{};
+}
+
+bool interrupted() noexcept {
+  try {
+    if (!interruption) poll_interrupt();
+  } catch (...) {
+    interruption = std::current_exception();
+  }
+  return interruption != nullptr;
+}
+
+void rethrow_interrupt() {
+  if (interruption) std::rethrow_exception(std::exchange(interruption, nullptr));
+}
+
 void detail::run_blocks(std::ptrdiff_t blocks, BlockFunction f, void* context) {
-  Job job{f, context, blocks};
+  if (blocks == 1) return f(context, 0);
+  Job job{f, context, blocks, activity.job};
   const auto helpers = static_cast<int>(std::min<std::ptrdiff_t>(num_threads(), blocks)) - 1;
-  if (helpers <= 0 || inside_block) {
+  if (helpers <= 0 || activity.nested) {
     job.work();
   } else {
     Shared& here = shared_for_this_process();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/dispatch.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/parallel/pool.hpp"
 #include "leakscore/random/binomial_table.hpp"
 
@@ -121,10 +122,15 @@ void row_counts(Key key, Rounds rounds, Mean mean, const Rows& rows, double* out
 
 void row_sums(Key key, Rounds rounds, Mean mean, const Rows& rows, double* out) {
   const std::int64_t d = rows.x.cols;
+  const std::int64_t at_once = std::max<std::int64_t>(1, 64 * block_elements / d);
   for_drawn_rows(key, rounds, mean, rows, d,
                  [&](std::int64_t r, const std::uint32_t* drawn, std::int64_t count) {
                    std::fill_n(out + r * d, d, 0.0);
-                   kernels().random->add_rows(rows.x, drawn, count, out + r * d);
+                   for (std::int64_t done = 0; done < count; done += at_once) {
+                     if (done > 0) poll_interrupt();
+                     kernels().random->add_rows(rows.x, drawn + done,
+                                                std::min(at_once, count - done), out + r * d);
+                   }
                  });
 }
 

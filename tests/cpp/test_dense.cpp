@@ -8,23 +8,29 @@ namespace {
 
 using leakscore::blas;
 
-// Column-major loops, for the cases that dense.hpp uses: upper triangles, C += A' B, C = A A'.
-void dgemm(char* ta, char* tb, int* m, int* n, int* k, double* alpha, double* a, int* lda,
-           double* b, int* ldb, double* beta, double* c, int* ldc) {
-  CHECK(*ta == 'T' && *tb == 'N' && *beta == 1);
+// Column-major loops over upper triangles.
+template <class T>
+void xgemm(char* ta, char* tb, int* m, int* n, int* k, T* alpha, T* a, int* lda, T* b, int* ldb,
+           T* beta, T* c, int* ldc) {
+  const bool at = *ta == 'T', bt = *tb == 'T';
   for (int j = 0; j < *n; ++j)
-    for (int i = 0; i < *m; ++i)
-      for (int l = 0; l < *k; ++l) c[i + j * *ldc] += *alpha * a[l + i * *lda] * b[l + j * *ldb];
+    for (int i = 0; i < *m; ++i) {
+      T& entry = c[i + j * *ldc];
+      entry = *beta == 0 ? T{0} : *beta * entry;
+      for (int l = 0; l < *k; ++l)
+        entry += *alpha * a[at ? l + i * *lda : i + l * *lda] * b[bt ? j + l * *ldb : l + j * *ldb];
+    }
 }
 
 template <class T>
 void xsyrk(char* uplo, char* trans, int* n, int* k, T* alpha, T* a, int* lda, T* beta, T* c,
            int* ldc) {
-  CHECK(*uplo == 'U' && *trans == 'N');
+  CHECK(*uplo == 'U');
+  const auto at = [&](int i, int l) { return a[*trans == 'T' ? l + i * *lda : i + l * *lda]; };
   for (int j = 0; j < *n; ++j)
     for (int i = 0; i <= j; ++i) {
       T sum = 0;
-      for (int l = 0; l < *k; ++l) sum += a[i + l * *lda] * a[j + l * *lda];
+      for (int l = 0; l < *k; ++l) sum += at(i, l) * at(j, l);
       T& entry = c[i + j * *ldc];
       entry = *alpha * sum + (*beta == 0 ? T{0} : *beta * entry);
     }
@@ -75,12 +81,13 @@ void solves(std::ptrdiff_t d) {
   std::vector<double> factor = c;
   CHECK(leakscore::cholesky(factor.data(), d) == d);
   const auto size = static_cast<std::size_t>(d);
-  std::vector<double> rows(3 * size);
+  constexpr std::ptrdiff_t count = 70;
+  std::vector<double> rows(count * size);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = std::sin(static_cast<double>(i));
   std::vector<double> solved = rows, white = rows;
-  leakscore::solve(factor.data(), d, solved.data(), 3);
-  leakscore::whiten(factor.data(), d, white.data(), 3);
-  for (std::size_t r = 0; r < 3; ++r) {
+  leakscore::solve(factor.data(), d, solved.data(), count);
+  leakscore::whiten(factor.data(), d, white.data(), count);
+  for (std::size_t r = 0; r < count; r += 23) {
     double form = 0, norm = 0;
     for (std::size_t i = 0; i < size; ++i) {
       double product = 0;
@@ -93,28 +100,52 @@ void solves(std::ptrdiff_t d) {
   }
 }
 
+// Of the columns of a table, or of its rows.
 template <class T>
-void outer_products() {
-  constexpr std::ptrdiff_t d = 37, count = 5;
-  std::vector<T> rows(d * count), sum(d * d, T{9});
+void products(bool outer) {
+  constexpr std::ptrdiff_t many = 137, few = 5;
+  std::vector<T> rows(many * few), sum(many * many, T{9});
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<T>(i % 7) - 3;
-  leakscore::add_outer_products(rows.data(), count, d, T{0}, sum.data());
-  leakscore::add_outer_products(rows.data(), count, d, T{1}, sum.data());
+  for (const T beta : {T{0}, T{1}}) {
+    if (outer)
+      leakscore::add_outer_products(rows.data(), few, many, beta, sum.data());
+    else
+      leakscore::add_inner_products(rows.data(), many, few, beta, sum.data());
+  }
   std::vector<double> whole(sum.begin(), sum.end());
-  leakscore::mirror(whole.data(), d);
-  for (std::size_t i = 0; i < d; ++i)
-    for (std::size_t j = 0; j < d; ++j) {
+  leakscore::mirror(whole.data(), many);
+  const auto at = [&](std::size_t i, std::size_t r) {
+    return outer ? rows[r * many + i] : rows[i * few + r];
+  };
+  for (std::size_t i = 0; i < many; ++i)
+    for (std::size_t j = 0; j < many; ++j) {
       double expected = 0;
-      for (std::size_t r = 0; r < count; ++r)
-        expected += 2.0 * static_cast<double>(rows[r * d + i] * rows[r * d + j]);
-      CHECK(whole[i * d + j] == expected);
+      for (std::size_t r = 0; r < few; ++r)
+        expected += 2.0 * static_cast<double>(at(i, r) * at(j, r));
+      CHECK(whole[i * many + j] == expected);
     }
 }
 
-void not_definite() {
-  std::vector<double> c = matrix(6);
-  c[4 * 6 + 4] = -1;
-  CHECK(leakscore::cholesky(c.data(), 6) == 4);
+void not_definite(std::ptrdiff_t d, std::ptrdiff_t pivot) {
+  std::vector<double> c = matrix(d);
+  c[static_cast<std::size_t>(pivot * d + pivot)] = -1;
+  CHECK(leakscore::cholesky(c.data(), d) == pivot);
+}
+
+struct Stop {};
+
+// A long factorisation asks between its calls of BLAS.
+void interrupted() {
+  std::vector<double> c = matrix(700);
+  leakscore::set_interrupt_check([] { throw Stop{}; });
+  bool stopped = false;
+  try {
+    leakscore::cholesky(c.data(), 700);
+  } catch (const Stop&) {
+    stopped = true;
+  }
+  leakscore::set_interrupt_check(nullptr);
+  CHECK(stopped);
 }
 
 void too_large() {
@@ -131,11 +162,18 @@ void too_large() {
 }  // namespace
 
 int main() {
-  blas = {dgemm, xsyrk<double>, xsyrk<float>, dtrsm, dpotrf};
-  for (const std::ptrdiff_t d : {1, 2, 127, 128, 129, 300}) solves(d);
-  outer_products<double>();
-  outer_products<float>();
-  not_definite();
+  blas = {xgemm<double>, xgemm<float>, xsyrk<double>, xsyrk<float>, dtrsm, dpotrf};
+  for (const double most : {blas.most_products, 1.0}) {  // at once, and cut
+    blas.most_products = most;
+    for (const std::ptrdiff_t d : {1, 2, 127, 128, 129, 300, 700}) solves(d);
+    for (const bool outer : {true, false}) {
+      products<double>(outer);
+      products<float>(outer);
+    }
+    not_definite(6, 4);
+    not_definite(700, 600);
+  }
+  interrupted();
   too_large();
   return leakscore::check::result();
 }

@@ -113,7 +113,7 @@ Parameters
 ----------
 {described}
 out : ndarray, optional
-    Where to write the result.
+    Where to write the result; partly written if the call is interrupted.
 where : array_like of bool, optional
     Where to evaluate; the other elements stay as they are in `out`, or are NaN without `out`.
 dtype : {{None, float32, float64}}, optional

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/special/binomial_deviance.hpp"
 
 namespace leakscore {
@@ -34,6 +35,7 @@ namespace detail {
 inline constexpr double left_out = 38.0;     // exp(-38): paths beyond the highest state kept
 inline constexpr double least_jump = 1e-20;  // probabilities of longer and of shorter jumps
 inline constexpr double least_stay = 1e-40;
+inline constexpr std::ptrdiff_t uninterrupted = std::ptrdiff_t{1} << 26;  // products in a row
 
 // A sum with the errors of its additions.
 class CompensatedSum {
@@ -210,7 +212,9 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
     if (p < detail::least_jump * crossed.value()) break;
   }
 
+  SparsePoll poll(16);
   for (std::ptrdiff_t i = 1; i < constraints && states.size > 0; ++i) {
+    poll();
     const auto highest = static_cast<std::ptrdiff_t>(counts.highest(moment(i)));
     jumps.set(counts.between(moment(i - 1), moment(i)),
               std::max<std::ptrdiff_t>(0, highest - states.low));
@@ -222,7 +226,12 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
     next.reset(2 * taps + group, whole);  // the next step hardly needs more zeros
     next.low = low;
     next.size = count;
-    convolve(states.data(), jumps.tap.data(), taps, next.data(), count);
+    const std::ptrdiff_t at_once = std::max(group, detail::uninterrupted / taps / group * group);
+    for (std::ptrdiff_t j = 0; j < count; j += at_once) {
+      if (j > 0) poll_interrupt();
+      convolve(states.data() + j, jumps.tap.data(), taps, next.data() + j,
+               std::min(at_once, count - j));
+    }
     const std::ptrdiff_t removed = std::clamp<std::ptrdiff_t>(indexes[i] - low, 0, count);
     for (std::ptrdiff_t s = 0; s < removed; ++s)
       crossed.add(crosses_at(low + s, i, next.data()[s]));

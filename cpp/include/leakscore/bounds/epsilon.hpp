@@ -12,6 +12,7 @@
 #include "leakscore/bounds/bands.hpp"
 #include "leakscore/bounds/knots.hpp"
 #include "leakscore/bounds/sweep.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 
 namespace leakscore {
 
@@ -144,7 +145,9 @@ std::vector<EpsilonBound> epsilon_lower_bounds(std::span<const std::int64_t> fal
     std::size_t point;
   };
   std::vector<Best> best(deltas.size(), {{}, 0});
+  SparsePoll poll(1024);
   for (std::size_t p = 1; p < false_positives.size(); ++p) {
+    poll();
     const double fpr = fpr_band(false_positives[p]), fnr = fnr_band(false_negatives[p]);
     for (std::size_t d = 0; d < deltas.size(); ++d) {
       const Quotient found(fpr, fnr, deltas[d]);

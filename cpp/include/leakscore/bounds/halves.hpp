@@ -8,6 +8,7 @@
 #include <span>
 
 #include "leakscore/bounds/sweep.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 
 namespace leakscore {
 
@@ -24,7 +25,9 @@ void merge_halves(std::span<const T> first, std::span<T> all, std::uint8_t* bits
   const std::span<const T> second = all.subspan(first.size());
   std::array<T, tile> merged;
   std::array<std::uint8_t, tile> from_second;
+  SparsePoll poll(16);
   for (std::ptrdiff_t start = 0; start < size; start += tile) {
+    poll();
     const std::ptrdiff_t count = std::min(tile, size - start);
     std::array<std::ptrdiff_t, lanes> i, j, last_i, last_j;
     for (std::ptrdiff_t k = 0; k < lanes; ++k) {

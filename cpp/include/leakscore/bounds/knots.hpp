@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "leakscore/bounds/bands.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 
 namespace leakscore {
 
@@ -51,7 +52,9 @@ void for_each_knot(std::span<const T> nonmembers, std::span<const T> members,
   const auto knots = fpr_band.knots();
   std::ptrdiff_t rank = n0, missed = std::ssize(members);
   T last{};
+  SparsePoll poll(1024);
   for (std::size_t k = 0; k < knots.size(); ++k) {
+    poll();
     const std::ptrdiff_t below = n0 - static_cast<std::ptrdiff_t>(knots[k]);
     const T score = below > 0 ? nonmembers[below - 1] : -std::numeric_limits<T>::infinity();
     if (k > 0 && score == last) continue;  // tied scores are one threshold, of many knots

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/special/binomial_deviance.hpp"
 
 namespace leakscore {
@@ -69,21 +70,31 @@ inline GuessTails guess_tails(double v, double n, double p, double q) {
   // Downwards from v - 1: the mean of the i highest masses grows while the next one is above it.
   const double start = highest_mass(v - 1.0, n, p, q);
   double term = 1.0, total = 0.0, densest = 0.0;
-  for (double k = start; k >= 0.0; k -= 1.0, steps += 1.0) {
-    total += term;
-    densest = std::max(densest, total / (v - k));
-    if (term <= negligible * total) break;
-    term *= k / (n - k + 1.0) * (q / p);
+  // In runs between which the call may be interrupted: a call in the loop would slow it down.
+  constexpr double run = 4096.0;
+  bool ended = false;
+  for (double k = start; k >= 0.0 && !ended; poll_interrupt()) {
+    for (const double last = std::max(0.0, k - run); k >= last; k -= 1.0, steps += 1.0) {
+      total += term;
+      densest = std::max(densest, total / (v - k));
+      ended = term <= negligible * total;
+      if (ended) break;
+      term *= k / (n - k + 1.0) * (q / p);
+    }
   }
   const double unit = exp_of(log_mass(start, n, p, q));
   tails.below = unit * total;
   tails.densest = unit * densest;
   if (v > (n + 1.0) * p) {  // above the mode
     term = 1.0, total = 0.0;
-    for (double k = v; k <= n; k += 1.0, steps += 1.0) {
-      total += term;
-      if (term <= negligible * total) break;
-      term *= (n - k) / (k + 1.0) * (p / q);
+    ended = false;
+    for (double k = v; k <= n && !ended; poll_interrupt()) {
+      for (const double last = std::min(n, k + run); k <= last; k += 1.0, steps += 1.0) {
+        total += term;
+        ended = term <= negligible * total;
+        if (ended) break;
+        term *= (n - k) / (k + 1.0) * (p / q);
+      }
     }
     tails.at_least = exp_of(log_mass(v, n, p, q)) * total;
   } else {

@@ -20,6 +20,7 @@
 #include <limits>
 #include <span>
 
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/special/double_double.hpp"
 #include "leakscore/special/normal.hpp"
 
@@ -36,7 +37,9 @@ bool one_run_contradiction(double canaries, double guesses, double correct, doub
   double wrong = level * ((guesses - correct) / canaries) * (1.0 - 4.0 * ulp);
   // Rounding may only make them smaller; the sum of up to 1e6 terms keeps its own error.
   Extended right{level * (correct / canaries) * (1.0 - 4.0 * ulp), 0.0};
+  SparsePoll poll(1024);
   for (double i = correct - 1.0; i >= 0.0; i -= 1.0) {
+    poll();
     const double now = (right.high + right.low) * (1.0 - ulp);
     if (now + wrong > limit || now > 1.0) return true;
     visit(now);

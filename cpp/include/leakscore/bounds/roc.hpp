@@ -8,6 +8,7 @@
 #include <span>
 
 #include "leakscore/bounds/sweep.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 
 namespace leakscore {
 
@@ -61,7 +62,9 @@ std::ptrdiff_t roc(std::span<const T> nonmembers, std::span<const T> members, do
     tpr[size] = static_cast<double>(std::ssize(members) - j) / n1;
     thresholds[size++] = threshold;
   };
+  SparsePoll poll(65536);
   while (i > 0 || j > 0) {
+    poll();
     const T score = j == 0   ? nonmembers[i - 1]
                     : i == 0 ? members[j - 1]
                              : std::max(nonmembers[i - 1], members[j - 1]);

@@ -17,6 +17,8 @@
 #include <span>
 #include <vector>
 
+#include "leakscore/parallel/interrupt.hpp"
+
 namespace leakscore {
 
 // The probabilities of first, first + 1, ...; what lies outside is below 1e-18.
@@ -92,6 +94,7 @@ class SortedBitsTest {
     success_ = 1.0 - failure_;
     std::int64_t previous = 0;
     for (const std::int64_t g : grid) {
+      poll_interrupt();
       steps_.push_back(binomial_law(g - previous, success_, failure_));
       tails_.push_back(binomial_law(g, success_, failure_));
       std::vector<double>& tail = tails_.back().mass;
@@ -125,8 +128,10 @@ class SortedBitsTest {
     CountLaw state{0, {exposed_[0]}};
     std::size_t f = 1;  // the least number of exposed rounds that is not yet part of the state
     for (std::size_t j = 0; j < grid_.size(); ++j) {
+      poll_interrupt();
       state = sum_of(state, steps_[j]);
       for (; f < exposed_.size() && static_cast<std::int64_t>(f) <= grid_[j]; ++f) {
+        poll_interrupt();
         add_exposed(state, f, grid_[j]);
       }
       if (counts[j] <= grid_[j]) {  // were more rounds exposed, all of these guesses are right
@@ -144,7 +149,9 @@ class SortedBitsTest {
     const std::vector<double>& outer = swap ? b.mass : a.mass;
     const std::vector<double>& inner = swap ? a.mass : b.mass;
     CountLaw out{a.first + b.first, std::vector<double>(outer.size() + inner.size() - 1)};
+    SparsePoll poll(static_cast<int>(1 + (std::size_t{1} << 22) / inner.size()));
     for (std::size_t i = 0; i < outer.size(); ++i) {
+      poll();
       const double factor = outer[i];
       double* const row = out.mass.data() + i;
       for (std::size_t k = 0; k < inner.size(); ++k) row[k] += factor * inner[k];

@@ -14,6 +14,8 @@
 #include <limits>
 #include <span>
 
+#include "leakscore/parallel/interrupt.hpp"
+
 namespace leakscore {
 
 namespace detail {
@@ -64,7 +66,9 @@ void for_each_rank(std::span<const T> nonmembers, std::span<const T> members, Vi
   };
   constexpr std::ptrdiff_t room = merge_steps + 1;  // a lane also writes at the next lane's first
   std::array<std::ptrdiff_t, merge_lanes * room + merge_lanes> buffer;
+  SparsePoll poll(16);
   for (std::ptrdiff_t start = 0; start < total; start += merge_lanes * merge_steps) {
+    poll();
     const std::ptrdiff_t steps = std::min(merge_lanes * merge_steps, total - start);
     std::array<Lane, merge_lanes + 1> lanes;
     for (std::ptrdiff_t k = 0; k <= merge_lanes; ++k) {

@@ -14,6 +14,8 @@ namespace leakscore {
 struct Blas {
   void (*dgemm)(char* transa, char* transb, int* m, int* n, int* k, double* alpha, double* a,
                 int* lda, double* b, int* ldb, double* beta, double* c, int* ldc);
+  void (*sgemm)(char* transa, char* transb, int* m, int* n, int* k, float* alpha, float* a,
+                int* lda, float* b, int* ldb, float* beta, float* c, int* ldc);
   void (*dsyrk)(char* uplo, char* trans, int* n, int* k, double* alpha, double* a, int* lda,
                 double* beta, double* c, int* ldc);
   void (*ssyrk)(char* uplo, char* trans, int* n, int* k, float* alpha, float* a, int* lda,
@@ -21,6 +23,10 @@ struct Blas {
   void (*dtrsm)(char* side, char* uplo, char* transa, char* diag, int* m, int* n, double* alpha,
                 double* a, int* lda, double* b, int* ldb);
   void (*dpotrf)(char* uplo, int* n, double* a, int* lda, int* info);
+
+  // Multiply-adds of one call, a few tenths of a second: longer work is cut into shorter calls,
+  // between which it may be interrupted.
+  double most_products = 0x1p32;
 };
 
 // Null until the binding fills it.

@@ -24,7 +24,8 @@ void run_blocks(std::ptrdiff_t blocks, BlockFunction f, void* context);
 }  // namespace detail
 
 // Calls f(block) for every block in [0, blocks), in any order, perhaps concurrently. The first
-// exception that a block throws is rethrown here after all started blocks have ended.
+// exception that a block throws is rethrown here after all started blocks have ended. Between
+// blocks, and while it waits for workers, the calling thread may be interrupted (interrupt.hpp).
 template <class F>
 void parallel_for(std::ptrdiff_t blocks, F&& f) {
   using Callable = std::remove_reference_t<F>;

@@ -56,7 +56,7 @@ LEAKSCORE_FN Remainder remainder_of(double before_last, double last, double rate
   double plain = 0.0, plain_density = 0.0, ends[4] = {};
   int quiet = 0;
   for (double first = midpoints ? 0.5 : 0.0; first * step < last_t; first += lanes) {
-    if (first > most_nodes) {
+    if (first > most_nodes || stopped(law)) {
       s.finite = false;
       return s;
     }

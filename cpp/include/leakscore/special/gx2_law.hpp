@@ -45,6 +45,11 @@ struct Prepared {
 
 static_assert(gx2_room_per_term == 2 * arrays_per_side + arrays_per_point);
 
+LEAKSCORE_FN bool stopped(const Prepared& law) {
+  constexpr std::ptrdiff_t many = 256;  // a step of fewer terms takes a few microseconds
+  return law.law->count >= many && law.law->stop != nullptr && law.law->stop();
+}
+
 LEAKSCORE_FN Extended quotient(Extended a, Extended b) {
   const double high = a.high / b.high;
   const Extended back = product(b, high);

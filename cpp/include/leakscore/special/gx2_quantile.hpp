@@ -45,7 +45,7 @@ struct Approximation {
   const double tau = 2.0 * side.unit * zeta / __builtin_sqrt(law.variance);
   const double start = side.bounded ? tau / (1.0 + tau) : tau;
   double theta = log_positive(side.bounded ? start / (1.0 - start) : start), y = 0.0;
-  for (int step = 0; step < 60; ++step) {
+  for (int step = 0; step < 60 && !stopped(law); ++step) {
     const Abscissa at = abscissa_of(side, theta);
     const Approximation a = approximate(law, side, at);
     y = a.y;

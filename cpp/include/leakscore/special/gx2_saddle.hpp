@@ -60,7 +60,7 @@ struct Crossing {
   const double start = side.bounded && tau > 0.5 ? 0.5 : tau;
   double theta = log_positive(side.bounded ? start / (1.0 - start) : start);
   double low = -600.0, high = side.bounded ? 340.0 : 600.0;  // squares of 1/rho stay finite
-  for (int step = 0; step < 100; ++step) {
+  for (int step = 0; step < 100 && !stopped(law); ++step) {
     const Abscissa at = abscissa_of(side, theta);
     const Balance now = balance(law, side, y, at);
     if (__builtin_fabs(now.log_ratio) < 0.1 && now.miss < 0.03) return {at, true};
