@@ -1,5 +1,6 @@
 // The generalised chi-square law over an array of points: terms merged, points in blocks.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
@@ -24,6 +25,13 @@ struct Compensated {
   }
   double value() const { return high + low; }
 };
+
+// As short as it reads back, which std::to_string is not: 1e-300 would be 0.000000.
+std::string shortest(double v) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), v).ptr;
+  return std::string(text, end);
+}
 
 struct Terms {
   std::vector<double> weight, df, nc;
@@ -83,8 +91,7 @@ void gx2_map(const Gx2Law& law, Gx2Function f, const double* in, double* out,
     double* values = out + first;
     const std::ptrdiff_t done = kernels().gx2->map(scaled, f, room.data(), points, values, size);
     rethrow_interrupt();
-    if (done < size)
-      throw std::runtime_error("no convergence at " + std::to_string(in[first + done]));
+    if (done < size) throw std::runtime_error("no convergence at " + shortest(in[first + done]));
     if (f == Gx2Function::pdf)
       for (std::ptrdiff_t i = 0; i < size; ++i) values[i] = std::ldexp(values[i], -exponent);
     if (f == Gx2Function::logpdf)

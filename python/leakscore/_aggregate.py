@@ -83,8 +83,11 @@ def aggregate(steps: npt.ArrayLike, batches: Batches, sample_rate: float | None 
         result = _log_mean_exp(scores)
     else:
         rate = 1.0 if how == "every-step" else _rate(sample_rate)
-        with np.errstate(invalid="ignore"):
-            result = (scores if rate == 1.0 else _mixture(scores, rate)).sum(axis=-1)
+        added = scores if rate == 1.0 else _mixture(scores, rate)
+        with np.errstate(invalid="ignore", over="ignore"):
+            result = added.sum(axis=-1)
+            if not np.isfinite(result).all():  # perhaps only in between
+                result = np.where(np.isfinite(result), result, (added * 2.0**-64).sum(-1) * 2.0**64)
         if np.isnan(result).any():
             raise ValueError("Expected steps not to hold both inf and -inf where they are summed")
     return result if scores.ndim > 1 else float(result)

@@ -108,7 +108,7 @@ def judge(
     ValueError
         If the scores cannot be judged or a parameter is out of its range.
     """
-    _validate.count("seed", setting.seed)
+    _validate.count("seed", setting.seed, high=None)
     if claim is not None:
         claim = _checked(claim)
     for delta in deltas:

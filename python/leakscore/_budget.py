@@ -66,23 +66,34 @@ def start(reference: Reference, scale: Doubles, errors: Doubles, limit: float) -
     least = (
         16 * _dense.tolerance(reference.dim, reference._covariance.rounding) * float(share.max())
     )
-    return max(least, float(((errors * errors) @ weight).max()) / limit - float(share.sum()))
+    with np.errstate(over="ignore"):
+        return max(least, float(((errors * errors) @ weight).max()) / limit - float(share.sum()))
 
 
 def root(reference: Reference, scale: Doubles, error: Doubles, limit: float, x: float) -> float:
     """Solve f(x) = e' (C + x diag(scale))^-1 e = limit from an x with f(x) > limit.
 
     f is a sum of p / (lambda + x), so 1/f is concave and increases: Newton's steps on 1/f never
-    pass the root, and end quadratically.
+    pass the root, and end quadratically. inf if the root is no double.
     """
+    weight = np.divide(1.0, scale, out=np.zeros(reference.dim), where=scale > 0)
+    with np.errstate(over="ignore"):
+        if not float((error * error) @ weight) / limit < np.inf:  # least root but tr D^-1 C
+            return np.inf
+    # Over a power of two, which the ratios below do not see, so that no square overflows.
+    power = max(int(np.frexp(np.abs(error).max())[1]) - 300, 0)
+    error, limit = np.ldexp(error, -power), float(np.ldexp(limit, -2 * power))
     for _ in range(200):
         noisy = reference.add_diagonal(x * scale)
         weights = noisy.solve(error)
         value = float(error @ weights)
         if value <= limit:
             return x
-        step = (value / limit - 1) * value / float(scale @ (weights * weights))
+        excess, fall = value / limit - 1, float(scale @ (weights * weights))
+        step = excess * value / fall if excess * value < np.inf else excess * (value / fall)
         if not step > 1e-15 * x:
             return x
         x += step
+        if not x * float(scale.max()) < np.inf:
+            return np.inf
     raise RuntimeError(f"The least noise did not converge: at {x!r} leakage is {value / limit!r} m")

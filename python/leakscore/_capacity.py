@@ -35,7 +35,8 @@ class Gram:
         if diagonal is self.diagonal:
             return self
         most = int(np.argmax(self.diagonal))
-        ratio = float(diagonal[most] / self.diagonal[most]) if self.diagonal[most] > 0 else 0.0
+        own = float(self.diagonal[most])
+        ratio = float(diagonal[most]) / own if own > 0 else 0.0
         if not 0 < ratio < np.inf:
             return None
         gap = self.diagonal * ratio

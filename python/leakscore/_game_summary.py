@@ -204,8 +204,17 @@ def _moments(values: Doubles) -> dict[str, Any]:
     if values.size == 1 or not np.isfinite(values[[0, -1]]).all():
         mean = float(values[0]) if values.size == 1 and np.isfinite(values[0]) else float("nan")
         return dict(zip(names, (mean, *[float("nan")] * 3), strict=True))
+    # In units of a power of two, so that fourth powers of the largest do not overflow.
+    largest = float(np.abs(values[[0, -1]]).max())
+    unit = 2.0 ** max(int(np.frexp(largest)[1]) - 200, 0)
+    values = values / unit
     mean, variance = float(values.mean()), float(values.var(ddof=1))
     fourth = float(((values - mean) ** 4).mean())
     spread = max(fourth - variance**2, 0.0) / values.size
     numbers = (mean, float(np.sqrt(variance / values.size)), variance, float(np.sqrt(spread)))
-    return dict(zip(names, numbers, strict=True))
+    units = (unit, unit, unit * unit if unit < 2.0**500 else float("inf"))
+    with np.errstate(over="ignore"):
+        grown = [
+            float(n * u) if n else n for n, u in zip(numbers, (*units, units[-1]), strict=True)
+        ]
+    return dict(zip(names, grown, strict=True))

@@ -7,10 +7,18 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate
+from leakscore import _scoring, _validate, _validate_counts
 from leakscore._validate import Array, Doubles
 
 _ROWS, _COLS, _TARGETS = 64, 4096, 512
+
+_MOST_COPIES = 127  # time grows with its square, memory in proportion
+
+
+def copies(ploidy: object) -> int:
+    """Return the number of alleles of an individual."""
+    why = ": genotypes of int8 count no further, and no genome has as many copies"
+    return _validate.count("ploidy", ploidy, 1, _MOST_COPIES, why=why)
 
 
 def individuals(n: npt.ArrayLike, dim: int) -> Doubles:
@@ -20,7 +28,7 @@ def individuals(n: npt.ArrayLike, dim: int) -> Doubles:
         return np.array(float(_validate.count("n", n, low=1)))
     if array.shape != (dim,):
         raise ValueError(f"Expected n of shape {array.shape} to be an integer or ({dim},)")
-    return _validate.whole("n", array, 1)
+    return _validate_counts.whole("n", array, 1)
 
 
 def chance(p: Doubles, alleles: Doubles, pseudocount: object) -> Doubles:

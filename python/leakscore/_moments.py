@@ -57,8 +57,11 @@ class Moments:
         size = _validate.count("dim", dim, low=1)
         _validate.choice("cov", cov, _KINDS)
         self._count = 0
-        self._mean = np.zeros(size)
-        self._scatter = np.zeros((size, size) if cov == "full" else size)
+        try:
+            self._mean = np.zeros(size)
+            self._scatter = np.zeros((size, size) if cov == "full" else size)
+        except (MemoryError, ValueError):
+            raise ValueError(f"Expected dim={size} with cov={cov!r} to fit into memory") from None
 
     def __repr__(self) -> str:
         return f"Moments(dim={self.dim}, cov={self.kind!r}, count={self.count})"
@@ -105,7 +108,8 @@ class Moments:
         table = np.atleast_2d(_validate.rows("X", X, cols=self.dim))
         mean, squares = _estimate.moments("X", table)
         full = self._scatter.ndim == 2
-        self._add(len(table), mean, _dense.scatter(table, mean, single=False) if full else squares)
+        scatter = _dense.scatter(table, mean, single=False) if full else squares
+        self._add("X", len(table), mean, scatter)
 
     def merge(self, other: Moments) -> None:
         """Take in the rows that another object of the same kind and size has seen.
@@ -119,15 +123,19 @@ class Moments:
         if other._scatter.shape != self._scatter.shape:
             raise ValueError(f"Expected other={other!r} to be like {self!r} in dim and cov")
         if other._count:
-            self._add(other._count, other._mean, other._scatter)
+            self._add("other", other._count, other._mean, other._scatter)
 
-    def _add(self, count: int, mean: Doubles, scatter: Doubles) -> None:
+    def _add(self, name: str, count: int, mean: Doubles, scatter: Doubles) -> None:
         total = self._count + count
-        step = mean - self._mean
         share = count / total
-        weighted = step * (self._count * share)
-        self._scatter = self._scatter + scatter
-        self._scatter += np.outer(weighted, step) if scatter.ndim == 2 else weighted * step
+        with np.errstate(over="ignore", invalid="ignore"):
+            step = mean - self._mean
+            weighted = step * (self._count * share)
+            summed = self._scatter + scatter
+            summed += np.outer(weighted, step) if scatter.ndim == 2 else weighted * step
+        if not np.isfinite(summed).all():
+            raise ValueError(f"Expected {name} with sums of squares below 1.8e308, joined to these")
+        self._scatter = summed
         self._mean = self._mean + step * share if self._count else mean.copy()
         self._count = total
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _sampling, _validate
+from leakscore import _core, _sampling, _validate, _validate_counts
 from leakscore._sampling import Doubles, Flags
 from leakscore.reference import Reference
 
@@ -225,7 +225,7 @@ class EmpiricalMean:
         _validate.choice("neighbours", self.neighbours, ("replace", "add-remove"))
         if rate < 1.0 and self.neighbours == "add-remove":
             raise ValueError(f"Expected sample_rate={rate} to be 1 with neighbours='add-remove'")
-        _validate.sampled("sample_rate", rate, self.n)
+        _validate_counts.sampled("sample_rate", rate, self.n)
 
     @property
     def num_averaged(self) -> int:

@@ -96,7 +96,11 @@ class GaussianMeans:
         k, others = mean.records, mean.records - 1
         last = k if mean.replaced else others  # records drawn where the target is out
         noise = mean.noise(mu.size) ** 2
-        self.offsets = (mu * (last / k), (target + others * mu) / k)
+        with np.errstate(over="ignore"):
+            inside = np.asarray((target + others * mu) / k)
+        odd = ~np.isfinite(inside)
+        inside[odd] = (target / k + mu * (others / k))[odd]
+        self.offsets = (mu * (last / k), inside)
         self.scales = (
             np.sqrt(variance * (last / k**2) + noise),
             np.sqrt(variance * (others / k**2) + noise),
@@ -169,7 +173,7 @@ class TableMeans:
 
     def multiply(self, counts: Doubles, out: Doubles) -> None:
         """Write counts @ X, converting X a few rows at a time where it is not small."""
-        with np.errstate(invalid="ignore"):  # 0 times inf: refused by whoever asks
+        with np.errstate(invalid="ignore", over="ignore"):  # refused by whoever asks
             if self.whole is not None:
                 np.matmul(counts, self.whole, out=out)
                 return

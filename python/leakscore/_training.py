@@ -129,8 +129,11 @@ class Training:
         (..., k) ndarray
         """
         at, x, y = self._arguments(theta, records)
-        found = self._clipped(self._residuals(self._outputs(at, x), y), x)
-        rows = found[..., :, np.newaxis] * x[..., np.newaxis, :]
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._clipped(self._residuals(self._outputs(at, x), y), x)
+            rows = found[..., :, np.newaxis] * x[..., np.newaxis, :]
+        if not np.isfinite(rows).all():
+            raise ValueError("Expected theta and records so small that no gradient overflows")
         return rows.reshape(*rows.shape[:-2], -1)
 
     def losses(self, theta: npt.ArrayLike, records: npt.ArrayLike) -> Any:
@@ -148,9 +151,13 @@ class Training:
         float or (...) ndarray
         """
         at, x, y = self._arguments(theta, records)
-        outputs = self._outputs(at, x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = self._outputs(at, x)
+        if not np.isfinite(outputs).all():
+            raise ValueError("Expected theta and records so small that no output overflows")
         if self.model == "linear":
-            return (0.5 * np.square(outputs[..., 0] - y))[()]
+            with np.errstate(over="ignore"):
+                return (0.5 * np.square(outputs[..., 0] - y))[()]
         if self.classes == 2:
             return np.logaddexp(0.0, np.where(y > 0.0, -1.0, 1.0) * outputs[..., 0])[()]
         total = np.logaddexp.reduce(outputs, axis=-1)

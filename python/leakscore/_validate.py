@@ -20,8 +20,15 @@ Kind = TypeVar("Kind")
 _REAL_KINDS = frozenset("fiub")
 
 
+MOST = 2**53
+"""The last whole number up to which float64 counts one by one."""
+
+
 def _brief(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -34,16 +41,18 @@ def scalar(
     closed: Literal["both", "left", "right", "neither"] = "both",
 ) -> float:
     """One finite real number in a range; refuses bool, str, complex and arrays of any size."""
-    if isinstance(value, (bool, np.bool_, str, bytes, complex, np.complexfloating)) or (
-        isinstance(value, np.ndarray) and value.ndim > 0
-    ):
+    if _no_number(value):
         raise TypeError(f"Expected {name}={_brief(value)} to be a real number")
+    left = closed in ("both", "left")
+    right = closed in ("both", "right")
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise TypeError(f"Expected {name}={_brief(value)} to be a real number") from None
-    left = closed in ("both", "left")
-    right = closed in ("both", "right")
+    except OverflowError:
+        raise ValueError(
+            f"Expected {name}={_brief(value)} within float64, up to 1.8e308 in size"
+        ) from None
     inside = (number >= low if left else number > low) and (
         number <= high if right else number < high
     )
@@ -54,29 +63,43 @@ def scalar(
     return number
 
 
+def _no_number(value: object) -> bool:
+    """Tell what Python would turn into a float, but is no single real number."""
+    if type(value) in (float, int):
+        return False
+    dtype = getattr(value, "dtype", None)
+    return (
+        isinstance(value, (bool, str, bytes, bytearray, complex, np.ma.MaskedArray))
+        or (isinstance(dtype, np.dtype) and dtype.kind not in "fiu")
+        or getattr(value, "shape", ()) != ()
+    )
+
+
 ONE = "; the mean of one record is the record itself, its law a single point if it is the target"
 """Why a mean is of two records at least."""
 
 
-def count(name: str, value: object, low: int = 0, high: int | None = None, *, why: str = "") -> int:
-    """One integer in [low, high]; refuses bool and floats."""
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"Expected {name}={value!r} to be an integer")
+def count(name: str, value: object, low: int = 0, high: int | None = MOST, *, why: str = "") -> int:
+    """One integer in [low, high]; refuses bool and floats. None: no upper end, as of a seed."""
+    if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):
+        raise TypeError(f"Expected {name}={_brief(value)} to be an integer")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"Expected {name}={_brief(value)} to be an integer") from None
     if number < low or (high is not None and number > high):
-        bounds = f">= {low}" if high is None else f"in [{low}, {high}]"
-        raise ValueError(f"Expected {name}={number} {bounds}{why}")
+        unbounded = high is None or (high == MOST and number < low)
+        last = "2**53" if high == MOST else high
+        bounds = f">= {low}" if unbounded else f"in [{low}, {last}]"
+        raise ValueError(f"Expected {name}={_brief(number)} {bounds}{why}")
     return number
 
 
-def steps(name: str, value: object) -> int:
+def steps(name: str, value: object, high: int = MOST, *, why: str = "") -> int:
     """How often something happens: an integer of at least 1."""
     if isinstance(value, (float, np.floating)):
         raise ValueError(f"Expected {name}={float(value)!r} to be an integer >= 1")
-    return count(name, value, 1)
+    return count(name, value, 1, high, why=why)
 
 
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
@@ -101,18 +124,25 @@ def _from_tensor(name: str, value: Any) -> Any:
     return value
 
 
+def unmasked(name: str, value: object) -> None:
+    """Refuse masked entries, which numpy would read as if they were not."""
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    suspect = any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, parts)))
+    if suspect and any(np.ma.is_masked(part) for part in parts):
+        raise ValueError(f"Expected {name} without masked entries")
+
+
 def real_array(name: str, value: object) -> Array:
     """Any array of real numbers as numpy holds it: no copy, any strides, any real dtype."""
     if type(value) is np.ndarray and value.dtype.kind in _REAL_KINDS and value.dtype.itemsize <= 8:
         return value
+    unmasked(name, value)
     if not isinstance(value, np.ndarray):
         value = _from_tensor(name, value)
         try:
             value = np.asarray(value)
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(f"Expected {name} to be an array of real numbers: {error}") from None
-    if np.ma.isMaskedArray(value) and np.ma.is_masked(value):
-        raise ValueError(f"Expected {name} without masked entries")
     kind = value.dtype.kind
     if value.dtype.name != "bfloat16" and (kind not in _REAL_KINDS or value.dtype.itemsize > 8):
         raise TypeError(f"Expected {name} to be an array of real numbers, not dtype {value.dtype}")
@@ -270,20 +300,6 @@ def scores(name: str, value: object, size: int) -> Doubles:
     return array.astype(np.float64)
 
 
-def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
-    """An array of whole numbers of any shape, from `low` to the last that float64 counts to."""
-    array = real_array(name, value)
-    if array.dtype.kind == "b":
-        raise TypeError(f"Expected {name} to hold numbers, not dtype {array.dtype}")
-    if array.dtype.kind not in "iu":
-        array = array.astype(np.float64)
-    inside = (array >= low) & (array <= 2**53) & (np.floor(array) == array)
-    if not inside.all():
-        bad = array.flat[int(np.argmin(inside))].item()
-        raise ValueError(f"Expected {name}={bad!r} to be a whole number in [{low}, 2**53]{why}")
-    return array.astype(np.float64)
-
-
 def interval(
     name: str,
     value: object,
@@ -360,11 +376,14 @@ def generator(name: str, value: object) -> np.random.Generator:
     """A numpy Generator, or one made from an int seed; nothing else, so that runs reproduce."""
     if isinstance(value, np.random.Generator):
         return value
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+    try:
+        seed = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        seed = None
+    if seed is None or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"Expected {name}={_brief(value)} to be a numpy.random.Generator or an int")
-    seed = operator.index(value)
     if seed < 0:
-        raise ValueError(f"Expected {name}={seed} >= 0")
+        raise ValueError(f"Expected {name}={_brief(seed)} >= 0")
     return np.random.default_rng(seed)
 
 
@@ -378,18 +397,3 @@ def cumulants(name: str, value: object) -> Doubles:
     if not (array[..., 1] > 0).all():
         raise ValueError(f"Expected {name}={_brief(value)} with a variance > 0")
     return array
-
-
-def sampled(name: str, rate: float, n: int, low: int = 1) -> int:
-    """Return how many of n records a rate samples, a whole number; names the nearest such rates."""
-    count = round(rate * n)
-    # Rounding of a rate such as 1 - 0.9 is let pass, never a fraction of a record.
-    slack = max(min(1e-12 * n, 1e-3), 2.3e-16 * rate * n)
-    if count < low or abs(rate * n - count) > slack:
-        below = max(low, int(rate * n))
-        rates = f"{below / n!r} and {(below + 1) / n!r}"
-        raise ValueError(
-            f"Expected {name}={rate} to average a whole number of the n={n} records, at least "
-            f"{low}; the nearest such rates are {rates}"
-        )
-    return count

@@ -1,4 +1,4 @@
-"""What histograms may be; `_validate` has all else that users pass."""
+"""What counts and histograms may be; `_validate` has all else that users pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._validate import Doubles
 
-__all__ = ["complete", "edges", "histogram"]
+__all__ = ["complete", "edges", "histogram", "sampled", "whole"]
 
 Beyond: TypeAlias = tuple[int, int] | tuple[()]
 
@@ -48,16 +48,16 @@ def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Be
             "drops the scores outside, and what is left certifies nothing. Count between "
             f"np.concatenate([[-np.inf], edges, [np.inf]]), or give the numbers outside as {pairs}"
         )
-    whole = np.concatenate([[-np.inf] * bool(left), bounds, [np.inf] * bool(right)])
-    whole.flags.writeable = False
-    return whole, left, right
+    every = np.concatenate([[-np.inf] * bool(left), bounds, [np.inf] * bool(right)])
+    every.flags.writeable = False
+    return every, left, right
 
 
 def _beyond(name: str, value: object, infinite: bool) -> Beyond:
     """Members and non-members beyond the finite edges on one side; nothing if not given."""
     if value is None:
         return ()
-    array = _validate.whole(name, value, 0)
+    array = whole(name, value, 0)
     if array.shape != (2,):
         raise ValueError(f"Expected {name} of shape {array.shape} to be (members, nonmembers)")
     pair = int(array[0]), int(array[1])
@@ -73,7 +73,7 @@ def histogram(
 
     Not all 0, together at most what float64 counts to.
     """
-    array = _validate.whole(name, value, 0)
+    array = whole(name, value, 0)
     if array.shape != (size,):
         raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
     array = np.concatenate([below, array, above])
@@ -83,3 +83,32 @@ def histogram(
     if not 0 < total <= 2**53:
         raise ValueError(f"Expected {name} with a sum of {total} in [1, 2**53]")
     return array.astype(np.int64)
+
+
+def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
+    """An array of whole numbers of any shape, from `low` to the last that float64 counts to."""
+    array = _validate.real_array(name, value)
+    if array.dtype.kind == "b":
+        raise TypeError(f"Expected {name} to hold numbers, not dtype {array.dtype}")
+    if array.dtype.kind not in "iu":
+        array = array.astype(np.float64)
+    inside = (array >= low) & (array <= 2**53) & (np.floor(array) == array)
+    if not inside.all():
+        bad = array.flat[int(np.argmin(inside))].item()
+        raise ValueError(f"Expected {name}={bad!r} to be a whole number in [{low}, 2**53]{why}")
+    return array.astype(np.float64)
+
+
+def sampled(name: str, rate: float, n: int, low: int = 1) -> int:
+    """Return how many of n records a rate samples, a whole number; names the nearest such rates."""
+    count = round(rate * n)
+    # Rounding of a rate such as 1 - 0.9 is let pass, never a fraction of a record.
+    slack = max(min(1e-12 * n, 1e-3), 2.3e-16 * rate * n)
+    if count < low or abs(rate * n - count) > slack:
+        below = max(low, int(rate * n))
+        rates = f"{below / n!r} and {(below + 1) / n!r}"
+        raise ValueError(
+            f"Expected {name}={rate} to average a whole number of the n={n} records, at least "
+            f"{low}; the nearest such rates are {rates}"
+        )
+    return count

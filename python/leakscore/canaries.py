@@ -180,7 +180,7 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, _D
             gradient += 2 * (products @ block)
         length = float(_clipping.norms(canary[np.newaxis])[0])
         if length < bound:
-            loss += (bound - length) ** 2
+            loss += (bound - length) * (bound - length)  # inf where ** would raise
             if length > 0.0:
                 gradient -= (2 * (bound - length)) * (canary / length)
     if not (np.isfinite(loss) and np.isfinite(gradient).all()):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _dense, _estimate, _low_rank, _validate
+from leakscore import _dense, _estimate, _forms, _low_rank, _validate
 from leakscore._covariance import Covariance, Diagonal, Full, Kind, Table
 from leakscore._fit import Fit
 
@@ -160,8 +160,9 @@ class Reference:
         Returns
         -------
         float or (k,) ndarray
-            M of every row, in units of no dimension. Computed in float64 from the values of `Z` as
-            they are stored, so float32 rows lose nothing to an offset of the data.
+            M of every row, in units of no dimension; inf beyond 1.8e308. Computed in float64 from
+            the values of `Z` as they are stored, so float32 rows lose nothing to an offset of the
+            data.
 
         Raises
         ------
@@ -181,10 +182,7 @@ class Reference:
     def _distances(self, name: str, rows: Table, centre: Doubles) -> Doubles:
         """Return (z - centre)' C^-1 (z - centre) of every row, (k,)."""
         self._require_inverse()
-        result = self._covariance.distances(rows, centre)
-        if not np.isfinite(result).all():
-            _validate.finite(name, rows)
-        return result
+        return _forms.distances(self._covariance, name, rows, centre)
 
     def solve(self, V: npt.ArrayLike) -> Doubles:
         """C^-1 v of one row or of every row.
@@ -214,10 +212,8 @@ class Reference:
 
     def _solved(self, name: str, rows: Table) -> Doubles:
         """Return C^-1 v of every row v, in the shape of `rows`."""
-        result = np.array(rows, dtype=np.float64, order="C")
-        _validate.finite(name, result)
         self._require_inverse()
-        return self._covariance.solve(result)
+        return _forms.solve(self._covariance, name, rows)
 
     def inner(self, U: npt.ArrayLike, V: npt.ArrayLike) -> Any:
         """Inner products u' C^-1 v of every row of one argument with every row of the other.
@@ -248,10 +244,8 @@ class Reference:
         """
         left = _validate.rows("U", U, cols=self.dim)
         right = _validate.rows("V", V, cols=self.dim)
-        if left.size < right.size:
-            result = _dense.products("V", right, self._solved("U", left)).T
-        else:
-            result = _dense.products("U", left, self._solved("V", right))
+        self._require_inverse()
+        result = _forms.inner(self._covariance, left, right)
         shape = left.shape[:-1] + right.shape[:-1]
         return result.reshape(shape) if shape else float(result[0, 0])
 

@@ -178,7 +178,7 @@ def analyse(
     _validate.choice("population", population, ("infinite", "finite"))
     _validate.choice("missing", missing, ("rows", "columns"))
     worst = _validate.count("worst", worst, low=1)
-    seed = _validate.count("seed", seed)
+    seed = _validate.count("seed", seed, high=None)
     confidence = _validate.scalar("confidence", confidence, 0, 1, closed="neither")
     budget = budget_of(max_advantage, epsilon, delta)
     records = records_of(table, columns=columns, exclude=exclude, missing=missing)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
+from leakscore import _core, _validate, _validate_counts
 from leakscore._validate import Doubles
 
 
@@ -75,7 +75,7 @@ def clopper_pearson(
     if confidence is not None and alpha is not None:
         raise TypeError("Expected either confidence or alpha, not both")
     side = _validate.choice("side", side, ("upper", "lower"))
-    successes, trials = _validate.whole("k", k, 0), _validate.whole("n", n, 1)
+    successes, trials = _validate_counts.whole("k", k, 0), _validate_counts.whole("n", n, 1)
     if alpha is not None:
         miss = _validate.interval("alpha", alpha, 0.0, 1.0, closed="neither")
         sure = 1.0 - miss

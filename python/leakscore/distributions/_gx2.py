@@ -11,6 +11,8 @@ import numpy.typing as npt
 from leakscore import _core, _validate
 from leakscore.distributions._distribution import FUNCTIONS, POINT
 
+_MOST = 1e300  # of df and nc, whose moments would overflow
+
 _HOME = "leakscore.distributions"
 
 _ERROR = (
@@ -107,9 +109,9 @@ Parameters
 weights : array_like (k,)
     Of either sign. Zeros are left out (not all may be zero), terms of equal weight are merged.
 df : float or array_like (k,)
-    Degrees of freedom, above zero.
+    Degrees of freedom, above zero, at most 1e300.
 nc : float or array_like (k,)
-    Noncentralities, at least zero.
+    Noncentralities, from 0 to 1e300.
 sigma : float, default 0.0
     Standard deviation of the normal term.
 offset : float, default 0.0
@@ -128,7 +130,7 @@ ValueError
 TypeError
     If an argument does not hold real numbers (bool, complex, str and object are refused).
 RuntimeError
-    If the quadrature does not converge: there is no silent best guess.
+    If the quadrature does not converge, as for df below 1e-9: there is no silent best guess.
 
 Notes
 -----
@@ -137,7 +139,9 @@ SIAM J. Sci. Stat. Comput. 1, 438-448, has such contours for sums with positive 
 exponent in 32 digits. Unlike the integrals of Imhof (1961, Biometrika 48, 419-426) and Davies
 (1980, Applied Statistics 29, 323-333) it has a small relative error in both tails: below 1e-12
 for tails down to 1e-300, and for logarithms far beyond. `error` estimates it from every other node
-of the sum and from the size of its summands. It does not cover the rounding of the arguments:
+of the sum and from the size of its summands. Where that sum does not reach, beyond
+log tails of -1e18 and at nc beyond 1e30, the saddle point's first order and the normal law are
+right to all digits. It does not cover the rounding of the arguments:
 a relative error of 1e-16 in `x` changes a tail by `x` times the hazard. The time grows with the
 number of different weights, and not with `df` or `nc`.
 
@@ -168,7 +172,7 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
             raise TypeError(f"gx2.{name}(): {error}") from None
         bound.apply_defaults()
         points, weights, df, nc, sigma, offset = bound.arguments.values()
-        points = np.asarray(_validate.elementwise(argument[0], points), dtype=np.float64)
+        points = np.asarray(_plain(argument[0], points), dtype=np.float64)
         law = _law(weights, df, nc, sigma, offset)
         try:
             values = compiled(np.ascontiguousarray(points).reshape(points.shape), *law)
@@ -184,20 +188,26 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
 
 def _law(weights: Any, df: Any, nc: Any, sigma: Any, offset: Any) -> tuple[Any, ...]:
     """Check the parameters and return them as the compiled functions take them."""
-    weights = _validate.vector("weights", _validate.elementwise("weights", weights))
+    weights = _validate.vector("weights", _plain("weights", weights))
     if not weights.any():
         raise ValueError("Expected weights not to be all zero")
-    df = _validate.vector("df", _per_term("df", df), low=0.0, open_low=True)
-    nc = _validate.vector("nc", _per_term("nc", nc), low=0.0)
+    df = _validate.vector("df", _per_term("df", df), low=0.0, high=_MOST, open_low=True)
+    nc = _validate.vector("nc", _per_term("nc", nc), low=0.0, high=_MOST)
     terms = _validate.broadcast(weights=weights, df=df, nc=nc)
     sigma = _validate.scalar("sigma", sigma, 0.0)
     offset = _validate.scalar("offset", offset)
     return *(np.ascontiguousarray(values) for values in terms), sigma, offset
 
 
+def _plain(name: str, value: object) -> Any:
+    """Return what a ufunc reads, but no masks, which are not carried over to the result."""
+    _validate.unmasked(name, value)
+    return _validate.elementwise(name, value)
+
+
 def _per_term(name: str, value: object) -> Any:
     """Let one number stand for all terms."""
-    array = _validate.elementwise(name, value)
+    array = _plain(name, value)
     return np.reshape(array, 1) if np.ndim(array) == 0 else array
 
 

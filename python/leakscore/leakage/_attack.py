@@ -142,10 +142,16 @@ def second_order_leakage(
     correction = np.zeros(len(table))
     for cols in _scoring.slices(known.dim, 1 << 14):
         for some in _scoring.slices(len(table), 64):
-            a = (table[some, cols] - known.mean[cols]) / scale[cols]
-            skewed = 1.0 + third[cols] * a
-            correction[some] += np.einsum("ij,ij->i", a, a) + np.einsum("ij,ij->i", skewed, skewed)
+            with np.errstate(over="ignore"):
+                a = (table[some, cols] - known.mean[cols]) / scale[cols]
+                skewed = 1.0 + third[cols] * a
+                squares = np.einsum("ij,ij->i", a, a) + np.einsum("ij,ij->i", skewed, skewed)
+                correction[some] += squares
     result = first + correction / (2.0 * n * n)
+    if np.isnan(result).any():
+        raise ValueError(
+            "Expected target and skewness so small that their product is below 1.8e308"
+        )
     return float(result[0]) if rows.ndim == 1 else result
 
 
@@ -247,6 +253,8 @@ def _ridge_cosine(aspect: float, ridge: float) -> tuple[float, float]:
     B is (mean of 1/(x+ridge))^2 over the mean of its square, x Marchenko-Pastur;
     s solves aspect ridge s^2 + (ridge + 1 - aspect) s = 1, so ridge s = 1 - s / (1 + aspect s).
     """
+    if ridge > 1e100:  # s = 1 / ridge: the spectrum is nothing beside it
+        return 1.0, aspect / ridge / ridge
     linear = ridge + 1.0 - aspect
     root = float(np.sqrt(linear * linear + 4.0 * aspect * ridge))
     s = 2.0 / (linear + root) if linear > 0 else (root - linear) / (2.0 * aspect * ridge)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _validate, _validate_counts
 from leakscore.leakage._score import Neighbours, centred, game, leakages, noisy
 from leakscore.reference import Reference
 
@@ -76,8 +76,11 @@ def group_leakage(
         raise ValueError(f"Expected n={n} >= {len(rows)}, the number of targets in the group")
     centre, per_record, divisor = game(reference, n, neighbours)
     shift = np.zeros(reference.dim)
-    for row in rows:
-        shift += centred("targets", row, centre)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for row in rows:
+            shift += centred("targets", row, centre)
+    if not np.isfinite(shift).all():
+        raise ValueError("Expected targets whose sum, less the means, is below 1.8e308")
     known = noisy(reference, per_record, noise)
     return float(known._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor)
 
@@ -143,7 +146,7 @@ def release_leakage(
     0.0818...
     """
     _validate.instance("reference", reference, Reference)
-    totals = _validate.whole("counts", counts, 1)
+    totals = _validate_counts.whole("counts", counts, 1)
     if totals.ndim != 1 or totals.size == 0:
         raise ValueError(f"Expected counts of shape {totals.shape} to be (T,) with T >= 1")
     batches = np.diff(totals, prepend=0.0)

@@ -148,6 +148,11 @@ def noise_for(
             break
         error = rows[worst].astype(np.float64) - centre
         found = _budget.root(reference, scale, error, aim, x)
+        if not found * float(scale.max()) < np.inf:
+            raise ValueError(
+                f"Expected targets[{worst}] nearer to the mean: no double holds the variance of "
+                "the noise that hides it"
+            )
         if found <= x:  # at the root but for rounding: step over it
             found, push = x * (1 + push), 2 * push
         x = found

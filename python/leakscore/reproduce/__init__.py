@@ -113,7 +113,7 @@ def run(
     _validate.choice("name", name, tuple(names()))
     if rounds is not None:
         rounds = _validate.count("rounds", rounds, low=2)
-    seed = _validate.count("seed", seed)
+    seed = _validate.count("seed", seed, high=None)
     folder = Path("." if out is None else out)
     keywords: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
     if data is not None or name in _data.PACKAGES:

@@ -40,7 +40,7 @@ def genotype_llr(
         Number of individuals in the pool, at least 1; one for each variant where some individuals'
         genotypes are missing from its frequency.
     ploidy : int
-        Alleles of an individual at each variant, at least 1.
+        Alleles of an individual at each variant, 1 to 127.
     pseudocount : float, optional
         Positive: add so many alleles of both kinds to the ploidy n of a population frequency,
         p -> (ploidy n p + c) / (ploidy n + 2c). Needed where a `p` is 0 or 1.
@@ -85,7 +85,7 @@ def genotype_llr(
     """
     population = _validate.coefficients("p", p)
     x, z = _scoring.named_rows("frequency", frequency, "genotype", genotype, population.size)
-    copies = _validate.count("ploidy", ploidy, low=1)
+    copies = _genotypes.copies(ploidy)
     alleles = copies * _genotypes.individuals(n, population.size)
     chance = _genotypes.chance(population, alleles, pseudocount)
     code = None if missing is None else _genotypes.missing_code(missing, copies)

@@ -84,13 +84,15 @@ def glir(
 
     release = _scoring.release(observed, target, reference, n, noise_std, False)
     known, targets = release.without_target(), np.atleast_2d(release.target)
-    centre = release.n * known._distances("target", targets, known.mean)
+    with np.errstate(over="ignore"):
+        centre = release.n * known._distances("target", targets, known.mean)
     if not np.isfinite(centre).all():
         _validate.finite("target", targets)
     rows = np.atleast_2d(release.observed)
     result = np.empty((len(rows), len(targets)))
     for k, one in enumerate(targets):
-        gaps = release.n * known._distances("observed", rows, one.astype(np.float64))
+        with np.errstate(over="ignore"):
+            gaps = release.n * known._distances("observed", rows, one.astype(np.float64))
         result[:, k] = -ncx2.logcdf(gaps, known.dim, centre[k])
     _scoring.require_finite(result, release.observed, release.target)
     return _scoring.shaped(result, release.observed, release.target)

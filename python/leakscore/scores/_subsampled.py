@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _series, _validate
+from leakscore import _core, _series, _validate, _validate_counts
 from leakscore.reference import Reference
 
 __all__ = ["subsampled_llr", "subsampled_product_score"]
@@ -145,6 +145,6 @@ def subsampled_product_score(
     """
     law = _series.law(observed, target, reference, n, skewness, 0.0)
     rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    sampled = _validate.sampled("sample_rate", rate, law.n, low=2)
+    sampled = _validate_counts.sampled("sample_rate", rate, law.n, low=2)
     weight = _validate.scalar("constant", constant)
     return law.score(_core.subsampled_product, float(sampled), rate, weight)

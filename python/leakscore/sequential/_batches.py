@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _validate, _validate_counts
 from leakscore._validate import Doubles
 
 __all__ = ["batch_means"]
@@ -92,7 +92,7 @@ def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
     """Return N_s / (N_t - N_s) of every step but the first."""
     if counts is None:
         return np.arange(1.0, steps)
-    totals = _validate.whole("counts", counts, 1)
+    totals = _validate_counts.whole("counts", counts, 1)
     if totals.shape != (steps,):
         raise ValueError(f"Expected counts of shape {totals.shape} to be ({steps},), one a mean")
     batches = np.diff(totals)

@@ -123,7 +123,8 @@ def probabilities(name: str, prior: npt.ArrayLike | None, steps: int) -> Doubles
     if prior is None:
         return np.full(steps, 1.0 / steps)
     weights = _validate.vector(name, prior, size=steps, low=0.0)
-    total = float(weights.sum())
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
     if abs(total - 1.0) > 1e-6:
         raise ValueError(f"Expected {name} to have the sum 1, not {total!r}")
     return np.asarray(weights / total)

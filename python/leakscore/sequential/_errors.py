@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _validate, _validate_counts
 from leakscore._validate import Doubles
 from leakscore.sequential._combined import probabilities
 
 __all__ = ["error_rates", "hotelling_error_rates", "max_error_rates", "mean_llr"]
+
+_FAR = 2.0**200  # the last noncentrality of ncx2
 
 
 def error_rates(
@@ -72,19 +74,24 @@ def error_rates(
     >>> print(f"{alpha:.4f} {beta:.4f}")
     0.3308 0.2930
     """
-    from leakscore.distributions import ncx2
-
     gamma, distance, records, dims = _validate.broadcast(
         threshold=_validate.interval("threshold", threshold, nan=True),
         squared_mahalanobis=_distance(squared_mahalanobis),
-        n=_validate.whole("n", n, 2, why=_validate.ONE),
-        dim=_validate.whole("dim", dim, 1),
+        n=_validate_counts.whole("n", n, 2, why=_validate.ONE),
+        dim=_validate_counts.whole("dim", dim, 1),
     )
     others = records - 1.0
+    volume = dims * np.log1p(-1.0 / records)
     with np.errstate(over="ignore"):
-        room = np.maximum(distance - dims * np.log1p(-1.0 / records) - 2.0 * gamma, 0.0)
-        near, far = others * room, records * room
-    return ncx2.cdf(near, dims, records * distance), ncx2.sf(far, dims, others * distance)
+        # A quarter of the room, which as a whole may overflow.
+        room = np.maximum(0.25 * distance - 0.25 * volume - 0.5 * gamma, 0.0)
+        # What near and far exceed the noncentralities by, free of cancellation.
+        above = -distance - others * (2.0 * gamma + volume)
+        beyond = distance - records * (2.0 * gamma + volume)
+        return (
+            _noncentral("cdf", (4.0 * others, room), dims, (records, distance), above),
+            _noncentral("sf", (4.0 * records, room), dims, (others, distance), beyond),
+        )
 
 
 def max_error_rates(
@@ -195,8 +202,8 @@ def mean_llr(
     """
     distance, records, dims = _validate.broadcast(
         squared_mahalanobis=_distance(squared_mahalanobis),
-        n=_validate.whole("n", n, 2, why=_validate.ONE),
-        dim=_validate.whole("dim", dim, 1),
+        n=_validate_counts.whole("n", n, 2, why=_validate.ONE),
+        dim=_validate_counts.whole("dim", dim, 1),
     )
     others = records - 1.0
     under_h0 = 0.5 * (dims * _log1p_less(1.0 / others) - distance / others)
@@ -249,18 +256,45 @@ def hotelling_error_rates(
     >>> print(f"{alpha:.4f} {1 - beta:.4f}")
     0.0500 0.2263
     """
-    from leakscore.distributions import chi2, ncx2
+    from leakscore.distributions import chi2
 
     cut, distance, records, dims = _validate.broadcast(
         threshold=_validate.interval("threshold", threshold, 0.0, nan=True),
         squared_mahalanobis=_distance(squared_mahalanobis),
-        n=_validate.whole("n", n, 2, why=_validate.ONE),
-        dim=_validate.whole("dim", dim, 1),
+        n=_validate_counts.whole("n", n, 2, why=_validate.ONE),
+        dim=_validate_counts.whole("dim", dim, 1),
     )
     others = records - 1.0
-    with np.errstate(over="ignore"):
-        wider = cut * (records / others)
-    return chi2.sf(cut, dims), ncx2.cdf(wider, dims, distance / others)
+    one = np.ones_like(cut)
+    with np.errstate(over="ignore", invalid="ignore"):
+        wider, noncentral = cut * (records / others), distance / others
+        missed = _noncentral("cdf", (one, wider), dims, (one, noncentral), wider - noncentral)
+    return chi2.sf(cut, dims), missed
+
+
+def _noncentral(
+    which: str,
+    point: tuple[Doubles, Doubles],
+    dims: Doubles,
+    noncentrality: tuple[Doubles, Doubles],
+    excess: Doubles,
+) -> Any:
+    """Return a tail of ncx2 at a product of two, whose noncentrality is a product of two.
+
+    Beyond the range of `ncx2` the root of the variable is normal to all digits, as dims is at most
+    2^53, and dims / (2 sqrt nc) below 1e-14; `excess` is the point less the noncentrality.
+    """
+    from leakscore.distributions import ncx2, norm
+
+    x, nc = point[0] * point[1], noncentrality[0] * noncentrality[1]
+    far = nc > _FAR
+    if not far.any():
+        return getattr(ncx2, which)(x, dims, nc)
+    near = getattr(ncx2, which)(x, dims, np.where(far, 0.0, nc))
+    roots = [np.sqrt(a) * np.sqrt(b) for a, b in (point, noncentrality)]
+    with np.errstate(invalid="ignore"):
+        z = np.where(np.isinf(excess), excess, excess / (roots[0] + roots[1]))
+    return np.where(far, getattr(norm, which)(z), near)[()]
 
 
 def _distance(value: npt.ArrayLike) -> Doubles:

@@ -108,7 +108,10 @@ class RegressionGradients(Result):
                 "of the parameters"
             )
         n = _validate.count("n", n, 2, why=_validate.ONE)
-        noise = _validate.scalar("noise_std", noise_std, 0.0) ** 2
+        deviation = _validate.scalar("noise_std", noise_std, 0.0)
+        noise = deviation * deviation  # inf where ** would raise
+        if not noise < np.inf:
+            raise ValueError(f"Expected noise_std={deviation!r} to have noise_std^2 < 1.8e308")
         away, shift, bend = given - self.mean, self.target_gradient - self.mean, self.mean
         values = self.covariance
         if values.ndim == 2:  # its eigenbasis is that of v C + s^2 as well

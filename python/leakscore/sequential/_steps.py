@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate
+from leakscore import _scoring, _validate, _validate_counts
 from leakscore._validate import Array, Doubles
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores._gaussian import llr_of
@@ -192,8 +192,12 @@ def sgd_llr(
 
     def read(rounds: Rounds, step: int) -> Array:
         before, after = (*rounds, step), (*rounds, step + 1)
-        moved = np.subtract(given[before], given[after], dtype=np.float64)
-        moved /= rates[step]
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = np.subtract(given[before], given[after], dtype=np.float64)
+            moved /= rates[step]
+        if not np.isfinite(moved).all():
+            _validate.finite("theta", given)
+            raise ValueError("Expected theta with differences over learning_rate below 1.8e308")
         return moved
 
     return steps.scores(read, "theta", given, made=True)
@@ -298,7 +302,7 @@ def step_references(reference: object, count: int, dim: int) -> Sequence[Referen
 
 def step_counts(n: npt.ArrayLike, count: int) -> list[int]:
     """Return the number of records of each step."""
-    records = _validate.whole("n", n, 2, why=_validate.ONE)
+    records = _validate_counts.whole("n", n, 2, why=_validate.ONE)
     if records.shape not in ((), (count,)):
         raise ValueError(f"Expected n of shape {records.shape} to be a number or ({count},)")
     return [int(number) for number in np.broadcast_to(records, count)]

@@ -39,6 +39,7 @@ _U = 2.0**-53
 _LAW = 1e-13
 _CELLS, _LEAST_CELLS, _MOST_CELLS = 2**14, 2**16, 2**20
 _ALL_CELLS = 2**22
+_FAR = 2.0**200  # the last noncentrality of ncx2
 _BELOW = 1e-15
 _ULPS = 8.0 * _U
 
@@ -138,6 +139,11 @@ def uniform_error_rates(
         distance, _validate.count("n", n, 2, why=_validate.ONE), _validate.count("dim", dim, 1)
     )
     weights = probabilities("prior", prior, _validate.steps("num_steps", num_steps))
+    if weights.size > 1 and step.n * distance > _FAR:
+        raise ValueError(
+            f"Expected squared_mahalanobis={distance!r} <= {_FAR / step.n:g} with n={step.n}: "
+            "beyond, one step's ratio tells a member without error, as error_rates says"
+        )
     weights, counts = np.unique(weights[weights > 0.0], return_counts=True)
     if counts.sum() == 1:
         alpha, beta = step.rates(gamma)
@@ -171,7 +177,7 @@ class _Step:
         from leakscore.distributions import ncx2
 
         self.largest = 0.5 * (distance - dim * float(np.log1p(-1.0 / n)))
-        furthest = ncx2.isf(_BELOW, dim, n * distance)
+        furthest = ncx2.isf(_BELOW, dim, min(n * distance, _FAR))
         self.least = self.largest - float(furthest) / (2.0 * (n - 1.0))
 
     def low(self, top: float) -> float:

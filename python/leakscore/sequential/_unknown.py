@@ -119,18 +119,34 @@ def split_t(
     z = _validate.vector("target", target, size=dim)
     n = _validate.count("n", n, 2, why=_validate.ONE)
     known, table = _direction(table, split, reference)
-    weight = known.solve(z - known.mean)
+    weight = _towards(known, z)
     origin = np.array(table[0], dtype=np.float64)
     along = _along("rows", table, origin, weight)
-    scale = float(along.std(ddof=1)) * np.sqrt(1.0 / n + 1.0 / len(along))
-    if not scale > 0.0:
-        raise ValueError("Expected rows that differ along the direction from the mean to target")
-    statistic = (_along("observed", released, origin, weight) - along.mean()) / scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = float(along.std(ddof=1)) * np.sqrt(1.0 / n + 1.0 / len(along))
+        if not (scale > 0.0 or np.isnan(scale)):
+            raise ValueError(
+                "Expected rows that differ along the direction from the mean to target"
+            )
+        statistic = (_along("observed", released, origin, weight) - along.mean()) / scale
+    if not (np.isfinite(statistic).all() and scale < np.inf):
+        raise ValueError("Expected observed and rows so small that no square overflows")
     df = len(along) - 1
     shape = released.shape[:-1]
     return Significance(
         statistic.reshape(shape)[()], stdtr(df, -statistic).reshape(shape)[()], (df,)
     )
+
+
+def _towards(known: Reference, z: Doubles) -> Doubles:
+    """Return C^-1 (z - mean) up to a power of two, which the statistic does not see."""
+    with np.errstate(over="ignore"):
+        away = z - known.mean
+    largest = np.abs(away).max()
+    if largest < 2.0**300:
+        return known.solve(away)
+    halves = 0.5 * z - 0.5 * known.mean
+    return known.solve(np.ldexp(halves, -int(np.frexp(np.abs(halves).max())[1])))
 
 
 def _direction(
@@ -213,7 +229,8 @@ def hotelling(
     n = _validate.count("n", n, 2, why=_validate.ONE)
     if isinstance(reference, Reference):
         rows = _validate.rows("observed", observed, cols=reference.dim)
-        squares = n * reference._distances("observed", rows, reference.mean)
+        with np.errstate(over="ignore"):
+            squares = n * reference._distances("observed", rows, reference.mean)
         df: tuple[int, ...] = (reference.dim,)
         pvalue = chi2.sf(squares, float(reference.dim))
     else:
@@ -237,8 +254,9 @@ def _estimated(
             "leakscore.Reference of known mean and covariance"
         )
     known = _fitted("reference", table)
-    squares = known._distances("observed", rows, known.mean) / (1.0 / n + 1.0 / count)
-    statistic = squares * ((count - dim) / ((count - 1) * dim))
+    with np.errstate(over="ignore"):
+        squares = known._distances("observed", rows, known.mean) / (1.0 / n + 1.0 / count)
+        statistic = squares * ((count - dim) / ((count - 1) * dim))
     return statistic, fdtrc(dim, count - dim, statistic), (dim, count - dim)
 
 

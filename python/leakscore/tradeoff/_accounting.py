@@ -24,6 +24,12 @@ from leakscore.tradeoff._losses import (
 )
 from leakscore.tradeoff._relaxed import _RelaxedGaussian, compose_relaxed_gaussian
 
+_MOST_STEPS = 10**7
+_TOO_MANY = (
+    ": the rounding of so many steps leaves nothing of the bounds; compose fewer, or take the "
+    "central limit of a curve's `estimate`"
+)
+
 __all__ = ["ComposedTradeOff", "compose", "subsampled_gaussian", "subsampled_laplace"]
 
 _ADVERSARIES = ("informed", "relaxed-aligned", "relaxed-unaligned")
@@ -59,8 +65,13 @@ class ComposedTradeOff(Bracket):
 
     def _both(self) -> tuple[TradeOff, TradeOff]:
         if self._ends is None:
-            lower, upper = ends(list(self._parts), self.kind, self.adversary)
-            self._ends = lower._about(self._premise), upper._about(self._premise)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = ends(list(self._parts), self.kind, self.adversary)
+            probes = np.array([1e-9, 0.1, 0.5, 0.9])
+            if any(np.isnan(curve._beta(probes)).any() for curve in found):
+                raise RuntimeError(f"{self!r}: no bounds that a double holds, with such losses")
+            lower, upper = (curve._about(self._premise) for curve in found)
+            self._ends = lower, upper
         return self._ends
 
     @property
@@ -89,7 +100,7 @@ def subsampled_gaussian(
     sample_rate : float
         Probability of a record to be in a step's batch, in (0, 1].
     num_steps : int
-        Number of steps, at least 1.
+        Number of steps, 1 to 10^7; any number where there is a closed form.
     adversary : {"informed", "relaxed-aligned", "relaxed-unaligned"}
         ``"informed"`` knows the record's contribution in every step: the attacker of differential
         privacy. ``"relaxed-aligned"`` knows it but for one sign, the same in all steps.
@@ -186,7 +197,7 @@ def subsampled_laplace(
     sample_rate : float
         Probability of a record to be in a step's batch, in (0, 1].
     num_steps : int
-        Number of steps, at least 1.
+        Number of steps, 1 to 10^7.
     adversary : {"informed", "relaxed-aligned", "relaxed-unaligned"}
         As in `subsampled_gaussian`.
     neighbours : {"add-remove", "replace"}
@@ -251,6 +262,7 @@ def _subsampled(
             return compose_relaxed_gaussian([mu * np.sqrt(count)], 1)._about(premise)
     if rate == 1.0 and family == "laplace" and attacker == "informed" and count == 1:
         return laplace(mu)._about(premise)
+    _validate.count("num_steps", count, 1, _MOST_STEPS, why=_TOO_MANY)
     law = laws[1] if attacker == "relaxed-unaligned" else laws[0]
     replaced = ", neighbours='replace'" if relation == "replace" else ""
     name = (
@@ -286,8 +298,8 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     TypeError
         If an entry is no such curve.
     ValueError
-        If there is none, if a number of steps is below 1, or if kinds, adversaries, shapes or
-        `neighbours` differ.
+        If there is none, if a number of steps is below 1 or they are more than 10^7 without a
+        closed form, or if kinds, adversaries, shapes or `neighbours` differ.
 
     Examples
     --------
@@ -319,12 +331,14 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     if leakage > 0.0:
         noise = GaussianStep(float(np.sqrt(leakage)), 1.0)
         steps[noise] = steps.get(noise, 0) + 1
+    total = sum(steps.values())
+    _validate.count("the steps in curves", total, 1, _MOST_STEPS, why=_TOO_MANY)
     name = f"compose of {len(entries)} curves"
     return ComposedTradeOff(list(steps.items()), first.kind, first.adversary, name, premise)
 
 
 def _listed(curves: Any) -> list[Any]:
-    if isinstance(curves, TradeOff) or not isinstance(curves, Iterable):
+    if isinstance(curves, (TradeOff, np.ndarray)) or not isinstance(curves, Iterable):
         raise TypeError(f"Expected curves={curves!r} to be a list of curves")
     return list(curves)
 

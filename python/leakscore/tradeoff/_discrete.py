@@ -25,7 +25,7 @@ def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> 
     Parameters
     ----------
     scale : float
-        Of the noise, in (0, inf).
+        Of the noise, from 1e-300 on.
     shift : int
         By how much the record moves the result, an integer from 1 to 1e6.
     relaxed : bool
@@ -62,7 +62,7 @@ def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> 
     >>> print(round(float(f.epsilon(0.0)), 6), round(float(f(0.1)), 4))
     1.5 0.5518
     """
-    noise = _validate.scalar("scale", scale, 0.0, closed="neither")
+    noise = _validate.scalar("scale", scale, 1e-300)
     moved = _validate.count("shift", shift, 1, 10**6)
     step = 1.0 / noise
     k = np.arange(1.0, moved)

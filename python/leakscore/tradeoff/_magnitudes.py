@@ -10,7 +10,7 @@ from leakscore._roots import falling_root
 from leakscore._validate import Doubles
 from leakscore.tradeoff._hyperbolic import log_cosh
 
-__all__ = ["Tails", "cut", "line_beta", "line_power", "log_ratio", "tails"]
+__all__ = ["Tails", "cut", "line_beta", "line_power", "log_ratio", "straight", "tails"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FEW = np.polynomial.legendre.leggauss(5)
@@ -188,3 +188,11 @@ def line_power(alpha: Doubles, mu: Doubles) -> Doubles:
 
     z = norm.isf(0.5 * alpha)
     return np.asarray(norm.sf(z - mu) + norm.sf(z + mu))[()]
+
+
+def straight(point: Doubles, dims: Doubles, square: Doubles) -> Doubles:
+    """Whether the likelihood ratio has its last value, e^(-mu^2/2), to the last digit.
+
+    Short lengths are rarer than any double long before their square is.
+    """
+    return np.asarray(point * (1.0 + square) < 1e-20 * dims)

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _core, _validate, _validate_counts
 from leakscore._curve import TradeOff, aligned
 from leakscore._premise import Premise
 from leakscore._roots import falling_root
 from leakscore._validate import Doubles
+from leakscore.tradeoff._gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff._hull import Hull
+from leakscore.tradeoff._joined import LARGEST, joined
 
 __all__ = ["gaussian_mean"]
 
@@ -64,7 +66,8 @@ def gaussian_mean(
     sequential membership inference, appendix B, with the type II error.
 
     Arguments of the laws carry a relative rounding of 1e-16, which moves results by about
-    1e-16 sqrt(n M) where that exceeds 1e-13: for n M beyond 1e14 take the limit.
+    1e-16 sqrt(n M) where that exceeds 1e-13: for n M beyond 1e14 take the limit. Beyond 1.6e60,
+    where the square roots of both laws' S are normal to all digits, the curve is theirs.
 
     Examples
     --------
@@ -73,13 +76,22 @@ def gaussian_mean(
     0.7485 0.4747
     """
     distance = _validate.interval("squared_mahalanobis", squared_mahalanobis, 0.0, closed="left")
-    records = _validate.whole("n", n, 2, why=_validate.ONE)
-    dims = _validate.whole("dim", dim, 1)
+    records = _validate_counts.whole("n", n, 2, why=_validate.ONE)
+    dims = _validate_counts.whole("dim", dim, 1)
     ratio = _validate.interval("noise_ratio", noise_ratio, 0.0, closed="left")
     distance, records, dims, ratio = _validate.broadcast(
         squared_mahalanobis=distance, n=records, dim=dims, noise_ratio=ratio
     )
-    return _Mean(np.array(distance), records * (1.0 + ratio), np.array(dims))
+    with np.errstate(over="ignore"):
+        records = np.minimum(records * (1.0 + ratio), np.finfo(np.float64).max)
+        far = np.asarray(records * distance > LARGEST)
+    return joined(  # type: ignore[no-any-return]
+        far,
+        lambda where: _Mean(np.array(where(distance, 0.0)), records, np.array(dims)),
+        lambda where: _FarMean(
+            np.array(where(distance, LARGEST)), np.asarray(where(records, 2.0)), np.array(dims)
+        ),
+    )
 
 
 _REPLACED = Premise("replace")
@@ -112,7 +124,8 @@ class _Mean(TradeOff):
         return f"{name}.inverse()" if self._reversed else name
 
     def inverse(self) -> _Mean:
-        return _Mean(self._distance, self._records, self._dims, not self._reversed, self._premise)
+        turned = self._distance, self._records, self._dims, not self._reversed
+        return type(self)(*turned, self._premise)
 
     def symmetrized(self) -> TradeOff:
         return Hull(self, self.inverse(), float(self._largest()))
@@ -143,8 +156,9 @@ class _Mean(TradeOff):
         """Return S, on both scales, where the log-likelihood ratio of the accused is epsilon."""
         ratio = -epsilon if self._reversed else epsilon
         most, count = aligned(self._largest(), like), aligned(self._records, like)
-        cut = np.maximum(2.0 * (count - 1.0) * (most - ratio), 0.0)
-        other = np.maximum(2.0 * count * (most - ratio), 0.0)
+        with np.errstate(over="ignore"):
+            cut = np.maximum(2.0 * (count - 1.0) * (most - ratio), 0.0)
+            other = np.maximum(2.0 * count * (most - ratio), 0.0)
         return (other, cut) if self._reversed else (cut, other)
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
@@ -223,6 +237,73 @@ class _Mean(TradeOff):
 
     def _alpha_per_power(self) -> Doubles:
         return np.zeros(self.shape) if self._reversed else np.exp(-self._largest())
+
+
+class _FarMean(_Mean):
+    """The same where n M is so large that the roots of both laws are normal to all digits.
+
+    sqrt(S) is N(sqrt(n M), 1) under H0, and sqrt((n-1)/n) times N(sqrt((n-1) M), 1) under H1; what
+    d adds to them is below 1e-14, for n M is above 1e60 and d at most 2^53. Their means are
+    sqrt(M/n) apart: so far that both laws are told apart without error, or n is so large that
+    their variances are the same.
+    """
+
+    __slots__ = ()
+
+    def symmetrized(self) -> GaussianTradeOff:
+        return gaussian(self._shift())._about(self._premise)
+
+    def _shift(self) -> Doubles:
+        """Return the root of twice the mean log-likelihood ratio of who is accused."""
+        others = self._records - 1.0 if self._reversed else self._records
+        return np.asarray(np.sqrt(self._distance / others))
+
+    def _moved_root(self, z: Doubles, like: Doubles) -> Any:
+        """Give the second hypothesis's normal quantile at the first's, z, of small S."""
+        shift = aligned(np.sqrt(self._distance / self._records), like)
+        shrunk = aligned(np.sqrt((self._records - 1.0) / self._records), like)
+        return shift + z * shrunk if self._reversed else (z + shift) / shrunk
+
+    def _beta(self, alpha: Doubles) -> Any:
+        from leakscore.distributions import norm
+
+        return norm.sf(self._moved_root(norm.ppf(alpha), alpha))
+
+    def _power(self, alpha: Doubles) -> Any:
+        from leakscore.distributions import norm
+
+        return norm.cdf(self._moved_root(norm.ppf(alpha), alpha))
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        from leakscore.distributions import norm
+
+        z = norm.ilogcdf(log_alpha)
+        found = norm.logcdf(self._moved_root(z, log_alpha))
+        if self._reversed:
+            return found
+        root = aligned(np.sqrt(self._distance) * np.sqrt(self._records), log_alpha)
+        largest = np.minimum(log_alpha + aligned(self._largest(), log_alpha), 0.0)
+        return np.where(-z < root, found, largest)[()]
+
+    def _advantage(self) -> Any:
+        return _core.gaussian_advantage(self._shift())
+
+    def _auc(self) -> Any:
+        return _core.gaussian_auc(self._shift())
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        found = _core.gaussian_delta(epsilon, aligned(self._shift(), epsilon))
+        beyond = not self._reversed and epsilon >= aligned(self._largest(), epsilon)
+        return np.where(beyond, 0.0, found)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        found = _core.gaussian_epsilon(delta, aligned(self._shift(), delta))
+        bound = np.inf if self._reversed else aligned(self._largest(), delta)
+        return np.minimum(found, bound)
+
+    def _touch(self, epsilon: float) -> tuple[float, float]:
+        touched = gaussian(self._shift())._touch(epsilon)
+        return (0.0, 0.0) if touched is None else touched
 
 
 _OTHER_TAIL = {

@@ -7,12 +7,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _validate, _validate_counts
 from leakscore._curve import TradeOff, aligned
 from leakscore._premise import UNSTATED, Premise
 from leakscore._roots import falling_root
 from leakscore._validate import Doubles
 from leakscore.tradeoff import _magnitudes
+from leakscore.tradeoff._joined import LARGEST, joined
 from leakscore.tradeoff._mirrored import Mirrored
 
 __all__ = ["compose_relaxed_gaussian", "relaxed_gaussian"]
@@ -67,9 +68,25 @@ def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff:
     [0.5568 0.8907] [6.358 0.169]
     """
     distance = _validate.interval("mu", mu, 0.0, closed="left")
-    dims = _validate.whole("dim", dim, 1)
+    dims = _validate_counts.whole("dim", dim, 1)
     distance, dims = _validate.broadcast(mu=distance, dim=dims)
-    return _RelaxedGaussian(np.array(distance), np.array(dims))
+    return _made(distance, dims, "guarantee", "relaxed")
+
+
+def _made(
+    mu: Doubles, dims: Doubles, kind: Literal["guarantee", "attack"], adversary: str
+) -> TradeOff:
+    far = np.asarray(mu > np.sqrt(LARGEST))
+
+    def near(where: Any) -> TradeOff:
+        given = np.array(where(mu, 0.0)), np.array(dims)
+        return _RelaxedGaussian(*given, kind=kind, adversary=adversary)
+
+    def beyond(where: Any) -> TradeOff:
+        given = np.array(where(mu, LARGEST)), np.array(dims)
+        return _FarGaussian(*given, kind=kind, adversary=adversary)
+
+    return joined(far, near, beyond)  # type: ignore[no-any-return]
 
 
 def compose_relaxed_gaussian(
@@ -100,8 +117,8 @@ def compose_relaxed_gaussian(
     Raises
     ------
     ValueError
-        If a mu is negative, infinite or NaN, `mus` is empty or has no axis, `dim` is no
-        integer from 1 on, or `weights` is unknown.
+        If a mu is negative, infinite or NaN, `mus` is empty or has no axis or more to add than a
+        double holds, `dim` is no integer from 1 on, or `weights` is unknown.
 
     Notes
     -----
@@ -126,13 +143,19 @@ def compose_relaxed_gaussian(
     if not distances.ndim or not distances.size:
         raise ValueError(f"Expected mus of shape {distances.shape} to hold at least one output")
     chosen = _validate.choice("weights", weights, ("optimal", "equal"))
+    # In units of a power of two, so that squares of the largest do not overflow.
+    unit = 2.0**520 if distances.max() > 2.0**500 else 1.0
     if chosen == "optimal":
-        mu = np.linalg.norm(distances, axis=-1)
+        mu = np.linalg.norm(distances / unit, axis=-1)
     else:
-        mu = distances.sum(axis=-1) / np.sqrt(distances.shape[-1])
-    mu, dims = _validate.broadcast(mus=mu, dim=_validate.whole("dim", dim, 1))
+        mu = (distances / unit).sum(axis=-1) / np.sqrt(distances.shape[-1])
+    with np.errstate(over="ignore"):
+        mu = np.asarray(unit * mu)
+    if np.isinf(mu).any():
+        raise ValueError(f"Expected mus whose {weights} mu together is at most 1.8e308")
+    mu, dims = _validate.broadcast(mus=mu, dim=_validate_counts.whole("dim", dim, 1))
     kind: Literal["guarantee", "attack"] = "guarantee" if chosen == "optimal" else "attack"
-    return _RelaxedGaussian(np.array(mu), np.array(dims), kind=kind, adversary="relaxed-aligned")
+    return _made(mu, dims, kind, "relaxed-aligned")
 
 
 class _RelaxedGaussian(TradeOff):
@@ -158,7 +181,7 @@ class _RelaxedGaussian(TradeOff):
         return f"{name}.inverse()" if self._reversed else name
 
     def _like(self, mu: Doubles, dims: Doubles, swapped: bool) -> _RelaxedGaussian:
-        return _RelaxedGaussian(mu, dims, swapped, self.kind, self.adversary, self._premise)
+        return type(self)(mu, dims, swapped, self.kind, self.adversary, self._premise)
 
     def inverse(self) -> _RelaxedGaussian:
         return self._like(self._mu, self._dims, not self._reversed)
@@ -214,7 +237,7 @@ class _RelaxedGaussian(TradeOff):
             point = ncx2.ppf(alpha, dims, square)
             with np.errstate(over="ignore", under="ignore"):
                 line = np.minimum(alpha * np.exp(0.5 * square), 1.0)
-            return np.where(_straight(point, dims, square), line, chi2.cdf(point, dims))
+            return np.where(_magnitudes.straight(point, dims, square), line, chi2.cdf(point, dims))
         if (self._dims == 1).all():
             return _magnitudes.line_power(alpha, aligned(self._mu, alpha))
         return ncx2.sf(chi2.isf(alpha, dims), dims, square)
@@ -226,7 +249,9 @@ class _RelaxedGaussian(TradeOff):
         if self._reversed:
             point = ncx2.ilogcdf(log_alpha, dims, square)
             line = np.minimum(log_alpha + 0.5 * square, 0.0)
-            caught = np.where(_straight(point, dims, square), line, chi2.logcdf(point, dims))
+            caught = np.where(
+                _magnitudes.straight(point, dims, square), line, chi2.logcdf(point, dims)
+            )
         else:
             caught = ncx2.logsf(chi2.ilogsf(log_alpha, dims), dims, square)
         return np.maximum(caught, log_alpha)[()]
@@ -289,12 +314,82 @@ class _RelaxedGaussian(TradeOff):
         return np.where(self._mu > 0.0, bounded, 1.0)
 
 
-def _straight(point: Doubles, dims: Doubles, square: Doubles) -> Any:
-    """Whether the likelihood ratio has its last value, e^(-mu^2/2), to the last digit.
+class _FarGaussian(_RelaxedGaussian):
+    """The same where mu is so large that the length with the record is N(mu, 1) to all digits.
 
-    Short lengths are rarer than any double long before their square is.
+    d is at most 2^53 and mu above 1e30, so that (d - 1) / (2 mu), the shift of its mean, is below
+    1e-14, and the log-likelihood ratio is mu^2/2 up or down for all of both laws, to 1e-22 of it.
     """
-    return point * (1.0 + square) < 1e-20 * dims
+
+    __slots__ = ()
+
+    def symmetrized(self) -> TradeOff:
+        return self._like(self._mu, self._dims, False)
+
+    def _half(self, like: Doubles) -> Doubles:
+        """Return mu^2/2, and inf beyond every double."""
+        with np.errstate(over="ignore"):
+            return np.asarray(0.5 * aligned(self._mu, like) ** 2)
+
+    def _touch(self, epsilon: float) -> tuple[float, float]:  # noqa: ARG002
+        return 0.0, 0.0
+
+    def _length(self, alpha: Doubles) -> Doubles:
+        """Return the square of the length that a share alpha of records stays below, if above 0."""
+        from leakscore.distributions import norm
+
+        with np.errstate(over="ignore"):
+            return np.asarray(np.maximum(aligned(self._mu, alpha) + norm.ppf(alpha), 0.0) ** 2)
+
+    def _beyond(self, alpha: Doubles) -> Any:
+        """Return how far the threshold lies above mu."""
+        from leakscore.distributions import chi2
+
+        dims = aligned(self._dims, alpha)
+        return np.sqrt(chi2.isf(alpha, dims)) - aligned(self._mu, alpha)
+
+    def _missed(self, alpha: Doubles) -> Any:
+        from leakscore.distributions import chi2, norm
+
+        if self._reversed:
+            return chi2.sf(self._length(alpha), aligned(self._dims, alpha))
+        return norm.cdf(self._beyond(alpha))
+
+    def _caught(self, alpha: Doubles) -> Any:
+        from leakscore.distributions import chi2, norm
+
+        if self._reversed:
+            return chi2.cdf(self._length(alpha), aligned(self._dims, alpha))
+        return norm.sf(self._beyond(alpha))
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        from leakscore.distributions import chi2, norm
+
+        mu, dims = aligned(self._mu, log_alpha), aligned(self._dims, log_alpha)
+        if self._reversed:
+            above = mu + norm.ilogcdf(log_alpha)
+            line = np.minimum(log_alpha + self._half(log_alpha), 0.0)
+            with np.errstate(over="ignore"):
+                caught = np.where(above > 0.0, chi2.logcdf(above * above, dims), line)
+        else:
+            # Beyond chi2's quantiles dims counts no longer; -2 log_alpha itself might overflow.
+            distant = np.sqrt(2.0) * np.sqrt(-log_alpha)
+            near = np.sqrt(chi2.ilogsf(np.maximum(log_alpha, -1e100), dims))
+            caught = norm.logsf(np.where(log_alpha < -1e100, distant, near) - mu)
+        return np.maximum(caught, log_alpha)[()]
+
+    def _auc(self) -> Any:
+        return np.ones(self.shape)[()]
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        return np.where(epsilon < self._half(epsilon), 1.0, 0.0)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        found = np.where(delta < 1.0, self._half(delta), 0.0)
+        return np.where((delta <= 0.0) & (not self._reversed), np.inf, found)[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        return np.exp(-self._half(np.zeros(()))) if self._reversed else np.zeros(self.shape)
 
 
 def _area(curve: TradeOff, end: float) -> float:

@@ -9,6 +9,7 @@
 
 #include "leakscore/isa.hpp"
 #include "leakscore/special/gx2_hyperbola.hpp"
+#include "leakscore/special/normal.hpp"
 
 namespace leakscore::LEAKSCORE_ISA::gx2_parts {
 
@@ -143,6 +144,83 @@ struct Point {
   bool upper, converged;
 };
 
+// --- where a contour in doubles does not reach ---------------------------------------------------
+
+// Where log tail is below this, the saddle point's own first order has all its digits:
+//   tail = exp(K(s) - s y) / (|s| sqrt(2 pi K''(s))) (1 + O(1)),   density = |s| tail (1 + O(1)),
+// for O(1) is nothing beside the exponent, Chernoff's bound at any s.
+inline constexpr double far_exponent = -1e18;
+
+// Digits of the exponent that its addends cancel, as a share of what is left of them.
+LEAKSCORE_FN double lost_digits(const Crossed& at) {
+  const double size = __builtin_fabs(at.exponent.high);
+  return 0x1p-102 * at.addends / (size > 1.0 ? size : 1.0);
+}
+
+// Whether K(s) - s y is log tail to all digits: s is near enough to the saddle, or the exponent is
+// that of the largest weight W alone, -y / (2W), which no term can take away so far out.
+LEAKSCORE_FN bool settles(const Prepared& law, const Side& side, const Crossed& at, double y) {
+  const double size = -at.exponent.high, slope = at.slope.high;
+  if (!(size > -far_exponent) || !(lost_digits(at) < 1e-16) || !(at.curve > 0.0)) return false;
+  if (0.5 * slope * (slope / at.curve) < 1e-15 * size) return true;
+  const double alone = 0.5 * __builtin_fabs(y) / side.unit;
+  const double usual = __builtin_fabs(law.mean.high) + __builtin_sqrt(law.variance);
+  return side.bounded && __builtin_fabs(size - alone) < 1e-15 * size &&
+         __builtin_fabs(y) > 1e17 * usual;
+}
+
+LEAKSCORE_FN bool take_first_order(const Prepared& law, const Side& side, const Crossed& at,
+                                   double y, Point& point) {
+  if (!settles(law, side, at, y)) return false;
+  const bool finite = at.curve < infinity;
+  constexpr double root_2_pi = 0x1.40d931ff62706p+1;
+  point.exponent = at.exponent;
+  point.tail = point.density = finite ? 1.0 / (root_2_pi * __builtin_sqrt(at.curve)) : 1.0;
+  point.abscissa = at.abscissa;
+  point.error = point.density_error = 0x1p-52;
+  point.converged = true;
+  return true;
+}
+
+// The normal law, where Edgeworth's first terms are below 1e-13 of the tail: so it is for huge nc.
+LEAKSCORE_FN bool take_normal(const Prepared& law, Extended y, bool upper, Point& point) {
+  const double deviation = __builtin_sqrt(law.variance);
+  const Extended away = sum(y, negative(law.mean));
+  const double z = (upper ? 1.0 : -1.0) * (away.high + away.low) / deviation;
+  const double size = 1.0 + __builtin_fabs(z);
+  const double left_out = size * size * size * (law.skewness + size * law.kurtosis);
+  if (!(deviation > 0.0) || !(deviation < infinity) || !(size < 41.0) || !(left_out < 1e-13))
+    return false;
+  const double square = z > 0.0 ? 0.5 * z * z : 0.0;
+  const double log = norm_logcdf(-z) + square;
+  const Exp grown = exp_parts(log, 0.0);
+  point.exponent = {-square, 0.0};
+  point.tail = scale_by_power(1.0 + grown.expm1, grown.k_bits);
+  const Exp rest = exp_parts(z > 0.0 ? 0.0 : -0.5 * z * z, 0.0);
+  point.density = 0x1.9884533d43651p-2 * scale_by_power(1.0 + rest.expm1, rest.k_bits);
+  point.abscissa = 1.0 / deviation;
+  point.error = point.density_error = left_out + 0x1p-52 * (2.0 + square);
+  point.converged = true;
+  return true;
+}
+
+// Where the exponent's own addends overflow: log tail is -y / (2W), or, where no term is positive,
+// -y^2 / (2 sigma^2), an upper bound that is reached if y is far beyond all terms.
+LEAKSCORE_FN bool take_far_end(const Prepared& law, const Side& side, double distance,
+                               Point& point) {
+  const double y = side.sign * distance, z = y / law.law->sigma;
+  const double linear = -0.5 * (y / side.unit), square = -0.5 * z * z;
+  const bool normal = !side.bounded && law.law->sigma > 0.0 && z > 0x1p511;
+  const double usual = __builtin_fabs(law.mean.high) + __builtin_sqrt(law.variance);
+  if (side.bounded ? linear > -infinity : !normal || (square > -infinity && y < 1e17 * usual))
+    return false;
+  point.exponent = {side.bounded ? -infinity : square, 0.0};
+  point.tail = point.density = point.abscissa = 1.0;
+  point.error = point.density_error = 0x1p-52;
+  point.converged = true;
+  return true;
+}
+
 // At x, of the upper or the lower tail; x inside the support.
 [[maybe_unused, gnu::noinline]] static Point evaluate(Prepared& law, double x, bool upper,
                                                       Wanted wanted) {
@@ -150,9 +228,13 @@ struct Point {
   const Extended y = exact_sum(x, -law.law->offset);
   Point point{};
   point.upper = upper;
+  if (take_far_end(law, side, y.high, point)) return point;
   const Crossing crossing = find_crossing(law, side, y.high);
-  if (!crossing.found) return point;
   const Crossed at = cross(law, side, y, crossing.at);
+  if (!crossing.found || !(lost_digits(at) < 1e-13)) {
+    if (!take_first_order(law, side, at, y.high, point)) take_normal(law, y, upper, point);
+    return point;
+  }
   const detail::Hyperbola h = detail::choose_hyperbola(law, at, y.high);
   double step = detail::first_step(law, at, h);
   Sums s = detail::add_nodes(law, at, h, step, false, wanted);
@@ -186,6 +268,8 @@ struct Point {
   point.density_error =
       density_change * density_change + rounding * (density_size / __builtin_fabs(density) + 16.0);
   point.converged = s.finite && done() && point.tail > 0.0;
+  if (!point.converged && !take_first_order(law, side, at, y.high, point))
+    take_normal(law, y, upper, point);
   return point;
 }
 

@@ -87,6 +87,34 @@ LEAKSCORE_FN double exp_of(double log) {
   return times_exp(1.0, {large ? log - log_half : log, 0.0}) * (large ? half : 1.0);
 }
 
+// (1 - exp(-k t)) / k, and t where k = 0.
+LEAKSCORE_FN double power_integral(double k, double t) {
+  if (__builtin_fabs(k * t) < 1e-8) return t - 0.5 * k * t * t;
+  const Exp e = exp_parts(-k * t, 0.0);
+  const double power = scale_by_power(1.0, e.k_bits);
+  return -((power - 1.0) + power * e.expm1) / k;
+}
+
+// Next to the pole of a law with both signs, where the contour does not reach: there the density
+// is A + B |y|^(df/2 - 1) to all digits (A - B log|y| at df 2), through its values at two points.
+[[maybe_unused, gnu::noinline]] static Result density_near_pole(Prepared& law, double x, bool log) {
+  const double y = x - law.law->offset, unit = law.upper.unit, size = __builtin_fabs(y);
+  if (law.law->sigma > 0.0 || law.total_df > 2.0 || !(size < closest * unit)) return {nan, false};
+  const double nearest = y > 0.0 ? closest * unit : -closest * unit, next = nearest * 1e120;
+  double values[2];
+  for (int i = 0; i < 2; ++i) {
+    const double at = law.law->offset + (i == 0 ? nearest : next);
+    const Point p = evaluate(law, at, above_mean(law, at), {false, true});
+    if (!p.converged) return {nan, false};
+    values[i] = times_exp(p.density, p.exponent) * p.abscissa;
+  }
+  const double k = 1.0 - 0.5 * law.total_df;
+  const double inner = power_integral(k, log_positive(size) - log_positive(closest * unit));
+  const double outer = power_integral(k, log_positive(1e120));
+  const double grown = 1.0 + (values[1] / values[0] - 1.0) * (inner / outer);
+  return {log ? log_positive(values[0]) + log_positive(grown) : values[0] * grown, true};
+}
+
 [[maybe_unused, gnu::noinline]] static Result density_at(Prepared& law, double x, bool log) {
   const Support support = support_of(law);
   const bool two_sided = support.low == -infinity && support.high == infinity;
@@ -98,7 +126,8 @@ LEAKSCORE_FN double exp_of(double log) {
   } else if (x > support.low && x < support.high && x - x == 0.0) {
     const NearEnd end = near_end(law, x);
     const Point p = evaluate(law, end.x, above_mean(law, x), {false, true});
-    if (!p.converged || !(p.density > 0.0)) return {nan, false};
+    if (!p.converged || !(p.density > 0.0))
+      return two_sided ? density_near_pole(law, x, log) : Result{nan, false};
     if (!log && !end.near) return {times_exp(p.density, p.exponent) * p.abscissa, true};
     value =
         (log_positive(p.density) + (log_positive(p.abscissa) + p.exponent.low)) + p.exponent.high;

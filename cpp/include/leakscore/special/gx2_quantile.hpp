@@ -44,7 +44,7 @@ struct Approximation {
   double low = -600.0, high = side.bounded ? 340.0 : 600.0;
   const double tau = 2.0 * side.unit * zeta / __builtin_sqrt(law.variance);
   const double start = side.bounded ? tau / (1.0 + tau) : tau;
-  double theta = log_positive(side.bounded ? start / (1.0 - start) : start), y = 0.0;
+  double theta = log_positive(side.bounded && start < 1.0 ? start / (1.0 - start) : tau), y = 0.0;
   for (int step = 0; step < 60 && !stopped(law); ++step) {
     const Abscissa at = abscissa_of(side, theta);
     const Approximation a = approximate(law, side, at);
@@ -107,6 +107,7 @@ LEAKSCORE_FN LogTails log_tails_of(double q, bool upper, bool log) {
     if (ends) next = y * exp_of(move / y < 700.0 ? move / y : 700.0);
     if (__builtin_fabs(lacking) < 1e-8 || __builtin_fabs(move) < 1e-15 * __builtin_fabs(x))
       return {offset + next, true};
+    if (next - next != 0.0 && wanted < -0x1p1000) return {next, true};  // no double is so far out
     if (g * (next - near) > 0.0 && g * (far - next) > 0.0)
       y = next;
     else

@@ -55,7 +55,9 @@ struct Crossing {
 
 [[maybe_unused, gnu::noinline]] static Crossing find_crossing(const Prepared& law, const Side& side,
                                                               double distance) {
-  const double y = side.sign * distance / side.unit;
+  // Beyond +-2^1000 the crossing lies at the end of its range wherever y is.
+  const double wide = side.sign * distance / side.unit, most = 0x1p1000;
+  const double y = wide > most ? most : (wide < -most ? -most : wide);
   const double tau = 2.0 * side.unit * __builtin_sqrt(pole_distance / law.variance);
   const double start = side.bounded && tau > 0.5 ? 0.5 : tau;
   double theta = log_positive(side.bounded ? start / (1.0 - start) : start);
@@ -82,6 +84,7 @@ struct Crossed {
   double normal;        // sigma^2 s^2
   double right, left;   // distances to the singularities of the integrand, the pole included
   double steepest;      // the largest |a|
+  double addends;       // sum of the sizes of what the exponent is the sum of
 };
 
 [[maybe_unused, gnu::noinline]] static Crossed cross(Prepared& law, const Side& side, Extended y,
@@ -120,12 +123,14 @@ struct Crossed {
                .normal = normal.high,
                .right = infinity,
                .left = infinity,
-               .steepest = 0.0};
+               .steepest = 0.0,
+               .addends = 0.5 * normal.high + __builtin_fabs(sy.high)};
   made.exponent = sum(made.exponent, {-g * sy.high, -g * sy.low});
   made.slope = made.far_slope = sum(made.slope, negative(sy));
   double largest = 0.0, smallest = 0.0;
   for (std::ptrdiff_t i = 0; i < given.count; ++i) {
     made.exponent = sum(made.exponent, {law.p[i], law.p_low[i]});
+    made.addends += __builtin_fabs(law.p[i]);
     made.slope = sum(made.slope, {law.slope[i], law.slope_low[i]});
     const double a = law.factor[i];
     made.curve += a * a * (law.half_df[i] + 2.0 * law.half_nc[i]);
