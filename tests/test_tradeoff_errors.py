@@ -49,7 +49,9 @@ def test_a_transform_by_hand_still_pays_for_the_rest() -> None:
     size, law = 1000, masses("held", 60)
     rest = law.copy()
     rest[29:32] = 0.0
-    on_top = composition._transform(law, size)[1] - composition._transform(masses("one", 60), size)[1]
+    on_top = (
+        composition._transform(law, size)[1] - composition._transform(masses("one", 60), size)[1]
+    )
     places = np.arange(0, size // 2 + 1, 5)
     exact = oracle.transform(rest, size, places)
     found = np.fft.rfft(rest, size)
@@ -97,7 +99,7 @@ def tilted(parts: list[tuple[Any, int]], theta: float = 0.0, spacing: float = 0.
 
 @pytest.mark.parametrize("parts", [LAWS[:1], LAWS, [(LAWS[1][0], 100_000)]])
 def test_the_parts_of_the_error_are_added_up(parts: list[tuple[Any, int]]) -> None:
-    """The error of a cell is what the module's first lines say, in 60 digits."""
+    """The error of a cell is what the module's first lines say: in 60 digits, and a few roundings of logs beside that."""
     size, law = 2048, tilted(parts)
     _, error = law._spectrum(size)
     transforms = [(*composition._transform(np.exp(logs), size), n) for logs, n in law.laws]
@@ -110,7 +112,7 @@ def test_the_parts_of_the_error_are_added_up(parts: list[tuple[Any, int]]) -> No
             raised = mp.fprod((x + d) ** n for x, d, n in sizes)
             share = raised - powers + (4 * count * mp.mpf(_U) + inverse) * powers
             total += share * (1 if j in (0, size // 2) else 2) / size
-    assert error == pytest.approx(float(total), rel=1e-6)
+    assert error == pytest.approx(float(total), rel=0.02, abs=0.0)
 
 
 @pytest.mark.parametrize("parts", [LAWS[:1], LAWS])
@@ -131,11 +133,8 @@ def test_what_wraps_around_is_added_to_the_error(side: str) -> None:
     """A window that leaves out a hundredth: nearly all of its error is what comes around."""
     law = tilted([(np.log(masses("spread", 40)), 20)])
     exact = oracle.product(law.laws)
-    total, edge = mp.mpf(0), 0
-    for edge, mass in enumerate(exact if side == "below" else exact[::-1]):
-        total += mass
-        if total > 0.01:
-            break
+    tail = np.cumsum(oracle.as_floats(exact if side == "below" else exact[::-1]))
+    edge = int(np.searchsorted(tail, 0.01))
     if side == "below":
         start, stop = edge, len(exact)
     else:
@@ -147,8 +146,8 @@ def test_what_wraps_around_is_added_to_the_error(side: str) -> None:
     found = law.window(_Range(start, stop, below, above), 1)
     errors = [mp.mpf(float(x)) - y for x, y in zip(found.cells, exact[start:stop], strict=False)]
     missing = mp.fsum(outside)
-    tail = found.log_below if side == "below" else found.log_above
-    assert missing <= mp.exp(tail) <= 9 * missing  # Chernoff's bound
+    bound = found.log_below if side == "below" else found.log_above
+    assert missing <= mp.exp(bound) <= 9 * missing  # Chernoff's bound
     assert max(oracle.largest(errors), float(missing) - 1e-12) <= found.error
     assert oracle.largest(errors) > 1e-6  # of cells, of which a few thousand share the mass
     assert found.error <= 9.0 * float(missing)
@@ -186,6 +185,7 @@ def test_slack_of_a_logarithm(theta: float, n: int, first: float) -> None:
     ("step", "spacing"),
     [
         (GaussianStep(0.5, 1.0), 1e-2),
+        (GaussianStep(0.5, 1.0), 0.5),
         (GaussianStep(2.5, 0.3), 1e-3),
         (GaussianStep(0.1, 0.01), 1e-5),
         (LaplaceStep(1.5, 0.2), 1e-3),
@@ -199,9 +199,9 @@ def test_masses_of_cells(step: Step, spacing: float) -> None:
     x = np.maximum.accumulate(step.position(step.inverse_loss(points)))
     x[0] = low
     left, right = _split(step, x[:-1], np.diff(x), np.ones(x.size - 1))
-    cells = np.random.default_rng(2).integers(1, x.size - 1, 60)
+    cells = np.r_[1:12, np.random.default_rng(2).integers(1, x.size - 1, 50)]
     worst = 0.0
-    with mp.workdps(50):
+    with mp.workdps(120):
         for k in cells.tolist():
             ends = [mp.mpf(float(value)) for value in x[k : k + 2]]
             if ends[1] <= ends[0]:
