@@ -99,7 +99,7 @@ def tilted(parts: list[tuple[Any, int]], theta: float = 0.0, spacing: float = 0.
 
 @pytest.mark.parametrize("parts", [LAWS[:1], LAWS, [(LAWS[1][0], 100_000)]])
 def test_the_parts_of_the_error_are_added_up(parts: list[tuple[Any, int]]) -> None:
-    """The error of a cell is what the module's first lines say: in 60 digits, and a few roundings of logs beside that."""
+    """The error of a cell is what the module's first lines say, but for a few roundings of logs."""
     size, law = 2048, tilted(parts)
     _, error = law._spectrum(size)
     transforms = [(*composition._transform(np.exp(logs), size), n) for logs, n in law.laws]
