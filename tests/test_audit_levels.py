@@ -1,0 +1,154 @@
+"""The margins that make a band of an error rate certain, against fractions and high precision."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from leakscore import _core
+from leakscore.audit import _critical, _levels
+from leakscore.audit._bands import Band, band
+from leakscore.audit._models import _ROUNDING, largest_mu, margins
+from leakscore.audit._split import Counts, _clopper_pearson
+from leakscore.tradeoff import gaussian
+from tests.oracles import bands as oracle
+
+
+@pytest.mark.parametrize("n", [10**6, 3 * 10**7])
+def test_bounds_between_the_ends_are_rounded_up(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the shares of each block, as they are: in fractions."""
+    seen: list[Any] = []
+    solve = _levels._chernoff
+
+    def solved(*arguments: Any) -> Any:
+        seen.append((arguments[1], solve(*arguments)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(_levels, "_chernoff", solved)
+    knots, values = _levels.far_counts(n, 2.5e-4)
+    (begin, fewest), (_, most) = seen
+    blocks = [
+        [Fraction(x) for x in row]
+        for row in zip(begin.tolist(), fewest.tolist(), most.tolist(), strict=True)
+    ]
+    some = np.random.default_rng(5).integers(0, knots.size, 150).tolist()
+    for knot, value in zip(knots[some].tolist(), values[some].tolist(), strict=True):
+        share, left = Fraction(knot, n), Fraction(n - knot, n)
+        low = min(max(a, share * a / x) for a, x, _ in blocks)
+        mirrored = max([left * a / x for a, _, x in blocks if left > x * (1 - Fraction(1, 2**40))])
+        exact = low if knot <= n // 2 else 1 - mirrored
+        grown = float(Fraction(value) / exact - 1)
+        assert 0.0 < grown < 4e-14 / float(min(exact, 1))
+
+
+@pytest.mark.parametrize("n", [10**6, 10**9])
+@pytest.mark.parametrize("miss", [0.4, 2.5e-4, 1e-9])
+def test_shares_of_a_block_lie_beyond_the_root(n: int, miss: float) -> None:
+    """Those of far_counts, whose exponent is larger by 1e-9 than Chernoff's bound asks for."""
+    knots, values = _levels.far_counts(n, miss)
+    number = math.ceil(math.log(n / 2 / _levels.ENDS) / math.log(1.25)) + 2
+    with mp.workdps(40):
+        a = mp.mpf(_levels.ENDS) / n * mp.mpf(1.25) ** (number // 2)
+        exponent = mp.log(2 * number / mp.mpf(miss)) / n
+
+        def excess(x: Any) -> Any:
+            return x * mp.log(x / a) + (1 - x) * (mp.log1p(-x) - mp.log1p(-a)) - exponent
+
+        deviation = mp.sqrt(2 * exponent * a)
+        root = mp.findroot(excess, (a - deviation, a - deviation / 2), tol=1e-60)
+        found = _levels._chernoff(
+            n, np.array([float(a)]), float(exponent * n) * (1.0 + 1e-9), np.zeros(1)
+        )
+        assert 0.0 < float((root - mp.mpf(float(found[0]))) / (a - root)) < 3e-9
+    exact = min(1.0, float(root / a))
+    k = int(np.searchsorted(knots, float(root) * n * 1.0001))
+    assert values[k] <= knots[k] / n / exact * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("method", _critical.LEVEL_METHODS)
+@pytest.mark.parametrize(("n", "miss"), [(6, 0.025), (13, 1e-4), (20, 0.2), (17, 0.0125)])
+def test_critical_values_fall_short_of_the_miss(method: str, n: int, miss: float) -> None:
+    """The exact crossing probability at the value found, by a recursion in high precision."""
+    value = _critical.search(method, n, miss)
+    index = np.arange(1, n + 1)
+    bounds, rest = _critical.LEVEL_METHODS[method](index, n, value)
+    with mp.workdps(60):
+        ends = [
+            mp.mpf(c) if c <= 0.5 else 1 - mp.mpf(d)
+            for c, d in zip(bounds.tolist(), rest.tolist(), strict=True)
+        ]
+        short = 1 - oracle.crossing(ends) / mp.mpf(miss)
+    assert 5e-13 < short < 1e-11
+
+
+def test_steps_of_a_certificate_are_rounded_down() -> None:
+    """Epsilon at one threshold, from both bounds as they are."""
+    with mp.workdps(40):
+        for k0, k1, n in ((0, 3, 50), (7, 2, 1000), (40, 900, 10**5), (1, 1, 10**7)):
+            for delta in (0.0, 1e-3):
+                found = _clopper_pearson(Counts(k0, n, k1, n), delta, 0.05)
+                rates = sorted(mp.mpf(x) for x in (found.fpr_upper, found.fnr_upper))
+                exact = mp.log((1 - rates[1] - mp.mpf(delta)) / rates[0])
+                assert 0.0 < float(exact - found.epsilon) < 2e-15 * (1.0 + float(exact))
+
+
+@pytest.mark.parametrize("method", ["dkw", "ks", "weighted-ell", "berk-jones"])
+def test_epsilon_of_a_band_is_rounded_down(method: str) -> None:
+    """The same of the best of all thresholds, from the bounds of a band as they are."""
+    sizes = 3000, 2000
+    bands: list[Band] = [band(method, n, 0.025) for n in sizes]
+    rng = np.random.default_rng(8)
+    inside, outside = np.sort(rng.normal(3.0, 1.0, sizes[1])), np.sort(rng.normal(size=sizes[0]))
+    rows = _core.score_epsilon(outside, inside, np.array([0.0, 1e-4]), bands[0].core, bands[1].core)
+    for d, delta in enumerate((0.0, 1e-4)):
+        found, (fpr, fnr) = float(rows[0][d]), (float(rows[5][d]), float(rows[6][d]))
+        assert {fpr, fnr} == {
+            float(bands[0](int((outside > rows[1][d]).sum()))),
+            float(bands[1](int((inside <= rows[1][d]).sum()))),
+        }
+        with mp.workdps(40):
+            low, high = sorted((mp.mpf(fpr), mp.mpf(fnr)))
+            exact = mp.log((1 - mp.mpf(delta) - high) / low)
+            assert 1e-16 < float(exact - found) < 5e-15 * (1.0 + float(exact))
+
+
+def test_a_linear_band_is_rounded_up() -> None:
+    for n in (3, 7, 49, 1000, 10**6 + 3):
+        found = band("dkw", n, 0.025)
+        for k in {0, 1, n // 3, n // 2}:
+            exact = Fraction(k, n) + Fraction(found.critical)
+            for value in (found(k), 1 - Fraction(float(found.lower(n - k)))):
+                if exact < 1:
+                    assert 0 < float(Fraction(float(value)) - exact) < 3e-15
+
+
+def test_mu_is_rounded_down() -> None:
+    rng = np.random.default_rng(6)
+    for fpr, fnr in 10.0 ** rng.uniform(-12, -0.5, (40, 2)):
+        found, _ = largest_mu(np.array([fpr]), np.array([fnr]))
+        with mp.workdps(40):
+            exact = -sum(mp.sqrt(2) * mp.erfinv(2 * mp.mpf(x) - 1) for x in (fpr, fnr))
+            assert -1e-300 < float(exact - max(found, 0.0)) < 2e-14 * (1.0 + abs(float(exact)))
+            assert float(exact) > found
+
+
+def test_a_curve_is_refuted_beyond_its_rounding_only() -> None:
+    """On the curve itself, in high precision: within the rounding of f, which is no evidence."""
+    for mu in (0.3, 1.0, 4.0):
+        curve = gaussian(mu)
+        fpr = np.geomspace(1e-9, 0.5, 60)
+        with mp.workdps(40):
+            fnr = np.array(
+                [
+                    float(mp.ncdf(-mp.sqrt(2) * mp.erfinv(2 * mp.mpf(a) - 1) - mp.mpf(mu)))
+                    for a in fpr.tolist()
+                ]
+            )
+        assert (margins(curve, fpr, fnr) < 0.0).all()
+        assert (margins(curve, fpr, fnr * (1.0 - 5.0 * _ROUNDING)) > 0.0).all()
+        assert _ROUNDING <= 1e-13
