@@ -671,13 +671,6 @@ COMPILED = (
         SORTED,
     ),
     Mutation(
-        "sorted-bits-success",
-        BOUNDS + "sorted_bits.hpp",
-        "up = 1.0 + 8.0 * std",
-        "up = 1.0 - 8.0 * std",
-        SORTED,
-    ),
-    Mutation(
         "sorted-bits-exposed",
         BOUNDS + "sorted_bits.hpp",
         "for (; f < exposed_.size(); ++f) crossed += exposed_[f];",

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from leakscore import _core
-from leakscore.audit import _critical, _levels
+from leakscore.audit import Audit, _critical, _levels
 from leakscore.audit._bands import Band, band
-from leakscore.audit._models import _ROUNDING, largest_mu, margins
+from leakscore.audit._models import _ROUNDING, gaussian_epsilon, largest_mu, margins
 from leakscore.audit._split import Counts, _clopper_pearson
 from leakscore.tradeoff import gaussian
 from tests.oracles import bands as oracle
@@ -152,3 +152,44 @@ def test_a_curve_is_refuted_beyond_its_rounding_only() -> None:
         assert (margins(curve, fpr, fnr) < 0.0).all()
         assert (margins(curve, fpr, fnr * (1.0 - 5.0 * _ROUNDING)) > 0.0).all()
         assert _ROUNDING <= 1e-13
+
+
+def test_an_epsilon_of_a_gaussian_curve_is_rounded_down() -> None:
+    """Its delta, in high precision, is still above the one that was asked for."""
+    for mu in (0.2, 1.0, 5.0):
+        for delta in (1e-12, 1e-5, 0.01):
+            found = float(gaussian_epsilon(mu, np.array(delta)))
+
+            def excess(epsilon: Any, mu: float = mu, delta: float = delta) -> Any:
+                x = epsilon / mp.mpf(mu)
+                upper = mp.ncdf(-x + mp.mpf(mu) / 2)
+                return upper - mp.exp(epsilon) * mp.ncdf(-x - mp.mpf(mu) / 2) - mp.mpf(delta)
+
+            with mp.workdps(40):
+                assert excess(mp.mpf(found)) > 0
+                assert excess(mp.mpf(found) * (1 + mp.mpf(5e-13))) < 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_areas_of_a_roc_band_hold_their_rounding(seed: int) -> None:
+    """Both ends of the area, and of the advantage, against the bounds of the rows in fractions."""
+    rng = np.random.default_rng(seed)
+    found = Audit(rng.normal(1.0, 1.0, 301), rng.normal(size=257)).band(0.9, "dkw")
+    names = ("fpr_lower", "fpr_upper", "tpr_lower", "tpr_upper")
+    rows = {name: [Fraction(x) for x in getattr(found, name).tolist()] for name in names}
+
+    def area(x: list[Fraction], y: list[Fraction]) -> Fraction:
+        parts = zip(x, x[1:], y, y[1:], strict=False)
+        return sum(((b - a) * (c + d) for a, b, c, d in parts), Fraction(0)) / 2
+
+    exact = (
+        area(rows["fpr_upper"], rows["tpr_lower"]),
+        area([*rows["fpr_lower"], Fraction(1)], [*rows["tpr_upper"], Fraction(1)]),
+    )
+    best = (
+        max(b - a for a, b in zip(rows["fpr_upper"], rows["tpr_lower"], strict=True)),
+        max(b - a for a, b in zip(rows["fpr_lower"], rows["tpr_upper"], strict=True)),
+    )
+    for (lower, upper), (low, high) in ((found.auc(), exact), (found.advantage(), best)):
+        assert 0.0 < float(low - Fraction(lower)) < 6e-14
+        assert 0.0 < float(Fraction(upper) - high) < 6e-14
