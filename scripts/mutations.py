@@ -528,18 +528,25 @@ AUDITS = (
         NOISE,
     ),
     Mutation(
+        "records-enough",
+        "python/leakscore/_report_remedies.py",
+        "else (middle, high)\n        return high",
+        "else (middle, high)\n        return low",
+        ("tests/test_report_remedies.py",),
+    ),
+    Mutation(
         "words-lower-bound",
         "python/leakscore/_audit_words.py",
         "** -decimals, ROUND_FLOOR",
         "** -decimals",
-        ("tests/test_audit_page.py", "tests/test_cli_audit.py"),
+        ("tests/test_audit_page.py",),
     ),
     Mutation(
         "words-upper-bound",
         "python/leakscore/_audit_words.py",
         "Context(digits, ROUND_CEILING)",
         "Context(digits, ROUND_FLOOR)",
-        ("tests/test_audit_page.py", "tests/test_cli_audit.py"),
+        ("tests/test_audit_page.py",),
     ),
 )
 
