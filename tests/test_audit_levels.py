@@ -13,8 +13,11 @@ import pytest
 from leakscore import _core
 from leakscore.audit import Audit, _critical, _levels
 from leakscore.audit._bands import Band, band
+from leakscore.audit._guesses import Guesses
 from leakscore.audit._models import _ROUNDING, gaussian_epsilon, largest_mu, margins
+from leakscore.audit._one_run import _epsilon
 from leakscore.audit._split import Counts, _clopper_pearson
+from leakscore.distributions import clopper_pearson
 from leakscore.tradeoff import gaussian
 from tests.oracles import bands as oracle
 
@@ -26,12 +29,15 @@ def test_bounds_between_the_ends_are_rounded_up(n: int, monkeypatch: pytest.Monk
     solve = _levels._chernoff
 
     def solved(*arguments: Any) -> Any:
-        seen.append((arguments[1], solve(*arguments)))
-        return seen[-1][1]
+        seen.append((*arguments, solve(*arguments)))
+        return seen[-1][-1]
 
     monkeypatch.setattr(_levels, "_chernoff", solved)
     knots, values = _levels.far_counts(n, 2.5e-4)
-    (begin, fewest), (_, most) = seen
+    (_, begin, exponent, _, fewest), (*_, most) = seen
+    with mp.workdps(40):
+        chernoff = mp.log(2 * begin.size / mp.mpf(2.5e-4))
+        assert 1e-11 < float(exponent / chernoff - 1) < 1e-8
     blocks = [
         [Fraction(x) for x in row]
         for row in zip(begin.tolist(), fewest.tolist(), most.tolist(), strict=True)
@@ -86,15 +92,32 @@ def test_critical_values_fall_short_of_the_miss(method: str, n: int, miss: float
     assert 5e-13 < short < 1e-11
 
 
-def test_steps_of_a_certificate_are_rounded_down() -> None:
-    """Epsilon at one threshold, from both bounds as they are."""
+def test_epsilon_at_one_threshold_is_rounded_down() -> None:
+    """From the bounds of Clopper and Pearson, and their complements, as they are."""
+    rng = np.random.default_rng(9)
     with mp.workdps(40):
-        for k0, k1, n in ((0, 3, 50), (7, 2, 1000), (40, 900, 10**5), (1, 1, 10**7)):
+        for _ in range(60):
+            n = int(10 ** rng.uniform(1.5, 7))
+            k0, k1 = (int(x) for x in rng.integers(0, max(1, n // 20), 2))
             for delta in (0.0, 1e-3):
-                found = _clopper_pearson(Counts(k0, n, k1, n), delta, 0.05)
-                rates = sorted(mp.mpf(x) for x in (found.fpr_upper, found.fnr_upper))
-                exact = mp.log((1 - rates[1] - mp.mpf(delta)) / rates[0])
-                assert 0.0 < float(exact - found.epsilon) < 2e-15 * (1.0 + float(exact))
+                found = _clopper_pearson(Counts(k0, n, k1, n), delta, 0.05).epsilon
+                bounds = sorted(clopper_pearson(k, n, alpha=0.025) for k in (k0, k1))
+                low, right = mp.mpf(float(bounds[0][0])), mp.mpf(float(bounds[1][1]))
+                exact = mp.log((right - mp.mpf(delta)) / low)
+                assert 0.0 < float(exact - found) < 2e-15 * (1.0 + float(exact))
+
+
+def test_epsilon_of_right_guesses_is_rounded_down() -> None:
+    """The logit of a bound, from it and its complement as they are."""
+    rng = np.random.default_rng(10)
+    with mp.workdps(40):
+        for _ in range(60):
+            made = int(10 ** rng.uniform(1.5, 6))
+            correct = int(rng.integers(made * 3 // 4, made + 1))
+            found = _epsilon(Guesses(made, made, 0, correct), correct, 0.0, 0.05, 0.95)
+            share, rest = clopper_pearson(correct, made, 0.95, "lower")
+            exact = mp.log(mp.mpf(float(share)) / mp.mpf(float(rest)))
+            assert 0.0 < float(exact - found) < 4e-15 * (1.0 + float(exact))
 
 
 @pytest.mark.parametrize("method", ["dkw", "ks", "weighted-ell", "berk-jones"])
@@ -133,7 +156,7 @@ def test_mu_is_rounded_down() -> None:
         found, _ = largest_mu(np.array([fpr]), np.array([fnr]))
         with mp.workdps(40):
             exact = -sum(mp.sqrt(2) * mp.erfinv(2 * mp.mpf(x) - 1) for x in (fpr, fnr))
-            assert -1e-300 < float(exact - max(found, 0.0)) < 2e-14 * (1.0 + abs(float(exact)))
+            assert -1e-300 < float(exact - max(found, 0.0)) < 4e-15 * (1.0 + abs(float(exact)))
             assert float(exact) > found
 
 
