@@ -500,13 +500,6 @@ AUDITS = (
         ("tests/test_tradeoff_calibrate.py",),
     ),
     Mutation(
-        "noise-feasible",
-        "python/leakscore/leakage/_noise.py",
-        "if leakage[worst] <= budget:",
-        "if leakage[worst] <= budget * (1 + 1e-9):",
-        NOISE,
-    ),
-    Mutation(
         "noise-aim",
         "python/leakscore/leakage/_noise.py",
         "aim = budget * (1 - 2e-13) * divisor",

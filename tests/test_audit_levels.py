@@ -92,6 +92,28 @@ def test_critical_values_fall_short_of_the_miss(method: str, n: int, miss: float
     assert 5e-13 < short < 1e-11
 
 
+def test_bounds_by_divergence_are_beyond_the_root() -> None:
+    """n KL(k/n, u) is at least t, and hardly more, of u and of 1 less its complement."""
+    rng = np.random.default_rng(11)
+    with mp.workdps(60):
+        for _ in range(300):
+            n = int(10 ** rng.uniform(0.5, 6))
+            k, t = int(rng.integers(0, n)), float(10 ** rng.uniform(-2, 1.5))
+            upper, rest = (float(x[0]) for x in _core.berk_jones_upper(np.array([k]), n, t))
+            p = mp.mpf(k) / n
+
+            def excess(u: Any, left: Any, p: Any = p, n: int = n, t: float = t) -> Any:
+                inner = p * mp.log(p / u) if p else mp.mpf(0)
+                return n * (inner + (1 - p) * mp.log((1 - p) / left)) - mp.mpf(t)
+
+            left, u, near = mp.mpf(rest), mp.mpf(upper), mp.mpf(1) - mp.mpf(3e-14)
+            assert upper == 1.0 or excess(u, 1 - u) > 0
+            if rest > 1e-300:
+                # Where the complement is rounded to double precision of 1, it is no more exact.
+                assert excess(1 - left, left) > 0 or rest > 0.5
+                assert excess((1 - left) * near if rest > 0.5 else 1 - left / near, left / near) < 0
+
+
 def test_epsilon_at_one_threshold_is_rounded_down() -> None:
     """From the bounds of Clopper and Pearson, and their complements, as they are."""
     rng = np.random.default_rng(9)
