@@ -625,7 +625,7 @@ COMPILED = (
         "one-run-epsilon",
         BOUNDS + "one_run.hpp",
         "return std::max(0.0, low * (1.0 - 4.0 * ulp) - ulp);",
-        "return high;",
+        "return high * (1.0 + 1e-11);",
         ONE_RUN,
     ),
     Mutation(
@@ -646,7 +646,7 @@ COMPILED = (
         "one-run-limit",
         BOUNDS + "one_run_curve.hpp",
         "(1.0 + 8.0 * ulp)",
-        "(1.0 - 8.0 * ulp)",
+        "(1.0 - 65536.0 * ulp)",
         FDP,
     ),
     Mutation(

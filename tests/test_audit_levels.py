@@ -162,6 +162,25 @@ def test_epsilon_of_a_band_is_rounded_down(method: str) -> None:
             assert 1e-16 < float(exact - found) < 5e-15 * (1.0 + float(exact))
 
 
+def test_epsilon_of_any_two_rates_is_rounded_down() -> None:
+    """Of bands that are any two numbers: tiny ones, and others that leave next to nothing."""
+    rng = np.random.default_rng(12)
+    knots = np.array([0, 1])
+    with mp.workdps(40):
+        for case in range(400):
+            delta = float(rng.choice([0.0, 1e-3, 0.1]))
+            low = float(10 ** rng.uniform(-14, -2))
+            high = float(rng.uniform(low, 1.0 - delta - 2.0 * low)) if case % 2 else 3.0 * low
+            if not case % 4:
+                high = 1.0 - delta - low * float(rng.uniform(1.5, 9.0))
+            bands = [(0.0, knots, np.array([rate, 1.0])) for rate in (low, high)]
+            rows = _core.score_epsilon(np.zeros(1), np.ones(1), np.array([delta]), *bands)
+            left = 1 - mp.mpf(delta) - mp.mpf(high)
+            exact = mp.log(left / mp.mpf(low))
+            spare = float(exact - float(rows[0][0]))
+            assert 0.0 < spare < 1e-15 * (2.0 + float(exact)) + 5e-16 / float(left)
+
+
 def test_a_linear_band_is_rounded_up() -> None:
     for n in (3, 7, 49, 1000, 10**6 + 3):
         found = band("dkw", n, 0.025)
