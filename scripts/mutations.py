@@ -706,10 +706,10 @@ COMPILED = (
         GX2,
     ),
     Mutation(
-        "gx2-change-0",
+        "gx2-rounding-10",
         SPECIAL + "gx2_contour.hpp",
-        "point.error = change * change + rounding",
-        "point.error = rounding",
+        "constexpr double rounding = 0x1p-53",
+        "constexpr double rounding = 0x1p-49",
         GX2,
     ),
 )
