@@ -31,6 +31,7 @@ COMPOSITION = TRADEOFF + "_composition.py"
 ENDS = TRADEOFF + "_ends.py"
 LATTICE = TRADEOFF + "_lattice.py"
 ERRORS = ("tests/test_tradeoff_errors.py",)
+CELLS = ("tests/test_tradeoff_lattice.py",)
 SUMS = ("tests/test_tradeoff_ends.py",)
 
 COMPOSITIONS = (
@@ -134,17 +135,17 @@ COMPOSITIONS = (
         LATTICE,
         "masses[0] = np.logaddexp(masses[0], below)",
         "masses[0] = masses[0]",
-        ERRORS,
+        CELLS,
     ),
     Mutation(
         "lattice-clipped-ends-above",
         LATTICE,
         "masses[-1] = np.logaddexp(masses[-1], above)",
         "masses[-1] = masses[-1]",
-        ERRORS,
+        CELLS,
     ),
-    Mutation("lattice-nodes-5", LATTICE, "(5, 0.2)", "(5, 20.0)", ERRORS),
-    Mutation("lattice-nodes-3", LATTICE, "(3, 0.007)", "(3, 7.0)", ERRORS),
+    Mutation("lattice-nodes-5", LATTICE, "(5, 0.2)", "(5, 20.0)", CELLS),
+    Mutation("lattice-nodes-3", LATTICE, "(3, 0.007)", "(3, 7.0)", CELLS),
     Mutation(
         "inverse-share-delta",
         TRADEOFF + "_algebra.py",
@@ -297,7 +298,8 @@ ERRORS_OF_SEQUENCES = (
 
 AUDIT = "python/leakscore/audit/"
 LEVELS = ("tests/test_audit_levels.py",)
-BANDS = ("tests/test_audit_bands.py", "tests/test_audit_levels.py")
+ROUNDING = ("tests/test_audit_rounding.py",)
+BANDS = ("tests/test_audit_bands.py", "tests/test_audit_levels.py", "tests/test_audit_rounding.py")
 ONE_RUN = ("tests/test_audit_one_run.py",)
 FDP = ("tests/test_audit_one_run_fdp.py",)
 NOISE = ("tests/test_leakage_noise.py",)
@@ -378,70 +380,70 @@ AUDITS = (
         AUDIT + "_split.py",
         "* (1.0 - 4.0 * _ULP) - 2.0 * _ULP",
         "",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "split-down-10",
         AUDIT + "_split.py",
         "* (1.0 - 4.0 * _ULP) - 2.0 * _ULP",
         "* (1.0 - 40.0 * _ULP) - 20.0 * _ULP",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "mu-down",
         AUDIT + "_models.py",
         " - 4.0 * _ULP * (np.abs(ahead) + np.abs(behind))",
         "",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "mu-down-10",
         AUDIT + "_models.py",
         "- 4.0 * _ULP * (np",
         "- 40.0 * _ULP * (np",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "models-rounding-0",
         AUDIT + "_models.py",
         "_ROUNDING = 1e-13",
         "_ROUNDING = 0.0",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "models-rounding-10",
         AUDIT + "_models.py",
         "_ROUNDING = 1e-13",
         "_ROUNDING = 1e-12",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "models-epsilon",
         AUDIT + "_models.py",
         "gdp_epsilon(delta, mu) * (1.0 - _ROUNDING)",
         "gdp_epsilon(delta, mu)",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "one-run-down",
         AUDIT + "_one_run.py",
         "* (1.0 - 2.0**-50) - 2.0**-51",
         "",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "roc-area-0",
         AUDIT + "_roc_band.py",
         "_SLACK = 2.0**-46",
         "_SLACK = 0.0",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "roc-area-10",
         AUDIT + "_roc_band.py",
         "_SLACK = 2.0**-46",
         "_SLACK = 2.0**-42",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "lines-value",
@@ -591,21 +593,21 @@ COMPILED = (
         BOUNDS + "epsilon.hpp",
         "std::log(quotient) * (1.0 - 2.0 * ulp) - ulp",
         "std::log(quotient)",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "epsilon-quotient",
         BOUNDS + "epsilon.hpp",
         "(1.0 - delta - high - ulp) / low",
         "(1.0 - delta - high) / low",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "epsilon-down-10",
         BOUNDS + "epsilon.hpp",
         "std::log(quotient) * (1.0 - 2.0 * ulp) - ulp",
         "std::log(quotient) * (1.0 - 40.0 * ulp) - 40.0 * ulp",
-        LEVELS,
+        ROUNDING,
     ),
     Mutation(
         "one-run-tails",
