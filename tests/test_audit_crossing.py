@@ -97,3 +97,18 @@ def test_one_constraint_is_a_binomial_tail(n: int, place: float, level: float) -
     bound = np.minimum(beta_bounds(index, n, level)[0], np.nextafter(1.0, 0.0))
     tail = binom.cdf(index[0] - 1, n, bound[0])
     assert crossing(bound, index, n) == pytest.approx(tail, rel=1e-9)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.5, 0.8), (0.4, 0.7), (0.5, 0.62)])
+def test_a_path_that_hardly_jumps(first: float, second: float) -> None:
+    """Two constraints far apart: few jumps where many are expected, as rare as 1e-20."""
+    n, least = 200, 100
+    with mpmath.workdps(40):
+        a, b = mpmath.mpf(first), mpmath.mpf(second)
+        none = (1 - a) ** n
+        late = mpmath.mpf(0)
+        for j in range(1, least):
+            start = mpmath.binomial(n, j) * a**j * (1 - a) ** (n - j)
+            late += start * oracle.at_most(least - 1 - j, n - j, (b - a) / (1 - a))
+        found = crossing(np.array([first, second]), np.array([1, least]), n)
+        assert abs(found / (none + late) - 1) < 1e-12

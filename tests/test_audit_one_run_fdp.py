@@ -8,8 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from leakscore import tradeoff
+from leakscore import _core, tradeoff
 from leakscore.audit import OneRunFamilyBound, OneRunTest, one_run_fdp
+from leakscore.audit._contradiction import Contradiction
+from leakscore.audit._guesses import Guesses
 from leakscore.tradeoff._bracket import Between
 from leakscore.tradeoff._polygon import Polygon
 from tests.oracles import one_run as oracle
@@ -55,7 +57,7 @@ def test_p_value_is_the_least_refuting_level(family, inverse, counts) -> None:  
         mpmath.mpf(m) / 2, made, correct, mpmath.mpf(test.p_value) * (1 - 1e-7), inverse(0.6)
     )
     assert oracle.contradicted(
-        mpmath.mpf(m) / 2, made, correct, mpmath.mpf(test.p_value) * (1 + 1e-7), inverse(0.6)
+        mpmath.mpf(m) / 2, made, correct, mpmath.mpf(test.p_value) * (1 + 1e-11), inverse(0.6)
     )
 
 
@@ -159,3 +161,38 @@ def two_sided(correct: int, k: int, m: int) -> tuple[np.ndarray, np.ndarray, int
     included[: min(k, wrong)] = True
     included[m - max(0, wrong - k) :] = False
     return np.arange(float(m)), included, k, k
+
+
+@pytest.mark.parametrize(("m", "made", "correct"), [(100, 20, 20), (60, 40, 33), (200, 50, 48)])
+@pytest.mark.parametrize("mu", [0.1, 0.3, 1.0])
+def test_least_level_of_a_gaussian_curve(m: int, made: int, correct: int, mu: float) -> None:
+    """The least double that refutes does so in 30 digits, and hardly any smaller one does."""
+    low, high = 0.0, 1.0
+    assert _core.one_run_gaussian_contradiction(m, made, correct, 1.0, mu)
+    while np.nextafter(low, 1.0) < high:
+        middle = 0.5 * (low + high)
+        refuted = _core.one_run_gaussian_contradiction(m, made, correct, middle, mu)
+        low, high = (low, middle) if refuted else (middle, high)
+    inverse = oracle.gaussian_inverse(mu)
+    assert oracle.contradicted(m, made, correct, mpmath.mpf(high), inverse)
+    assert not oracle.contradicted(m, made, correct, mpmath.mpf(high) * (1 - 2e-12), inverse)
+
+
+@pytest.mark.parametrize("mu", [0.5, 2.0])
+def test_lines_lie_below_the_curve(mu: float) -> None:
+    """At the points of an inverse of 1 - f, and to the right of each, in 30 digits."""
+    against = Contradiction(tradeoff.laplace(mu), Guesses(200, 40, 0, 35))
+    asked = np.geomspace(1e-3, 0.99, 80)
+    at, value, slope = against._lines(asked)
+    assert (at <= asked).all()
+    inverse = oracle.laplace_inverse(mu)
+    for k in range(80):
+        start, height, rise = (mpmath.mpf(float(x[k])) for x in (at, value, slope))
+        exact = inverse(start)
+        assert 0 < (exact - height) / exact < 5e-12
+        for right in (*asked[k:], 1.0):
+            r = max(mpmath.mpf(float(right)), start)
+            assert height + rise * (r - start) < inverse(r)
+        if k:
+            steepest = (exact - inverse(start * (1 - mpmath.mpf(2) ** -14))) * 2**14 / start
+            assert rise >= steepest * (1 - mpmath.mpf(2) ** -13)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -226,3 +227,16 @@ def test_unfair_coins_are_told(tmp_path: Path, members: int, said: bool) -> None
     setting = Setting(random_bits=True)
     made = findings(tmp_path, np.arange(200), np.arange(200) < members, setting=setting)
     assert ("no-fair-coins" in {notice.code for notice in made.notices}) == said
+
+
+def test_bounds_in_words_are_on_the_safe_side() -> None:
+    """A lower bound is not above its number, nor an upper one below, by less than a last digit."""
+    rng = np.random.default_rng(4)
+    for value in (*rng.uniform(0.0, 20.0, 200).tolist(), 3.3, 0.005, 2.0, 0.0):
+        for decimals in (2, 4):
+            exact = Fraction(repr(value))  # as the reader of the number would write it
+            below = exact - Fraction(_audit_words.lower_bound(value, decimals))
+            assert 0 <= below < Fraction(1, 10**decimals)
+    for rate in (*(10.0 ** rng.uniform(-9, 0, 200)).tolist(), 0.5, 1.0, 1e-300):
+        above = Fraction(_audit_words._upper_bound(rate)) - Fraction(rate)
+        assert 0 <= above < Fraction(rate) / 10**5

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from leakscore import Reference, SingularCovarianceError
+from leakscore import Reference, SingularCovarianceError, _capacity
 from leakscore.leakage import leakage_score, leave_one_out, noise_for
 from leakscore.scores import covariance_score, gaussian_llr
 from tests.layouts import LAYOUTS
@@ -225,3 +226,21 @@ def test_the_matrix_of_many_coordinates_is_refused() -> None:
         thin.cov  # noqa: B018
     with pytest.raises(ValueError, match=r"cov='full' with shrinkage='oas', not cov='low-rank'"):
         Reference.fit(ROWS, "low-rank", shrinkage="oas")
+
+
+def test_a_gram_matrix_is_centred_on_both_sides() -> None:
+    """C G C with C = 1 - ones/m, in fractions: what rounding put into the direction of ones."""
+    rng = np.random.default_rng(12)
+    half = rng.normal(size=(7, 7)) + 1e3 * rng.normal(size=(7, 1))
+    gram = half + half.T
+    exact = [[Fraction(x) for x in row] for row in gram.tolist()]
+    rows = [sum(row) / 7 for row in exact]
+    cols = [sum(column) / 7 for column in zip(*exact, strict=True)]
+    mean = sum(rows) / 7
+    found = _capacity.doubly_centred(gram.copy())
+    for i in range(7):
+        for j in range(7):
+            true = float(exact[i][j] - rows[i] - cols[j] + mean)
+            assert found[i, j] == pytest.approx(true, abs=1e-11)
+    assert np.abs(found.sum(axis=0)).max() < 1e-11
+    assert np.abs(found.sum(axis=1)).max() < 1e-11

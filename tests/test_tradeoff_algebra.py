@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from leakscore.tradeoff import (
     TradeOff,
@@ -196,3 +197,41 @@ def test_no_curve_is_above_the_chance_line() -> None:
     for f in (gaussian([0.0, 1e-9]), laplace(1e-8), relaxed_laplace(1e-8)):
         for g in (f, f.inverse(), f.symmetrized()):
             assert (g(alpha) <= 1.0 - alpha).all()
+
+
+@pytest.mark.parametrize("rate", [0.7, 0.9, 0.99])
+@pytest.mark.parametrize("name", BASES)
+def test_inverse_deltas_of_a_large_share(name: str, rate: float) -> None:
+    """Up to the largest ratio, log(1/(1 - rate)): more than 1 if most records are drawn."""
+    g = BASES[name].subsample(rate).inverse()
+    alpha = np.concatenate([np.geomspace(1e-12, 0.01, 4000), np.linspace(0.01, 1, 20_001)])
+    power = g.power(alpha)
+    for epsilon in (0.9, 1.1, 1.4, 1.9, 2.5, 4.0, 5.0):
+        least = max(float((power - math.exp(epsilon) * alpha).max()), 0.0)
+        assert least - 1e-12 <= g.delta(epsilon, "forward") <= least + 2e-4
+
+
+@pytest.mark.parametrize(
+    ("f", "high"),
+    [
+        (relaxed_laplace(1.0).subsample(0.01), 0.0054),
+        (relaxed_laplace(1.0).subsample(0.1), 0.052),
+        (relaxed_gaussian(4.0, 5).inverse().subsample(0.99), 4.5),
+    ],
+)
+def test_chords_of_a_hull_where_the_larger_delta_changes(f: TradeOff, high: float) -> None:
+    """Both curves touch a line of slope -e^epsilon where their deltas are equal.
+
+    There the hull is 1 - delta - alpha e^epsilon, epsilon being Brent's root.
+    """
+    hull, g = f.symmetrized(), f.inverse()
+
+    def gap(epsilon: float) -> float:
+        return float(f.delta(epsilon, "forward") - g.delta(epsilon, "forward"))
+
+    epsilon = brentq(gap, 0.6 * high, high, xtol=1e-16, rtol=1e-15)
+    ends = [float(curve._touch(epsilon)[0]) for curve in (f, g)]
+    for share in (0.2, 0.5, 0.9):
+        alpha = ends[0] + share * (ends[1] - ends[0])
+        line = 1.0 - float(f.delta(epsilon, "forward")) - alpha * math.exp(epsilon)
+        assert hull(alpha) == pytest.approx(line, rel=1e-12)

@@ -1,115 +1,137 @@
-"""Certified curves are rounded outwards, at both ends of alpha and in every number."""
+"""What the sums of certified masses add to them: rounding, hidden mass, and the trivial curves."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff import subsampled_gaussian
-from leakscore.tradeoff._polygon import Polygon
+from leakscore.tradeoff import _ends, gaussian
+from leakscore.tradeoff._absolute_sum import _binomial, absolute_sum
+from leakscore.tradeoff._composition import Sums
+from leakscore.tradeoff._ends import ends
+from leakscore.tradeoff._losses import GaussianStep
+from tests.oracles import composition as oracle
 
-# Vertices whose logs are exact in binary, so that the polygon itself has no error.
-LOG_ALPHA = np.array([-np.inf, -40.0, -9.5, -1.25, -0.0625, -(2.0**-30), -(2.0**-45)])
-LOG_BETA = np.array([-(2.0**-40), -(2.0**-12), -0.25, -2.5, -9.0, -31.0, -np.inf])
-
-
-def polygon(side: Any) -> Polygon:
-    return Polygon(LOG_ALPHA, LOG_BETA, "guarantee", side=side)
+WIDE = np.longdouble
 
 
-def exact_vertices() -> tuple[list[Any], list[Any]]:
-    def values(logs: Any) -> list[Any]:
-        return [mp.exp(mp.mpf(float(x))) if np.isfinite(x) else mp.mpf(0) for x in logs]
-
-    return values(LOG_ALPHA), values(LOG_BETA)
-
-
-def exact_beta(alpha: float) -> Any:
-    xs, ys = exact_vertices()
-    a = mp.mpf(alpha)
-    for i in range(len(xs) - 1):
-        if xs[i] <= a <= xs[i + 1]:
-            return ys[i] + (ys[i + 1] - ys[i]) * (a - xs[i]) / (xs[i + 1] - xs[i])
-    return mp.mpf(0)
+def law(count: int, offset: float, top: float) -> Sums:
+    """Masses with no error of their own: a normal law, and the same tilted under H1."""
+    width = 0.75 * top / count
+    loss = width * np.arange(count) + offset
+    middle = offset + 0.4 * top
+    low = -0.5 * ((loss - middle) / (0.06 * top)) ** 2 - np.log(count) - max(offset + top, 0.0)
+    both = np.stack([low, low - 0.3])
+    return Sums(offset, width, 0, both, both, -np.inf, -np.inf)
 
 
-ALPHAS = np.concatenate(
-    [10.0 ** -np.arange(0.5, 30.0), 1.0 - 10.0 ** -np.arange(0.5, 13.5), np.linspace(0.0, 1.0, 41)]
+def exact_errors(sums: Sums) -> tuple[Any, Any]:
+    """Return logs of alpha and of beta at every vertex, in long double."""
+    joined = np.logaddexp(
+        np.append(sums.low[0].astype(WIDE), -np.inf), np.append(-np.inf, sums.low[1].astype(WIDE))
+    )
+    points = WIDE(sums.offset) + WIDE(sums.width) * np.arange(joined.size).astype(WIDE)
+    above = np.logaddexp.accumulate(np.append(WIDE(-np.inf), joined[::-1]))[::-1]
+    below = np.logaddexp.accumulate(np.append(WIDE(-np.inf), joined + points))
+    return above, below
+
+
+@pytest.mark.skipif(np.finfo(WIDE).nmant < 63, reason="long double is no wider than double here")
+@pytest.mark.parametrize(
+    ("count", "offset", "top"), [(500, -3.1, 8.3), (100_000, -3.1, 8.3), (500, -200.7, 9e4)]
 )
+def test_vertices_are_below_the_sums(
+    count: int, offset: float, top: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounding of a hundred thousand sums, and of losses of 9e4: down, never up."""
+    monkeypatch.setattr(_ends, "lower_hull", lambda alpha, beta: (alpha, beta))
+    sums = law(count, offset, top)
+    # Beyond either end there may be any mass: no error rate is 1 less the other sum.
+    sums = replace(sums, log_below=0.0, log_above=-float(sums.points[-1]))
+    found_alpha, found_beta = _ends._lower(sums, -np.inf)
+    alpha, beta = exact_errors(sums)
+    for found, exact in ((found_alpha[::-1], alpha), (found_beta[::-1], beta)):
+        usual = np.isfinite(found) & (exact < -0.1)
+        spare = (exact[usual] - found[usual]).astype(float)
+        assert usual.sum() > count // 2
+        assert spare.min() > 0.0
+        assert spare.max() < 4e-12 + 2e-15 * top
 
 
-def test_beta_and_power_are_rounded_outwards_everywhere() -> None:
-    low, high = polygon(-1), polygon(1)
-    with mp.workdps(60):
-        for alpha in ALPHAS.tolist():
-            beta = exact_beta(alpha)
-            assert low._beta(np.array(alpha)) <= beta <= high._beta(np.array(alpha))
-            assert high._power(np.array(alpha)) <= 1 - beta <= low._power(np.array(alpha))
-            # By a few units in the last place; of alpha, where it is far from 0 and from 1.
-            slack = mp.mpf(1e-14) * (beta + (1 - beta) * (1e-3 < alpha < 0.9999))
-            assert high._beta(np.array(alpha)) - low._beta(np.array(alpha)) <= slack + 1e-30
-            if 0.0 < alpha < 1e-3:
-                ends = [np.exp(f.log_power(np.log(alpha))) for f in (high, low)]
-                assert ends[0] <= (1 - beta) * (1 + 1e-14)
-                assert ends[1] >= (1 - beta) * (1 - 1e-14)
+@pytest.mark.skipif(np.finfo(WIDE).nmant < 63, reason="long double is no wider than double here")
+def test_tests_err_at_least_as_often_as_said() -> None:
+    """The same of the attack's error rates, which are rounded up."""
+    sums = law(100_000, -3.1, 8.3)
+    alpha, beta = _ends._tests(sums, sums)
+    total = np.logaddexp(sums.low[0].astype(WIDE), sums.low[1].astype(WIDE))
+    above = np.logaddexp.accumulate(np.append(WIDE(-np.inf), total[::-1]))[::-1]
+    below = np.logaddexp.accumulate(np.append(WIDE(-np.inf), total))
+    for found, exact in ((alpha, above), (beta, below)):
+        usual = np.isfinite(found) & (exact < -0.1)
+        spare = (found[usual] - exact[usual]).astype(float)
+        assert spare.min() > 0.0
+        assert spare.max() < 4e-12
 
 
-def test_log_power_delta_and_epsilon_are_rounded_outwards() -> None:
-    low, high = polygon(-1), polygon(1)
-    with mp.workdps(60):
-        xs, ys = exact_vertices()
-        for epsilon in (-3.0, 0.0, 0.3, 2.0, 5.0, 9.0, 20.0, 30.0):
-            delta = max(1 - y - mp.exp(epsilon) * x for x, y in zip(xs, ys, strict=True))
-            assert high.delta(epsilon, "forward") <= delta <= low.delta(epsilon, "forward")
-            assert low.delta(epsilon, "forward") <= delta * (1 + 1e-11)
-        for log_delta in (-1.0, -3.0, -8.0, -8.3):
-            delta = float(np.exp(log_delta))
-            epsilon = max(
-                mp.log((1 - y - mp.mpf(delta)) / x)
-                for x, y in zip(xs[1:], ys[1:], strict=True)
-                if 1 - y > delta
-            )
-            ends = [f.epsilon(delta, "forward") for f in (high, low)]
-            assert ends[0] <= epsilon <= ends[1]
-            assert ends[1] - ends[0] <= 1e-12 * epsilon
-        for alpha in (2.0**-20, 2.0**-60, 2.0**-1000):
-            log_alpha = float(np.log(alpha))
-            power = mp.log(1 - _beta_at_log(log_alpha))
-            ends = [f.log_power(log_alpha) for f in (high, low)]
-            assert ends[0] <= power <= ends[1]
-            assert ends[1] - ends[0] <= 1e-13 * abs(power)
-        advantage = max(1 - y - x for x, y in zip(xs, ys, strict=True))
-        assert high.advantage() <= advantage <= low.advantage() <= advantage * (1 + 1e-14)
-        area = sum((xs[i + 1] - xs[i]) * (ys[i] + ys[i + 1]) / 2 for i in range(len(xs) - 1))
-        assert high.auc() <= 1 - area <= low.auc() <= (1 - area) * (1 + 1e-14)
+def test_hidden_mass_is_given_to_the_attacker() -> None:
+    """Rare and huge losses are cut off: beyond the cut, delta is still no less than the truth."""
+    mu, rate = 9.0, 1e-12
+    low, _ = ends([(GaussianStep(mu, rate), 1)], "guarantee", "informed")
+    with mp.workdps(40):
+        for epsilon in (1.0, 5.0, 20.0, 60.0):
+            inner = mp.expm1(epsilon) / mp.mpf(rate) + 1
+            x = mp.log(inner) / mu + mp.mpf(mu) / 2
+            alpha, beta = oracle.one_step(oracle.gaussian, x, mu, rate)
+            exact = float(1 - beta - mp.exp(epsilon) * alpha)
+            assert exact <= float(low.delta(epsilon)) <= 10.0 * exact + 1.2e-14
 
 
-def _beta_at_log(log_alpha: float) -> Any:
-    xs, ys = exact_vertices()
-    a = mp.exp(mp.mpf(log_alpha))
-    i = max(k for k in range(len(xs) - 1) if xs[k] <= a)
-    return ys[i] + (ys[i + 1] - ys[i]) * (a - xs[i]) / (xs[i + 1] - xs[i])
+def test_hidden_mass_of_either_end_is_given_to_the_attacker() -> None:
+    """Thirteen deviations out, in both directions."""
+    curve = gaussian(1.0)
+    low, _ = ends([(GaussianStep(1.0, 1.0), 1)], "guarantee", "informed")
+    for direction in ("forward", "reverse"):
+        for epsilon in (12.0, 12.6, 13.5):
+            exact = float(curve.delta(epsilon))
+            assert 0.0 < exact <= float(low.delta(epsilon, direction)) <= 2.0 * exact + 2e-37
 
 
-@pytest.mark.parametrize(("mu", "rate"), [(1.0, 0.5), (3.0, 1e-3), (0.3, 0.9)])
-def test_both_ends_hold_next_to_one(mu: float, rate: float) -> None:
-    """The curve of one step in 60 digits, up to alpha = 1 - 1e-15, and that of its inverse."""
-    f = subsampled_gaussian(1.0 / mu, rate, 1)
-    with mp.workdps(60):
-        for exponent in (2, 5, 8, 9, 10, 12, 14, 15):
-            gap = 10.0**-exponent
-            alpha = 1.0 - gap
-            spared = 1 - mp.mpf(alpha)
-            z = mp.findroot(lambda z, s=spared: mp.log(mp.ncdf(-z) / s), exponent**0.5 * 2.0)
-            beta = (1 - mp.mpf(rate)) * spared + mp.mpf(rate) * mp.ncdf(-z - mp.mpf(mu))
-            low, high = f.interval("beta", alpha)
-            assert low <= beta <= high
-            assert high - low <= 2e-3 * beta
-            low, high = f.interval("beta", gap)
-            beta = (1 - mp.mpf(rate)) * (1 - mp.mpf(gap))
-            z = mp.findroot(lambda z, s=gap: mp.log(mp.ncdf(-z) / s), exponent**0.5 * 2.0)
-            beta += mp.mpf(rate) * mp.ncdf(z - mp.mpf(mu))
-            assert low <= beta <= high
+def test_laws_that_hardly_differ_are_no_closer_than_they_are() -> None:
+    step = GaussianStep(1e-14, 0.5)
+    low, high = ends([(step, 10)], "guarantee", "informed")
+    exact = 10 * 0.5 * 1e-14 / np.sqrt(2 * np.pi)  # total variation, at most: of ten steps the sum
+    once = 0.5 * 1e-14 / np.sqrt(2 * np.pi)
+    assert once < low.delta(0.0) <= 3.0 * exact
+    assert high.delta(0.0) == 0.0
+
+
+@pytest.mark.parametrize(("n", "rate", "mu"), [(1, 0.3, 1.0), (40, 0.1, 0.5), (3, 1.0, 0.7)])
+def test_the_absolute_sum_errs_no_more_often_than_said(n: int, rate: float, mu: float) -> None:
+    """Both error rates of every threshold, in 40 digits; alpha and beta are rounded up."""
+    log_alpha, log_beta = absolute_sum([(GaussianStep(mu, rate), n)])
+    counts = _binomial(n, rate)[0]
+    bound = np.linspace(0.0, float(mu / np.sqrt(n) * counts[-1]) + 8.0, 257)[1:]
+    with mp.workdps(40):
+        for k in range(0, 256, 15):
+            b = mp.mpf(float(bound[k]))
+            missed = mp.mpf(0)
+            for j in range(n + 1):
+                mass = mp.binomial(n, j) * mp.mpf(rate) ** j * (1 - mp.mpf(rate)) ** (n - j)
+                shift = mp.mpf(mu) * j / mp.sqrt(n)
+                missed += mass * (mp.ncdf(b - shift) - mp.ncdf(-b - shift))
+            false = 2 * mp.ncdf(-b)
+            assert false < mp.exp(mp.mpf(float(log_alpha[k]))) < false * (1 + mp.mpf(1e-10))
+            beta = mp.exp(mp.mpf(float(log_beta[k])))
+            assert missed <= beta <= missed + 4e-12 + 6e-15 * mp.loggamma(n + 1)
+            assert missed < beta or beta == 1
+
+
+def test_rare_counts_of_the_absolute_sum_are_given_to_the_attack_as_misses() -> None:
+    """What lies outside of the counts that are looked at comes on top of beta."""
+    counts, mass = _binomial(10_000, 0.01)
+    assert counts[0] > 0.0 or counts[-1] < 10_000
+    assert float(mass.sum()) == pytest.approx(1.0, abs=1e-10)

@@ -99,9 +99,10 @@ def far_counts(n: int, miss: float) -> tuple[Counts, Doubles]:
         bounds = np.minimum(bounds, np.maximum(a, share * (a / low)))
         # 1 - N(1 - s) < n high s/a for s >= a, and no more than n high below.
         mirrored = np.maximum(mirrored, np.where(share > high, share * (a / high), 0.0))
-    margin = 1e-14
+    margin = 1e-14  # far more than three roundings; the difference is rounded once more
+    rest = np.nextafter(1.0 - mirrored * (1.0 - margin), 2.0)
     knots = np.concatenate([lower, (n - lower)[::-1]])
-    values = np.concatenate([bounds * (1.0 + margin), 1.0 - (mirrored * (1.0 - margin))[::-1]])
+    values = np.concatenate([bounds * (1.0 + margin), rest[::-1]])
     order = np.argsort(knots, kind="stable")
     return knots[order], np.minimum(1.0, values[order])
 

@@ -246,10 +246,7 @@ class _Lattice:
 
     def ends(self, gamma: Doubles) -> Doubles:
         """Return the ends of alpha and of beta at every threshold, (4, k)."""
-        place = (np.exp(gamma - self.top) - self.low) / self.cell
-        rounding = 1e-14 * place + _ULPS / self.cell
-        low = np.maximum(np.floor(place - rounding).astype(int) - (self.steps - 1), -1)
-        high = np.maximum(np.ceil(place + rounding).astype(int), 0)
+        low, high = self.places(gamma)
         ends = np.zeros((4, gamma.size))
         slack = self.steps * self.slack
         rests = self._all_but_one()
@@ -260,6 +257,19 @@ class _Lattice:
         ends[0] = 1.0 - _means(rests[-1], self.laws[-1][0], high, slack)
         ends[1] = 1.0 - _means(rests[-1], self.laws[-1][0], low, -slack)
         return np.clip(ends, 0.0, 1.0)
+
+    def places(self, gamma: Doubles) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the points c and c' of the lattice with P(L + X <= c) <= P(S <= e^gamma).
+
+        And the latter is at most P(L + X <= c'), c' being no lower than the threshold and c no
+        higher than T - 1 cells below it. With what the place of a threshold may err by: some ulps
+        of 1 and of e^gamma, in cells.
+        """
+        place = (np.exp(gamma - self.top) - self.low) / self.cell
+        rounding = 1e-14 * place + _ULPS / self.cell
+        low = np.maximum(np.floor(place - rounding).astype(int) - (self.steps - 1), -1)
+        high = np.maximum(np.ceil(place + rounding).astype(int), 0)
+        return low, high
 
     def _all_but_one(self) -> list[_Sum]:
         """Return the law of the sum of all steps but one of each weight."""

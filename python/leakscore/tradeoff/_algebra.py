@@ -230,8 +230,8 @@ class _InverseSubsampled(TradeOff):
         """Return c delta(e') reversed; e^e' = rate e^epsilon/c, c = 1 - (1 - rate) e^epsilon."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             rest = -np.expm1(epsilon + np.log1p(-self._rate))
-            near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / rest)
-            inner = np.where(epsilon < -1.0, epsilon + np.log(self._rate / rest), near)
+            near = np.log1p(np.expm1(np.clip(epsilon, -1.0, 1.0)) / rest)
+            inner = np.where(np.abs(epsilon) > 1.0, epsilon + np.log(self._rate / rest), near)
             known = rest > 0.0
             mixed = rest * self._curve.inverse()._delta(np.where(known, inner, 0.0))
             return np.where(known, mixed, 0.0)[()]

@@ -37,6 +37,7 @@ Complexes: TypeAlias = npt.NDArray[np.complex128]
 
 _U = 2.0**-53
 _UNIT = 100.0 * _U
+_PRODUCT = 4.0 * _U  # of one of the n factors of a power
 _FAINT = -92.0
 _SPILT = -36.0
 _NEAR = 3
@@ -181,7 +182,7 @@ class _Tilt:
             z, unit = _transform(np.exp(logs), size)
             spectra.append((z, n))
             faint += n * np.log(np.abs(z) + unit)
-        unit = 8.0 * _U * np.log2(size)  # of the inverse
+        inverse = _fft_unit(size)
         heard = np.flatnonzero(faint > _FAINT)
         product = np.ones(heard.size, dtype=complex)
         count = 0
@@ -191,11 +192,16 @@ class _Tilt:
         weights = np.where((heard == 0) | (2 * heard == size), 1.0, 2.0) / size
         size_of = np.abs(product)
         raised = np.maximum(np.exp(faint[heard]) - size_of, 0.0)
-        error = float(weights @ (raised + (4.0 * count * _U + unit) * size_of))
+        error = float(weights @ (raised + (count * _PRODUCT + inverse) * size_of))
         error += float(np.exp(_FAINT))
         spectrum = np.zeros(size // 2 + 1, dtype=complex)
         spectrum[heard] = product
         return spectrum, error
+
+
+def _fft_unit(size: int) -> float:
+    """Bound the error of a FFT, or of its inverse, at any place if the moduli add up to 1."""
+    return 8.0 * _U * float(np.log2(size))
 
 
 def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
@@ -206,7 +212,7 @@ def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
     """
     if masses.size > size:
         masses = _folded(masses, size)
-    unit = 8.0 * _U * np.log2(size)
+    unit = _fft_unit(size)
     total = np.concatenate([[0.0], np.cumsum(masses)])
     width = min(_NEAR, masses.size)
     held = total[width:] - total[:-width]

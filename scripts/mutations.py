@@ -1,0 +1,719 @@
+"""The mutations of `scripts/mutate`: what is undone, and which tests must fail then.
+
+One for every certified term of docs/certified.md: deleted, or turned round, or made so large that
+the bound says nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["MUTATIONS", "Mutation"]
+
+
+class Mutation(NamedTuple):
+    """One text of one file and what takes its place; tests as pytest takes them."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the module must be built anew."""
+        return self.file.startswith("cpp/")
+
+
+TRADEOFF = "python/leakscore/tradeoff/"
+COMPOSITION = TRADEOFF + "_composition.py"
+ENDS = TRADEOFF + "_ends.py"
+LATTICE = TRADEOFF + "_lattice.py"
+ERRORS = ("tests/test_tradeoff_errors.py",)
+CELLS = ("tests/test_tradeoff_lattice.py",)
+SUMS = ("tests/test_tradeoff_ends.py",)
+
+COMPOSITIONS = (
+    Mutation("composition-unit-0", COMPOSITION, "_UNIT = 100.0 * _U", "_UNIT = 0.0", ERRORS),
+    Mutation(
+        "composition-unit-10", COMPOSITION, "_UNIT = 100.0 * _U", "_UNIT = 1000.0 * _U", ERRORS
+    ),
+    Mutation("composition-product-0", COMPOSITION, "_PRODUCT = 4.0 * _U", "_PRODUCT = 0.0", ERRORS),
+    Mutation(
+        "composition-product-10", COMPOSITION, "_PRODUCT = 4.0 * _U", "_PRODUCT = 40.0 * _U", ERRORS
+    ),
+    Mutation(
+        "composition-product-left-out",
+        COMPOSITION,
+        "(count * _PRODUCT + inverse) * size_of",
+        "inverse * size_of",
+        ERRORS,
+    ),
+    Mutation(
+        "composition-inverse-left-out",
+        COMPOSITION,
+        "(count * _PRODUCT + inverse) * size_of",
+        "count * _PRODUCT * size_of",
+        ERRORS,
+    ),
+    Mutation("composition-fft-0", COMPOSITION, "return 8.0 * _U", "return 0.0 * _U", ERRORS),
+    Mutation("composition-fft-10", COMPOSITION, "return 8.0 * _U", "return 80.0 * _U", ERRORS),
+    Mutation(
+        "composition-forward-left-out",
+        COMPOSITION,
+        "weights @ (raised + ",
+        "weights @ (0.0 * raised + ",
+        ERRORS,
+    ),
+    Mutation(
+        "composition-near-0",
+        COMPOSITION,
+        "rest * unit + 12.0 * (width + 4) * _U",
+        "rest * unit",
+        ERRORS,
+    ),
+    Mutation(
+        "composition-near-10",
+        COMPOSITION,
+        "rest * unit + 12.0 * (width + 4) * _U",
+        "rest * unit + 120.0 * (width + 4) * _U",
+        ERRORS,
+    ),
+    Mutation(
+        "composition-rest-0",
+        COMPOSITION,
+        "rest * unit + 12.0 * (width + 4) * _U",
+        "12.0 * (width + 4) * _U",
+        ERRORS,
+    ),
+    Mutation(
+        "composition-wrapped-around",
+        COMPOSITION,
+        "error += float(np.exp(below) + np.exp(above))",
+        "error += 0.0",
+        ERRORS,
+    ),
+    Mutation(
+        "composition-wrapped-around-10",
+        COMPOSITION,
+        "error += float(np.exp(below) + np.exp(above))",
+        "error += 10.0 * float(np.exp(below) + np.exp(above))",
+        ERRORS,
+    ),
+    Mutation("composition-faint", COMPOSITION, "_FAINT = -92.0", "_FAINT = -3.0", ERRORS),
+    Mutation(
+        "composition-below",
+        COMPOSITION,
+        "first.log_below + first.log_scale - first.theta * edges[0]",
+        "-np.inf",
+        ERRORS,
+    ),
+    Mutation(
+        "composition-above",
+        COMPOSITION,
+        "last.log_above + last.log_scale - last.theta * edges[1]",
+        "-np.inf",
+        ERRORS,
+    ),
+    Mutation(
+        "composition-chernoff",
+        COMPOSITION,
+        "return min(float(total), 0.0)",
+        "return min(float(total) - 2.0, 0.0)",
+        ERRORS,
+    ),
+    Mutation(
+        "composition-cells",
+        COMPOSITION,
+        "errors = law.error * weights",
+        "errors = 0.0 * weights",
+        ERRORS,
+    ),
+    Mutation(
+        "lattice-clipped-ends",
+        LATTICE,
+        "masses[0] = np.logaddexp(masses[0], below)",
+        "masses[0] = masses[0]",
+        CELLS,
+    ),
+    Mutation(
+        "lattice-clipped-ends-above",
+        LATTICE,
+        "masses[-1] = np.logaddexp(masses[-1], above)",
+        "masses[-1] = masses[-1]",
+        CELLS,
+    ),
+    Mutation("lattice-nodes-5", LATTICE, "(5, 0.2)", "(5, 20.0)", CELLS),
+    Mutation("lattice-nodes-3", LATTICE, "(3, 0.007)", "(3, 7.0)", CELLS),
+    Mutation(
+        "inverse-share-delta",
+        TRADEOFF + "_algebra.py",
+        "np.where(np.abs(epsilon) > 1.0, epsilon",
+        "np.where(epsilon < -1.0, epsilon",
+        ("tests/test_tradeoff_algebra.py",),
+    ),
+    Mutation(
+        "hull-bisection",
+        TRADEOFF + "_hull.py",
+        "while high - low > 1e-15 * high:",
+        "while high - low > 1e-3 * high:",
+        ("tests/test_tradeoff_algebra.py",),
+    ),
+    Mutation("ends-rounding-0", ENDS, "_ROUNDING = 1e-12", "_ROUNDING = 0.0", SUMS),
+    Mutation("ends-rounding-10", ENDS, "_ROUNDING = 1e-12", "_ROUNDING = 1e-11", SUMS),
+    Mutation(
+        "ends-points-0", ENDS, "_ROUNDING + 8e-16 * np.abs(sums.points).max()", "_ROUNDING", SUMS
+    ),
+    Mutation("ends-points-10", ENDS, "_ROUNDING + 8e-16", "_ROUNDING + 8e-15", SUMS),
+    Mutation("ends-tests", ENDS, "+ sign * _ROUNDING", "- sign * _ROUNDING", SUMS),
+    Mutation(
+        "ends-hidden",
+        ENDS,
+        "below = np.logaddexp(sums.log_below, hidden)",
+        "below = sums.log_below",
+        SUMS,
+    ),
+    Mutation(
+        "ends-hidden-above",
+        ENDS,
+        "above = np.logaddexp(sums.log_above + points[-1], hidden)",
+        "above = sums.log_above + points[-1]",
+        SUMS,
+    ),
+    Mutation("ends-hidden-10", ENDS, "np.log(1.001 * sum(", "np.log(10.0 * sum(", SUMS),
+    Mutation("ends-nothing", ENDS, "np.log1p(-distance)", "np.log1p(-0.0 * distance)", SUMS),
+    Mutation(
+        "absolute-sum-outside",
+        TRADEOFF + "_absolute_sum.py",
+        "np.minimum(missed + outside, 1.0)",
+        "np.minimum(missed, 1.0)",
+        SUMS,
+    ),
+    Mutation(
+        "absolute-sum-alpha",
+        TRADEOFF + "_absolute_sum.py",
+        "(1.0 - 1e-12), log_beta",
+        "1.0, log_beta",
+        SUMS,
+    ),
+    Mutation(
+        "absolute-sum-rounding-10",
+        TRADEOFF + "_absolute_sum.py",
+        "rounding = 1e-12 + 2e-15",
+        "rounding = 1e-11 + 2e-14",
+        SUMS,
+    ),
+)
+
+UNIFORM = "python/leakscore/sequential/_uniform.py"
+SEQUENTIAL = ("tests/test_sequential_bounds.py",)
+
+ERRORS_OF_SEQUENCES = (
+    Mutation(
+        "sequential-law-0",
+        UNIFORM,
+        "_LAW = 1e-13",
+        "_LAW = 0.0",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-law-10",
+        UNIFORM,
+        "_LAW = 1e-13",
+        "_LAW = 1e-12",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-ulps-0",
+        UNIFORM,
+        "_ULPS = 8.0 * _U",
+        "_ULPS = 0.0 * _U",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-logarithm-0",
+        UNIFORM,
+        "_LAW + _BELOW + ulps * slope",
+        "_LAW + _BELOW",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-logarithm-10",
+        UNIFORM,
+        "_LAW + _BELOW + ulps * slope",
+        "_LAW + _BELOW + 10.0 * ulps * slope",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-place-0",
+        UNIFORM,
+        "rounding = 1e-14 * place + _ULPS / self.cell",
+        "rounding = 0.0",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-steps",
+        UNIFORM,
+        "slack = self.steps * self.slack",
+        "slack = self.slack",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-fft-0",
+        UNIFORM,
+        "error = 8.0 * _U * np.log2(size)",
+        "error = 0.0 * _U * np.log2(size)",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-fft-10",
+        UNIFORM,
+        "error = 8.0 * _U * np.log2(size)",
+        "error = 80.0 * _U * np.log2(size)",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-fft-factors",
+        UNIFORM,
+        "return _Sum(masses, error + self.error + other.error)",
+        "return _Sum(masses, error)",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-mean-0",
+        UNIFORM,
+        "np.copysign(rest.error * norms[place], slack)",
+        "0.0",
+        SEQUENTIAL,
+    ),
+    Mutation(
+        "sequential-rounded-down",
+        UNIFORM,
+        ".astype(int) - (self.steps - 1), -1)",
+        ".astype(int), -1)",
+        SEQUENTIAL,
+    ),
+)
+
+AUDIT = "python/leakscore/audit/"
+LEVELS = ("tests/test_audit_levels.py",)
+ROUNDING = ("tests/test_audit_rounding.py",)
+BANDS = ("tests/test_audit_bands.py", "tests/test_audit_levels.py", "tests/test_audit_rounding.py")
+ONE_RUN = ("tests/test_audit_one_run.py",)
+FDP = ("tests/test_audit_one_run_fdp.py",)
+NOISE = ("tests/test_leakage_noise.py",)
+
+AUDITS = (
+    Mutation(
+        "levels-margin",
+        AUDIT + "_levels.py",
+        "bounds * (1.0 + margin)",
+        "bounds * (1.0 - margin)",
+        LEVELS,
+    ),
+    Mutation(
+        "levels-margin-10",
+        AUDIT + "_levels.py",
+        "margin = 1e-14",
+        "margin = 1e-13",
+        LEVELS,
+    ),
+    Mutation(
+        "levels-margin-mirrored",
+        AUDIT + "_levels.py",
+        "mirrored * (1.0 - margin)",
+        "mirrored * (1.0 + margin)",
+        LEVELS,
+    ),
+    Mutation(
+        "levels-difference",
+        AUDIT + "_levels.py",
+        "np.nextafter(1.0 - mirrored * (1.0 - margin), 2.0)",
+        "1.0 - mirrored * (1.0 - margin)",
+        LEVELS,
+    ),
+    Mutation(
+        "levels-exponent",
+        AUDIT + "_levels.py",
+        "math.log(2 * number / miss) * (1.0 + 1e-9)",
+        "math.log(2 * number / miss) * (1.0 - 1e-9)",
+        ("tests/test_audit_levels.py", "tests/test_audit_critical.py"),
+    ),
+    Mutation(
+        "critical-slack-0",
+        AUDIT + "_critical.py",
+        "_SLACK = 2e-12",
+        "_SLACK = 0.0",
+        LEVELS,
+    ),
+    Mutation(
+        "critical-slack-10",
+        AUDIT + "_critical.py",
+        "_SLACK = 2e-12",
+        "_SLACK = 2e-11",
+        LEVELS,
+    ),
+    Mutation(
+        "band-up",
+        AUDIT + "_bands.py",
+        "self.critical) * (1.0 + 4.0 * _ULP)",
+        "self.critical)",
+        BANDS,
+    ),
+    Mutation(
+        "band-down",
+        AUDIT + "_bands.py",
+        "(1.0 - upper) * (1.0 - _ULP)",
+        "(1.0 - upper)",
+        BANDS,
+    ),
+    Mutation(
+        "band-ks",
+        AUDIT + "_bands.py",
+        "* (1.0 + 8.0 * _ULP)",
+        "* (1.0 - 8.0 * _ULP)",
+        BANDS,
+    ),
+    Mutation(
+        "split-down",
+        AUDIT + "_split.py",
+        "* (1.0 - 4.0 * _ULP) - 2.0 * _ULP",
+        "",
+        ROUNDING,
+    ),
+    Mutation(
+        "split-down-10",
+        AUDIT + "_split.py",
+        "* (1.0 - 4.0 * _ULP) - 2.0 * _ULP",
+        "* (1.0 - 40.0 * _ULP) - 20.0 * _ULP",
+        ROUNDING,
+    ),
+    Mutation(
+        "mu-down",
+        AUDIT + "_models.py",
+        " - 4.0 * _ULP * (np.abs(ahead) + np.abs(behind))",
+        "",
+        ROUNDING,
+    ),
+    Mutation(
+        "mu-down-10",
+        AUDIT + "_models.py",
+        "- 4.0 * _ULP * (np",
+        "- 40.0 * _ULP * (np",
+        ROUNDING,
+    ),
+    Mutation(
+        "models-rounding-0",
+        AUDIT + "_models.py",
+        "_ROUNDING = 1e-13",
+        "_ROUNDING = 0.0",
+        ROUNDING,
+    ),
+    Mutation(
+        "models-rounding-10",
+        AUDIT + "_models.py",
+        "_ROUNDING = 1e-13",
+        "_ROUNDING = 1e-12",
+        ROUNDING,
+    ),
+    Mutation(
+        "models-epsilon",
+        AUDIT + "_models.py",
+        "gdp_epsilon(delta, mu) * (1.0 - _ROUNDING)",
+        "gdp_epsilon(delta, mu)",
+        ROUNDING,
+    ),
+    Mutation(
+        "one-run-down",
+        AUDIT + "_one_run.py",
+        "* (1.0 - 2.0**-50) - 2.0**-51",
+        "",
+        ROUNDING,
+    ),
+    Mutation(
+        "roc-area-0",
+        AUDIT + "_roc_band.py",
+        "_SLACK = 2.0**-46",
+        "_SLACK = 0.0",
+        ROUNDING,
+    ),
+    Mutation(
+        "roc-area-10",
+        AUDIT + "_roc_band.py",
+        "_SLACK = 2.0**-46",
+        "_SLACK = 2.0**-42",
+        ROUNDING,
+    ),
+    Mutation(
+        "lines-value",
+        AUDIT + "_contradiction.py",
+        "_SAFE = 1.0 - 1e-12",
+        "_SAFE = 1.0",
+        FDP,
+    ),
+    Mutation(
+        "lines-slope",
+        AUDIT + "_contradiction.py",
+        "_SAFE_SLOPE = 1.0 - 2.0**-16",
+        "_SAFE_SLOPE = 1.0 + 2.0**-16",
+        FDP,
+    ),
+    Mutation(
+        "lines-misses",
+        AUDIT + "_contradiction.py",
+        "np.nextafter(1.0 - right, 2.0)",
+        "np.nextafter(1.0 - right, 0.0)",
+        FDP,
+    ),
+    Mutation(
+        "fdp-p-value",
+        AUDIT + "_one_run_fdp.py",
+        "return math.exp(high)",
+        "return math.exp(low)",
+        FDP,
+    ),
+    Mutation(
+        "fdp-parameter",
+        AUDIT + "_one_run_fdp.py",
+        "if refuted(middle) else (low, middle)\n    return low",
+        "if refuted(middle) else (low, middle)\n    return high",
+        FDP,
+    ),
+    Mutation(
+        "credible-possible",
+        AUDIT + "_credible.py",
+        "return float(sign_change(excess, low, high)[0])",
+        "return float(sign_change(excess, low, high)[0]) + 1e-6",
+        ("tests/test_audit_split.py",),
+    ),
+    Mutation(
+        "certificate-dip",
+        TRADEOFF + "_certificate.py",
+        "np.minimum(lowest, np.minimum(start, end))",
+        "np.minimum(start, end)",
+        ("tests/test_tradeoff_certificate.py",),
+    ),
+    Mutation(
+        "calibrate-safe-end",
+        TRADEOFF + "_calibrate.py",
+        "if width <= close:\n            return high",
+        "if width <= close:\n            return low",
+        ("tests/test_tradeoff_calibrate.py",),
+    ),
+    Mutation(
+        "noise-aim",
+        "python/leakscore/leakage/_noise.py",
+        "aim = budget * (1 - 2e-13) * divisor",
+        "aim = budget * (1 - 2e-11) * divisor",
+        NOISE,
+    ),
+    Mutation(
+        "budget-safe-end",
+        "python/leakscore/_budget.py",
+        "            high = middle\n    return low",
+        "            high = middle\n    return high * (1 + 1e-13)",
+        NOISE,
+    ),
+    Mutation(
+        "records-enough",
+        "python/leakscore/_report_remedies.py",
+        "else (middle, high)\n        return high",
+        "else (middle, high)\n        return low",
+        ("tests/test_report_remedies.py",),
+    ),
+    Mutation(
+        "words-lower-bound",
+        "python/leakscore/_audit_words.py",
+        "** -decimals, ROUND_FLOOR",
+        "** -decimals",
+        ("tests/test_audit_page.py",),
+    ),
+    Mutation(
+        "words-upper-bound",
+        "python/leakscore/_audit_words.py",
+        "Context(digits, ROUND_CEILING)",
+        "Context(digits, ROUND_FLOOR)",
+        ("tests/test_audit_page.py",),
+    ),
+)
+
+BOUNDS = "cpp/include/leakscore/bounds/"
+SPECIAL = "cpp/include/leakscore/special/"
+CROSSING = ("tests/test_audit_crossing.py",)
+CLOPPER = ("tests/test_distributions_clopper_pearson.py",)
+SORTED = ("tests/test_audit_sorted_bits.py",)
+GX2 = ("tests/test_distributions_gx2.py",)
+
+COMPILED = (
+    Mutation(
+        "clopper-pearson-0",
+        SPECIAL + "clopper_pearson.hpp",
+        "margin = 0x1p-50, least",
+        "margin = 0.0, least",
+        CLOPPER,
+    ),
+    Mutation(
+        "clopper-pearson-10",
+        SPECIAL + "clopper_pearson.hpp",
+        "margin = 0x1p-50, least",
+        "margin = 0x1p-46, least",
+        CLOPPER,
+    ),
+    Mutation(
+        "berk-jones-0",
+        BOUNDS + "berk_jones.hpp",
+        "margin = 0x1p-48",
+        "margin = 0.0",
+        BANDS,
+    ),
+    Mutation(
+        "berk-jones-10",
+        BOUNDS + "berk_jones.hpp",
+        "margin = 0x1p-48",
+        "margin = 0x1p-44",
+        BANDS,
+    ),
+    Mutation(
+        "berk-jones-difference",
+        BOUNDS + "berk_jones.hpp",
+        "(1.0 - left) + 0x1p-53",
+        "(1.0 - left)",
+        BANDS,
+    ),
+    Mutation(
+        "linear-band",
+        BOUNDS + "bands.hpp",
+        "1.0 + 4.0 * std::numeric_limits",
+        "1.0 + 0.0 * std::numeric_limits",
+        BANDS,
+    ),
+    Mutation(
+        "epsilon-down",
+        BOUNDS + "epsilon.hpp",
+        "std::log(quotient) * (1.0 - 2.0 * ulp) - ulp",
+        "std::log(quotient)",
+        ROUNDING,
+    ),
+    Mutation(
+        "epsilon-quotient",
+        BOUNDS + "epsilon.hpp",
+        "(1.0 - delta - high - ulp) / low",
+        "(1.0 - delta - high) / low",
+        ROUNDING,
+    ),
+    Mutation(
+        "epsilon-down-10",
+        BOUNDS + "epsilon.hpp",
+        "std::log(quotient) * (1.0 - 2.0 * ulp) - ulp",
+        "std::log(quotient) * (1.0 - 40.0 * ulp) - 40.0 * ulp",
+        ROUNDING,
+    ),
+    Mutation(
+        "one-run-tails",
+        BOUNDS + "one_run.hpp",
+        "tails.error = (4.0 * steps + 64.0)",
+        "tails.error = 0.0 * (4.0 * steps + 64.0)",
+        ONE_RUN,
+    ),
+    Mutation(
+        "one-run-tails-10",
+        BOUNDS + "one_run.hpp",
+        "tails.error = (4.0 * steps + 64.0)",
+        "tails.error = 10.0 * (4.0 * steps + 64.0)",
+        ONE_RUN,
+    ),
+    Mutation(
+        "one-run-epsilon",
+        BOUNDS + "one_run.hpp",
+        "return std::max(0.0, low * (1.0 - 4.0 * ulp) - ulp);",
+        "return high * (1.0 + 1e-11);",
+        ONE_RUN,
+    ),
+    Mutation(
+        "one-run-window",
+        BOUNDS + "one_run.hpp",
+        "2.0 * run.canaries * run.delta * tails.densest;",
+        "run.canaries * run.delta * tails.densest;",
+        ONE_RUN,
+    ),
+    Mutation(
+        "one-run-curve",
+        BOUNDS + "one_run_curve.hpp",
+        "(1.0 - (16.0 + 8.0 * z * z) * std::numeric_limits<double>::epsilon())",
+        "1.0",
+        FDP,
+    ),
+    Mutation(
+        "one-run-limit",
+        BOUNDS + "one_run_curve.hpp",
+        "(1.0 + 8.0 * ulp)",
+        "(1.0 - 65536.0 * ulp)",
+        FDP,
+    ),
+    Mutation(
+        "sorted-bits-rounding",
+        BOUNDS + "sorted_bits.hpp",
+        "rounding = 1.0 + 1e-10, left_out = 1e-16",
+        "rounding = 1.0, left_out = 0.0",
+        SORTED,
+    ),
+    Mutation(
+        "sorted-bits-rounding-10",
+        BOUNDS + "sorted_bits.hpp",
+        "rounding = 1.0 + 1e-10, left_out = 1e-16",
+        "rounding = 1.0 + 1e-9, left_out = 1e-15",
+        SORTED,
+    ),
+    Mutation(
+        "sorted-bits-exposed",
+        BOUNDS + "sorted_bits.hpp",
+        "for (; f < exposed_.size(); ++f) crossed += exposed_[f];",
+        "for (; f < exposed_.size(); ++f) crossed += 0.0 * exposed_[f];",
+        SORTED,
+    ),
+    Mutation(
+        "crossing-left-out",
+        BOUNDS + "crossing.hpp",
+        "left_out = 38.0",
+        "left_out = 12.0",
+        CROSSING,
+    ),
+    Mutation(
+        "crossing-jumps",
+        BOUNDS + "crossing.hpp",
+        "least_jump = 1e-20",
+        "least_jump = 1e-8",
+        CROSSING,
+    ),
+    Mutation(
+        "crossing-stays",
+        BOUNDS + "crossing.hpp",
+        "least_stay = 1e-40",
+        "least_stay = 1e-8",
+        CROSSING,
+    ),
+    Mutation(
+        "gx2-rounding-0",
+        SPECIAL + "gx2_contour.hpp",
+        "constexpr double rounding = 0x1p-53",
+        "constexpr double rounding = 0.0",
+        GX2,
+    ),
+    Mutation(
+        "gx2-settled",
+        SPECIAL + "gx2_contour.hpp",
+        "settled = 1e-8",
+        "settled = 1e-3",
+        GX2,
+    ),
+    Mutation(
+        "gx2-rounding-10",
+        SPECIAL + "gx2_contour.hpp",
+        "constexpr double rounding = 0x1p-53",
+        "constexpr double rounding = 0x1p-49",
+        GX2,
+    ),
+)
+
+MUTATIONS = (*COMPOSITIONS, *ERRORS_OF_SEQUENCES, *AUDITS, *COMPILED)
