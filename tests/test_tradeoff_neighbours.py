@@ -54,10 +54,17 @@ MADE: dict[str, list[tuple[Callable[[], TradeOff], str | None]]] = {
     "tradeoff.discrete_laplace": [(lambda: tradeoff.discrete_laplace(1.5, 2, relaxed=True), None)],
     "tradeoff.from_llr": [(lambda: tradeoff.from_llr(RATIOS - 2.0, RATIOS), None)],
     "tradeoff.gaussian": [(lambda: tradeoff.gaussian(1.0), None)],
-    "tradeoff.gaussian_mean": [(lambda: tradeoff.gaussian_mean(9.0, 10, 3), "replace")],
+    "tradeoff.gaussian_mean": [
+        (lambda: tradeoff.gaussian_mean(9.0, 10, 3), "replace"),
+        (lambda: tradeoff.gaussian_mean(1e61, 10, 3), "replace"),
+        (lambda: tradeoff.gaussian_mean([9.0, 1e61], 10, 3), "replace"),
+    ],
     "tradeoff.laplace": [(lambda: tradeoff.laplace(1.0), None)],
     "tradeoff.misspecified": [(lambda: tradeoff.misspecified(4.0, 2.0), None)],
-    "tradeoff.relaxed_gaussian": [(lambda: tradeoff.relaxed_gaussian(1.0, 2), None)],
+    "tradeoff.relaxed_gaussian": [
+        (lambda: tradeoff.relaxed_gaussian(1.0, 2), None),
+        (lambda: tradeoff.relaxed_gaussian(1e40, 2), None),
+    ],
     "tradeoff.relaxed_laplace": [(lambda: tradeoff.relaxed_laplace(1.0), None)],
     "tradeoff.subsampled_gaussian": [
         (lambda: tradeoff.subsampled_gaussian(*SAMPLED), "add-remove"),
@@ -209,7 +216,7 @@ def test_it_survives_every_operation(name: str, index: int, relation: str | None
 def outcome(f: TradeOff, operate: Callable[[Any], Any], name: str) -> TradeOff | None:
     """Check one operation; None where it is refused, as sub-sampling for a replacement is."""
     mixed = operate is OPERATIONS["subsample"]
-    words = "no hull in closed pieces"
+    words = "to be of shape ()" if f.shape else "no hull in closed pieces"
     if mixed and f.neighbours == "replace":
         words = "neighbours='add-remove'"
     g = None

@@ -128,6 +128,10 @@ class _Mean(TradeOff):
         return type(self)(*turned, self._premise)
 
     def symmetrized(self) -> TradeOff:
+        if self.shape:
+            raise ValueError(
+                f"Expected a curve of shape {self.shape} to be of shape (): take the hull of each"
+            )
         return Hull(self, self.inverse(), float(self._largest()))
 
     def _law(self, which: str, accused: bool, point: Doubles, like: Doubles) -> Any:
