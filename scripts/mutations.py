@@ -516,6 +516,13 @@ AUDITS = (
         NOISE,
     ),
     Mutation(
+        "gram-centred",
+        "python/leakscore/_capacity.py",
+        "    gram -= means[:, np.newaxis] - means.mean()\n",
+        "",
+        ("tests/test_reference_low_rank.py",),
+    ),
+    Mutation(
         "records-enough",
         "python/leakscore/_report_remedies.py",
         "else (middle, high)\n        return high",
