@@ -723,4 +723,61 @@ COMPILED = (
     ),
 )
 
-MUTATIONS = (*COMPOSITIONS, *ERRORS_OF_SEQUENCES, *AUDITS, *COMPILED)
+CAPS = ("tests/test_tradeoff_caps.py",)
+OUTWARDS = ("tests/test_tradeoff_outwards.py",)
+POLYGON = TRADEOFF + "_polygon.py"
+
+FAR_STEPS = (
+    Mutation(
+        "caps-in-the-lower-curve",
+        ENDS,
+        "        fitting, log_none = revealed(parts)",
+        "        fitting, log_none = shrunk(parts), 0.0",
+        CAPS,
+    ),
+    Mutation(
+        "caps-none-seen",
+        TRADEOFF + "_caps.py",
+        "log_none * (1.0 + 1e-14)",
+        "0.5 * log_none",
+        CAPS,
+    ),
+    Mutation(
+        "caps-rounding-0", TRADEOFF + "_caps.py", "log_none * (1.0 + 1e-14)", "log_none", CAPS
+    ),
+    Mutation(
+        "caps-not-shrunk",
+        TRADEOFF + "_caps.py",
+        "replace(step, mu=min(step.mu, step.largest))",
+        "replace(step, mu=2.0 * step.largest)",
+        CAPS,
+    ),
+    Mutation(
+        "lattice-masses",
+        LATTICE,
+        "if not abs(lost) <= allowed:",
+        "if False:",
+        CAPS,
+    ),
+    Mutation(
+        "lattice-shares",
+        LATTICE,
+        "_steep_sums(step, log_density",
+        "_steep_sums(step, 0.9 * log_density",
+        CAPS,
+    ),
+    Mutation("outwards-0", POLYGON, "_ULPS = 16.0 * 2.0**-53", "_ULPS = 0.0", OUTWARDS),
+    Mutation(
+        "outwards-10", POLYGON, "_ULPS = 16.0 * 2.0**-53", "_ULPS = 160.0 * 2.0**-53", OUTWARDS
+    ),
+    Mutation("outwards-next-to-1", POLYGON, "_NEARLY_ALL = 0.999", "_NEARLY_ALL = 2.0", OUTWARDS),
+    Mutation(
+        "outwards-turned",
+        ENDS,
+        'Polygon(*lower, kind, adversary, "certified lower curve", side=-1)',
+        'Polygon(*lower, kind, adversary, "certified lower curve", side=1)',
+        OUTWARDS,
+    ),
+)
+
+MUTATIONS = (*COMPOSITIONS, *FAR_STEPS, *ERRORS_OF_SEQUENCES, *AUDITS, *COMPILED)
