@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,29 @@ def _strided(X: Array) -> Array:
     return wide[::2, ::3]
 
 
-def _misaligned(X: Array) -> Array:
-    raw = np.zeros(X.nbytes + 1, dtype=np.uint8)
-    view = raw[1:].view(X.dtype).reshape(X.shape)
-    view[:] = X
-    return view
+def misaligned(X: Array) -> Array:
+    """Return the array at an odd address, contiguous all the same."""
+    raw = bytearray(1) + bytearray(X.tobytes())
+    return np.frombuffer(raw, X.dtype, offset=1).reshape(X.shape)
 
 
-def _read_only(X: Array) -> Array:
+def packed_field(X: Array) -> Array:
+    """Return a field of records of an odd size: no stride is a multiple of the item's."""
+    table = np.zeros(X.shape, dtype=[("flag", "u1"), ("x", X.dtype)])
+    table["x"] = X
+    return table["x"]
+
+
+def unpickled(value: Any) -> Any:
+    """Return a copy of an object whose arrays are read-only and lie at odd addresses."""
+    found: list[pickle.PickleBuffer] = []
+    stream = pickle.dumps(value, protocol=5, buffer_callback=found.append)
+    odd = [memoryview(b"\0" + buffer.raw().tobytes())[1:] for buffer in found]
+    return pickle.loads(stream, buffers=odd)
+
+
+def read_only(X: Array) -> Array:
+    """Return a copy that cannot be written to."""
     held = X.copy()
     held.flags.writeable = False
     return held
@@ -38,8 +54,10 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "reversed": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
     "byte-swapped": lambda X: X.astype(X.dtype.newbyteorder()),
     "byte-swapped Fortran": lambda X: np.asfortranarray(X.astype(X.dtype.newbyteorder())),
-    "misaligned": _misaligned,
-    "read-only": _read_only,
+    "misaligned": misaligned,
+    "packed field": packed_field,
+    "unpickled": unpickled,
+    "read-only": read_only,
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 import leakscore
 from tests.contract_inputs import DIM, Array
 from tests.contract_table import CALLS, NO_ARGUMENTS, RESULTS, Call
+from tests.layouts import read_only
 from tests.public import named, public_functions
 
 CASES = {
@@ -52,26 +53,12 @@ def spread(values: Array) -> Array:
     return view
 
 
-def unaligned(values: Array) -> Array:
-    raw = np.zeros(values.nbytes + 1, dtype=np.uint8)
-    view = raw[1:].view(values.dtype).reshape(values.shape)
-    view[...] = values
-    return view
-
-
-def read_only(values: Array) -> Array:
-    frozen = values.copy()
-    frozen.flags.writeable = False
-    return frozen
-
-
 LAYOUTS: dict[str, Callable[[Array], Any]] = {
     "list": lambda values: values.tolist(),
     "Fortran": lambda values: np.asarray(values, order="F"),
     "strided": spread,
     "reversed": lambda values: values[::-1].copy()[::-1],
     "byteswapped": lambda values: values.astype(values.dtype.newbyteorder()),
-    "unaligned": unaligned,
     "read-only": read_only,
     "float32": lambda values: values.astype(np.float32),
     "float32 Fortran": lambda values: np.asarray(values, dtype=np.float32, order="F"),

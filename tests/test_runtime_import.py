@@ -10,6 +10,7 @@ from importlib.metadata import metadata, version
 import pytest
 
 import leakscore
+from leakscore import _core
 from tests.test_runtime_isa import run_python
 
 HEAVY = ["scipy", "argparse", "concurrent.futures", "importlib.metadata", "multiprocessing"]
@@ -24,6 +25,14 @@ ROOMS = [
     "tradeoff",
     "whitebox",
 ]
+
+
+# Without numpy and the package, which is imported before its compiled core.
+DIRECTLY = (
+    "from importlib.machinery import ExtensionFileLoader; "
+    "from importlib.util import module_from_spec, spec_from_loader; "
+    f"module_from_spec(spec_from_loader('_core', ExtensionFileLoader('_core', {_core.__file__!r})))"
+)
 
 
 def loaded_by(code: str) -> set[str]:
@@ -95,3 +104,41 @@ def test_package_is_not_shadowed_by_the_checkout(pytestconfig: pytest.Config) ->
     )
     assert done.stdout.strip() == leakscore.__file__
     assert not (root / "leakscore").exists()
+
+
+RUN_IN_A_SUBINTERPRETER = """
+try:
+    import _interpreters as them
+    other, run = them.create("isolated" if ISOLATED else "legacy"), them.exec
+except ImportError:
+    import _xxsubinterpreters as them
+    other, run = them.create(isolated=ISOLATED), them.run_string
+run(other, CODE)
+"""
+OURS = "leakscore works in the main interpreter only"
+
+
+@pytest.mark.parametrize("before", ["", "import leakscore"])
+@pytest.mark.parametrize(
+    ("code", "isolated"),
+    # Not the package in an isolated one: an editable install's finder starts a process.
+    [("import leakscore", 0), ("import numpy, leakscore._core", 0), (DIRECTLY, 0), (DIRECTLY, 1)],
+)
+def test_a_subinterpreter_is_refused(code: str, isolated: int, before: str) -> None:
+    attempt = f"""
+import sys, warnings
+warnings.simplefilter("ignore")  # numpy's own
+sys.path[:] = {sys.path!r}
+try:
+    {code}
+except ImportError as error:
+    print("refused:", error, flush=True)
+"""
+    lines = (before, f"ISOLATED, CODE = {isolated}, {attempt!r}", RUN_IN_A_SUBINTERPRETER)
+    done = run_python("\n".join(lines), timeout=120.0)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("refused: ")
+    # Other reasons may come first: numpy does not load twice, and from Python 3.12 on an isolated
+    # interpreter refuses such modules by itself.
+    if not isolated and (code == DIRECTLY or not before):
+        assert OURS in done.stdout

@@ -15,12 +15,16 @@ from leakscore import _core
 ACTIVE_ISA = "import leakscore; print(leakscore.active_isa())"
 
 
-def run_python(code: str, **variables: str | None) -> subprocess.CompletedProcess[str]:
+def run_python(
+    code: str, timeout: float | None = None, **variables: str | None
+) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh interpreter, with environment variables set or (None) removed."""
     environment = {key: value for key, value in os.environ.items() if key not in variables}
     environment |= {key: value for key, value in variables.items() if value is not None}
     command = [sys.executable, "-W", "error", "-c", code]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=timeout
+    )
 
 
 def test_names_of_the_levels() -> None:

@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -14,13 +15,29 @@ namespace leakscore {
 
 namespace py = pybind11;
 
-// Strict aliases: with .noconvert() another dtype or layout is refused, not silently copied.
-using Doubles = py::array_t<double, py::array::c_style>;
+// What C++ reads. With .noconvert() another dtype or layout is refused, not silently copied; but an
+// array may be contiguous at an odd address (a field of a file, a pickle's buffer), where loads of
+// T are undefined: of such a one numpy hands over an aligned copy.
+inline constexpr int aligned = py::detail::npy_api::NPY_ARRAY_ALIGNED_;
 template <class T>
-using Scores = py::array_t<T, py::array::c_style>;
+using Packed = py::array_t<T, static_cast<int>(py::array::c_style) | aligned>;
+using Doubles = Packed<double>;
+using Counts = Packed<std::int64_t>;
+template <class T>
+using Scores = Packed<T>;
+
+// What C++ writes to: never a copy, where the results would be lost. An odd address is refused.
+template <class T>
+class InPlace : public Packed<T> {
+ public:
+  using Packed<T>::Packed;
+  static bool check_(py::handle h) {
+    return Packed<T>::check_(h) && py::detail::check_flags(h.ptr(), aligned);
+  }
+};
 
 template <class T>
-std::span<const T> span_of(const py::array_t<T, py::array::c_style>& array) {
+std::span<const T> span_of(const Packed<T>& array) {
   return {array.data(), static_cast<std::size_t>(array.size())};
 }
 
@@ -70,3 +87,8 @@ auto without_gil(F&& f) {
 }
 
 }  // namespace leakscore
+
+// Signatures name it as any other array.
+template <class T>
+struct pybind11::detail::handle_type_name<leakscore::InPlace<T>>
+    : handle_type_name<leakscore::Packed<T>> {};

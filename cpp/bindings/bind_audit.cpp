@@ -29,8 +29,6 @@ double score_advantage(const Scores<T>& nonmembers, const Scores<T>& members) {
   return without_gil([&] { return advantage(span_of(nonmembers), span_of(members)); });
 }
 
-using Counts = py::array_t<std::int64_t, py::array::c_style>;
-
 template <class T>
 std::span<const T> row_of(const Scores<T>& table, py::ssize_t row) {
   return {table.data(row, 0), static_cast<std::size_t>(table.shape(1))};
@@ -66,7 +64,7 @@ Doubles of_each(const Counts& nonmembers, const Counts& members, Statistic stati
 
 // Merges `first` with the end of `all`; returns where the entries of the latter went.
 template <class T>
-py::array_t<std::uint8_t> merge_score_halves(const Scores<T>& first, Scores<T>& all) {
+py::array_t<std::uint8_t> merge_score_halves(const Scores<T>& first, InPlace<T>& all) {
   py::array_t<std::uint8_t> bits((all.size() + 7) / 8);
   std::uint8_t* const out = bits.mutable_data();
   const std::span<T> whole(all.mutable_data(), static_cast<std::size_t>(all.size()));

@@ -24,8 +24,6 @@ auto column(const std::vector<Row>& rows, Field field) {
   return out;
 }
 
-using Counts = py::array_t<std::int64_t, py::array::c_style>;
-
 // (half-width, knots, values): a linear band has no knots.
 using BandData = std::tuple<double, Counts, Doubles>;
 using AnyBand = std::variant<LinearBand, StepBand>;

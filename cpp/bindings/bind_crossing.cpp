@@ -11,8 +11,6 @@
 namespace leakscore {
 namespace {
 
-using Counts = py::array_t<std::int64_t, py::array::c_style>;
-
 // (P(some U_(index) > bound), its complement); rest = 1 - bound
 py::tuple crossing(std::ptrdiff_t n, const Counts& index, const Doubles& bound,
                    const Doubles& rest) {

@@ -26,7 +26,7 @@ py::tuple gram_and_moments_of(const py::array& x, double share, double ridge, bo
 }
 
 // Columns [first, first + x.cols) of vectors and of what is one number a column.
-Vectors columns_of(Doubles& vectors, py::ssize_t first) {
+Vectors columns_of(InPlace<double>& vectors, py::ssize_t first) {
   return {vectors.mutable_data() + first, vectors.shape(0), vectors.shape(1)};
 }
 
@@ -42,14 +42,15 @@ Doubles multiply_of(const py::array& x, py::ssize_t first, const Doubles& centre
 }
 
 void combine_of(const py::array& x, py::ssize_t first, const Doubles& centre, const Doubles& weight,
-                Doubles vectors) {
+                InPlace<double> vectors) {
   const Matrix view = matrix_of(x);
   const Vectors some = columns_of(vectors, first);
   without_gil([&] { combine(view, centre.data() + first, weight.data(), some); });
 }
 
 Doubles combine_and_multiply_of(const py::array& x, py::ssize_t first, const Doubles& centre,
-                                const Doubles& unit, const Doubles& weight, Doubles vectors) {
+                                const Doubles& unit, const Doubles& weight,
+                                InPlace<double> vectors) {
   const Matrix view = matrix_of(x);
   const Vectors some = columns_of(vectors, first);
   Doubles products({some.count, view.rows});

@@ -6,8 +6,8 @@
 namespace leakscore {
 namespace {
 
-using Words = py::array_t<std::uint64_t, py::array::c_style>;
-using Flags = py::array_t<bool, py::array::c_style>;
+using Words = Packed<std::uint64_t>;
+using Flags = Packed<bool>;
 
 Key key_of(const Words& key) { return {key.at(0), key.at(1)}; }
 
@@ -36,7 +36,7 @@ Words words(const Words& key, std::int64_t count) {
 
 void draw_bernoulli_means(const Words& key, std::int64_t first, const Flags& included,
                           std::int64_t records, bool replaced, const Doubles& p,
-                          const Doubles& target, Doubles& out) {
+                          const Doubles& target, InPlace<double>& out) {
   double* result = out.mutable_data();
   without_gil([&] {
     bernoulli_means(key_of(key), rounds_of(first, included), {records, replaced}, p.size(),
@@ -46,7 +46,7 @@ void draw_bernoulli_means(const Words& key, std::int64_t first, const Flags& inc
 
 void draw_normals(const Words& key, std::int64_t first, const Flags& included,
                   const Doubles& offset_without, const Doubles& offset_with,
-                  const Doubles& scale_without, const Doubles& scale_with, Doubles& out) {
+                  const Doubles& scale_without, const Doubles& scale_with, InPlace<double>& out) {
   const double* offset[2] = {offset_without.data(), offset_with.data()};
   const double* scale[2] = {scale_without.data(), scale_with.data()};
   double* result = out.mutable_data();
@@ -57,7 +57,7 @@ void draw_normals(const Words& key, std::int64_t first, const Flags& included,
 }
 
 void add_noise(const Words& key, std::int64_t first, const Flags& included, const Doubles& std,
-               Doubles& out) {
+               InPlace<double>& out) {
   const double* scale[2] = {std.data(), std.data()};
   double* result = out.mutable_data();
   without_gil([&] {
@@ -69,7 +69,7 @@ void add_noise(const Words& key, std::int64_t first, const Flags& included, cons
 template <void draw(Key, Rounds, Mean, const Rows&, double*)>
 void draw_rows(const Words& key, std::int64_t first, const Flags& included, std::int64_t records,
                bool replaced, const py::array& x, std::int64_t exclude, bool with_replacement,
-               Doubles& out) {
+               InPlace<double>& out) {
   const Rows rows{matrix_of(x), exclude, with_replacement};
   double* result = out.mutable_data();
   without_gil(

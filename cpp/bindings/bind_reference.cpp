@@ -76,7 +76,7 @@ Doubles mahalanobis_of(const py::array& x, const Doubles& centre, const Doubles&
   return out;
 }
 
-void solve_rows(const Doubles& factor, Doubles rows) {
+void solve_rows(const Doubles& factor, InPlace<double> rows) {
   double* data = rows.mutable_data();
   auto* triangle = const_cast<double*>(factor.data());
   const py::ssize_t d = factor.shape(0), count = rows.size() / d;

@@ -8,8 +8,6 @@
 namespace leakscore {
 namespace {
 
-using Counts = py::array_t<std::int64_t, py::array::c_style>;
-
 Counts grid(std::int64_t rounds) {
   const std::vector<std::int64_t> sizes = sorted_bits_grid(rounds);
   return Counts(std::ssize(sizes), sizes.data());

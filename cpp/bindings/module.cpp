@@ -19,9 +19,21 @@ void bind_crossing(py::module_& m);
 void bind_one_run(py::module_& m);
 void bind_sorted_bits(py::module_& m);
 void bind_tradeoff(py::module_& m);
+
+namespace {
+
+// numpy's C interface, the pool and the ISA in use belong to the process: there is one of each.
+bool in_main_interpreter() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
+constexpr const char* refusal =
+    "leakscore works in the main interpreter only, not in a subinterpreter";
+
+}  // namespace
 }  // namespace leakscore
 
-PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
+PYBIND11_MODULE(_core_of_main_interpreter, m, pybind11::mod_gil_not_used(),
+                pybind11::multiple_interpreters::not_supported()) {
+  // Python 3.13 calls the entry point in the main interpreter and only this in the other one.
+  if (!leakscore::in_main_interpreter()) throw pybind11::import_error(leakscore::refusal);
   m.doc() = "Compiled core of leakscore. Private: call the Python functions.";
   leakscore::bind_interrupt();
   leakscore::bind_runtime(m);
@@ -40,4 +52,12 @@ PYBIND11_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   leakscore::bind_one_run(m);
   leakscore::bind_sorted_bits(m);
   leakscore::bind_tradeoff(m);
+}
+
+// Before pybind11's own: up to Python 3.11 that waits for the main interpreter's lock, for ever,
+// and later Pythons look at what a module supports only where an interpreter asks them to.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  if (leakscore::in_main_interpreter()) return PyInit__core_of_main_interpreter();
+  PyErr_SetString(PyExc_ImportError, leakscore::refusal);
+  return nullptr;
 }

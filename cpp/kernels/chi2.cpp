@@ -171,7 +171,7 @@ struct NewtonBlock {
     const bool exhausted = is_exhausted({s.low[j], s.high[j]}, halfway[j]);
     next.x[j] =
         chosen(linear ? by_x[j] : by_log_x[j], {s.low[j], s.high[j]}, halfway[j], halve, arrived);
-    next.arrived[j] = arrived | exhausted ? 1.0 : 0.0;
+    next.arrived[j] = (arrived | exhausted) ? 1.0 : 0.0;
   }
 }
 

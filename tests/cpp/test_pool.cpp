@@ -114,7 +114,12 @@ void the_first_exception_reaches_the_caller() {
   }
 }
 
-#ifndef __SANITIZE_THREAD__
+#ifdef __SANITIZE_THREAD__
+constexpr const char* no_fork = "ThreadSanitizer supports no new threads after a fork";
+#elif defined(LEAKSCORE_EMULATED)
+constexpr const char* no_fork = "an emulator's fork copies the locks of its own threads";
+#else
+#define LEAKSCORE_CAN_FORK
 // The exit code of a child that counts blocks; a hang is ended by the alarm.
 int exit_code_of_child() {
   const pid_t child = fork();
@@ -168,11 +173,12 @@ int main() {
   a_nested_call_is_serial();
   concurrent_calls_all_finish();
   the_first_exception_reaches_the_caller();
-#ifdef __SANITIZE_THREAD__
-  std::puts("fork tests left out: ThreadSanitizer supports no new threads after a fork");
-#else
+#ifdef LEAKSCORE_CAN_FORK
   a_forked_child_has_a_pool_of_its_own();
   a_fork_while_the_pool_is_busy();
+#else
+  std::printf("a_forked_child_has_a_pool_of_its_own, a_fork_while_the_pool_is_busy: left out, %s\n",
+              no_fork);
 #endif
   waiting_workers_use_no_time();
   return leakscore::check::result();
