@@ -162,11 +162,22 @@ COMPOSITIONS = (
     ),
     Mutation("ends-rounding-0", ENDS, "_ROUNDING = 1e-12", "_ROUNDING = 0.0", SUMS),
     Mutation("ends-rounding-10", ENDS, "_ROUNDING = 1e-12", "_ROUNDING = 1e-11", SUMS),
-    Mutation(
-        "ends-points-0", ENDS, "_ROUNDING + 8e-16 * np.abs(sums.points).max()", "_ROUNDING", SUMS
-    ),
+    Mutation("ends-points-0", ENDS, "_ROUNDING + 8e-16 * (largest + size)", "_ROUNDING", SUMS),
     Mutation("ends-points-10", ENDS, "_ROUNDING + 8e-16", "_ROUNDING + 8e-15", SUMS),
-    Mutation("ends-tests", ENDS, "+ sign * _ROUNDING", "- sign * _ROUNDING", SUMS),
+    Mutation(
+        "ends-tests",
+        ENDS,
+        "np.logaddexp(masses[0], masses[1]), sign)",
+        "np.logaddexp(masses[0], masses[1]), -sign)",
+        SUMS,
+    ),
+    Mutation(
+        "ends-running-sums",
+        ENDS,
+        "return _core.running_log_sums(start, np.ascontiguousarray(log_mass))",
+        "return np.logaddexp.accumulate(np.append(start, log_mass))",
+        SUMS,
+    ),
     Mutation(
         "ends-hidden",
         ENDS,
@@ -774,8 +785,8 @@ FAR_STEPS = (
     Mutation(
         "outwards-turned",
         ENDS,
-        'Polygon(*lower, kind, adversary, "certified lower curve", side=-1)',
-        'Polygon(*lower, kind, adversary, "certified lower curve", side=1)',
+        "side=1),\n    )\n\n\ndef _shortened",
+        "side=-1),\n    )\n\n\ndef _shortened",
         OUTWARDS,
     ),
 )

@@ -1,7 +1,18 @@
-// Trade-off curves: one line per ufunc.
+// Trade-off curves: one line per ufunc, and the running sums of vertices.
 #include "bindings/ufunc.hpp"
+#include "leakscore/tradeoff/running_log_sums.hpp"
 
 namespace leakscore {
+namespace {
+
+Doubles running_sums(double start, const Doubles& masses) {
+  Doubles out(masses.size() + 1);
+  double* const written = out.mutable_data();
+  without_gil([&] { running_log_sums(start, span_of(masses), written); });
+  return out;
+}
+
+}  // namespace
 
 void bind_tradeoff(py::module_& m) {
   constexpr auto table = &Kernels::tradeoff;
@@ -15,6 +26,7 @@ void bind_tradeoff(py::module_& m) {
   add_ufunc<table, &K::gaussian_epsilon>(m, "gaussian_epsilon", "(delta, mu) -> epsilon");
   add_ufunc<table, &K::gaussian_advantage>(m, "gaussian_advantage", "mu -> delta(0)");
   add_ufunc<table, &K::gaussian_auc>(m, "gaussian_auc", "mu -> area under the ROC");
+  m.def("running_log_sums", &running_sums, py::arg("start"), py::arg("masses").noconvert());
 }
 
 }  // namespace leakscore

@@ -390,6 +390,8 @@ gaussian_epsilon: np.ufunc
 gaussian_advantage: np.ufunc
 gaussian_auc: np.ufunc
 
+def running_log_sums(start: float, masses: _Doubles) -> _Doubles: ...
+
 # --- end of bind_tradeoff.cpp ---
 
 # --- bind_gx2.cpp ---

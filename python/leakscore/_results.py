@@ -27,10 +27,10 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python numbers, strings and (nested) lists."""
-        return {
-            field.name: _plain(getattr(self, field.name))
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]
-        }
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        # Fields that only a keyword sets come last, as in a call.
+        ordered = sorted(fields, key=lambda field: field.kw_only is True)
+        return {field.name: _plain(getattr(self, field.name)) for field in ordered}
 
     def to_json(self) -> str:
         """Return the fields as JSON; infinite numbers as "inf" and "-inf", NaN as null."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from leakscore._results import Result
 
@@ -80,8 +79,3 @@ class Assuming(Result):
     """
 
     assumptions: tuple[str, ...] = field(repr=False, kw_only=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain Python numbers, strings and lists, the assumptions last."""
-        fields = super().to_dict()
-        return fields | {"assumptions": list(fields.pop("assumptions"))}

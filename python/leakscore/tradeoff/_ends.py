@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from leakscore import _core
 from leakscore._validate import Doubles
 from leakscore.tradeoff._absolute_sum import absolute_sum
 from leakscore.tradeoff._caps import revealed, shrunk
@@ -120,8 +121,11 @@ def _lower(sums: Sums, hidden: float) -> tuple[Doubles, Doubles]:
     A test of the true laws is one of the dominating pair, whose vertices lie above and to the right
     of these; so does then their hull above the hull of these.
     """
-    points, slack = sums.points, _ROUNDING + 8e-16 * np.abs(sums.points).max()
-    low, high = (_joined(masses) for masses in (sums.low - slack, sums.high + slack))
+    points = sums.points
+    low, high = (
+        _joined(_moved(masses, sign, float(np.abs(points).max())))
+        for masses, sign in ((sums.low, -1.0), (sums.high, 1.0))
+    )
     below = np.logaddexp(sums.log_below, hidden)
     above = np.logaddexp(sums.log_above + points[-1], hidden)
     # Vertex i accuses the points from i on.
@@ -137,7 +141,7 @@ def _tests(h0: Sums, h1: Sums) -> Points:
 
     def over(sums: Sums, masses: Doubles, sign: float) -> Doubles:
         padding = (sums.first - first, last - sums.first - masses.shape[1])
-        total = np.logaddexp(masses[0], masses[1]) + sign * _ROUNDING
+        total = _moved(np.logaddexp(masses[0], masses[1]), sign)
         return np.asarray(np.pad(total, padding, constant_values=-np.inf))
 
     low = [over(sums, sums.low, -1.0) for sums in (h0, h1)]
@@ -157,6 +161,16 @@ def _upper(tests: Points) -> Points:
     )
 
 
+def _moved(log_mass: Doubles, sign: float, largest: float = 0.0) -> Doubles:
+    """Move logs up or down by the rounding of what is done with them.
+
+    A sum of masses errs by far less than `_ROUNDING` (`running_log_sums.hpp`); its log, and the log
+    of a mass with a loss of up to `largest` added, by a few units in the last place of each.
+    """
+    size = np.where(np.isneginf(log_mass), 0.0, np.abs(log_mass))
+    return np.asarray(log_mass + sign * (_ROUNDING + 8e-16 * (largest + size)))
+
+
 def _joined(masses: Doubles) -> Doubles:
     """Add what comes to a point from the blocks on both of its sides."""
     return np.asarray(np.logaddexp(np.append(masses[0], -np.inf), np.append(-np.inf, masses[1])))
@@ -164,7 +178,7 @@ def _joined(masses: Doubles) -> Doubles:
 
 def _from_below(log_mass: Doubles, start: float = -np.inf) -> Doubles:
     """Return logs of the sums of the first 0, 1, ... masses, and what lies before them."""
-    return np.asarray(np.logaddexp.accumulate(np.append(start, log_mass)))
+    return _core.running_log_sums(start, np.ascontiguousarray(log_mass))
 
 
 def _from_above(log_mass: Doubles, start: float = -np.inf) -> Doubles:

@@ -94,8 +94,7 @@ def compose_relaxed_gaussian(
 ) -> TradeOff:
     """Return the curve of several noisy outputs of one record in one unknown direction.
 
-    The attacker knows that the record moves every output in the same direction, and adds them up
-    before he takes the length: `relaxed_gaussian` with another mu.
+    The record moves every output in the same direction: `relaxed_gaussian` of their sum.
 
     Parameters
     ----------
@@ -122,8 +121,7 @@ def compose_relaxed_gaussian(
 
     Notes
     -----
-    An attacker for whom the directions of different outputs are unrelated is weaker still: his
-    product of lengths is not this curve and no bound for it.
+    Where the directions of outputs are unrelated, the product of lengths is no bound for this one.
 
     References
     ----------
