@@ -63,7 +63,6 @@ void bind_kolmogorov(py::module_& m) {
 }  // namespace
 
 void bind_distributions(py::module_& m) {
-  load_ufunc_api();
   bind_normal(m);
   bind_kolmogorov(m);
   bind_chi2(m);

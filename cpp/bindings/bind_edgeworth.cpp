@@ -74,7 +74,6 @@ void add_flags(py::module_& m, const char* name, const char* doc) {
 
 void bind_edgeworth(py::module_& m) {
   using K = EdgeworthKernels;
-  load_ufunc_api();
   add_values<&K::pdf>(m, "edgeworth_pdf", "(x, cumulants) -> density");
   add_values<&K::logpdf>(m, "edgeworth_logpdf", "(x, cumulants) -> log density");
   add_values<&K::cdf>(m, "edgeworth_cdf", "(x, cumulants) -> P(X <= x)");

@@ -6,7 +6,6 @@ namespace leakscore {
 void bind_folded_laplace(py::module_& m) {
   constexpr auto table = &Kernels::folded_laplace;
   using K = FoldedLaplaceKernels;
-  load_ufunc_api();
   add_ufunc<table, &K::pdf>(m, "folded_laplace_pdf", "(x, loc, scale) -> density");
   add_ufunc<table, &K::logpdf>(m, "folded_laplace_logpdf", "(x, loc, scale) -> log density");
   add_ufunc<table, &K::cdf>(m, "folded_laplace_cdf", "(x, loc, scale) -> P(X <= x)");

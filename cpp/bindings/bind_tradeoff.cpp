@@ -17,7 +17,6 @@ Doubles running_sums(double start, const Doubles& masses) {
 void bind_tradeoff(py::module_& m) {
   constexpr auto table = &Kernels::tradeoff;
   using K = TradeOffKernels;
-  load_ufunc_api();
   add_ufunc<table, &K::gaussian_beta>(m, "gaussian_beta", "(alpha, mu) -> f(alpha)");
   add_ufunc<table, &K::gaussian_power>(m, "gaussian_power", "(alpha, mu) -> 1 - f(alpha)");
   add_ufunc<table, &K::gaussian_log_power>(m, "gaussian_log_power",

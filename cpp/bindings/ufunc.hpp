@@ -4,6 +4,7 @@
 // output that is also an input) goes through small tiles: every layout gives the same bits.
 #pragma once
 
+#define NO_IMPORT_UFUNC  // its table of functions is in ufunc_api.cpp
 #include <numpy/ndarraytypes.h>
 #include <numpy/ufuncobject.h>
 
@@ -84,9 +85,7 @@ void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void*)
 
 }  // namespace detail
 
-inline void load_ufunc_api() {
-  if (_import_umath() < 0) throw py::error_already_set();
-}
+void load_ufunc_api();  // before the first add_ufunc
 
 // Adds the ufunc `name` to the module: float32 in gives float64, float64 gives float64, and float32
 // gives float32 where dtype= asks for it. Table and Kernel say where dispatch holds the loop:
