@@ -9,6 +9,8 @@ namespace {
 volatile std::size_t hidden_index = 8;  // volatile: the compiler must not see the mistake
 volatile int hidden_number = INT_MAX;
 int shared_number = 0;
+alignas(double) unsigned char bytes[2 * sizeof(double)] = {};
+volatile std::size_t hidden_offset = 1;
 
 }  // namespace
 
@@ -20,6 +22,10 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] int signed_overflow() { return hidden_number + 1; }
+
+[[gnu::visibility("default")]] double odd_address() {
+  return *reinterpret_cast<const double*>(bytes + hidden_offset);
+}
 
 [[gnu::visibility("default")]] int data_race() {
   const auto count = [] {
