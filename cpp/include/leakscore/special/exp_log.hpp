@@ -24,16 +24,20 @@ LEAKSCORE_FN double multiply_add(double a, double b, double c) {
 #endif
 }
 
-// a * b - product exactly, where product is the rounded a * b (Dekker's split without fma; a is
-// scaled down meanwhile, so that no partial product overflows where the product does not).
+// a * b - product exactly, where product is the rounded a * b. Without fma by Dekker's split: the
+// larger factor is scaled down meanwhile if its parts could overflow where the product does not.
 LEAKSCORE_FN double product_low(double a, double b, double product) {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
   return __builtin_fma(a, b, -product);
 #else
-  constexpr double splitter = 0x1p27 + 1.0, down = 0x1p-20, up = 0x1p20;
-  const double scaled = a * down, ca = splitter * scaled, cb = splitter * b;
-  const double a_high = ca - (ca - scaled), b_high = cb - (cb - b);
-  const double a_low = scaled - a_high, b_low = b - b_high;
+  constexpr double splitter = 0x1p27 + 1.0;
+  const bool ordered = __builtin_fabs(a) >= __builtin_fabs(b);
+  const double small = ordered ? b : a, large = ordered ? a : b;
+  const bool huge = __builtin_fabs(large) > 0x1p900;
+  const double down = huge ? 0x1p-64 : 1.0, up = huge ? 0x1p64 : 1.0;
+  const double scaled = large * down, ca = splitter * scaled, cb = splitter * small;
+  const double a_high = ca - (ca - scaled), b_high = cb - (cb - small);
+  const double a_low = scaled - a_high, b_low = small - b_high;
   const double high = a_high * b_high - product * down;
   return ((high + a_high * b_low + a_low * b_high) + a_low * b_low) * up;
 #endif
