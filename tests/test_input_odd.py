@@ -18,6 +18,13 @@ MASKED = np.ma.masked_array([0.5, 0.25], [False, True])
 STRUCTURED = np.zeros(2, dtype=[("a", "f8"), ("b", "i4")])
 
 
+class _Thing:
+    """Neither a number nor an array; the same text in every process, unlike that of object()."""
+
+    def __repr__(self) -> str:
+        return "_Thing()"
+
+
 def _length(value: float) -> str:
     """Name a number too long to be printed."""
     return f"{value.bit_length()} bits" if isinstance(value, int) else repr(value)
@@ -59,7 +66,7 @@ NO_NUMBER = (
         np.datetime64(3, "s"),
         np.timedelta64(3, "s"),
         np.array(np.timedelta64(3, "s")),
-        object(),
+        _Thing(),
         {},
     ),
 )
@@ -121,7 +128,7 @@ def test_numbers_of_numpy_are_numbers(value: Any) -> None:
         None,
         True,
         np.ma.masked,
-        object(),
+        _Thing(),
     ],
     ids=repr,
 )

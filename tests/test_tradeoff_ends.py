@@ -100,12 +100,14 @@ def test_hidden_mass_of_either_end_is_given_to_the_attacker() -> None:
             assert 0.0 < exact <= float(low.delta(epsilon, direction)) <= 2.0 * exact + 2e-37
 
 
-def test_laws_that_hardly_differ_are_no_closer_than_they_are() -> None:
-    step = GaussianStep(1e-14, 0.5)
-    low, high = ends([(step, 10)], "guarantee", "informed")
-    exact = 10 * 0.5 * 1e-14 / np.sqrt(2 * np.pi)  # total variation, at most: of ten steps the sum
-    once = 0.5 * 1e-14 / np.sqrt(2 * np.pi)
-    assert once < low.delta(0.0) <= 3.0 * exact
+@pytest.mark.parametrize(("mu", "rate", "n"), [(9e-14, 1.0, 1), (1e-14, 0.5, 19)])
+def test_laws_that_hardly_differ_are_no_closer_than_they_are(
+    mu: float, rate: float, n: int
+) -> None:
+    """Total variation, in closed form; far above what is rounded outwards."""
+    low, high = ends([(GaussianStep(mu, rate), n)], "guarantee", "informed")
+    exact = np.sqrt(n) * rate * mu / np.sqrt(2 * np.pi)
+    assert exact < low.delta(0.0) <= 3.0 * np.sqrt(n) * exact
     assert high.delta(0.0) == 0.0
 
 

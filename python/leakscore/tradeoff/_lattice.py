@@ -23,8 +23,6 @@ from leakscore.tradeoff._losses import Step
 
 __all__ = ["Lattice", "lattice"]
 
-_STEEP = 30.0  # shift beyond which a cell is integrated by many nodes
-
 
 @dataclass(frozen=True)
 class Lattice:
@@ -90,7 +88,7 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
     """
     order, limit = (5, 0.2) if x.size < 20_000 else (3, 0.007)
     steepness = np.maximum(np.abs(x), np.abs(x + used * width)) + step.mu + 4.0
-    if step.mu > _STEEP:
+    if step.steep:
         order, limit = 16, 7.0
         if step.atomic:  # the exponents of Laplace laws and of their ratio add up to 3 at most
             steepness = np.full_like(x, 4.0)
@@ -105,7 +103,7 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
     log_density = step.log_density(origin + wide * at)
     with np.errstate(divide="ignore"):
         base = np.log(scale * width[cell])
-        if step.mu > _STEEP:
+        if step.steep:
             sums = _steep_sums(step, log_density + np.log(0.5 * weights), origin, wide, at)
         else:
             top = log_density.max(axis=1)

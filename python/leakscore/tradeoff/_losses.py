@@ -39,6 +39,11 @@ class Step(ABC):
     largest: ClassVar[float] = 1024.0
 
     @property
+    def steep(self) -> bool:
+        """Whether the ratio may vary by a large factor within a cell of the lattice."""
+        return self.mu > 30.0
+
+    @property
     @abstractmethod
     def support(self) -> tuple[float, float]:
         """The range of x in which r varies, or all but a mass of `hidden` of it."""

@@ -21,7 +21,6 @@ _GAP = 4e-5
 _CELLS = 1 << 21  # of all windows together
 _STEP_CELLS = 1 << 18  # of one step's lattice
 _FEWEST = 1 << 14  # from end to end of few steps, whose law may end steeply
-_LARGE = 30.0
 _RISE = 30.0  # log of how much a tilted law may differ from the law itself over a block
 _PANEL = 2.25  # the width of a panel of Gauss's rule, at most
 # Tilts are placed to where tails are e^-_DEEP, neighbours where a law is down to e^-_APART, and
@@ -163,8 +162,8 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
     scale = min(1.0, reach) if reach < 50.0 else 0.02 * reach
     # Of a large shift it is epsilon's relative accuracy that counts, and epsilon is of the size of
     # the losses under H1.
-    shift = max(step.mu for step, _ in parts)
-    if shift > _LARGE:
+    if any(step.steep for step, _ in parts):
+        shift = max(step.mu for step, _ in parts)
         scale = max(scale, 2e-5 * shift * abs(cumulants(1.0)[1]))
     gap = _GAP * scale * max(1.0, count / 1e4) ** 0.5
     spacing = np.sqrt(8.0 * gap / (count * decay))

@@ -33,7 +33,7 @@ LEAKSCORE_FN double product_low(double a, double b, double product) {
   constexpr double splitter = 0x1p27 + 1.0;
   const bool ordered = __builtin_fabs(a) >= __builtin_fabs(b);
   const double small = ordered ? b : a, large = ordered ? a : b;
-  const bool huge = __builtin_fabs(large) > 0x1p900;
+  const bool huge = __builtin_fabs(large) > 0x1p480;
   const double down = huge ? 0x1p-64 : 1.0, up = huge ? 0x1p64 : 1.0;
   const double scaled = large * down, ca = splitter * scaled, cb = splitter * small;
   const double a_high = ca - (ca - scaled), b_high = cb - (cb - small);
