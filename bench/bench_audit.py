@@ -10,8 +10,8 @@ from scipy.stats import poisson
 from bench._harness import compare, timed
 from leakscore import _core
 from leakscore.audit import Audit, critical_value
-from leakscore.audit._bands import band
-from leakscore.audit._levels import beta_bounds
+from leakscore.audit.bands.levels import beta_bounds
+from leakscore.audit.bands.uniform import band
 
 DELTA = 1e-5
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._game_summary import share_below
-from leakscore.reproduce._outcome import STANDARD_ERRORS, AtLeast, Row
+from leakscore.games._summary import share_below
+from reproduce._outcome import STANDARD_ERRORS, AtLeast, Row
 
 Doubles = npt.NDArray[np.float64]
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import Reference, canaries
-from leakscore.reproduce._models import Bytes, Floats, Model
 from leakscore.scores import covariance_score, scalar_product
 from leakscore.whitebox import aggregate
+from reproduce._models import Bytes, Floats, Model
 
 Doubles = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.reproduce._auc import Auc
-from leakscore.reproduce._epoch import (
+from reproduce._auc import Auc
+from reproduce._epoch import (
     ATTACKS,
     NAMES,
     Attack,
@@ -21,8 +21,8 @@ from leakscore.reproduce._epoch import (
     Records,
     epoch_scores,
 )
-from leakscore.reproduce._models import Floats, Logistic
-from leakscore.reproduce._outcome import STANDARD_ERRORS, Row
+from reproduce._models import Floats, Logistic
+from reproduce._outcome import STANDARD_ERRORS, Row
 
 _DRAWS = 20_000  # of an epoch
 _BLOCK = 4000  # records

@@ -23,9 +23,9 @@ from leakscore.audit import Audit
 from leakscore.distributions import norm
 from leakscore.games import Bernoulli, EmpiricalMean, fixed_target
 from leakscore.leakage import leakage_score
-from leakscore.reproduce._outcome import STANDARD_ERRORS, Outcome, Row
 from leakscore.scores import covariance_score
 from leakscore.tradeoff import gaussian
+from reproduce._outcome import STANDARD_ERRORS, Outcome, Row
 
 Doubles = npt.NDArray[np.float64]
 

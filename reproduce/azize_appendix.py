@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from leakscore.reproduce import azize, azize_subsampling
-from leakscore.reproduce._outcome import Outcome
-from leakscore.reproduce.azize import SHADES, D, N
+from reproduce import azize, azize_subsampling
+from reproduce._outcome import Outcome
+from reproduce.azize import SHADES, D, N
 
 TITLE = (
     f"Azize & Basu (AISTATS), Figure 5 (a-f): mean of n={N} Bernoulli records, d={D}, "

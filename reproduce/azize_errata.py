@@ -18,7 +18,7 @@ import numpy.typing as npt
 from leakscore import Reference, leakage, scores, tradeoff, whitebox
 from leakscore.distributions import ncx2, norm
 from leakscore.games import Bernoulli, EmpiricalMean, GameSummary, Gaussian, fixed_target, summarize
-from leakscore.reproduce._outcome import STANDARD_ERRORS, Erratum, Outcome
+from reproduce._outcome import STANDARD_ERRORS, Erratum, Outcome
 
 Doubles = npt.NDArray[np.float64]
 Score = Callable[[Doubles], Any]

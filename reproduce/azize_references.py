@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import Reference
-from leakscore._sampling import Mean
 from leakscore.games import Bernoulli, EmpiricalMean, fixed_target
+from leakscore.games._sampling import Mean
 from leakscore.leakage import leakage_score
-from leakscore.reproduce._outcome import STANDARD_ERRORS, Outcome, Row
-from leakscore.reproduce.azize import D, N, deviations, targets
 from leakscore.scores import covariance_score
+from reproduce._outcome import STANDARD_ERRORS, Outcome, Row
+from reproduce.azize import D, N, deviations, targets
 
 Doubles = npt.NDArray[np.float64]
 

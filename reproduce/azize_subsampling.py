@@ -26,10 +26,10 @@ from leakscore.audit import Audit
 from leakscore.distributions import norm
 from leakscore.games import Bernoulli, EmpiricalMean, fixed_target
 from leakscore.leakage import leakage_score
-from leakscore.reproduce._outcome import STANDARD_ERRORS, Outcome, Row
-from leakscore.reproduce.azize import ALPHAS, D, N, deviations, targets
 from leakscore.scores import covariance_score
 from leakscore.tradeoff import gaussian, subsampled_mean
+from reproduce._outcome import STANDARD_ERRORS, Outcome, Row
+from reproduce.azize import ALPHAS, D, N, deviations, targets
 
 Doubles = npt.NDArray[np.float64]
 

@@ -44,9 +44,9 @@ from typing import Any
 import numpy as np
 
 from leakscore.audit import Audit
-from leakscore.reproduce._auc import Auc
-from leakscore.reproduce._data import PACKAGES
-from leakscore.reproduce._epoch import (
+from reproduce._auc import Auc
+from reproduce._data import PACKAGES
+from reproduce._epoch import (
     ATTACKS,
     NAMES,
     Attack,
@@ -61,10 +61,10 @@ from leakscore.reproduce._epoch import (
     play,
     targets,
 )
-from leakscore.reproduce._idx import read_images_and_labels
-from leakscore.reproduce._law import laws
-from leakscore.reproduce._models import CLASSES, Cnn, Logistic, Model
-from leakscore.reproduce._outcome import Outcome, Row
+from reproduce._idx import read_images_and_labels
+from reproduce._law import laws
+from reproduce._models import CLASSES, Cnn, Logistic, Model
+from reproduce._outcome import Outcome, Row
 
 SIZES = Sizes()
 TITLE = (

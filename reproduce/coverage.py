@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from leakscore import tradeoff
 from leakscore.audit import Audit, one_run, one_run_fdp
-from leakscore.audit._methods import EPSILON_METHODS
+from leakscore.audit.methods.table import EPSILON_METHODS
 from leakscore.distributions import clopper_pearson
-from leakscore.reproduce._audit_laws import LAWS, Law, gaussian, laplace, null, response
-from leakscore.reproduce._audit_means import MEANS, MEANS_ROUNDS
-from leakscore.reproduce._outcome import STANDARD_ERRORS, AtLeast, AtMost, Outcome, Row, student
+from reproduce._audit_laws import LAWS, Law, gaussian, laplace, null, response
+from reproduce._audit_means import MEANS, MEANS_ROUNDS
+from reproduce._outcome import STANDARD_ERRORS, AtLeast, AtMost, Outcome, Row, student
 
 __all__ = ["Cell", "Coverage", "Design", "Method", "audited", "draw", "reproduce", "tables"]
 

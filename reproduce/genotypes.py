@@ -41,12 +41,12 @@ import numpy.typing as npt
 from leakscore import Reference
 from leakscore.audit import Audit
 from leakscore.leakage import effective_leakage
-from leakscore.reproduce import _vcf
-from leakscore.reproduce._outcome import SEEN, Above, Outcome, Row, standard_error, student
-from leakscore.reproduce._pool import Linkage, expected_auc
-from leakscore.reproduce.azize import deviations
 from leakscore.scores import covariance_score, genotype_llr, homer_distance
 from leakscore.tradeoff import gaussian
+from reproduce import _vcf
+from reproduce._outcome import SEEN, Above, Outcome, Row, standard_error, student
+from reproduce._pool import Linkage, expected_auc
+from reproduce.azize import deviations
 
 __all__ = ["draw", "reproduce"]
 

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from leakscore import tradeoff
 from leakscore.distributions import chi2, folded_laplace, ncx2
 from leakscore.games import summarize
-from leakscore.reproduce._outcome import STANDARD_ERRORS, Outcome, Row
 from leakscore.tradeoff import TradeOff
+from reproduce._outcome import STANDARD_ERRORS, Outcome, Row
 
 Doubles = npt.NDArray[np.float64]
 

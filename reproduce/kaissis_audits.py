@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import tradeoff
-from leakscore.reproduce._outcome import Outcome, Row, student
 from leakscore.tradeoff import TradeOff
+from reproduce._outcome import Outcome, Row, student
 
 Doubles = npt.NDArray[np.float64]
 Sampler = Callable[[np.random.Generator, tuple[int, int], bool], Doubles]

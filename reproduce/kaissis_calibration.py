@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from leakscore import tradeoff
 from leakscore.games import GameSummary, summarize
-from leakscore.reproduce._outcome import SEEN, STANDARD_ERRORS, Above, Outcome, Row
 from leakscore.tradeoff import TradeOff
+from reproduce._outcome import SEEN, STANDARD_ERRORS, Above, Outcome, Row
 
 Doubles = npt.NDArray[np.float64]
 

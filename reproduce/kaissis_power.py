@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from leakscore import tradeoff
 from leakscore.distributions import chi2, norm
-from leakscore.reproduce._outcome import Erratum, Outcome, Row
-from leakscore.reproduce.kaissis import error_row
+from reproduce._outcome import Erratum, Outcome, Row
+from reproduce.kaissis import error_row
 
 Doubles = npt.NDArray[np.float64]
 

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from leakscore import sequential
 from leakscore.distributions import ncx2, norm
-from leakscore.reproduce._auc import Auc
-from leakscore.reproduce._batch_game import (
+from reproduce._auc import Auc
+from reproduce._batch_game import (
     FINAL,
     LARGEST,
     LEVEL,
@@ -32,8 +32,8 @@ from leakscore.reproduce._batch_game import (
     Setting,
     require_both,
 )
-from leakscore.reproduce._outcome import STANDARD_ERRORS, Erratum, Outcome, Row, standard_error
-from leakscore.reproduce.kaissis import error_row
+from reproduce._outcome import STANDARD_ERRORS, Erratum, Outcome, Row, standard_error
+from reproduce.kaissis import error_row
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -28,10 +28,10 @@ import numpy.typing as npt
 from leakscore import canaries, games, sequential, tradeoff
 from leakscore.audit import Audit, EpsilonBound
 from leakscore.reference import Reference
-from leakscore.reproduce._auc import Auc
-from leakscore.reproduce._outcome import STANDARD_ERRORS, AtLeast, Outcome, Row
-from leakscore.reproduce.azize_training import load
-from leakscore.reproduce.michel import PAPER
+from reproduce._auc import Auc
+from reproduce._outcome import STANDARD_ERRORS, AtLeast, Outcome, Row
+from reproduce.azize_training import load
+from reproduce.michel import PAPER
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]

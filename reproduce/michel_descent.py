@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import games, sequential, tradeoff
-from leakscore.reproduce._batch_game import require_both
-from leakscore.reproduce._outcome import (
+from reproduce._batch_game import require_both
+from reproduce._outcome import (
     SEEN,
     STANDARD_ERRORS,
     Above,
@@ -33,7 +33,7 @@ from leakscore.reproduce._outcome import (
     Row,
     standard_error,
 )
-from leakscore.reproduce.michel import PAPER
+from reproduce.michel import PAPER
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore._audit_words import DOUBTS
+from leakscore.audit_file.words import DOUBTS
 from leakscore.cli import main
 
 _RNG = np.random.default_rng(5)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _dense, audit, distributions, games, scores
+from leakscore import _core, audit, distributions, games, scores
+from leakscore.reference import dense
 
 RNG = np.random.default_rng(0)
 NO_NOISE = np.zeros(1)
@@ -91,25 +92,25 @@ def moments() -> Call:
 
 
 def scatter() -> Call:
-    _dense._use_blas()
+    dense._use_blas()
     x = many_rows(20_000, 6000)
     return lambda: _core.scatter(x, np.zeros(6000), False)
 
 
 def cholesky() -> Call:
-    _dense._use_blas()
+    dense._use_blas()
     matrix = np.eye(6000)
     return lambda: _core.cholesky(matrix)
 
 
 def solve() -> Call:
-    _dense._use_blas()
+    dense._use_blas()
     lower, rows = np.eye(5000), np.ones((5000, 5000))
     return lambda: _core.solve_rows(lower, rows)
 
 
 def gram() -> Call:
-    _dense._use_blas()
+    dense._use_blas()
     x, unit = many_rows(6000, 60_000, np.float32), np.ones(60_000)
     return lambda: _core.gram(x, unit, unit, True)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from leakscore.reproduce import _epoch
-from leakscore.reproduce._models import Logistic
+from reproduce import _epoch
+from reproduce._models import Logistic
 
 TINY = _epoch.Sizes(references=40, candidates=15, batch=8, steps=3)
 

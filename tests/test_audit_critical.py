@@ -10,8 +10,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from leakscore.audit import _critical, _levels, critical_value
-from leakscore.audit._bands import BAND_METHODS, band
+from leakscore.audit import critical_value
+from leakscore.audit.bands import critical as _critical
+from leakscore.audit.bands import levels
+from leakscore.audit.bands.uniform import BAND_METHODS, band
 from leakscore.distributions import kolmogorov
 from tests.oracles import bands as oracle
 
@@ -127,9 +129,9 @@ def test_the_middle_of_a_huge_sample_by_simulation(monkeypatch: pytest.MonkeyPat
 
     Without the ratio of rates and with Chernoff's bound at each block alone they would be.
     """
-    monkeypatch.setattr(_levels, "ENDS", 40)
+    monkeypatch.setattr(levels, "ENDS", 40)
     n, miss, rounds = 3000, 0.4, 1500
-    knots, values = _levels.far_counts(n, miss)
+    knots, values = levels.far_counts(n, miss)
     assert knots.min() > 40
     assert knots.max() < n - 40
     rng = np.random.default_rng(4)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, ksone
 
 from leakscore import _core
-from leakscore.audit._levels import beta_bounds
+from leakscore.audit.bands.levels import beta_bounds
 from tests.oracles import bands as oracle
 
 

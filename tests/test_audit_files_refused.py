@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore._audit_columns import Dialect
-from leakscore._audit_scores import read_scores
+from leakscore.audit_file.columns import Dialect
+from leakscore.audit_file.scores import read_scores
 
 
 def archive(**arrays: Any) -> bytes:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from leakscore import audit, sequential, tradeoff
-from leakscore._premise import UNSTATED
 from leakscore.audit import Audit
 from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import UNSTATED
 from tests.public import public_functions
 from tests.test_tradeoff_neighbours import hints, mentions_a_curve
 

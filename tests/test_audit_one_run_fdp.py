@@ -10,10 +10,10 @@ import pytest
 
 from leakscore import _core, tradeoff
 from leakscore.audit import OneRunFamilyBound, OneRunTest, one_run_fdp
-from leakscore.audit._contradiction import Contradiction
-from leakscore.audit._guesses import Guesses
-from leakscore.tradeoff._bracket import Between
-from leakscore.tradeoff._polygon import Polygon
+from leakscore.audit.one_training.contradiction import Contradiction
+from leakscore.audit.one_training.guesses import Guesses
+from leakscore.tradeoff.shapes.bracket import Between
+from leakscore.tradeoff.shapes.polygon import Polygon
 from tests.oracles import one_run as oracle
 from tests.test_audit_one_run import played
 

@@ -10,11 +10,11 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from leakscore.audit import one_run_fdp
-from leakscore.audit._contradiction import Contradiction
-from leakscore.audit._guesses import Guesses
-from leakscore.audit._one_run_fdp import _p_value
+from leakscore.audit.one_training.contradiction import Contradiction
+from leakscore.audit.one_training.families import _p_value
+from leakscore.audit.one_training.guesses import Guesses
 from leakscore.tradeoff import gaussian
-from leakscore.tradeoff._polygon import Polygon
+from leakscore.tradeoff.shapes.polygon import Polygon
 
 # Laws of one canary's best score, out and in: the curve between them is the claim.
 RESPONSE = np.array([0.75, 0.25]), np.array([0.25, 0.75])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from leakscore._audit_scores import Counts, read_scores
 from leakscore.audit import Audit
+from leakscore.audit_file.scores import Counts, read_scores
 
 LOW, MIDDLE, HIGH = range(3)
 EDGES = [0.0, 1.0, 2.0]  # MIDDLE and HIGH have a bin each, LOW is below

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from leakscore import _audit_words
-from leakscore._audit_judge import judge
-from leakscore._audit_model import Claim, Findings, Setting
-from leakscore._audit_scores import read_scores
+from leakscore.audit_file import words
+from leakscore.audit_file.judge import judge
+from leakscore.audit_file.model import Claim, Findings, Setting
+from leakscore.audit_file.scores import read_scores
 from tests.page_policy import require_policy
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -192,7 +192,7 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 
 def test_bounds_in_the_table_are_not_rounded_inwards(found: Findings) -> None:
     for bound in found.bounds.bounds:
-        _, epsilon, cap, _, _, fpr, _, fnr, _ = _audit_words.row(found, bound)
+        _, epsilon, cap, _, _, fpr, _, fnr, _ = words.row(found, bound)
         assert 0 <= bound.epsilon - float(epsilon) < 0.0101
         assert 0 <= bound.max_certifiable - float(cap) < 0.0101
         for shown, rate in ((fpr, bound.fpr_upper), (fnr, bound.fnr_upper)):
@@ -235,8 +235,8 @@ def test_bounds_in_words_are_on_the_safe_side() -> None:
     for value in (*rng.uniform(0.0, 20.0, 200).tolist(), 3.3, 0.005, 2.0, 0.0):
         for decimals in (2, 4):
             exact = Fraction(repr(value))  # as the reader of the number would write it
-            below = exact - Fraction(_audit_words.lower_bound(value, decimals))
+            below = exact - Fraction(words.lower_bound(value, decimals))
             assert 0 <= below < Fraction(1, 10**decimals)
     for rate in (*(10.0 ** rng.uniform(-9, 0, 200)).tolist(), 0.5, 1.0, 1e-300):
-        above = Fraction(_audit_words._upper_bound(rate)) - Fraction(rate)
+        above = Fraction(words._upper_bound(rate)) - Fraction(rate)
         assert 0 <= above < Fraction(rate) / 10**5

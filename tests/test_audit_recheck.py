@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from leakscore.audit._methods import EPSILON_METHODS
+from leakscore.audit.methods.table import EPSILON_METHODS
 from tests.audited import parsed, write_scores
 
 

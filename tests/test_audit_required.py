@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit, RequiredRounds, required_rounds
-from leakscore.audit._required import _Plan
+from leakscore.audit.claims.required import _Plan
 from leakscore.tradeoff import (
     TradeOff,
     approximate_dp,
@@ -17,7 +17,7 @@ from leakscore.tradeoff import (
     relaxed_laplace,
     subsampled_mean,
 )
-from leakscore.tradeoff._bracket import Between
+from leakscore.tradeoff.shapes.bracket import Between
 
 REPS = 800
 

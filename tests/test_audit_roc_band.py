@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from leakscore.audit import Audit, RocBand, _roc_band
+from leakscore.audit import Audit, RocBand
+from leakscore.audit.roc import band as _roc_band
 from tests.oracles import audit as oracle
 from tests.oracles import roc_band as slow
 

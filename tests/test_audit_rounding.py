@@ -11,11 +11,11 @@ import pytest
 
 from leakscore import _core
 from leakscore.audit import Audit
-from leakscore.audit._bands import Band, band
-from leakscore.audit._guesses import Guesses
-from leakscore.audit._models import _ROUNDING, gaussian_epsilon, largest_mu, margins
-from leakscore.audit._one_run import _epsilon
-from leakscore.audit._split import Counts, _clopper_pearson
+from leakscore.audit.bands.uniform import Band, band
+from leakscore.audit.claims.models import _ROUNDING, gaussian_epsilon, largest_mu, margins
+from leakscore.audit.methods.split import Counts, _clopper_pearson
+from leakscore.audit.one_training.epsilon import _epsilon
+from leakscore.audit.one_training.guesses import Guesses
 from leakscore.distributions import clopper_pearson
 from leakscore.tradeoff import gaussian
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from leakscore import _core
 from leakscore.audit import Audit
-from leakscore.audit._credible import credible_epsilon
-from leakscore.audit._split import Counts
+from leakscore.audit.methods.credible import credible_epsilon
+from leakscore.audit.methods.split import Counts
 from tests.oracles import one_threshold as oracle
 
 SCORES = st.sampled_from([-math.inf, -2.0, -0.0, 0.5, 3.0, math.inf])

@@ -11,7 +11,7 @@ import pytest
 
 from leakscore import tradeoff
 from leakscore.audit import Audit
-from leakscore.audit._methods import EPSILON_METHODS
+from leakscore.audit.methods.table import EPSILON_METHODS
 from leakscore.cli import main
 from tests.audited import MEMBER, SCORES, parsed, run, write_scores
 

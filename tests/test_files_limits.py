@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import _memory
-from leakscore._audit_scores import read_scores
+from leakscore.audit_file.scores import read_scores
 from leakscore.cli import main
 from leakscore.report import read_table
+from leakscore.tables import memory_limit
 
 MIB = 1 << 20
 READERS: list[Callable[..., Any]] = [read_table, read_scores]
@@ -194,13 +194,13 @@ def test_a_finite_pipe_is_read(tmp_path: Path, reader: Callable[..., Any]) -> No
 def test_what_is_read_is_what_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
     data = bytes(range(256)) * 9000
     for size in (0, 1, MIB - 1, MIB, MIB + 1, len(data)):
-        assert _memory.read_bounded(io.BytesIO(data[:size]), "x", len(data)) == data[:size]
+        assert memory_limit.read_bounded(io.BytesIO(data[:size]), "x", len(data)) == data[:size]
         assert (
-            _memory.read_bounded(io.BytesIO(data[7:size]), "x", size, data[: min(7, size)])
+            memory_limit.read_bounded(io.BytesIO(data[7:size]), "x", size, data[: min(7, size)])
             == (data[:size])
         )
     with pytest.raises(ValueError, match="x is larger"):
-        _memory.read_bounded(io.BytesIO(data), "x", len(data) - 1)
+        memory_limit.read_bounded(io.BytesIO(data), "x", len(data) - 1)
 
 
 def test_without_a_standard_input(

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import _outputs
 from leakscore.cli import main
+from leakscore.tables import outputs
 from tests.audited import write_scores
 
 COMMANDS: dict[str, list[str]] = {
@@ -144,7 +144,7 @@ def test_an_interruption_leaves_the_old_file(
     path = tmp_path / "page.html"
     path.write_text("old")
     with pytest.raises((KeyboardInterrupt, OSError)) as raised:
-        _outputs.write(str(path), "new")
+        outputs.write(str(path), "new")
     assert getattr(raised.value, "filename", str(path)) == str(path)
     assert [(other.name, other.read_text()) for other in tmp_path.iterdir()] == [
         ("page.html", "old")
@@ -155,11 +155,11 @@ def test_permissions_are_kept_and_links_followed(tmp_path: Path) -> None:
     path, link = tmp_path / "page.html", tmp_path / "link"
     before = os.umask(0o027)
     try:
-        _outputs.write(str(path), "new")
+        outputs.write(str(path), "new")
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
         path.chmod(0o604)
         link.symlink_to(path)
-        _outputs.write(str(link), "newer")
+        outputs.write(str(link), "newer")
     finally:
         os.umask(before)
     assert (stat.S_IMODE(path.stat().st_mode), path.read_text()) == (0o604, "newer")

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore._audit_scores import read_scores
-from leakscore._tables import read_table
+from leakscore.audit_file.scores import read_scores
 from leakscore.cli import main
+from leakscore.tables.table import read_table
 from tests.test_files_limits import READERS, described, npy, npz
 
 

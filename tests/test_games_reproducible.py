@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from leakscore import _core, _sampling, games, set_num_threads, supported_isas
-from leakscore.games import Bernoulli, Empirical, EmpiricalMean, Gaussian, fixed_target
+from leakscore import _core, games, set_num_threads, supported_isas
+from leakscore.games import Bernoulli, Empirical, EmpiricalMean, Gaussian, _sampling, fixed_target
 from tests.oracles import games as oracle
 
 RNG = np.random.default_rng(11)

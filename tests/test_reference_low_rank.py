@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import Reference, SingularCovarianceError, _capacity
+from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import leakage_score, leave_one_out, noise_for
+from leakscore.reference import _capacity
 from leakscore.scores import covariance_score, gaussian_llr
 from tests.layouts import LAYOUTS
 from tests.oracles import reference as oracle

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import Reference, _core, _low_rank, scores, set_num_threads
+from leakscore import Reference, _core, scores, set_num_threads
+from leakscore.reference import low_rank
 from tests.layouts import LAYOUTS
 
 RNG = np.random.default_rng(5)
@@ -86,7 +87,7 @@ def test_a_wrong_gram_matrix_is_found_out(monkeypatch: pytest.MonkeyPatch) -> No
         wanted = expected[:2] if len(rows) == 2 else np.repeat(expected, 3, axis=0)
         np.testing.assert_allclose(weights, wanted, atol=1e-9 * np.abs(wanted).max(), rtol=0)
     held._gram, held._capacity = wrong, None
-    monkeypatch.setattr(_low_rank, "_CORRECTIONS", 1)
+    monkeypatch.setattr(low_rank, "_CORRECTIONS", 1)
     with pytest.raises(RuntimeError, match="did not converge: after 1 corrections"):
         quick.solve(Z[:2])
 
@@ -190,7 +191,7 @@ def test_rows_of_the_sample_at_hardly_any_ridge(
     ridge: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sums in float32 are not trusted where S is huge: M of a row is n0 - 1, less what r takes."""
-    monkeypatch.setattr("leakscore._capacity._SINGLE_FROM", 0)
+    monkeypatch.setattr("leakscore.reference._capacity._SINGLE_FROM", 0)
     X = np.random.default_rng(1).normal(size=(60, 1500)).astype(np.float32)
     single = Reference.fit(X, "low-rank", shrinkage=0.0, ridge=ridge)
     double = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=0.0, ridge=ridge)

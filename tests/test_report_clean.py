@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore._clean import independent_columns, records_of
-from leakscore._tables import Table, table_of
+from leakscore.tables.records import independent_columns, records_of
+from leakscore.tables.table import Table, table_of
 
 
 def table(values: np.ndarray, text: dict[int, int] | None = None) -> Table:

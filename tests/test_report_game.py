@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from leakscore import Reference, games, report, scores
-from leakscore._report_game import default_rounds, play
-from leakscore._report_leakage import Population
-from leakscore._report_model import Game
 from leakscore.audit import Audit
+from leakscore.report._game import default_rounds, play
+from leakscore.report._leakage import Population
+from leakscore.report._model import Game
 
 N, DIM = 60, 4
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from leakscore import report
-from leakscore._report_leakage import interval_of
+from leakscore.report._leakage import interval_of
 
 
 @pytest.fixture(scope="module")

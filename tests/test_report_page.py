@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakscore import report
-from leakscore._svg import Axis, Chart, decades, nice_ticks
+from leakscore.render.svg import Axis, Chart, decades, nice_ticks
 from tests.page_policy import require_policy
 
 XHTML = "{http://www.w3.org/1999/xhtml}"

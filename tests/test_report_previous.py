@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 from leakscore import Reference, leakage, report
-from leakscore._report_leakage import Population
-from leakscore._report_previous import joint_leakage
 from leakscore.cli import main
+from leakscore.report._leakage import Population
+from leakscore.report._previous import joint_leakage
 
 COUNTS, SIZE, DIM = [60, 150], 180, 3
 ROUNDS = 20_000

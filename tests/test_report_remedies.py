@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from leakscore import report
-from leakscore._report_remedies import Budget
 from leakscore.audit import Audit
+from leakscore.report._remedies import Budget
 
 
 @pytest.fixture(scope="module")

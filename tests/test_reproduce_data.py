@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import reproduce
+from reproduce import _data
+from reproduce._outcome import Outcome, Row
 
-from leakscore import reproduce
 from leakscore.cli import main
-from leakscore.reproduce import _data
-from leakscore.reproduce._outcome import Outcome, Row
 
 FILES = ("first.gz", "second.gz")
 
@@ -97,7 +97,7 @@ def calls(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[s
 
     for name in ("real", "plain"):
         module = SimpleNamespace(reproduce=lambda name=name, **options: play(name, **options))
-        monkeypatch.setitem(sys.modules, f"leakscore.reproduce.{name}", module)
+        monkeypatch.setitem(sys.modules, f"reproduce.{name}", module)
     monkeypatch.setattr(reproduce, "_FIGURES", {"real": "real", "plain": "plain"})
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     return made

@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-
-from leakscore.reproduce._outcome import Erratum
-from leakscore.reproduce.azize_errata import draw, reproduce
+from reproduce._outcome import Erratum
+from reproduce.azize_errata import draw, reproduce
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduce import _idx
+from reproduce._idx import read_images_and_labels
 
-from leakscore.reproduce import _idx
-from leakscore.reproduce._idx import read_images_and_labels
 from tests.pictures import idx
 
 SHAPE = (5, 4, 3)

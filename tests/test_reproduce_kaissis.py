@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import reproduce
+import tradeoff
+from reproduce import kaissis, kaissis_audits, kaissis_calibration, kaissis_power
+from reproduce._outcome import Outcome
 from scipy import stats
-
-from leakscore import reproduce, tradeoff
-from leakscore.reproduce import kaissis, kaissis_audits, kaissis_calibration, kaissis_power
-from leakscore.reproduce._outcome import Outcome
 
 QUICK: dict[str, Any] = {
     "kaissis-1": (kaissis, 4000),

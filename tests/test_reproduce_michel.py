@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reproduce import michel, michel_descent
+from reproduce._batch_game import FINAL, LARGEST, STAR, TESTS, UNIFORM, Setting
+from reproduce._outcome import Above, Erratum, Outcome
 from scipy import stats
-
-from leakscore.reproduce import michel, michel_descent
-from leakscore.reproduce._batch_game import FINAL, LARGEST, STAR, TESTS, UNIFORM, Setting
-from leakscore.reproduce._outcome import Above, Erratum, Outcome
 
 # Exact: noncentral chi-square laws and their T-fold use, by scipy and by hand, to the digits given.
 POWERS = [

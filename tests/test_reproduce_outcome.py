@@ -6,8 +6,7 @@ import json
 
 import numpy as np
 import pytest
-
-from leakscore.reproduce._outcome import Above, Outcome, Row
+from reproduce._outcome import Above, Outcome, Row
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from reproduce._pool import Linkage, expected_auc
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from leakscore import Reference
-from leakscore.reproduce._pool import Linkage, expected_auc
 from tests.linked import linked
 
 

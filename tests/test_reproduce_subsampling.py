@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import reproduce
+from reproduce import azize, azize_appendix
+from reproduce import azize_subsampling as figure
 from scipy import stats
-
-from leakscore import reproduce
-from leakscore.reproduce import azize, azize_appendix
-from leakscore.reproduce import azize_subsampling as figure
 
 
 @pytest.fixture(scope="module")

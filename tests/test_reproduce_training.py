@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import reproduce
+from reproduce import _data, _epoch, _law
+from reproduce import azize_training as figure
+from reproduce._models import Cnn
 
-from leakscore import reproduce
-from leakscore.reproduce import _data, _epoch, _law
-from leakscore.reproduce import azize_training as figure
-from leakscore.reproduce._models import Cnn
 from leakscore.whitebox import covariance_attack
 from tests.pictures import TINY, idx, pictures, setting
 

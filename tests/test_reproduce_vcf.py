@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from leakscore.reproduce import _vcf
+from reproduce import _vcf
 
 HEAD = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"]
 SMALL = """##fileformat=VCFv4.2

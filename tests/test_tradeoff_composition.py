@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from leakscore.tradeoff import compose, gaussian, subsampled_gaussian, subsampled_laplace
-from leakscore.tradeoff._ends import ends
-from leakscore.tradeoff._losses import (
+from leakscore.tradeoff.composition.ends import ends
+from leakscore.tradeoff.composition.losses import (
     GaussianMagnitude,
     GaussianStep,
     LaplaceMagnitude,
     LaplaceStep,
     Step,
 )
-from leakscore.tradeoff._polygon import Polygon
+from leakscore.tradeoff.shapes.polygon import Polygon
 from tests.oracles import composition as oracle
 
 ALPHAS = np.concatenate([10.0 ** -np.arange(1.0, 13.0), np.linspace(0.02, 0.98, 25)])

@@ -9,11 +9,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff import _ends, gaussian
-from leakscore.tradeoff._absolute_sum import _binomial, absolute_sum
-from leakscore.tradeoff._composition import Sums
-from leakscore.tradeoff._ends import ends
-from leakscore.tradeoff._losses import GaussianStep
+from leakscore.tradeoff import gaussian
+from leakscore.tradeoff.composition import ends as _ends
+from leakscore.tradeoff.composition.absolute_sum import _binomial, absolute_sum
+from leakscore.tradeoff.composition.ends import ends
+from leakscore.tradeoff.composition.losses import GaussianStep
+from leakscore.tradeoff.composition.sums import Sums
 from tests.oracles import composition as oracle
 
 WIDE = np.longdouble

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from flint import fmpz_poly
 
-from leakscore.tradeoff import _composition as composition
-from leakscore.tradeoff._composition import _U, _Range, _Tilt, compose_lattices
-from leakscore.tradeoff._plan import Window
+from leakscore.tradeoff.composition import sums as composition
+from leakscore.tradeoff.composition.plan import Window
+from leakscore.tradeoff.composition.sums import _U, _Range, _Tilt, compose_lattices
 from tests.oracles import lattices as oracle
 
 

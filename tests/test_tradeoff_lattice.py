@@ -8,9 +8,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff._composition import _U, _UNIT
-from leakscore.tradeoff._lattice import _split, lattice
-from leakscore.tradeoff._losses import GaussianStep, LaplaceStep, Step
+from leakscore.tradeoff.composition.lattice import _split, lattice
+from leakscore.tradeoff.composition.losses import GaussianStep, LaplaceStep, Step
+from leakscore.tradeoff.composition.sums import _U, _UNIT
 
 
 @pytest.mark.parametrize(

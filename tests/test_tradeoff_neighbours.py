@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from leakscore import sequential, tradeoff
-from leakscore._premise import Premise
 from leakscore.tradeoff import Certificate, ComposedTradeOff, TradeOff
-from leakscore.tradeoff._bracket import Between
+from leakscore.tradeoff.premise import Premise
+from leakscore.tradeoff.shapes.bracket import Between
 from tests.public import named, public_functions
 
 RATIOS = np.array([-1.0, 0.5, 2.0, 3.0])

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom
 
 from leakscore.tradeoff import gaussian
-from leakscore.tradeoff._bracket import Between
-from leakscore.tradeoff._polygon import Polygon, lower_hull
+from leakscore.tradeoff.shapes.bracket import Between
+from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
 N, P, Q = 300, 0.3, 0.45
 COUNTS = np.arange(N + 1)

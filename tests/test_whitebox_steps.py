@@ -27,7 +27,7 @@ def matrix(reference: Reference) -> np.ndarray:
 def test_clip_finds_what_is_not_finite_in_any_block(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = RNG.normal(size=(9, 4)) * 10.0 ** np.arange(-3, 6)[:, np.newaxis]
     expected = clip(rows, 1.0)
-    monkeypatch.setattr("leakscore.whitebox._CACHED", 8)
+    monkeypatch.setattr("leakscore.whitebox._whitebox._CACHED", 8)
     np.testing.assert_array_equal(clip(rows, 1.0), expected)
     for bad in (np.nan, np.inf):
         rows[7, 3] = bad
@@ -89,7 +89,7 @@ def test_a_reference_for_each_step() -> None:
 
 def test_blocks_of_steps_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = covariance_attack(THETA, TARGETS, FULL, 0.5, N)
-    monkeypatch.setattr("leakscore.whitebox._BLOCK", 2 * D)
+    monkeypatch.setattr("leakscore.whitebox._whitebox._BLOCK", 2 * D)
     np.testing.assert_allclose(
         covariance_attack(THETA, TARGETS, FULL, 0.5, N), expected, rtol=1e-13
     )

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
         tradeoff,
         whitebox,
     )
-    from leakscore._column_gram import ColumnGram
-    from leakscore._moments import Moments
-    from leakscore.reference import Reference, SingularCovarianceError
+    from leakscore.reference import ColumnGram, Moments, Reference, SingularCovarianceError
 
     __version__: str
 
@@ -63,8 +61,8 @@ _ROOMS = frozenset(
     }
 )
 _HOMES = {
-    "ColumnGram": "_column_gram",
-    "Moments": "_moments",
+    "ColumnGram": "reference",
+    "Moments": "reference",
     "Reference": "reference",
     "SingularCovarianceError": "reference",
 }

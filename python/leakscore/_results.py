@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._curve import TradeOff
-
 __all__ = ["Notice", "Result", "as_json"]
 
 
@@ -38,12 +36,13 @@ class Result:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, texts and what is made of them; a trade-off curve has its name only."""
+    """Numbers, texts and what is made of them; any other object, as a curve, has its name only."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
-    return repr(value) if isinstance(value, TradeOff) else value
+    plain = value is None or isinstance(value, (str, int, float, list, dict))
+    return value if plain else repr(value)
 
 
 def as_json(value: Any) -> Any:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _clipping, _validate
+from leakscore import _validate
 from leakscore.reference import Reference
+from leakscore.whitebox import clipping
 
 __all__ = ["canife_loss", "rank_sum", "select"]
 
@@ -178,7 +179,7 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, _D
             products = block @ canary
             loss += float(products @ products)
             gradient += 2 * (products @ block)
-        length = float(_clipping.norms(canary[np.newaxis])[0])
+        length = float(clipping.norms(canary[np.newaxis])[0])
         if length < bound:
             loss += (bound - length) * (bound - length)  # inf where ** would raise
             if length > 0.0:

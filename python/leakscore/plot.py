@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
 from leakscore.audit import Audit
+from leakscore.tradeoff import TradeOff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

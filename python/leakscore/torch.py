@@ -13,8 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from leakscore import _validate
-from leakscore._moments import Moments
-from leakscore.reference import Reference
+from leakscore.reference import Moments, Reference
 
 if TYPE_CHECKING:
     import torch

@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore.audit._certified import Certified
-from leakscore.audit._histogram import Histogram
-from leakscore.audit._intervals import Intervals
-from leakscore.audit._ranked_bits import RankedBits
-from leakscore.audit._refuted import Refuted
-from leakscore.audit._samples import Scores
+from leakscore.audit.claims.refuted import Refuted
+from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.ranked_bits import RankedBits
+from leakscore.audit.data.samples import Scores
+from leakscore.audit.roc.intervals import Intervals
 
 __all__ = ["Audit"]
 

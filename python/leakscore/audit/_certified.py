@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._validate import Doubles
-from leakscore.audit._assumptions import Assuming, of_rounds
-from leakscore.audit._methods import certify
-from leakscore.audit._samples import Sampled
+from leakscore.audit.assumptions import Assuming, of_rounds
+from leakscore.audit.data.samples import Sampled
+from leakscore.audit.methods.table import certify
 
 __all__ = ["Certified", "EpsilonBound"]
 

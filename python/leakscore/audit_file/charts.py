@@ -7,9 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._audit_model import Findings
-from leakscore._audit_words import lower_bound, number
-from leakscore._svg import Axis, Chart, decades, nice_ticks
+from leakscore.audit_file.model import Findings
+from leakscore.audit_file.words import lower_bound, number
+from leakscore.render.svg import Axis, Chart, decades, nice_ticks
 
 __all__ = ["roc", "thresholds"]
 

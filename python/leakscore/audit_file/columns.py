@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _csv, _files, _memory, _npy, _parquet, _strict_json
+from leakscore.tables import csv, files, memory_limit, npy, parquet, strict_json
 
 __all__ = ["WORDS", "Columns", "Dialect", "columns_of"]
 
@@ -50,7 +50,7 @@ class Columns:
         The number of blank cells at the end of a column, which is shorter than others.
     """
 
-    file: _files.File
+    file: files.File
     format: str
     names: tuple[str, ...]
     get: Callable[[str], Array]
@@ -108,7 +108,7 @@ class Columns:
         return np.asarray(found == 1)
 
 
-def columns_of(file: _files.File, dialect: Dialect) -> Columns:
+def columns_of(file: files.File, dialect: Dialect) -> Columns:
     """Return the columns of a file; its format is told by its content."""
     is_json = file.kind == "text" and file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
     if (file.kind != "text" or is_json) and dialect != Dialect():
@@ -121,8 +121,8 @@ def columns_of(file: _files.File, dialect: Dialect) -> Columns:
     return readers[file.kind](file) if file.kind in readers else _of_csv(file, dialect)
 
 
-def _of_csv(file: _files.File, dialect: Dialect) -> Columns:
-    names, values, text, notes = _csv.parse(
+def _of_csv(file: files.File, dialect: Dialect) -> Columns:
+    names, values, text, notes = csv.parse(
         file.name,
         file.data,
         delimiter=dialect.delimiter,
@@ -133,7 +133,7 @@ def _of_csv(file: _files.File, dialect: Dialect) -> Columns:
     )
     names = [name.strip() or f"column {j}" for j, name in enumerate(names, start=1)]
     if len(set(names)) < len(names):
-        raise ValueError(f"{file.name} has columns of the same name: {_files.listed(names)}")
+        raise ValueError(f"{file.name} has columns of the same name: {files.listed(names)}")
 
     def get(name: str) -> Array:
         j = names.index(name)
@@ -149,37 +149,37 @@ def _of_csv(file: _files.File, dialect: Dialect) -> Columns:
     return Columns(file, "csv", tuple(names), get, tuple(notes), padding)
 
 
-def _blanks(file: _files.File, j: int, run: int, dialect: Dialect) -> int:
+def _blanks(file: files.File, j: int, run: int, dialect: Dialect) -> int:
     """Count the blank cells of column j at the end: a missing value, unlike NaN, is blank."""
     blank = 0
-    for line in _csv.cells(file.name, file.data, dialect.delimiter, file.limit):
+    for line in csv.cells(file.name, file.data, dialect.delimiter, file.limit):
         blank = 0 if line[j].strip() else blank + 1
     return min(blank, run)
 
 
-def _of_npy(file: _files.File) -> Columns:
-    array = _npy.load_npy(file)
+def _of_npy(file: files.File) -> Columns:
+    array = npy.load_npy(file)
     if array.dtype.names is not None:
         return Columns(file, "npy", array.dtype.names, lambda name: np.asarray(array[name]))
     if array.ndim == 2:
-        file.require(_memory.COLUMN * array.shape[1])
+        file.require(memory_limit.COLUMN * array.shape[1])
         names = tuple(f"column {j}" for j in range(1, array.shape[1] + 1))
         return Columns(file, "npy", names, lambda name: np.asarray(array[:, names.index(name)]))
     return Columns(file, "npy", ("scores",), {"scores": np.asarray(array)}.__getitem__)
 
 
-def _of_npz(file: _files.File) -> Columns:
-    arrays = _npy.load_npz(file)
+def _of_npz(file: files.File) -> Columns:
+    arrays = npy.load_npz(file)
     return Columns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]))
 
 
-def _of_parquet(file: _files.File) -> Columns:
-    table = _parquet.Parquet(file)
+def _of_parquet(file: files.File) -> Columns:
+    table = parquet.Parquet(file)
     return Columns(file, "parquet", table.names, table.array)
 
 
-def _of_json(file: _files.File) -> Columns:
-    document = _strict_json.load_json(file)
+def _of_json(file: files.File) -> Columns:
+    document = strict_json.load_json(file)
     if isinstance(document, dict) and isinstance(document.get("primitives"), dict):
         document = document["primitives"]  # LeakPro's CombinedMetricResult
     columns = document if isinstance(document, dict) else {}
@@ -190,7 +190,7 @@ def _of_json(file: _files.File) -> Columns:
         file,
         "json",
         tuple(names),
-        lambda name: _strict_json.array_of(file, name, _numbers(columns[name])),
+        lambda name: strict_json.array_of(file, name, _numbers(columns[name])),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from leakscore._audit_scores import Read
+from leakscore.audit_file.scores import Read
 
 __all__ = ["require_direction"]
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakscore import _audit_charts as charts
-from leakscore import _audit_words as words
-from leakscore._audit_model import Findings
-from leakscore._html import bar, card, cell, definitions, notices, page, paragraph, section, table
 from leakscore._results import Notice
 from leakscore._visible import markup
+from leakscore.audit_file import charts, words
+from leakscore.audit_file.model import Findings
+from leakscore.render.html import (
+    bar,
+    card,
+    cell,
+    definitions,
+    notices,
+    page,
+    paragraph,
+    section,
+    table,
+)
 
 __all__ = ["render"]
 

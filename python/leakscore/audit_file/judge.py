@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 
 from leakscore import _validate
-from leakscore._audit_curves import curves_of
-from leakscore._audit_direction import require_direction
-from leakscore._audit_model import (
+from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
+from leakscore.audit.bands.uniform import BAND_METHODS
+from leakscore.audit.methods.table import EPSILON_METHODS
+from leakscore.audit_file import html, text
+from leakscore.audit_file.curves import curves_of
+from leakscore.audit_file.direction import require_direction
+from leakscore.audit_file.model import (
     ONE_THRESHOLD,
     Claim,
     Findings,
@@ -23,17 +27,26 @@ from leakscore._audit_model import (
     Shown,
     Verdict,
 )
-from leakscore._audit_notices import notices_of
-from leakscore._audit_scores import Counts, Read, Rounds, Samples
-from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
-from leakscore.audit._bands import BAND_METHODS
-from leakscore.audit._methods import EPSILON_METHODS
+from leakscore.audit_file.notices import notices_of
+from leakscore.audit_file.scores import Counts, Read, Rounds, Samples
 
-__all__ = ["audit_of", "judge"]
+__all__ = ["Judgement", "audit_of", "judge"]
 
 _DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
 
 _RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)
+
+
+class Judgement(Findings):
+    """The findings of an audit, as text and as a page."""
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the findings as aligned plain text."""
+        return text.render(self, width)
+
+    def to_html(self) -> str:
+        """Return the findings as one self-contained page: inline style and charts, no script."""
+        return html.render(self)
 
 
 def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int) -> Audit:
@@ -74,7 +87,7 @@ def judge(
     claim: Claim | None = None,
     setting: Setting,
     lower_is_member: bool | None = None,
-) -> Findings:
+) -> Judgement:
     """Tell what the scores of a file certify.
 
     Parameters
@@ -101,7 +114,7 @@ def judge(
 
     Returns
     -------
-    Findings
+    Judgement
 
     Raises
     ------
@@ -133,7 +146,7 @@ def judge(
     mu = None
     if chosen in BAND_METHODS:
         mu = audit.mu(confidence, chosen, orientation=orientation)
-    findings = Findings(
+    findings = Judgement(
         tool_version=_version(),
         input=_input(read, audit, lower_is_member),
         setting=setting,

@@ -51,11 +51,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._audit_curves import Curves
-from leakscore._audit_recheck import critical_values
 from leakscore._results import Notice, as_json
 from leakscore._visible import in_json
 from leakscore.audit import EpsilonBound, MuBound
+from leakscore.audit_file.curves import Curves
+from leakscore.audit_file.recheck import critical_values
 
 __all__ = [
     "ONE_THRESHOLD",
@@ -293,15 +293,3 @@ class Findings:
     def to_json(self) -> str:
         """Return strict JSON, no NaN and no Infinity."""
         return in_json(json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False))
-
-    def to_text(self, width: int = 80) -> str:
-        """Return the findings as aligned plain text."""
-        from leakscore._audit_text import render
-
-        return render(self, width)
-
-    def to_html(self) -> str:
-        """Return the findings as one self-contained page: inline style and charts, no script."""
-        from leakscore._audit_html import render
-
-        return render(self)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from leakscore._audit_model import ONE_THRESHOLD, Findings
 from leakscore._results import Notice
-from leakscore.audit._assumptions import CLAIM
+from leakscore.audit.assumptions import CLAIM
+from leakscore.audit_file.model import ONE_THRESHOLD, Findings
 
 __all__ = ["notices_of"]
 

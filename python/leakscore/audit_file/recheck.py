@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from leakscore.audit._bands import BAND_METHODS, band
-from leakscore.audit._levels import ENDS
+from leakscore.audit.bands.levels import ENDS
+from leakscore.audit.bands.uniform import BAND_METHODS, band
 
 __all__ = ["critical_values"]
 

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _files, _memory
-from leakscore._audit_columns import Columns, Dialect, columns_of
+from leakscore.audit_file.columns import Columns, Dialect, columns_of
+from leakscore.tables import files, memory_limit
 
 __all__ = ["Counts", "Data", "Read", "Rounds", "Samples", "read_scores"]
 
@@ -90,7 +90,7 @@ class Read:
         What had to be found out or was taken for granted.
     """
 
-    files: tuple[_files.File, ...]
+    files: tuple[files.File, ...]
     format: str
     writer: str | None
     columns: dict[str, str]
@@ -106,7 +106,7 @@ def read_scores(
     score: str | None = None,
     member: str | None = None,
     dialect: Dialect | None = None,
-    max_memory: int = _memory.DEFAULT,
+    max_memory: int = memory_limit.DEFAULT,
 ) -> Read:
     """Read the scores of a file.
 
@@ -136,12 +136,12 @@ def read_scores(
         If it is a parquet file and pyarrow is not installed.
     """
     dialect = dialect or Dialect()
-    first = columns_of(_files.open_file(path, max_memory), dialect)
+    first = columns_of(files.open_file(path, max_memory), dialect)
     if nonmembers is None:
         return _read(first, score, member)
     if member is not None:
         raise ValueError("a column of memberships means nothing where non-members have their file")
-    second = columns_of(_files.open_file(nonmembers, max_memory), dialect)
+    second = columns_of(files.open_file(nonmembers, max_memory), dialect)
     names = [_sole(part, score) for part in (first, second)]
     inside, outside = first.numbers(names[0]), second.numbers(names[1])
     return Read(
@@ -243,7 +243,7 @@ def _given(columns: Columns, role: str, name: str | None) -> str | None:
     if name is not None and name not in columns.names:
         raise ValueError(
             f"{columns.file.name} has no column {name!r} for --{role}; it has "
-            f"{_files.listed(columns.names)}"
+            f"{files.listed(columns.names)}"
         )
     return name
 
@@ -258,7 +258,7 @@ def _known(columns: Columns, role: str, known: Sequence[str]) -> str | None:
     if len(found) > 1:
         raise ValueError(
             f"{columns.file.name} has {len(found)} columns that might be the {role}: "
-            f"{_files.listed(found)}; choose one"
+            f"{files.listed(found)}; choose one"
             + (f" with --{role}" if role in ("score", "member") else "")
         )
     return found[0] if found else None
@@ -268,7 +268,7 @@ def _untold(columns: Columns, option: str) -> str:
     if not columns.names:
         return f"{columns.file.name} holds no columns"
     return (
-        f"{columns.file.name} has the columns {_files.listed(columns.names)}: name the one to take "
+        f"{columns.file.name} has the columns {files.listed(columns.names)}: name the one to take "
         f"with {option}"
     )
 

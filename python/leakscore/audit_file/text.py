@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakscore import _audit_words as words
-from leakscore._audit_model import Findings
-from leakscore._text import table, title, wrapped
+from leakscore.audit_file import words
+from leakscore.audit_file.model import Findings
+from leakscore.render.text import table, title, wrapped
 
 __all__ = ["render"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from leakscore._audit_model import Claim, Findings
-from leakscore._report_words import counted
 from leakscore.audit import EpsilonBound, MuBound
+from leakscore.audit_file.model import Claim, Findings
+from leakscore.render.text import counted
 
 __all__ = [
     "certainty",

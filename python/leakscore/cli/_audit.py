@@ -6,11 +6,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from leakscore import _cli_shared as _cli
-from leakscore import _outputs
+from leakscore.cli import _shared as _cli
+from leakscore.tables import outputs
 
 if TYPE_CHECKING:
-    from leakscore._audit_model import Claim
+    from leakscore.audit_file.model import Claim
 
 __all__ = ["add_audit"]
 
@@ -157,7 +157,7 @@ def _deltas(text: str) -> list[float]:
 
 
 def _claim(options: argparse.Namespace) -> Claim | None:
-    from leakscore._audit_model import Claim
+    from leakscore.audit_file.model import Claim
 
     if options.claimed_mu is not None:
         return Claim(mu=options.claimed_mu)
@@ -167,11 +167,11 @@ def _claim(options: argparse.Namespace) -> Claim | None:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from leakscore._audit_columns import Dialect
-    from leakscore._audit_judge import judge
-    from leakscore._audit_model import Setting
-    from leakscore._audit_scores import read_scores
-    from leakscore._audit_words import doubts
+    from leakscore.audit_file.columns import Dialect
+    from leakscore.audit_file.judge import judge
+    from leakscore.audit_file.model import Setting
+    from leakscore.audit_file.scores import read_scores
+    from leakscore.audit_file.words import doubts
 
     _cli.require_writable(options, options.file, options.nonmembers)
     read = read_scores(
@@ -207,5 +207,5 @@ def _audit(options: argparse.Namespace) -> int:
     try:
         _cli.deliver(findings, options)
     except BrokenPipeError:  # the verdict stands even if nobody reads the rest
-        _outputs.abandon_output()
+        outputs.abandon_output()
     return code

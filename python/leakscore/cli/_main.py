@@ -1,42 +1,21 @@
-"""The command line: ``leakscore report``, ``leakscore audit`` and ``leakscore reproduce``.
-
-Exit codes: 0 done, 1 an error (one line on standard error), for ``reproduce`` also a check that
-failed, for ``audit`` 2 a claim that is refuted and 3 one that so few scores could not refute, 130
-interrupted.
-"""
+"""The program: its commands."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import leakscore
-from leakscore import _outputs
-from leakscore._cli_audit import add_audit
-from leakscore._cli_report import add_report
-from leakscore._cli_reproduce import add_reproduce
-from leakscore._visible import visible
+from leakscore.cli._audit import add_audit
+from leakscore.cli._report import add_report
+from leakscore.cli.program import Parser, run
 
 __all__ = ["main"]
 
-_EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError)
-_LONGEST = 2000  # characters of a message
-
-
-class _Parser(argparse.ArgumentParser):
-    """Errors are one line and exit code 1, as everywhere in this program."""
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        if message and file is sys.stdout:  # a full disk is told, which argparse does not
-            _outputs.write(_outputs.STANDARD_OUTPUT, message)
-        else:
-            super()._print_message(message, file)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(1, f"{self.prog}: error: {_shortened(message)} (see {self.prog} --help)\n")
+_MOVED = (
+    "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 error or failed check, 2 claim refuted, 3 claim out of reach, 130 interrupted.
+        0 done, 1 error, 2 claim refuted, 3 claim out of reach, 130 interrupted.
 
     Examples
     --------
@@ -59,59 +38,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     leakscore ...
     0
     """
-    try:
-        code = _run(argv)
-        _outputs.flush()  # of --help, too
-        return code
-    except BrokenPipeError:
-        _outputs.abandon_output()
-        return 0
-    except KeyboardInterrupt:
-        _tell("interrupted")
-        return 130
-    except _EXPECTED as error:
-        if isinstance(error, OSError) and error.filename is None:
-            _outputs.abandon_output()
-        _tell(f"error: {_one_line(error)}")
-        return 1
+    return run(_parser(), argv)
 
 
-def _run(argv: Sequence[str] | None) -> int:
-    try:
-        options = _parser().parse_args(argv)
-    except SystemExit as stop:  # argparse: --help, --version, a wrong argument
-        return stop.code if isinstance(stop.code, int) else 1
-    return int(options.run(options))
-
-
-def _tell(message: str) -> None:
-    """Write one line to the standard error, if there is one."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError):
-            print(f"leakscore: {message}", file=sys.stderr)
-
-
-def _one_line(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{_shortened(str(error.filename))}: {error.strerror}"
-    return _shortened(" ".join(str(error).split())) or type(error).__name__
-
-
-def _shortened(message: str) -> str:
-    """Return a message on one line, of a length that can be read."""
-    shown = visible(message)
-    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]} ..."
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="leakscore",
         description="How surely can an attacker tell that a record was in the data?",
     )
     version = f"leakscore {leakscore.__version__}"
     parser.add_argument("--version", action="version", version=version)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     add_report(commands)
     add_audit(commands)
-    add_reproduce(commands)
+    _add_moved(commands)
     return parser
+
+
+def _add_moved(commands: Any) -> None:
+    """Say where a former command went, whatever its arguments were."""
+    parser = commands.add_parser("reproduce", prefix_chars="\0", add_help=False)
+    parser.add_argument("words", nargs="*")
+    parser.set_defaults(run=_moved)
+
+
+def _moved(_options: argparse.Namespace) -> NoReturn:
+    raise ValueError(_MOVED)

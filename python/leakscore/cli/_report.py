@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from leakscore import _cli_shared as _cli
+from leakscore.cli import _shared as _cli
 
 __all__ = ["add_report"]
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from leakscore import _memory, _outputs
+from leakscore.tables import memory_limit, outputs
 
 __all__ = [
     "add_dialect",
@@ -70,7 +70,7 @@ def add_outputs(group: Any) -> None:
 def memory(text: str) -> int:
     """Return the bytes of a size."""
     try:
-        return _memory.parse_size(text)
+        return memory_limit.parse_size(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -80,7 +80,7 @@ def add_memory(group: Any) -> None:
     group.add_argument(
         "--max-memory",
         type=memory,
-        default=_memory.DEFAULT,
+        default=memory_limit.DEFAULT,
         metavar="SIZE",
         help="bytes that a file and what it unpacks to may take: 500M, 4G (default: 1G)",
     )
@@ -89,13 +89,13 @@ def add_memory(group: Any) -> None:
 def require_writable(options: argparse.Namespace, *read: str | None) -> None:
     """Refuse, before the work, outputs that cannot be written or are one of the files `read`."""
     options.json, options.html = (
-        _outputs.destination(path) for path in (options.json, options.html)
+        outputs.destination(path) for path in (options.json, options.html)
     )
-    _outputs.require_writable(options.json, options.html, read=read, printed=_prints_text(options))
+    outputs.require_writable(options.json, options.html, read=read, printed=_prints_text(options))
 
 
 def _prints_text(options: argparse.Namespace) -> bool:
-    return not options.quiet and _outputs.STANDARD_OUTPUT not in (options.json, options.html)
+    return not options.quiet and outputs.STANDARD_OUTPUT not in (options.json, options.html)
 
 
 class _Result(Protocol):
@@ -111,11 +111,11 @@ def deliver(result: _Result, options: argparse.Namespace) -> None:
     if _prints_text(options):
         terminal = sys.stdout is not None and sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if terminal else 80
-        _outputs.write(_outputs.STANDARD_OUTPUT, result.to_text(min(width, 100)))
+        outputs.write(outputs.STANDARD_OUTPUT, result.to_text(min(width, 100)))
     if options.json is not None:
-        _outputs.write(options.json, result.to_json() + "\n")
+        outputs.write(options.json, result.to_json() + "\n")
     if options.html is not None:
-        _outputs.write(options.html, result.to_html())
+        outputs.write(options.html, result.to_html())
 
 
 @contextlib.contextmanager

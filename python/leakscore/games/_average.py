@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _sampling, _validate
-from leakscore._populations import Empirical, Population
-from leakscore._sampling import Doubles, Flags, Key
+from leakscore import _core, _validate
+from leakscore.games import _sampling
+from leakscore.games._populations import Empirical, Population
+from leakscore.games._sampling import Doubles, Flags, Key
 
 _BLOCK = 1 << 18  # doubles in a table of counts: 2 MB
 

@@ -1,15 +1,4 @@
-"""Membership games: simulate the release of a mean, with a target's record in it or not.
-
-A population says what one record is drawn from, a mechanism what is released, and `fixed_target`
-plays: in each round a fair coin decides whether the target's record takes the place of one of the n
-records. `average_target` plays with a new target in each round. What comes back is what an attacker
-sees, and the truth to judge the attack by; `summarize` measures an attack, with standard errors.
-
-Means are drawn from their exact law (the mean of n Bernoulli records is a binomial count over n),
-never through an n x d matrix, unless the population is a table. Every draw is a function of the
-seed and of its place in the game (Threefry-4x64-20, Salmon et al. 2011): the same seed gives the
-same draws whatever the number of threads, the CPU, or the size of the blocks.
-"""
+"""The games of one target, and of a new target in every round."""
 
 from __future__ import annotations
 
@@ -18,27 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _average, _sampling, _validate
-from leakscore._game_rounds import coins, number, require_population
-from leakscore._game_summary import GameSummary, summarize
-from leakscore._populations import Bernoulli, Empirical, EmpiricalMean, Gaussian, Population
-from leakscore._sequence import sequential
-from leakscore._training import Training
-from leakscore._training_game import dpsgd
+from leakscore import _validate
+from leakscore.games import _average, _sampling
+from leakscore.games._populations import Empirical, EmpiricalMean, Population
+from leakscore.games._rounds import coins, number, require_population
 
-__all__ = [
-    "Bernoulli",
-    "Empirical",
-    "EmpiricalMean",
-    "GameSummary",
-    "Gaussian",
-    "Training",
-    "average_target",
-    "dpsgd",
-    "fixed_target",
-    "sequential",
-    "summarize",
-]
+__all__ = ["average_target", "fixed_target"]
 
 _Doubles = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]

@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _sampling, _validate, _validate_counts
-from leakscore._sampling import Doubles, Flags
+from leakscore import _core, _validate, _validate_counts
+from leakscore.games import _sampling
+from leakscore.games._sampling import Doubles, Flags
 from leakscore.reference import Reference
 
 __all__ = ["Bernoulli", "Empirical", "EmpiricalMean", "Gaussian"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _core, _validate
-from leakscore._populations import Bernoulli, Empirical, Gaussian, Population
-from leakscore._sampling import Flags, Key
+from leakscore.games._populations import Bernoulli, Empirical, Gaussian, Population
+from leakscore.games._sampling import Flags, Key
 
 
 def number(rounds: int, balanced: bool) -> int:

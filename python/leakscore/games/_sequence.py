@@ -7,11 +7,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _sampling, _validate
-from leakscore._average import below
-from leakscore._game_rounds import coins, key_of, number, require_population
-from leakscore._populations import Bernoulli, Empirical, Population
-from leakscore._sampling import Doubles, Flags, Key
+from leakscore import _core, _validate
+from leakscore.games import _sampling
+from leakscore.games._average import below
+from leakscore.games._populations import Bernoulli, Empirical, Population
+from leakscore.games._rounds import coins, key_of, number, require_population
+from leakscore.games._sampling import Doubles, Flags, Key
 
 __all__ = ["sequential"]
 

@@ -9,13 +9,14 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _sampling, _validate
-from leakscore._average import below
-from leakscore._game_rounds import coins, key_of, number, require_population
-from leakscore._populations import Empirical, Gaussian, Population
-from leakscore._sampling import Doubles, Flags, Key
-from leakscore._sequence import Steps, draw_steps, insertion_law
-from leakscore._training import Training
+from leakscore import _core, _validate
+from leakscore.games import _sampling
+from leakscore.games._average import below
+from leakscore.games._populations import Empirical, Gaussian, Population
+from leakscore.games._rounds import coins, key_of, number, require_population
+from leakscore.games._sampling import Doubles, Flags, Key
+from leakscore.games._sequence import Steps, draw_steps, insertion_law
+from leakscore.games._training import Training
 
 __all__ = ["dpsgd"]
 

@@ -7,9 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _series, _validate
+from leakscore import _validate
 from leakscore.leakage._score import Neighbours, centred, game, noisy
 from leakscore.reference import Reference
+from leakscore.scores import scoring, series
 
 __all__ = ["cross_leakage", "effective_leakage", "second_order_leakage"]
 
@@ -133,15 +134,15 @@ def second_order_leakage(
     >>> leakscore.leakage.second_order_leakage([1.0, 0.0], reference, 10, 0.0)
     0.22
     """
-    known = _series.diagonal("reference", reference)
+    known = series.diagonal("reference", reference)
     n = _validate.count("n", n, low=2)
-    third = _series.cumulant("skewness", skewness, known.dim)
+    third = series.cumulant("skewness", skewness, known.dim)
     rows = _validate.rows("target", target, cols=known.dim)
     first = known._distances("target", rows, known.mean) / n
     table, scale = np.atleast_2d(rows), np.sqrt(known.variances)
     correction = np.zeros(len(table))
-    for cols in _scoring.slices(known.dim, 1 << 14):
-        for some in _scoring.slices(len(table), 64):
+    for cols in scoring.slices(known.dim, 1 << 14):
+        for some in scoring.slices(len(table), 64):
             with np.errstate(over="ignore"):
                 a = (table[some, cols] - known.mean[cols]) / scale[cols]
                 skewed = 1.0 + third[cols] * a

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _dense, _validate
-from leakscore.reference import Reference
+from leakscore import _validate
+from leakscore.reference import Reference, dense
 from leakscore.tradeoff import gaussian
 
 Doubles = npt.NDArray[np.float64]
@@ -63,9 +63,7 @@ def start(reference: Reference, scale: Doubles, errors: Doubles, limit: float) -
     """
     share = np.divide(reference.variances, scale, out=np.zeros(reference.dim), where=scale > 0)
     weight = np.divide(1.0, scale, out=np.zeros(reference.dim), where=scale > 0)
-    least = (
-        16 * _dense.tolerance(reference.dim, reference._covariance.rounding) * float(share.max())
-    )
+    least = 16 * dense.tolerance(reference.dim, reference._covariance.rounding) * float(share.max())
     with np.errstate(over="ignore"):
         return max(least, float(((errors * errors) @ weight).max()) / limit - float(share.sum()))
 

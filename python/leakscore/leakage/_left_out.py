@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _left_out, _validate
-from leakscore.reference import Reference
+from leakscore import _validate
+from leakscore.reference import Reference, left_out
 
 __all__ = ["leave_one_out"]
 
@@ -77,7 +77,7 @@ def leave_one_out(
     n = _validate.count("n", n, low=2)
     _validate.choice("population", population, ("infinite", "finite"))
     table = _validate.matrix("X", X, cols=reference.dim)
-    fit = _left_out.require_own_table(table, reference)
+    fit = left_out.require_own_table(table, reference)
     divisor = float(n)
     if population == "finite":
         if n >= fit.rows:
@@ -86,4 +86,4 @@ def leave_one_out(
                 "mean of all rows leaves nothing to chance"
             )
         divisor *= 1 - n / fit.rows
-    return _left_out.distances(table, reference, fit) / divisor
+    return left_out.distances(table, reference, fit) / divisor

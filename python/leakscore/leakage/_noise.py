@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _budget, _validate
+from leakscore import _validate
 from leakscore._results import Result
+from leakscore.leakage import _budget
 from leakscore.leakage._score import Neighbours, game, leakages
 from leakscore.reference import Reference, SingularCovarianceError
 

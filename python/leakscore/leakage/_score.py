@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._covariance import Table
 from leakscore.reference import Reference
+from leakscore.reference.covariances import Table
 
 __all__ = ["leakage_score"]
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _dense
-from leakscore._covariance import Doubles, Table
-
-if TYPE_CHECKING:
-    from leakscore._low_rank import LowRank
+from leakscore import _core
+from leakscore.reference import dense
+from leakscore.reference.centred_rows import CentredRows
+from leakscore.reference.covariances import Doubles, Table
 
 # From this many multiplications on, products of numbers that float32 holds are summed in float32,
 # and what is solved with them is corrected until this share of it is left, or what float64 loses.
@@ -63,11 +62,21 @@ def doubly_centred(gram: Doubles) -> Doubles:
     return gram
 
 
+class Spread(Protocol):
+    """diag(D) + scale F'F, as `low_rank.LowRank` holds it."""
+
+    held: CentredRows
+    scale: float
+    diagonal: Doubles
+    variances: Doubles
+    rounding: float
+
+
 class Capacity:
     """The factors of S and of what is left of coordinates with D = 0 once S is known."""
 
-    def __init__(self, gram: Gram, covariance: LowRank, apart: npt.NDArray[np.intp]) -> None:
-        _dense._use_blas()
+    def __init__(self, gram: Gram, covariance: Spread, apart: npt.NDArray[np.intp]) -> None:
+        dense._use_blas()
         self.gram, self.apart, self.scale = gram, apart, covariance.scale
         matrix = gram.matrix * self.scale
         matrix.flat[:: len(matrix) + 1] += 1
@@ -80,18 +89,18 @@ class Capacity:
         if apart.size and self.positive:
             self._take_apart(covariance)
 
-    def _take_apart(self, covariance: LowRank) -> None:
+    def _take_apart(self, covariance: Spread) -> None:
         self.rows = covariance.held.columns(self.apart).T.copy()
         half = self.rows.copy()
         _core.solve_rows(self.lower, half)
         rest = self.scale * (self.rows @ half.T)
         rest.flat[:: len(rest) + 1] += covariance.diagonal[self.apart]
-        least = _dense.tolerance(len(self.lower), covariance.rounding)
+        least = dense.tolerance(len(self.lower), covariance.rounding)
         lost = np.flatnonzero(np.diag(rest) <= least * covariance.variances[self.apart])
         if lost.size:
             self.dependent = int(self.apart[lost[0]])
             return
-        factor = _dense.factorise(rest, covariance.rounding)
+        factor = dense.factorise(rest, covariance.rounding)
         if factor.dependent is not None:
             self.dependent = int(self.apart[factor.dependent])
         self.rest = factor.lower

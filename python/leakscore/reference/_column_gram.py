@@ -6,8 +6,9 @@ from typing import Literal
 
 import numpy.typing as npt
 
-from leakscore import _fit, _gram, _validate
-from leakscore.reference import Reference, _restore
+from leakscore import _validate
+from leakscore.reference import _fit, _gram
+from leakscore.reference._reference import Reference, _restore
 
 
 class ColumnGram:

@@ -6,9 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from leakscore import _core, _covariance, _dense, _gram, _validate
-from leakscore._covariance import Doubles, Table
-from leakscore._fit import Fit, Shrinkage, checked_options, require_finite, schaefer_strimmer
+from leakscore import _core, _validate
+from leakscore.reference import _gram, covariances, dense
+from leakscore.reference._fit import (
+    Fit,
+    Shrinkage,
+    checked_options,
+    require_finite,
+    schaefer_strimmer,
+)
+from leakscore.reference.covariances import Doubles, Table
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -21,7 +28,7 @@ _SINGLE_SHARE = 0.05
 
 def estimate(
     X: object, kind: str, shrinkage: object, ridge: object, ddof: object
-) -> tuple[Doubles, _covariance.Covariance, Fit]:
+) -> tuple[Doubles, covariances.Covariance, Fit]:
     """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
     _validate.choice("cov", kind, ("full", "diagonal", "low-rank"))
     table = _validate.matrix("X", X, min_rows=2)
@@ -38,21 +45,21 @@ def estimate(
     mean, squares = moments("X", table)
     fit = Fit(rows, rows - freedom, None, 0.0, extra, squares / freedom)
     if kind == "diagonal":
-        return mean, _covariance.Diagonal(fit.variances + extra, EPSILON), fit
+        return mean, covariances.Diagonal(fit.variances + extra, EPSILON), fit
     factor = None
     large = table.dtype == np.float32 and rows * dim * dim >= _SINGLE_FROM
     for single in (True, False) if large else (False,):
-        cov = _dense.scatter(table, mean, single=single)
+        cov = dense.scatter(table, mean, single=single)
         cov /= freedom
         intensity = shrink(cov, method, table, mean, freedom)
         cov.flat[:: dim + 1] += extra
         if not single:
             factor = None
         elif cov.diagonal().all():
-            factor = _dense.factorise(cov, EPSILON)
+            factor = dense.factorise(cov, EPSILON)
             if factor.smallest_share > _SINGLE_SHARE:
                 break
-    covariance = _covariance.Full(cov, EPSILON, factor)
+    covariance = covariances.Full(cov, EPSILON, factor)
     return mean, covariance, replace(fit, shrinkage=method, intensity=intensity)
 
 
@@ -65,14 +72,14 @@ def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
 
 def from_scatter(
     mean: Doubles, scatter: Doubles, rows: int, shrinkage: object, ridge: object, ddof: object
-) -> tuple[Doubles, _covariance.Covariance, Fit]:
+) -> tuple[Doubles, covariances.Covariance, Fit]:
     """Estimate from sums of squares and products, where no rule asks for the rows."""
     kind = "full" if scatter.ndim == 2 else "diagonal"
     method, extra, freedom = checked_options(rows, kind, shrinkage, ridge, ddof)
     cov = scatter / freedom
     if kind == "diagonal":
         fit = Fit(rows, rows - freedom, None, 0.0, extra, cov)
-        return mean, _covariance.Diagonal(cov + extra, EPSILON), fit
+        return mean, covariances.Diagonal(cov + extra, EPSILON), fit
     if rows <= mean.size and method is None and extra == 0:
         raise ValueError(
             f"Expected more than the {rows} rows seen, {mean.size} at least for a covariance that "
@@ -84,7 +91,7 @@ def from_scatter(
         intensity = known if method == "oas" else float(method)
         fit = replace(fit, intensity=_towards_target(cov, method, intensity))
     cov.flat[:: mean.size + 1] += extra
-    return mean, _covariance.Full(cov, EPSILON), fit
+    return mean, covariances.Full(cov, EPSILON), fit
 
 
 def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, freedom: int) -> float:

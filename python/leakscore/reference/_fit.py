@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from leakscore import _validate
-from leakscore._covariance import Doubles, Table
+from leakscore.reference.covariances import Doubles, Table
 
 Shrinkage: TypeAlias = float | Literal["auto", "ledoit-wolf", "oas"] | None
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _dense, _validate
-from leakscore._covariance import Covariance
+from leakscore import _validate
 from leakscore._validate import Array, Doubles
+from leakscore.reference import dense
+from leakscore.reference.covariances import Covariance
 
 __all__ = ["distances", "inner", "solve"]
 
@@ -50,9 +51,9 @@ def inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
     """Return u' C^-1 v of every pair of rows, (T, k)."""
     with np.errstate(over="ignore", invalid="ignore"):
         if left.size < right.size:
-            result = _dense.products("V", right, solve(covariance, "U", left)).T
+            result = dense.products("V", right, solve(covariance, "U", left)).T
         else:
-            result = _dense.products("U", left, solve(covariance, "V", right))
+            result = dense.products("U", left, solve(covariance, "V", right))
     odd = ~np.isfinite(result)
     if odd.any():
         first, second = odd.any(axis=1), odd.any(axis=0)
@@ -65,7 +66,7 @@ def inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
 def _scaled_inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
     first, before = _scaled(covariance, left.astype(np.float64))
     second, after = _scaled(covariance, right.astype(np.float64))
-    found = _dense.products("U", first, covariance.solve(second))
+    found = dense.products("U", first, covariance.solve(second))
     return _grown(found, before[:, np.newaxis] + after)
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from leakscore import _capacity, _core, _dense, _low_rank
-from leakscore._covariance import Doubles, Table
-from leakscore._fit import Fit, Shrinkage, require_finite, schaefer_strimmer
+from leakscore import _core
+from leakscore.reference import _capacity, dense, low_rank
+from leakscore.reference._fit import Fit, Shrinkage, require_finite, schaefer_strimmer
+from leakscore.reference.covariances import Doubles, Table
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Columns:
 
     def add(self, name: str, part: Table) -> None:
         """Take in more columns, which are kept as a view; none, if a value is not finite."""
-        _dense._use_blas()
+        dense._use_blas()
         single = _capacity.sums_in_float(part)
         rule = self.shrinkage == "auto"
         found = _core.gram_and_moments(part, *self._units(), rule, single)
@@ -70,7 +71,7 @@ class Columns:
         self.fourth += fourth
         self.single |= single
 
-    def estimate(self) -> tuple[Doubles, _low_rank.LowRank, Fit]:
+    def estimate(self) -> tuple[Doubles, low_rank.LowRank, Fit]:
         """Return mean and covariance, and how they were made."""
         share, ridge = self._units()
         squares = _joined(self.squares)
@@ -85,7 +86,7 @@ class Columns:
         mean = _joined(self.means)
         scale = (1 - intensity) / self.freedom
         total = variances + self.ridge if self.ridge else variances
-        covariance = _low_rank.LowRank(tuple(self.parts), mean, scale, diagonal, total, held)
+        covariance = low_rank.LowRank(tuple(self.parts), mean, scale, diagonal, total, held)
         ddof = self.rows - self.freedom
         fit = Fit(self.rows, ddof, self.shrinkage, intensity, self.ridge, variances)
         return mean, covariance, fit
@@ -96,7 +97,7 @@ class Columns:
             return float(self.shrinkage or 0.0)
         if squares.size == 1:  # one variance: nothing to shrink towards
             return 0.0
-        varying = int(np.count_nonzero(squares >= self.rows * _low_rank.TINY))
+        varying = int(np.count_nonzero(squares >= self.rows * low_rank.TINY))
         correlations = float(np.square(gram).sum()) / self.rows**2 - varying
         products = float(np.square(np.diag(gram)).sum()) - self.fourth
         return schaefer_strimmer(self.rows, correlations, products)
@@ -114,7 +115,7 @@ def _view(part: Table) -> Table:
 
 def estimate(
     table: Table, shrinkage: Shrinkage, ridge: float, freedom: int
-) -> tuple[Doubles, _low_rank.LowRank, Fit]:
+) -> tuple[Doubles, low_rank.LowRank, Fit]:
     """Estimate from a whole table."""
     columns = Columns(len(table), shrinkage, ridge, freedom)
     columns.add("X", table)

@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _dense, _estimate, _validate
-from leakscore._covariance import Doubles
-from leakscore.reference import Reference, _restore
+from leakscore import _validate
+from leakscore.reference import _estimate, dense
+from leakscore.reference._reference import Reference, _restore
+from leakscore.reference.covariances import Doubles
 
 _KINDS = ("full", "diagonal")
 _HEADER = struct.Struct("<8sBQQ")
@@ -108,7 +109,7 @@ class Moments:
         table = np.atleast_2d(_validate.rows("X", X, cols=self.dim))
         mean, squares = _estimate.moments("X", table)
         full = self._scatter.ndim == 2
-        scatter = _dense.scatter(table, mean, single=False) if full else squares
+        scatter = dense.scatter(table, mean, single=False) if full else squares
         self._add("X", len(table), mean, scatter)
 
     def merge(self, other: Moments) -> None:

@@ -1,4 +1,4 @@
-"""What the attacker knows of one record: its mean and covariance."""
+"""The mean and covariance of one record, as an object."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _dense, _estimate, _forms, _low_rank, _validate
-from leakscore._covariance import Covariance, Diagonal, Full, Kind, Table
-from leakscore._fit import Fit
+from leakscore import _validate
+from leakscore.reference import _estimate, _forms, dense
+from leakscore.reference import low_rank as _low_rank
+from leakscore.reference._fit import Fit
+from leakscore.reference.covariances import Covariance, Diagonal, Full, Kind, Table
 
 __all__ = ["Reference", "SingularCovarianceError"]
 
@@ -27,6 +29,8 @@ class SingularCovarianceError(ValueError):
     Traceback (most recent call last):
     leakscore.reference.SingularCovarianceError: The covariance is singular: ...
     """
+
+    __module__ = "leakscore.reference"  # where its users find it, also in a traceback
 
 
 class Reference:
@@ -85,14 +89,14 @@ class Reference:
             j = int(np.argmax(variances < 0))
             where = f"cov[{j}]" if values.ndim == 1 else f"cov[{j}, {j}]"
             raise ValueError(f"Expected {where}={float(variances[j])!r}, a variance, to be >= 0")
-        rounding = _dense.rounding(given.dtype)
+        rounding = dense.rounding(given.dtype)
         if values.ndim == 1:
             self._set(centre.copy(), Diagonal(values.copy(), rounding), None)
             return
-        values = _dense.symmetric(values, rounding)
+        values = dense.symmetric(values, rounding)
         self._set(centre.copy(), Full(values.copy(), rounding), None)
         if self._problem() is not None:
-            _dense.require_semidefinite(values, rounding)
+            dense.require_semidefinite(values, rounding)
 
     def _set(self, mean: Doubles, covariance: Covariance, fit: Fit | None) -> Reference:
         mean.flags.writeable = False

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._covariance import Doubles, Table
+from leakscore.reference.covariances import Doubles, Table
 
 Parts: TypeAlias = tuple[Table, ...]
 

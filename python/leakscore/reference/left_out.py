@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _covariance, _dense, _estimate, _gram
-from leakscore._covariance import Table
-from leakscore._fit import Fit
-from leakscore._low_rank import LowRank
-from leakscore.reference import Reference, SingularCovarianceError
-from leakscore.reference import _restore as _estimated
+from leakscore import _core
+from leakscore.reference import _estimate, _gram, covariances, dense
+from leakscore.reference._fit import Fit
+from leakscore.reference._reference import Reference, SingularCovarianceError
+from leakscore.reference._reference import _restore as _estimated
+from leakscore.reference.covariances import Table
+from leakscore.reference.low_rank import LowRank
 
 Doubles = npt.NDArray[np.float64]
 
@@ -132,12 +133,12 @@ def _left_out(table: Table, row: int, fit: Fit, kind: str = "full") -> float:
         except SingularCovarianceError:
             return np.inf
     mean, _ = _estimate.moments("X", others)
-    cov = _dense.scatter(others, mean, single=False)
+    cov = dense.scatter(others, mean, single=False)
     cov /= freedom
     _estimate.shrink(cov, fit.shrinkage, others, mean, freedom)
     cov.flat[:: len(mean) + 1] += fit.ridge
     try:
-        known = _estimated(mean, _covariance.Full(cov, _estimate.EPSILON), None)
+        known = _estimated(mean, covariances.Full(cov, _estimate.EPSILON), None)
         return float(known.squared_mahalanobis(table[row]))
     except SingularCovarianceError:
         return np.inf

@@ -15,10 +15,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _dense, _validate
-from leakscore._capacity import Capacity, Gram, sums_in_float
-from leakscore._centred_rows import MANY, CentredRows, Parts
-from leakscore._covariance import Doubles, Full, Table
+from leakscore import _core, _validate
+from leakscore.reference import dense
+from leakscore.reference._capacity import Capacity, Gram, sums_in_float
+from leakscore.reference.centred_rows import MANY, CentredRows, Parts
+from leakscore.reference.covariances import Doubles, Full, Table
 
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_MATRIX = 2**14
@@ -107,13 +108,13 @@ class LowRank:
         return self._problem
 
     def _find_problem(self) -> str | None:
-        constant = _dense.why_singular(self.variances, None)
+        constant = dense.why_singular(self.variances, None)
         if constant is not None:
             return constant
         apart = self._apart()
         if apart.size > len(self.held):
-            return _dense.why_singular(self.variances, int(apart[len(self.held)]))
-        return _dense.why_singular(self.variances, self._factorised().dependent)
+            return dense.why_singular(self.variances, int(apart[len(self.held)]))
+        return dense.why_singular(self.variances, self._factorised().dependent)
 
     def logdet(self) -> float:
         held = self.diagonal
@@ -231,7 +232,7 @@ class LowRank:
 
     def _gram_of(self, apart: npt.NDArray[np.intp], *, single: bool) -> Gram:
         """Return G, summed anew."""
-        _dense._use_blas()
+        dense._use_blas()
         with np.errstate(divide="ignore"):
             scale = 1 / np.sqrt(self.diagonal)
         scale[apart] = 0.0

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from leakscore._visible import visible
 
-__all__ = ["table", "title", "wrapped"]
+__all__ = ["counted", "table", "title", "wrapped"]
 
 
 def wrapped(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
@@ -40,3 +40,8 @@ def table(rows: Sequence[Sequence[str]], left: int = 1) -> Iterator[str]:
             for j, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield ("  " + "  ".join(cells)).rstrip()
+
+
+def counted(count: int, noun: str) -> str:
+    """Return 1 column, 2 columns."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

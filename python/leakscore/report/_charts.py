@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-from leakscore import _report_words as words
-from leakscore._html import bar
-from leakscore._report_model import ALPHA, LEVELS, Game, Report
-from leakscore._svg import Axis, Chart, decades, nice_ticks
 from leakscore._visible import markup
+from leakscore.render.html import bar
+from leakscore.render.svg import Axis, Chart, decades, nice_ticks
+from leakscore.report import _words as words
+from leakscore.report._model import ALPHA, LEVELS, Content, Game
 
 __all__ = ["drivers", "leakages", "ratios", "roc"]
 
 
-def roc(report: Report) -> str:
+def roc(report: Content) -> str:
     """Log-log ROC of the worst record: both attackers, theory and game."""
     informed = next(game for game in report.games if game.attacker == "informed")
     weaker = next(game for game in report.games if game.attacker == "weaker")
@@ -42,7 +42,7 @@ def roc(report: Report) -> str:
     return chart.render()
 
 
-def leakages(report: Report) -> str:
+def leakages(report: Content) -> str:
     """Histogram of the records' leakage scores, both attackers; counts on a logarithmic axis."""
     informed, weaker = report.informed.leakage, report.weaker.leakage
     positive = [scores[np.isfinite(scores) & (scores > 0)] for scores in (informed, weaker)]
@@ -108,7 +108,7 @@ def ratios(game: Game) -> str:
     return chart.render()
 
 
-def drivers(report: Report, most: int = 8) -> str:
+def drivers(report: Content, most: int = 8) -> str:
     """Bars of the columns' shares in the worst record's leakage."""
     first = report.drivers[0]
     ranked = sorted(first.columns, key=lambda one: -abs(one.share))[:most]

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from leakscore import Reference, games, leakage, scores, tradeoff
-from leakscore._report_leakage import Population
-from leakscore._report_model import ALPHA, AuditResult, Compared, Doubles, Game
+from leakscore import games, leakage, scores, tradeoff
 from leakscore.audit import Audit
+from leakscore.reference import Reference
+from leakscore.report._leakage import Population
+from leakscore.report._model import ALPHA, AuditResult, Compared, Doubles, Game
 
 __all__ = ["audit_of", "default_rounds", "play", "records_played"]
 

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakscore import _report_charts as charts
-from leakscore import _report_previous_words as earlier
-from leakscore import _report_words as words
-from leakscore._html import bar, card, cell, definitions, notices, page, paragraph, section, table
-from leakscore._report_model import LEVELS, Report
 from leakscore._visible import markup
+from leakscore.render.html import (
+    bar,
+    card,
+    cell,
+    definitions,
+    notices,
+    page,
+    paragraph,
+    section,
+    table,
+)
+from leakscore.render.text import counted
+from leakscore.report import _charts as charts
+from leakscore.report import _previous_words as earlier
+from leakscore.report import _words as words
+from leakscore.report._model import LEVELS, Content
 
 __all__ = ["render"]
 
 
-def render(report: Report) -> str:
+def render(report: Content) -> str:
     """Return the page; it is well-formed XML too."""
     body = "".join(part for section in _SECTIONS for part in section(report))
     return page(f"Leakage of a mean: {report.input.name}", body)
 
 
-def _head(report: Report) -> Iterator[str]:
+def _head(report: Content) -> Iterator[str]:
     release, columns = report.release, len(report.input.columns_judged)
     yield f'<header><p class="kicker">leakscore report: {markup(report.input.name)}</p>'
-    yield f"<h1>The mean of {release.n} records in {words.counted(columns, 'column')}</h1>"
+    yield f"<h1>The mean of {release.n} records in {counted(columns, 'column')}</h1>"
     yield paragraph(words.headline(report), "lead")
     yield paragraph(words.attackers(report), "lead")
     if report.previous is not None:
@@ -32,7 +43,7 @@ def _head(report: Report) -> Iterator[str]:
     yield f'<p class="plain">{markup(words.guarantee())}</p></header>'
 
 
-def _cards(report: Report) -> Iterator[str]:
+def _cards(report: Content) -> Iterator[str]:
     index, row = report.worst[0], report.counts[0].worst_row
     told = words.recognised(report.informed, index, row)
     game = next((g for g in report.games if g.row == row and g.attacker == "informed"), None)
@@ -61,7 +72,7 @@ def _recognised(style: str, title: str, power: float, text: str) -> str:
     return card(style, title, words.thousand(power), "of 1000 recognised", text)
 
 
-def _records(report: Report) -> Iterator[str]:
+def _records(report: Content) -> Iterator[str]:
     header = [
         "Power at 1\u00a0% false positives",
         *(f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS),
@@ -88,7 +99,7 @@ def _records(report: Report) -> Iterator[str]:
     )
 
 
-def _worst(report: Report) -> Iterator[str]:
+def _worst(report: Content) -> Iterator[str]:
     informed, base = report.informed, report.informed.ppv_at_base_rate
     header = [
         "Row",
@@ -122,7 +133,7 @@ def _worst(report: Report) -> Iterator[str]:
     )
 
 
-def _previous(report: Report) -> Iterator[str]:
+def _previous(report: Content) -> Iterator[str]:
     previous = report.previous
     if previous is None:
         return
@@ -184,7 +195,7 @@ def _previous(report: Report) -> Iterator[str]:
     )
 
 
-def _why(report: Report) -> Iterator[str]:
+def _why(report: Content) -> Iterator[str]:
     yield '<div class="pair">'
     yield section(
         "Which columns drive the worst record",
@@ -199,7 +210,7 @@ def _why(report: Report) -> Iterator[str]:
     yield "</div>"
 
 
-def _games(report: Report) -> Iterator[str]:
+def _games(report: Content) -> Iterator[str]:
     header = [
         "Row",
         "Attacker",
@@ -227,7 +238,7 @@ def _games(report: Report) -> Iterator[str]:
     )
 
 
-def _remedies(report: Report) -> Iterator[str]:
+def _remedies(report: Content) -> Iterator[str]:
     yield section("Noise", (paragraph(words.noise(report)), _noise_table(report)))
     now = report.counts[0]
     lines = [("as it is", "-", now.worst_row, now.worst_power, now.above)]
@@ -269,7 +280,7 @@ def _remedies(report: Report) -> Iterator[str]:
     )
 
 
-def _noise_table(report: Report) -> str:
+def _noise_table(report: Content) -> str:
     if report.noise.standard_errors == 0:
         return ""
     rows = ([name, f"{std:.4g}"] for name, std in report.noise.noise_std.items())
@@ -279,16 +290,16 @@ def _noise_table(report: Report) -> str:
     return f"<details><summary>Noise of every column</summary>{noises}</details>"
 
 
-def _audit(report: Report) -> Iterator[str]:
+def _audit(report: Content) -> Iterator[str]:
     if report.audit is not None:
         yield section("Audit of the simulated game", (paragraph(words.audit(report)),))
 
 
-def _notices(report: Report) -> Iterator[str]:
+def _notices(report: Content) -> Iterator[str]:
     yield section("To know", (notices(report.warnings),))
 
 
-def _input(report: Report) -> Iterator[str]:
+def _input(report: Content) -> Iterator[str]:
     yield section("What was read", (definitions(words.read(report)),))
 
 

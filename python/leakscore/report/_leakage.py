@@ -12,9 +12,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from leakscore import Reference, leakage, tradeoff
-from leakscore._clean import independent_columns
-from leakscore._report_model import ALPHA, LEVELS, LOW_PRIOR, Counts, Doubles, Risk
+from leakscore import leakage, tradeoff
+from leakscore.reference import Reference
+from leakscore.report._model import ALPHA, LEVELS, LOW_PRIOR, Counts, Doubles, Risk
+from leakscore.tables.records import independent_columns
 
 Shrinkage: TypeAlias = float | Literal["auto"] | None
 

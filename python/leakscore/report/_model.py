@@ -1,6 +1,6 @@
 """What a report holds: frozen dataclasses of numbers and words, no arithmetic.
 
-The text, HTML and JSON forms all read the same `Report`.
+The text, HTML and JSON forms all read the same `Content`.
 """
 
 from __future__ import annotations
@@ -241,8 +241,8 @@ class AuditResult:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What leaks when the mean of n records is published; see `leakscore.report.analyse`."""
+class Content:
+    """All numbers and words of a report, which its text, its page and its JSON tell."""
 
     tool_version: str
     seed: int
@@ -334,18 +334,6 @@ class Report:
         records = ",\n    ".join(encode(record) for record in plain.pop("records"))
         head = json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
         return in_json(f'{head[:-2]},\n  "records": [\n    {records}\n  ]\n}}')
-
-    def to_text(self, width: int = 80) -> str:
-        """Return the report as aligned plain text."""
-        from leakscore._report_text import render
-
-        return render(self, width)
-
-    def to_html(self) -> str:
-        """Return the report as one self-contained page: inline style and charts, no script."""
-        from leakscore._report_html import render
-
-        return render(self)
 
 
 def _finite_list(values: Doubles | None, size: int = 0) -> list[float | None]:

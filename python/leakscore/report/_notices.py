@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from leakscore._clean import Records
-from leakscore._report_game import DIFFERENCE, default_rounds
-from leakscore._report_model import Game, Report
-from leakscore._report_words import attack, percent
 from leakscore._results import Notice
-from leakscore._tables import Table
+from leakscore.report._game import DIFFERENCE, default_rounds
+from leakscore.report._model import Content, Game
+from leakscore.report._words import attack, percent
+from leakscore.tables.records import Records
+from leakscore.tables.table import Table
 
 __all__ = ["notices_of"]
 
@@ -20,7 +20,7 @@ _ILL_CONDITIONED = 1e8
 _SMALL_N = 30
 
 
-def notices_of(report: Report, table: Table, records: Records) -> tuple[Notice, ...]:
+def notices_of(report: Content, table: Table, records: Records) -> tuple[Notice, ...]:
     """Collect them, warnings first."""
     found = [
         *_about_table(report, records),
@@ -40,7 +40,7 @@ def _note(code: str, message: str) -> Notice:
     return Notice("note", code, message)
 
 
-def _about_table(report: Report, records: Records) -> Iterator[Notice]:
+def _about_table(report: Content, records: Records) -> Iterator[Notice]:
     if report.input.rows_left_out:
         lost = report.input.rows - report.input.rows_judged
         yield _warning(
@@ -74,7 +74,7 @@ def _about_table(report: Report, records: Records) -> Iterator[Notice]:
         )
 
 
-def _about_release(report: Report, table: Table) -> Iterator[Notice]:
+def _about_release(report: Content, table: Table) -> Iterator[Notice]:
     release, size = report.release, report.input.rows_judged
     if table.path is None:
         yield _note(
@@ -104,7 +104,7 @@ def _about_release(report: Report, table: Table) -> Iterator[Notice]:
         )
 
 
-def _about_previous(report: Report) -> Iterator[Notice]:
+def _about_previous(report: Content) -> Iterator[Notice]:
     previous = report.previous
     if previous is None:
         return
@@ -141,7 +141,7 @@ def _about_previous(report: Report) -> Iterator[Notice]:
         )
 
 
-def _infinite(report: Report) -> str:
+def _infinite(report: Content) -> str:
     n, size = report.release.n, report.input.rows_judged
     text = (
         f"The {n} records are taken as draws from a larger population, of which these {size} are "
@@ -159,7 +159,7 @@ def _infinite(report: Report) -> str:
     )
 
 
-def _about_covariance(report: Report) -> Iterator[Notice]:
+def _about_covariance(report: Content) -> Iterator[Notice]:
     known = report.covariance
     certain = report.rows[np.isinf(report.informed.leakage)]
     if len(certain):
@@ -191,7 +191,7 @@ def _about_covariance(report: Report) -> Iterator[Notice]:
         )
 
 
-def _about_games(report: Report) -> Iterator[Notice]:
+def _about_games(report: Content) -> Iterator[Notice]:
     differing = [game for game in (*report.games, report.noise.game) if game.differs]
     if differing:
         yield _warning("theory-differs", _difference(report, list(dict.fromkeys(differing))))
@@ -200,7 +200,7 @@ def _about_games(report: Report) -> Iterator[Notice]:
         yield _note("rounds", f"{rounds} rounds a game, for speed; more with --rounds.")
 
 
-def _difference(report: Report, differing: list[Game]) -> str:
+def _difference(report: Content, differing: list[Game]) -> str:
     rows = "; ".join(f"row {game.row}, {attack(game)}: {_apart(game)}" for game in differing)
     skewness = max((game.skewness for game in differing), key=abs)
     causes = [

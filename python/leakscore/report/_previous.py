@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, leakage, tradeoff
-from leakscore._clean import Records
-from leakscore._report_leakage import Population, counts_of, risk_of
-from leakscore._report_model import ALPHA, Batch, Counts, Doubles, Game, Noise, Previous, Remedy
-from leakscore._report_remedies import MOST_RECORDS, Budget, noise_of, remedy_of
-from leakscore.leakage._joint import release_modes
+from leakscore.leakage.joint import release_modes
+from leakscore.report._leakage import Population, counts_of, risk_of
+from leakscore.report._model import ALPHA, Batch, Counts, Doubles, Game, Noise, Previous, Remedy
+from leakscore.report._remedies import MOST_RECORDS, Budget, noise_of, remedy_of
+from leakscore.tables.records import Records
 
 __all__ = ["Earlier", "earlier_of", "joint_leakage", "previous_of"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from leakscore import _report_words as words
-from leakscore._report_model import Batch, Previous, Report
+from leakscore.report import _words as words
+from leakscore.report._model import Batch, Content, Previous
 
 __all__ = ["batch", "headline", "helps", "legend", "meaning", "noise", "row_of_worst", "rows_of"]
 
 
-def headline(report: Report, previous: Previous) -> str:
+def headline(report: Content, previous: Previous) -> str:
     """Say what the worst new record faces."""
     index, row = previous.worst_new[0], previous.worst_new_rows[0]
     alone = words.thousand(report.informed.power[index])
@@ -56,7 +56,7 @@ def legend() -> str:
     )
 
 
-def row_of_worst(report: Report, previous: Previous, index: int) -> list[str]:
+def row_of_worst(report: Content, previous: Previous, index: int) -> list[str]:
     """Return the cells of a record."""
     return [
         str(report.rows[index]),
@@ -75,7 +75,7 @@ def rows_of(previous: Previous) -> list[int]:
     return [*previous.worst_new, *previous.worst_old]
 
 
-def noise(report: Report, previous: Previous) -> str:
+def noise(report: Content, previous: Previous) -> str:
     """Say what noise on the present mean helps the new records, and what the game finds."""
     played = ""
     if previous.game is not None:

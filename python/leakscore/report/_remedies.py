@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import leakage, tradeoff
-from leakscore._report_leakage import Population, above, risk_of
-from leakscore._report_model import Doubles, Game, Noise, Remedy
+from leakscore.report._leakage import Population, above, risk_of
+from leakscore.report._model import Doubles, Game, Noise, Remedy
 
 __all__ = ["MOST_RECORDS", "Budget", "noise_of", "remedies_of", "remedy_of"]
 

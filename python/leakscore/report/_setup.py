@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from leakscore import _validate
-from leakscore._clean import Records
-from leakscore._report_game import default_rounds
-from leakscore._report_leakage import Shrinkage
-from leakscore._report_model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
-from leakscore._report_remedies import Budget
-from leakscore._tables import Table
+from leakscore.report._game import default_rounds
+from leakscore.report._leakage import Shrinkage
+from leakscore.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
+from leakscore.report._remedies import Budget
+from leakscore.tables.records import Records
+from leakscore.tables.table import Table
 
 __all__ = [
     "budget_of",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from leakscore import _report_previous_words as earlier
-from leakscore import _report_words as words
-from leakscore._report_model import LEVELS, Remedy, Report
-from leakscore._text import table, title, wrapped
 from leakscore._visible import visible
+from leakscore.render.text import table, title, wrapped
+from leakscore.report import _previous_words as earlier
+from leakscore.report import _words as words
+from leakscore.report._model import LEVELS, Content, Remedy
 
 __all__ = ["render"]
 
@@ -18,7 +18,7 @@ _DRIVING_COLUMNS = 4
 _LEVELS = LEVELS[:2]  # where both kinds of counts stand side by side
 
 
-def render(report: Report, width: int = 80) -> str:
+def render(report: Content, width: int = 80) -> str:
     """Lay the report out in lines of at most `width` characters where words allow it."""
     width = max(width, 60)
     sections = (
@@ -39,7 +39,7 @@ def render(report: Report, width: int = 80) -> str:
     return text.replace("\u00a0", " ")
 
 
-def _head(report: Report, width: int) -> Iterator[str]:
+def _head(report: Content, width: int) -> Iterator[str]:
     yield from wrapped(words.headline(report), width)
     yield from wrapped(words.attackers(report), width)
     yield ""
@@ -65,7 +65,7 @@ def _head(report: Report, width: int) -> Iterator[str]:
     yield from wrapped(words.guarantee(), width)
 
 
-def _counts(report: Report, width: int) -> Iterator[str]:
+def _counts(report: Content, width: int) -> Iterator[str]:
     yield title("HOW MANY RECORDS ARE RECOGNISED", width)
     size = report.counts[0].records
     header = ["power at 1 % false positives", *(f"> {100 * level:g} %" for level in LEVELS)]
@@ -83,7 +83,7 @@ def _counts(report: Report, width: int) -> Iterator[str]:
     yield f"  of {size} records"
 
 
-def _worst(report: Report, width: int) -> Iterator[str]:
+def _worst(report: Content, width: int) -> Iterator[str]:
     yield title("THE WORST RECORDS", width)
     rows = [
         ["", "leakage", "leakage", "", "recognised", "weaker:", "flag true", "flag true"],
@@ -107,7 +107,7 @@ def _worst(report: Report, width: int) -> Iterator[str]:
     yield from wrapped(words.worst_legend(report), width, "  ")
 
 
-def _previous(report: Report, width: int) -> Iterator[str]:
+def _previous(report: Content, width: int) -> Iterator[str]:
     previous = report.previous
     if previous is None:
         return
@@ -137,7 +137,7 @@ def _previous(report: Report, width: int) -> Iterator[str]:
         yield from wrapped(earlier.helps(), width, "  ")
 
 
-def _drivers(report: Report, width: int) -> Iterator[str]:
+def _drivers(report: Content, width: int) -> Iterator[str]:
     yield title("WHICH COLUMNS DRIVE THEM", width)
     for drivers in report.drivers[:3]:
         shown = [
@@ -151,7 +151,7 @@ def _drivers(report: Report, width: int) -> Iterator[str]:
     yield from wrapped(words.covariance(report), width, "  ")
 
 
-def _games(report: Report, width: int) -> Iterator[str]:
+def _games(report: Content, width: int) -> Iterator[str]:
     yield title("THEORY BESIDE THE SIMULATED GAME", width)
     rows = [
         ["", "", "advantage, %", "", "of 1000 recognised", "", ""],
@@ -173,7 +173,7 @@ def _games(report: Report, width: int) -> Iterator[str]:
     yield from wrapped(words.games_legend(report), width, "  ")
 
 
-def _noise(report: Report, width: int) -> Iterator[str]:
+def _noise(report: Content, width: int) -> Iterator[str]:
     noise = report.noise
     yield title("NOISE", width)
     yield from wrapped(words.noise(report), width, "  ")
@@ -186,7 +186,7 @@ def _noise(report: Report, width: int) -> Iterator[str]:
     yield from wrapped(f"Its standard deviation: {shown}{rest}.", width, "  ")
 
 
-def _remedies(report: Report, width: int) -> Iterator[str]:
+def _remedies(report: Content, width: int) -> Iterator[str]:
     yield title("CHEAPER REMEDIES, SCORED AGAIN", width)
     worst = report.counts[0]
     rows = [["the release", "worst row", "of 1000", "> 50 %", "> 10 %"]]
@@ -227,14 +227,14 @@ def _remedy_rows(
         ]
 
 
-def _audit(report: Report, width: int) -> Iterator[str]:
+def _audit(report: Content, width: int) -> Iterator[str]:
     if report.audit is None:
         return
     yield title("AUDIT OF THE SIMULATED GAME", width)
     yield from wrapped(words.audit(report), width, "  ")
 
 
-def _notices(report: Report, width: int) -> Iterator[str]:
+def _notices(report: Content, width: int) -> Iterator[str]:
     if not report.warnings:
         return
     yield title("TO KNOW", width)
@@ -243,7 +243,7 @@ def _notices(report: Report, width: int) -> Iterator[str]:
         yield from wrapped(notice.message, width, "    ", f"  {mark}")
 
 
-def _input(report: Report, width: int) -> Iterator[str]:
+def _input(report: Content, width: int) -> Iterator[str]:
     yield title("WHAT WAS READ", width)
     for name, text in words.read(report):
         yield from wrapped(text, width, " " * 12, f"  {name:9s} ")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from leakscore._report_model import Compared, Driver, Game, Report, Risk
+from leakscore.render.text import counted
+from leakscore.report._model import Compared, Content, Driver, Game, Risk
 
 __all__ = [
     "attack",
@@ -12,7 +13,6 @@ __all__ = [
     "audit",
     "budget",
     "clipping",
-    "counted",
     "covariance",
     "driver",
     "games_legend",
@@ -58,11 +58,6 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return 1 column, 2 columns."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def plus_minus(one: Compared, scale: float) -> str:
     """Return the simulated number with one standard error."""
     digits = 1 if scale < 1000 else 0
@@ -70,7 +65,7 @@ def plus_minus(one: Compared, scale: float) -> str:
     return f"{scale * one.simulated:.{digits}f}\u00a0±\u00a0{error:.{digits}f}"
 
 
-def headline(report: Report) -> str:
+def headline(report: Content) -> str:
     """Say what is published, n, and who attacks."""
     release, columns = report.release, len(report.input.columns_judged)
     return (
@@ -80,7 +75,7 @@ def headline(report: Report) -> str:
     )
 
 
-def attackers(report: Report) -> str:
+def attackers(report: Content) -> str:
     """Say who the weaker attacker is."""
     return f"Beside him a weaker attacker, who knows {report.threat_models[1].knows}."
 
@@ -107,7 +102,7 @@ def recognised(risk: Risk, index: int, row: int) -> str:
     )
 
 
-def predictive(report: Report) -> str:
+def predictive(report: Content) -> str:
     """Name the base rates of the predictive values."""
     release = report.release
     if release.base_rate is None:
@@ -120,7 +115,7 @@ def attack(game: Game) -> str:
     return f"{game.attacker}, noise" if game.noise_std else game.attacker
 
 
-def budget(report: Report) -> str:
+def budget(report: Content) -> str:
     """Name the budget of the noise."""
     limits = report.noise.budget
     if "max_advantage" in limits:
@@ -128,7 +123,7 @@ def budget(report: Report) -> str:
     return f"a Gaussian epsilon of at most {limits['epsilon']:g} at delta = {limits['delta']:g}"
 
 
-def worst_legend(report: Report) -> str:
+def worst_legend(report: Content) -> str:
     """Explain the columns of the table of the worst records."""
     return (
         "Left out: the record is not among those that the attacker knows the population from; in "
@@ -145,7 +140,7 @@ def shares_legend() -> str:
     )
 
 
-def covariance(report: Report) -> str:
+def covariance(report: Content) -> str:
     """Say how well the covariance is known."""
     known = report.covariance
     interval = (
@@ -173,7 +168,7 @@ def driver(one: Driver) -> str:
     return one.column if one.value is None else f"{one.column} (value {one.value:g})"
 
 
-def games_legend(report: Report) -> str:
+def games_legend(report: Content) -> str:
     """Say how the games are played."""
     return (
         f"{report.games[0].rounds} rounds each, half with the record, half without it; the others "
@@ -181,7 +176,7 @@ def games_legend(report: Report) -> str:
     )
 
 
-def noise(report: Report) -> str:
+def noise(report: Content) -> str:
     """Say what noise meets the budget, and what that is worth."""
     found = report.noise
     if found.standard_errors == 0:
@@ -196,7 +191,7 @@ def noise(report: Report) -> str:
     )
 
 
-def clipping(report: Report) -> str:
+def clipping(report: Content) -> str:
     """Say what clipping costs, and what must not be forgotten."""
     costs = [
         f"{remedy.what.removeprefix('columns clipped ')} it {remedy.cost}"
@@ -209,7 +204,7 @@ def clipping(report: Report) -> str:
     )
 
 
-def audit(report: Report) -> str:
+def audit(report: Content) -> str:
     """Say what the audit certified; empty if there was none."""
     found = report.audit
     if found is None:
@@ -222,7 +217,7 @@ def audit(report: Report) -> str:
     )
 
 
-def read(report: Report) -> list[tuple[str, str]]:
+def read(report: Content) -> list[tuple[str, str]]:
     """List what was read and what was left out, and why."""
     seen = report.input
     lines = [

@@ -7,8 +7,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate, _validate_counts
+from leakscore import _validate, _validate_counts
 from leakscore._validate import Array, Doubles
+from leakscore.scores import scoring
 
 _ROWS, _COLS, _TARGETS = 64, 4096, 512
 
@@ -64,10 +65,10 @@ def llr(
     total = np.broadcast_to(alleles, p.shape)
     result = np.zeros((len(pools), len(targets)))
     excluded = np.zeros(result.shape, dtype=bool)
-    blocks = product(_scoring.slices(len(p), _COLS), _scoring.slices(len(targets), _TARGETS))
+    blocks = product(scoring.slices(len(p), _COLS), scoring.slices(len(targets), _TARGETS))
     for cols, some in blocks:
         has = _indicators(genotype, targets[some, cols], ploidy, code)
-        for rows in _scoring.slices(len(pools), _ROWS):
+        for rows in scoring.slices(len(pools), _ROWS):
             count = _counts(frequency, pools[rows, cols], total[cols])
             for z, owners in enumerate(has):
                 terms = _log_ratio(count, total[cols], p[cols], z, ploidy)
@@ -128,7 +129,7 @@ def homer(observed: Array, target: Array, p: Doubles) -> Doubles:
     """Return the sums of |z - p| - |z - x|, (T, k)."""
     table, targets = np.atleast_2d(observed), np.atleast_2d(target)
     result = np.zeros((len(table), len(targets)))
-    for cols, rows in product(_scoring.slices(len(p), _COLS), _scoring.slices(len(table), _ROWS)):
+    for cols, rows in product(scoring.slices(len(p), _COLS), scoring.slices(len(table), _ROWS)):
         x = table[rows, cols].astype(np.float64)
         gap = np.empty_like(x)
         for k in range(len(targets)):

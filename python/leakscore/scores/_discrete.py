@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from leakscore import _core, _scoring, _validate
+from leakscore import _core, _validate
+from leakscore.scores import scoring
 
 __all__ = ["bernoulli_llr"]
 
@@ -62,14 +63,14 @@ def bernoulli_llr(
     array([0.693147,     -inf])
     """
     probability = _validate.coefficients("p", p)
-    x, z = _scoring.rows(observed, target, probability.size, paired)
-    if _scoring.many(z, paired):
-        result = _scoring.bernoulli(x, z, probability)
+    x, z = scoring.rows(observed, target, probability.size, paired)
+    if scoring.many(z, paired):
+        result = scoring.bernoulli(x, z, probability)
         if result is not None:
-            return _scoring.shaped(result, x, z)
+            return scoring.shaped(result, x, z)
     result, flags = _core.bernoulli_llr(x, z, probability, paired)
     if flags:
         _validate.interval("p", probability, 0.0, 1.0, closed="neither")
         _validate.binary("target", z)
         _validate.interval("observed", x, 0.0, 1.0)
-    return _scoring.shaped(result, x, z)
+    return scoring.shaped(result, x, z)

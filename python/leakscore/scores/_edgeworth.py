@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from leakscore import _core, _series, _validate
+from leakscore import _core, _validate
 from leakscore.reference import Reference
+from leakscore.scores import series
 
 __all__ = ["edgeworth_llr"]
 
@@ -89,6 +90,6 @@ def edgeworth_llr(
     0.048792 0.04879
     """
     degree = _validate.count("order", order, 2, 3)
-    law = _series.law(observed, target, reference, n, skewness, kurtosis)
+    law = series.law(observed, target, reference, n, skewness, kurtosis)
     kernel = _core.edgeworth_second if degree == 2 else _core.edgeworth_third
     return law.score(kernel, float(law.n))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore.reference import Reference, SingularCovarianceError
-from leakscore.scores._gaussian import covariance_score
+from leakscore.scores.gaussian import covariance_score
 
 __all__ = ["z_estimator_llr"]
 

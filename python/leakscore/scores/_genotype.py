@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _genotypes, _scoring, _validate
+from leakscore import _validate
+from leakscore.scores import _allele_counts, scoring
 
 __all__ = ["genotype_llr", "homer_distance"]
 
@@ -84,12 +85,12 @@ def genotype_llr(
     array([ 0.32573 , -0.095483, -0.054067])
     """
     population = _validate.coefficients("p", p)
-    x, z = _scoring.named_rows("frequency", frequency, "genotype", genotype, population.size)
-    copies = _genotypes.copies(ploidy)
-    alleles = copies * _genotypes.individuals(n, population.size)
-    chance = _genotypes.chance(population, alleles, pseudocount)
-    code = None if missing is None else _genotypes.missing_code(missing, copies)
-    return _scoring.shaped(_genotypes.llr(x, z, chance, alleles, copies, code), x, z)
+    x, z = scoring.named_rows("frequency", frequency, "genotype", genotype, population.size)
+    copies = _allele_counts.copies(ploidy)
+    alleles = copies * _allele_counts.individuals(n, population.size)
+    chance = _allele_counts.chance(population, alleles, pseudocount)
+    code = None if missing is None else _allele_counts.missing_code(missing, copies)
+    return scoring.shaped(_allele_counts.llr(x, z, chance, alleles, copies, code), x, z)
 
 
 def homer_distance(observed: npt.ArrayLike, target: npt.ArrayLike, p: npt.ArrayLike) -> Any:
@@ -129,9 +130,9 @@ def homer_distance(observed: npt.ArrayLike, target: npt.ArrayLike, p: npt.ArrayL
     array([0.2, 0. ])
     """
     population = _validate.coefficients("p", p)
-    x, z = _scoring.rows(observed, target, population.size, False)
-    result = _genotypes.homer(x, z, population)
+    x, z = scoring.rows(observed, target, population.size, False)
+    result = _allele_counts.homer(x, z, population)
     if not np.isfinite(result).all():
         _validate.finite("p", population)
-        _scoring.require_finite(result, x, z)
-    return _scoring.shaped(result, x, z)
+        scoring.require_finite(result, x, z)
+    return scoring.shaped(result, x, z)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate
+from leakscore import _validate
 from leakscore.reference import Reference
+from leakscore.scores import scoring
 
 __all__ = ["glir"]
 
@@ -82,7 +83,7 @@ def glir(
     """
     from leakscore.distributions import ncx2
 
-    release = _scoring.release(observed, target, reference, n, noise_std, False)
+    release = scoring.release(observed, target, reference, n, noise_std, False)
     known, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):
         centre = release.n * known._distances("target", targets, known.mean)
@@ -94,5 +95,5 @@ def glir(
         with np.errstate(over="ignore"):
             gaps = release.n * known._distances("observed", rows, one.astype(np.float64))
         result[:, k] = -ncx2.logcdf(gaps, known.dim, centre[k])
-    _scoring.require_finite(result, release.observed, release.target)
-    return _scoring.shaped(result, release.observed, release.target)
+    scoring.require_finite(result, release.observed, release.target)
+    return scoring.shaped(result, release.observed, release.target)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _scoring, _validate
+from leakscore import _core, _validate
+from leakscore.scores import scoring
 
 __all__ = ["oracle_threshold", "scalar_product"]
 
@@ -59,12 +60,12 @@ def scalar_product(
     array([1.5, 2. ])
     """
     point = _validate.coefficients("reference_point", reference_point)
-    x, z = _scoring.rows(observed, target, point.size, paired)
-    result, flags = _core.scalar_product(x, z, point, point, _scoring.NO_NOISE, 1.0, paired)
+    x, z = scoring.rows(observed, target, point.size, paired)
+    result, flags = _core.scalar_product(x, z, point, point, scoring.NO_NOISE, 1.0, paired)
     if flags:
         _validate.finite("reference_point", point)
-        _scoring.require_finite(result, x, z)
-    return _scoring.shaped(result, x, z)
+        scoring.require_finite(result, x, z)
+    return scoring.shaped(result, x, z)
 
 
 def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _series, _validate, _validate_counts
+from leakscore import _core, _validate, _validate_counts
 from leakscore.reference import Reference
+from leakscore.scores import series
 
 __all__ = ["subsampled_llr", "subsampled_product_score"]
 
@@ -143,7 +144,7 @@ def subsampled_product_score(
     >>> print(round(subsampled_product_score([0.1, 0.2], [1.0, 2.0], reference, 100, 0.1), 6))
     0.020225
     """
-    law = _series.law(observed, target, reference, n, skewness, 0.0)
+    law = series.law(observed, target, reference, n, skewness, 0.0)
     rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     sampled = _validate_counts.sampled("sample_rate", rate, law.n, low=2)
     weight = _validate.scalar("constant", constant)

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy.typing as npt
 
-from leakscore import _core, _scoring, _validate
+from leakscore import _core, _validate
 from leakscore.reference import Reference
+from leakscore.scores import scoring
 
 __all__ = ["covariance_score", "gaussian_llr"]
 
@@ -76,13 +77,13 @@ def covariance_score(
     >>> leakscore.scores.covariance_score([0.1, 0.2], [1.0, 2.0], reference, n=10)
     0.1
     """
-    release = _scoring.release(observed, target, reference, n, noise_std, paired)
+    release = scoring.release(observed, target, reference, n, noise_std, paired)
     if _validate.choice("neighbours", neighbours, _NEIGHBOURS) == "add-remove":
-        return _scoring.add_remove(release)
+        return scoring.add_remove(release)
     if release.independent:
         return release.score(_core.covariance_score)
     out = release.without_target()
-    return release.checked(_scoring.dense_linear(release, reference.mean, out, 1.0))
+    return release.checked(scoring.dense_linear(release, reference.mean, out, 1.0))
 
 
 def gaussian_llr(
@@ -156,15 +157,15 @@ def gaussian_llr(
     >>> round(score, 6)
     0.205361
     """
-    release = _scoring.release(observed, target, reference, n, noise_std, paired)
+    release = scoring.release(observed, target, reference, n, noise_std, paired)
     return llr_of(release, _validate.choice("neighbours", neighbours, _NEIGHBOURS))
 
 
-def llr_of(release: _scoring.Release, neighbours: str) -> Any:
+def llr_of(release: scoring.Release, neighbours: str) -> Any:
     """Return the exact log-likelihood ratios of a release whose arguments are valid."""
     if neighbours == "add-remove":
-        return _scoring.add_remove(release)
+        return scoring.add_remove(release)
     if release.independent:
         return release.score(_core.gaussian_llr)
-    linear = _scoring.dense_linear(release, release.reference.mean, *release.with_target())
-    return release.checked(linear + _scoring.dense_quadratic(release))
+    linear = scoring.dense_linear(release, release.reference.mean, *release.with_target())
+    return release.checked(linear + scoring.dense_quadratic(release))

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate
+from leakscore import _validate
 from leakscore._validate import Array, Doubles
 from leakscore.reference import Reference
+from leakscore.scores import scoring
 
 Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
 
@@ -34,8 +35,8 @@ class Law:
         result, flags = kernel(self.observed, self.target, *moments, *parameters)
         if flags:
             known._require_inverse()
-            _scoring.require_finite(result, self.observed, self.target)
-        return _scoring.shaped(result, self.observed, self.target)
+            scoring.require_finite(result, self.observed, self.target)
+        return scoring.shaped(result, self.observed, self.target)
 
 
 def law(
@@ -48,7 +49,7 @@ def law(
 ) -> Law:
     """Validate the arguments of a score."""
     known = diagonal("reference", reference)
-    x, z = _scoring.rows(observed, target, known.dim, False)
+    x, z = scoring.rows(observed, target, known.dim, False)
     return Law(
         x,
         z,

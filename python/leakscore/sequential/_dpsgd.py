@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate
-from leakscore._curve import TradeOff
-from leakscore._low_rank import LowRank
-from leakscore._premise import EXACT_NOISE, Premise
+from leakscore import _validate
 from leakscore._validate import Doubles
 from leakscore.reference import Reference
+from leakscore.reference.low_rank import LowRank
+from leakscore.scores import scoring
 from leakscore.sequential._steps import NEIGHBOURS, Neighbours
+from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import EXACT_NOISE, Premise
 
 __all__ = ["dpsgd_error_rates", "game_tradeoff"]
 
@@ -348,6 +349,6 @@ def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> f
     return float(found[0]) / (factor * n)
 
 
-def _release(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> _scoring.Release:
+def _release(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> scoring.Release:
     rows = gradient[np.newaxis]
-    return _scoring.Release(rows, rows, reference, n, np.atleast_1d(noise), False)
+    return scoring.Release(rows, rows, reference, n, np.atleast_1d(noise), False)

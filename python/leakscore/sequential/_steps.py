@@ -8,10 +8,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate, _validate_counts
+from leakscore import _validate, _validate_counts
 from leakscore._validate import Array, Doubles
 from leakscore.reference import Reference, SingularCovarianceError
-from leakscore.scores._gaussian import llr_of
+from leakscore.scores import scoring
+from leakscore.scores.gaussian import llr_of
 
 __all__ = ["gradient_llr", "sgd_llr"]
 
@@ -223,14 +224,14 @@ class _Steps:
             raise ValueError(
                 f"Expected target_gradients of shape {self.targets.shape} to be {wanted}"
             )
-        noise = _scoring.noise(noise_std, dim)
-        laws: dict[tuple[int, int], _scoring.Release] = {}
+        noise = scoring.noise(noise_std, dim)
+        laws: dict[tuple[int, int], scoring.Release] = {}
         self.laws = []
         none = np.empty((0, dim))
         for known, number in zip(
             step_references(reference, count, dim), step_counts(n, count), strict=True
         ):
-            made = _scoring.Release(none, none, known, number, noise, False)
+            made = scoring.Release(none, none, known, number, noise, False)
             self.laws.append(laws.setdefault((id(known), number), made))
 
     def scores(

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _memory
+from leakscore.tables import memory_limit
 
 __all__ = ["cells", "parse"]
 
@@ -33,7 +33,7 @@ def parse(
     decimal: str | None,
     header: str,
     words: Mapping[str, float] = MappingProxyType({}),
-    limit: int = _memory.DEFAULT,
+    limit: int = memory_limit.DEFAULT,
 ) -> Parsed:
     """Parse the bytes of a file called `name`; what is None is found out.
 
@@ -57,7 +57,7 @@ def parse(
     if decimal == ",":
         notes.append("numbers are read with decimal commas")
     numbers = 1 + sum(map(text.count, (delimiter, "\n", "\r")))
-    _memory.require(name, len(data) + _memory.CELL * numbers, limit)
+    memory_limit.require(name, len(data) + memory_limit.CELL * numbers, limit)
     del text
     rows = _rows(name, data, encoding, delimiter, limit)
     first = next(rows, None)
@@ -78,7 +78,7 @@ def parse(
 
 
 def cells(
-    name: str, data: bytes, delimiter: str | None, limit: int = _memory.DEFAULT
+    name: str, data: bytes, delimiter: str | None, limit: int = memory_limit.DEFAULT
 ) -> Iterator[list[str]]:
     """Return the cells of every line that is not blank, as they are written."""
     text, encoding, _ = _decode(name, data, limit)
@@ -87,7 +87,7 @@ def cells(
 
 def _decode(name: str, data: bytes, limit: int) -> tuple[str, str, list[str]]:
     """Return the text, its encoding and what is to be said of it."""
-    _memory.require(name, (2 if data.isascii() else 5) * len(data), limit)
+    memory_limit.require(name, (2 if data.isascii() else 5) * len(data), limit)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding, notes = "utf-16", ["the file is read as UTF-16"]
     elif b"\0" in data[:4096]:
@@ -143,9 +143,9 @@ class _Lines:
     def __next__(self) -> str:
         line = next(self._lines)
         self.cells += 1 + line.count(self._delimiter)
-        if self.cells * _memory.COLUMN > self._limit:
+        if self.cells * memory_limit.COLUMN > self._limit:
             what = f"{self._name}, with {self.cells} cells in a line,"
-            _memory.require(what, self.cells * _memory.COLUMN, self._limit)
+            memory_limit.require(what, self.cells * memory_limit.COLUMN, self._limit)
         return line
 
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._files import File, pickled
+from leakscore.tables.files import File, pickled
 
 __all__ = ["load_npy", "load_npz"]
 

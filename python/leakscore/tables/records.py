@@ -12,9 +12,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._files import listed
-from leakscore._tables import Table
 from leakscore._visible import visible
+from leakscore.tables.files import listed
+from leakscore.tables.table import Table
 
 __all__ = ["LeftColumn", "LeftRows", "Records", "independent_columns", "records_of"]
 

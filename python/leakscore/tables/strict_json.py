@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._files import File
+from leakscore.tables.files import File
 
 __all__ = ["array_of", "load_json"]
 

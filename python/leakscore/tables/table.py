@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _csv, _files, _memory, _npy, _parquet, _validate
+from leakscore import _validate
 from leakscore._visible import visible
+from leakscore.tables import csv, files, memory_limit, npy, parquet
 
 __all__ = ["EMBEDDED", "Table", "embedded_table", "read_table", "table_of"]
 
@@ -67,7 +68,7 @@ class _Content:
 def embedded_table() -> Table:
     """The table that the package carries: 569 breast masses, 30 measurements each (CC BY 4.0)."""
     data = (resources.files("leakscore") / "data" / EMBEDDED).read_bytes()
-    content = _Content(*_csv.parse(EMBEDDED, data, delimiter=",", decimal=".", header="yes"))
+    content = _Content(*csv.parse(EMBEDDED, data, delimiter=",", decimal=".", header="yes"))
     source = (
         "Breast Cancer Wisconsin (Diagnostic), Wolberg, Mangasarian, Street & Street 1995, "
         "UCI, doi 10.24432/C5DW2B, CC BY 4.0"
@@ -82,7 +83,7 @@ def read_table(
     delimiter: str | None = None,
     decimal: str | None = None,
     header: str = "auto",
-    max_memory: int = _memory.DEFAULT,
+    max_memory: int = memory_limit.DEFAULT,
 ) -> Table:
     """Read a table of records; the format is told by the content, not by the name.
 
@@ -112,7 +113,7 @@ def read_table(
         If a parquet file is given and pyarrow is not installed.
     """
     limit = _validate.count("max_memory", max_memory, low=1)
-    file = _files.open_file(path, limit)
+    file = files.open_file(path, limit)
     if key is not None and file.kind != "npz":
         raise ValueError(f"{file.name} is no npz archive, so that key={key!r} means nothing")
     if file.kind != "text" and (delimiter is not None or decimal is not None or header != "auto"):
@@ -120,14 +121,14 @@ def read_table(
             f"{file.name} is no csv file, so that delimiter, decimal and header mean nothing"
         )
     if file.kind == "npy":
-        content = _from_array(file.name, _npy.load_npy(file), file)
+        content = _from_array(file.name, npy.load_npy(file), file)
     elif file.kind == "npz":
         content = _read_npz(file, key)
     elif file.kind == "parquet":
         content = _read_parquet(file)
     else:
         content = _Content(
-            *_csv.parse(
+            *csv.parse(
                 file.name,
                 file.data,
                 delimiter=delimiter,
@@ -199,20 +200,20 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
 # --- numpy ---------------------------------------------------------------------------------------
 
 
-def _read_npz(file: _files.File, key: str | None) -> _Content:
-    arrays = _npy.load_npz(file)
+def _read_npz(file: files.File, key: str | None) -> _Content:
+    arrays = npy.load_npz(file)
     keys = list(arrays)
     if key is None and len(keys) > 1:
         raise ValueError(
-            f"{file.name} holds several arrays, choose one with --key: {_files.listed(keys)}"
+            f"{file.name} holds several arrays, choose one with --key: {files.listed(keys)}"
         )
     if key is not None and key not in keys:
-        raise ValueError(f"{file.name} has no array {key!r}; it holds {_files.listed(keys)}")
+        raise ValueError(f"{file.name} has no array {key!r}; it holds {files.listed(keys)}")
     chosen = keys[0] if key is None else key
     return _from_array(f"{file.name}[{visible(chosen)}]", arrays[chosen], file)
 
 
-def _from_array(name: str, values: npt.NDArray[Any], file: _files.File | None = None) -> _Content:
+def _from_array(name: str, values: npt.NDArray[Any], file: files.File | None = None) -> _Content:
     if values.dtype.names is not None:
         if values.ndim != 1:
             raise ValueError(f"Expected {name} of shape {values.shape} to hold one row per record")
@@ -237,7 +238,7 @@ def _from_array(name: str, values: npt.NDArray[Any], file: _files.File | None = 
 
 def _needed(rows: int, columns: int) -> int:
     """Return the memory of a table."""
-    return columns * (8 * rows + _memory.COLUMN)
+    return columns * (8 * rows + memory_limit.COLUMN)
 
 
 def _from_columns(columns: dict[str, npt.NDArray[Any]]) -> _Content:
@@ -256,12 +257,12 @@ def _from_columns(columns: dict[str, npt.NDArray[Any]]) -> _Content:
 # --- parquet -------------------------------------------------------------------------------------
 
 
-def _read_parquet(file: _files.File) -> _Content:
-    table = _parquet.Parquet(file)
+def _read_parquet(file: files.File) -> _Content:
+    table = parquet.Parquet(file)
     file.require(_needed(table.rows, len(table.names)))
     values, text = np.full((table.rows, len(table.names)), np.nan), {}
     for j, name in enumerate(table.names):
-        if _parquet.is_number(table.types[name]):
+        if parquet.is_number(table.types[name]):
             values[:, j] = table.numbers(name)
         elif table.rows:
             text[j] = 1

@@ -9,11 +9,11 @@ from math import exp, inf, isnan, log
 from typing import Any
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore.tradeoff._accounting import subsampled_gaussian, subsampled_laplace
-from leakscore.tradeoff._gaussian import gaussian
-from leakscore.tradeoff._laplace import laplace, relaxed_laplace
-from leakscore.tradeoff._relaxed import relaxed_gaussian
+from leakscore.tradeoff.composition.accounting import subsampled_gaussian, subsampled_laplace
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.families.gaussian import gaussian
+from leakscore.tradeoff.families.laplace import laplace, relaxed_laplace
+from leakscore.tradeoff.families.relaxed import relaxed_gaussian
 
 __all__ = ["calibrate"]
 

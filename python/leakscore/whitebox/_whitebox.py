@@ -1,10 +1,4 @@
-"""White-box attacks: who sees every step of a training attacks the gradient averaged in each.
-
-One step of (DP-)SGD releases a mean, that of the clipped per-sample gradients in its batch, so the
-scores of a released mean apply to it: the record is the target's clipped gradient, n the batch, and
-the release (theta_t - theta_{t+1}) / learning_rate. How the scores of the steps add up depends on
-how batches are drawn. All scores: larger means member.
-"""
+"""The scores of the steps of a training."""
 
 from __future__ import annotations
 
@@ -14,20 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _clipping, _validate
-from leakscore._aggregate import aggregate
-from leakscore._one_run import one_run, one_run_guesses
+from leakscore import _validate
 from leakscore.reference import Reference
 from leakscore.scores import covariance_score
+from leakscore.whitebox import clipping
 
-__all__ = [
-    "aggregate",
-    "clip",
-    "covariance_attack",
-    "one_run",
-    "one_run_guesses",
-    "white_box_score",
-]
+__all__ = ["clip", "covariance_attack", "white_box_score"]
 
 _Doubles = npt.NDArray[np.float64]
 
@@ -72,7 +58,7 @@ def clip(g: npt.ArrayLike, c: float) -> _Doubles:
     for first in range(0, len(source), step):
         part = rows[first : first + step]
         part[:] = source[first : first + step]
-        if not _clipping.clip(part, bound):
+        if not clipping.clip(part, bound):
             _validate.finite("g", given)
     return result
 

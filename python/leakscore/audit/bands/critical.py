@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakscore import _core
 from leakscore._validate import Doubles
-from leakscore.audit._levels import ENDS, beta_bounds, boundaries
+from leakscore.audit.bands.levels import ENDS, beta_bounds, boundaries
 
 __all__ = ["FAR_SHARE", "LEVEL_METHODS", "algorithm", "constraints", "search", "solve"]
 

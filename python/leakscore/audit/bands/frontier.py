@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _core
 from leakscore._validate import Array, Doubles
-from leakscore.audit._bands import Band
+from leakscore.audit.bands.uniform import Band
 
 __all__ = ["Frontier", "frontier"]
 

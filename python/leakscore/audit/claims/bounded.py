@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._validate import Doubles
-from leakscore.audit._assumptions import of_rounds
-from leakscore.audit._bands import BAND_METHODS, band
-from leakscore.audit._frontier import Frontier
-from leakscore.audit._samples import Sampled
+from leakscore.audit.assumptions import of_rounds
+from leakscore.audit.bands.frontier import Frontier
+from leakscore.audit.bands.uniform import BAND_METHODS, band
+from leakscore.audit.data.samples import Sampled
 
 __all__ = ["Bounded", "bounded"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._curve import TradeOff
-from leakscore._premise import UNSTATED, Premise, joined, settled
 from leakscore._validate import Doubles
-from leakscore.audit._assumptions import Assuming
-from leakscore.audit._models import margins
+from leakscore.audit.assumptions import Assuming
+from leakscore.audit.claims.models import margins
+from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
 
 __all__ = ["Comparison", "Family", "verdict"]
 

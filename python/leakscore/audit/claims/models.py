@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore._roots import sign_change
+from leakscore._numeric import sign_change
 from leakscore._validate import Doubles
-from leakscore.audit._assumptions import Assuming
+from leakscore.audit.assumptions import Assuming
+from leakscore.tradeoff import TradeOff
 
 __all__ = [
     "AllRefutedError",

@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore._premise import settled
-from leakscore.audit import _compare, _models
-from leakscore.audit._assumptions import CLAIM, FAMILY, GAUSSIAN
-from leakscore.audit._bounded import bounded
-from leakscore.audit._compare import Comparison, Family
-from leakscore.audit._models import GaussianEpsilon, MuBound, ParameterBound
-from leakscore.audit._samples import Sampled
+from leakscore.audit.assumptions import CLAIM, FAMILY, GAUSSIAN
+from leakscore.audit.claims import compare as _compare
+from leakscore.audit.claims import models
+from leakscore.audit.claims.bounded import bounded
+from leakscore.audit.claims.compare import Comparison, Family
+from leakscore.audit.claims.models import GaussianEpsilon, MuBound, ParameterBound
+from leakscore.audit.data.samples import Sampled
+from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import settled
 
 __all__ = ["Refuted"]
 
@@ -79,8 +80,8 @@ class Refuted(Sampled):
         3.4349 999.0 True
         """
         tests = bounded(self, confidence, method, orientation)
-        found, index = _models.largest_mu(tests.fpr, tests.fnr)
-        most, _ = _models.largest_mu(*tests.least)
+        found, index = models.largest_mu(tests.fpr, tests.fnr)
+        most, _ = models.largest_mu(*tests.least)
         return MuBound(mu=found, max_certifiable=most, **tests.fields(index))
 
     def epsilon_if_gaussian(
@@ -134,7 +135,7 @@ class Refuted(Sampled):
         """
         deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
         bound = self.mu(confidence, method, orientation=orientation)
-        ends = [_models.gaussian_epsilon(mu, deltas) for mu in (bound.mu, bound.max_certifiable)]
+        ends = [models.gaussian_epsilon(mu, deltas) for mu in (bound.mu, bound.max_certifiable)]
         found, most = ends if deltas.ndim else [end.item() for end in ends]
         return GaussianEpsilon(
             epsilon_if_gaussian=found,
@@ -232,8 +233,8 @@ class Refuted(Sampled):
             raise TypeError(f"Expected family={family!r} to be a function of one parameter")
         curves = Family(family, neighbours)
         tests = bounded(self, confidence, method, orientation)
-        found, index = _models.largest_parameter(curves, tests.fpr, tests.fnr, least, most)
-        cap = _models.cap(curves, *tests.least, least, most)
+        found, index = models.largest_parameter(curves, tests.fpr, tests.fnr, least, most)
+        cap = models.cap(curves, *tests.least, least, most)
         about = curves.about(least + min(1.0, most - least))
         fields = tests.fields(index, CLAIM, FAMILY, *about.assumptions)
         return ParameterBound(
@@ -303,7 +304,7 @@ class Refuted(Sampled):
         >>> audit.compare(approximate_dp(3.0, 1e-5), method="dkw").verdict
         'refuted'
         """
-        curve = _models.one_curve("tradeoff", tradeoff)
+        curve = models.one_curve("tradeoff", tradeoff)
         between = settled(curve._premise, neighbours, curve)
         tests = bounded(self, confidence, method, orientation)
         verdict, index, margin, most = _compare.verdict(curve, tests.fpr, tests.fnr, tests.least)

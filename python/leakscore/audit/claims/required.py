@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore._premise import settled
 from leakscore._results import Result
 from leakscore._validate import Doubles
-from leakscore.audit import _bands
-from leakscore.audit._bands import Band
-from leakscore.audit._models import one_curve
+from leakscore.audit.bands import uniform
+from leakscore.audit.bands.uniform import Band
+from leakscore.audit.claims.models import one_curve
+from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import settled
 
 __all__ = ["RequiredRounds", "required_rounds"]
 
@@ -155,7 +155,7 @@ def required_rounds(
     miss = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     wanted = _validate.scalar("power", power, 0.0, 1.0, closed="neither")
-    chosen = _validate.choice("method", method, _bands.BAND_METHODS)
+    chosen = _validate.choice("method", method, uniform.BAND_METHODS)
     true = float(curve.epsilon(miss))
     if goal >= true:
         raise ValueError(
@@ -190,7 +190,7 @@ class _Plan:
     method: str
 
     def _band(self, rounds: int) -> Band:
-        return _bands.band(self.method, rounds, (1.0 - self.confidence) / 2.0)
+        return uniform.band(self.method, rounds, (1.0 - self.confidence) / 2.0)
 
     def cap(self, rounds: int) -> float:
         """Return the bound of perfectly separated scores."""

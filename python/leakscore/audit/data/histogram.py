@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate_counts
 from leakscore._validate import Array, Doubles
-from leakscore.audit._bands import Band
-from leakscore.audit._frontier import Frontier
-from leakscore.audit._points import Flagged, Points
+from leakscore.audit.bands.frontier import Frontier
+from leakscore.audit.bands.uniform import Band
+from leakscore.audit.data.points import Flagged, Points
 
 __all__ = ["Histogram"]
 

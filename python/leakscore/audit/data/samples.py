@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._validate import Array, Doubles
-from leakscore.audit._bands import Band
-from leakscore.audit._frontier import Frontier, frontier
-from leakscore.audit._histogram import Histogram
-from leakscore.audit._points import Flagged, Points
-from leakscore.audit._ranked_bits import RankedBits
+from leakscore.audit.bands.frontier import Frontier, frontier
+from leakscore.audit.bands.uniform import Band
+from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.points import Flagged, Points
+from leakscore.audit.data.ranked_bits import RankedBits
 
 __all__ = ["Sampled", "Scores", "allowed_errors"]
 

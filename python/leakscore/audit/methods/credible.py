@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from leakscore._roots import sign_change
+from leakscore._numeric import sign_change
 from leakscore._validate import Doubles
-from leakscore.audit._found import Found
-from leakscore.audit._samples import Sampled
-from leakscore.audit._split import Certificate, Counts, at_one_threshold
+from leakscore.audit.data.samples import Sampled
+from leakscore.audit.methods.finding import Found
+from leakscore.audit.methods.split import Certificate, Counts, at_one_threshold
 
 __all__ = ["credible", "credible_epsilon"]
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from leakscore import _core
 from leakscore._validate import Doubles
-from leakscore.audit._ranked_bits import MAX_ROUNDS, RankedBits
-from leakscore.audit._samples import Sampled, Scores
+from leakscore.audit.data.ranked_bits import MAX_ROUNDS, RankedBits
+from leakscore.audit.data.samples import Sampled, Scores
 
 __all__ = ["MAX_EXPOSED", "sorted_bits"]
 
@@ -40,7 +40,7 @@ class Proof(NamedTuple):
 def sorted_bits(
     audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
 ) -> tuple[Doubles, Doubles, Flags, Counts, Counts, Doubles, Doubles, Doubles, str, Flags]:
-    """Certify one bound; the columns are those of `leakscore.audit._methods.Found`."""
+    """Certify one bound; the columns are those of `leakscore.audit.methods.table.Found`."""
     scores, bits = _ranked(audit, deltas, method)
     n0, n1 = audit.n_nonmembers, audit.n_members
     both = orientation == "both"

@@ -10,11 +10,11 @@ import numpy as np
 
 from leakscore import _core
 from leakscore._validate import Array, Doubles
-from leakscore.audit._bands import Band
-from leakscore.audit._found import Found
-from leakscore.audit._histogram import Histogram
-from leakscore.audit._levels import beta_bounds, indexes
-from leakscore.audit._samples import Sampled
+from leakscore.audit.bands.levels import beta_bounds, indexes
+from leakscore.audit.bands.uniform import Band
+from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.samples import Sampled
+from leakscore.audit.methods.finding import Found
 from leakscore.distributions import clopper_pearson
 
 __all__ = ["Counts", "at_one_threshold", "split"]

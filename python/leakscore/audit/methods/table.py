@@ -8,13 +8,13 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._validate import Doubles
-from leakscore.audit._bands import BAND_METHODS, band
-from leakscore.audit._credible import credible
-from leakscore.audit._found import Found
-from leakscore.audit._histogram import Histogram
-from leakscore.audit._samples import Sampled, Scores
-from leakscore.audit._sorted_bits import sorted_bits
-from leakscore.audit._split import split
+from leakscore.audit.bands.uniform import BAND_METHODS, band
+from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.samples import Sampled, Scores
+from leakscore.audit.methods.credible import credible
+from leakscore.audit.methods.finding import Found
+from leakscore.audit.methods.sorted_bits import sorted_bits
+from leakscore.audit.methods.split import split
 
 __all__ = ["EPSILON_METHODS", "Found", "certify"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _core
-from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
-from leakscore.audit._guesses import Guesses
+from leakscore.audit.one_training.guesses import Guesses
+from leakscore.tradeoff import TradeOff
 
 __all__ = ["Contradiction"]
 

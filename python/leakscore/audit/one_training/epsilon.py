@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore.audit._assumptions import Assuming, of_one_run
-from leakscore.audit._guesses import Guesses, guesses_of
+from leakscore.audit.assumptions import Assuming, of_one_run
+from leakscore.audit.one_training.guesses import Guesses, guesses_of
 from leakscore.distributions import clopper_pearson
 
 __all__ = ["OneRunBound", "one_run"]

@@ -10,13 +10,13 @@ from typing import Any, overload
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore._premise import settled
-from leakscore.audit._assumptions import CLAIM, FAMILY, Assuming, of_one_run
-from leakscore.audit._compare import Family as OneRelation
-from leakscore.audit._contradiction import Contradiction
-from leakscore.audit._guesses import Guesses, guesses_of
-from leakscore.audit._models import AllRefutedError
+from leakscore.audit.assumptions import CLAIM, FAMILY, Assuming, of_one_run
+from leakscore.audit.claims.compare import Family as OneRelation
+from leakscore.audit.claims.models import AllRefutedError
+from leakscore.audit.one_training.contradiction import Contradiction
+from leakscore.audit.one_training.guesses import Guesses, guesses_of
+from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import settled
 
 __all__ = ["OneRunFamilyBound", "OneRunTest", "one_run_fdp"]
 

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._validate import Array, Doubles
-from leakscore.audit._assumptions import Assuming, of_rounds
-from leakscore.audit._bands import Band, band
-from leakscore.audit._histogram import Histogram
-from leakscore.audit._points import Flagged, spread_ranks
-from leakscore.audit._samples import Scores
+from leakscore.audit.assumptions import Assuming, of_rounds
+from leakscore.audit.bands.uniform import Band, band
+from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.points import Flagged, spread_ranks
+from leakscore.audit.data.samples import Scores
 
 __all__ = ["RocBand", "roc_band"]
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from leakscore import _core
 from leakscore._validate import Doubles
-from leakscore.audit._assumptions import Assuming
-from leakscore.audit._histogram import Histogram
-from leakscore.audit._points import spread_ranks
-from leakscore.audit._samples import Scores, allowed_errors
+from leakscore.audit.assumptions import Assuming
+from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.points import spread_ranks
+from leakscore.audit.data.samples import Scores, allowed_errors
 
 __all__ = ["BootstrapInterval", "curve_resamples", "tpr_resamples"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._results import Result
 from leakscore._validate import Doubles
-from leakscore.audit._samples import Sampled, allowed_errors
+from leakscore.audit.data.samples import Sampled, allowed_errors
 
 __all__ = ["Empirical", "Roc"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _validate
-from leakscore.audit._assumptions import of_rounds
-from leakscore.audit._bands import BAND_METHODS
-from leakscore.audit._bootstrap import BootstrapInterval, curve_resamples, tpr_resamples
-from leakscore.audit._empirical import Empirical
-from leakscore.audit._roc_band import RocBand, roc_band
+from leakscore.audit.assumptions import of_rounds
+from leakscore.audit.bands.uniform import BAND_METHODS
+from leakscore.audit.roc.band import RocBand, roc_band
+from leakscore.audit.roc.bootstrap import BootstrapInterval, curve_resamples, tpr_resamples
+from leakscore.audit.roc.empirical import Empirical
 
 __all__ = ["Intervals"]
 

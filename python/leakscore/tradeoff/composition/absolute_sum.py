@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from leakscore._validate import Doubles
-from leakscore.tradeoff._losses import GaussianStep, Step
+from leakscore.tradeoff.composition.losses import GaussianStep, Step
 
 __all__ = ["absolute_sum"]
 

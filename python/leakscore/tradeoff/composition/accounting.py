@@ -8,21 +8,21 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore._premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
-from leakscore.tradeoff._bracket import Bracket
-from leakscore.tradeoff._ends import ends
-from leakscore.tradeoff._gaussian import GaussianTradeOff, gaussian
-from leakscore.tradeoff._laplace import _Laplace, laplace
-from leakscore.tradeoff._limit import limit
-from leakscore.tradeoff._losses import (
+from leakscore.tradeoff.composition.ends import ends
+from leakscore.tradeoff.composition.limit import limit
+from leakscore.tradeoff.composition.losses import (
     GaussianMagnitude,
     GaussianStep,
     LaplaceMagnitude,
     LaplaceStep,
     Step,
 )
-from leakscore.tradeoff._relaxed import _RelaxedGaussian, compose_relaxed_gaussian
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
+from leakscore.tradeoff.families.laplace import _Laplace, laplace
+from leakscore.tradeoff.families.relaxed import _RelaxedGaussian, compose_relaxed_gaussian
+from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
+from leakscore.tradeoff.shapes.bracket import Bracket
 
 __all__ = ["ComposedTradeOff", "compose", "subsampled_gaussian", "subsampled_laplace"]
 

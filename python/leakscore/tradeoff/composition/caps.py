@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from leakscore.tradeoff._losses import Step
+from leakscore.tradeoff.composition.losses import Step
 
 __all__ = ["Parts", "revealed", "shrunk"]
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from leakscore import _core
 from leakscore._validate import Doubles
-from leakscore.tradeoff._absolute_sum import absolute_sum
-from leakscore.tradeoff._caps import revealed, shrunk
-from leakscore.tradeoff._composition import Sums, compose_lattices
-from leakscore.tradeoff._lattice import lattice
-from leakscore.tradeoff._losses import Step
-from leakscore.tradeoff._plan import plan
-from leakscore.tradeoff._polygon import Polygon, lower_hull
+from leakscore.tradeoff.composition.absolute_sum import absolute_sum
+from leakscore.tradeoff.composition.caps import revealed, shrunk
+from leakscore.tradeoff.composition.lattice import lattice
+from leakscore.tradeoff.composition.losses import Step
+from leakscore.tradeoff.composition.plan import plan
+from leakscore.tradeoff.composition.sums import Sums, compose_lattices
+from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
 __all__ = ["ends"]
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscore._validate import Doubles
-from leakscore.tradeoff._losses import Step
+from leakscore.tradeoff.composition.losses import Step
 
 __all__ = ["Lattice", "lattice"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
-from leakscore.tradeoff._gaussian import GaussianTradeOff, gaussian
-from leakscore.tradeoff._hyperbolic import log_cosh
-from leakscore.tradeoff._losses import Step
-from leakscore.tradeoff._polygon import Polygon, lower_hull
+from leakscore.tradeoff.composition.losses import Step
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
+from leakscore.tradeoff.families.hyperbolic import log_cosh
+from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
 __all__ = ["limit"]
 

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._validate import Doubles
-from leakscore.tradeoff._plan import Window
+from leakscore.tradeoff.composition.plan import Window
 
 __all__ = ["Part", "Sums", "compose_lattices"]
 

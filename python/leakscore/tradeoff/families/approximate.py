@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore.tradeoff._polygon import Polygon
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.shapes.polygon import Polygon
 
 __all__ = ["approximate_dp"]
 

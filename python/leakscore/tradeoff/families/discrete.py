@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore._roots import sign_change
+from leakscore._numeric import sign_change
 from leakscore._validate import Doubles
-from leakscore.tradeoff._polygon import Polygon
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.shapes.polygon import Polygon
 
 __all__ = ["discrete_gaussian", "discrete_laplace"]
 

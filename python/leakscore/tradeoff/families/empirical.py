@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
-from leakscore.tradeoff._polygon import Polygon
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.shapes.polygon import Polygon
 
 __all__ = ["from_llr"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._curve import TradeOff, aligned
-from leakscore._premise import UNSTATED, Premise
 from leakscore._validate import Doubles
+from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.premise import UNSTATED, Premise
 
 __all__ = ["GaussianTradeOff", "gaussian", "gdp_delta", "gdp_epsilon", "misspecified"]
 

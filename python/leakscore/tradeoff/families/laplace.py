@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._curve import TradeOff, aligned
-from leakscore._premise import UNSTATED, Premise
 from leakscore._validate import Doubles
-from leakscore.tradeoff._hyperbolic import log_cosh
-from leakscore.tradeoff._mirrored import Mirrored
+from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.families.hyperbolic import log_cosh
+from leakscore.tradeoff.premise import UNSTATED, Premise
+from leakscore.tradeoff.shapes.mirrored import Mirrored
 
 __all__ = ["laplace", "relaxed_laplace"]
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscore._roots import falling_root
+from leakscore._numeric import falling_root
 from leakscore._validate import Doubles
-from leakscore.tradeoff._hyperbolic import log_cosh
+from leakscore.tradeoff.families.hyperbolic import log_cosh
 
 __all__ = ["Tails", "cut", "line_beta", "line_power", "log_ratio", "straight", "tails"]
 

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate, _validate_counts
-from leakscore._curve import TradeOff, aligned
-from leakscore._premise import Premise
-from leakscore._roots import falling_root
+from leakscore._numeric import falling_root
 from leakscore._validate import Doubles
-from leakscore.tradeoff._gaussian import GaussianTradeOff, gaussian
-from leakscore.tradeoff._hull import Hull
-from leakscore.tradeoff._joined import LARGEST, joined
+from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
+from leakscore.tradeoff.premise import Premise
+from leakscore.tradeoff.shapes.hull import Hull
+from leakscore.tradeoff.shapes.joined import LARGEST, joined
 
 __all__ = ["gaussian_mean"]
 

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._curve import TradeOff, aligned
-from leakscore._premise import UNSTATED, Premise
-from leakscore._roots import falling_root
+from leakscore._numeric import falling_root
 from leakscore._validate import Doubles
-from leakscore.tradeoff import _magnitudes
-from leakscore.tradeoff._joined import LARGEST, joined
-from leakscore.tradeoff._mirrored import Mirrored
+from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.families import magnitudes
+from leakscore.tradeoff.premise import UNSTATED, Premise
+from leakscore.tradeoff.shapes.joined import LARGEST, joined
+from leakscore.tradeoff.shapes.mirrored import Mirrored
 
 __all__ = ["compose_relaxed_gaussian", "relaxed_gaussian"]
 
@@ -199,10 +199,10 @@ class _RelaxedGaussian(TradeOff):
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
-        point = _magnitudes.cut(
+        point = magnitudes.cut(
             np.asarray(-epsilon if self._reversed else epsilon), self._mu, self._dims
         )
-        laws = _magnitudes.tails(point, self._mu, self._dims)
+        laws = magnitudes.tails(point, self._mu, self._dims)
         alpha, beta = laws.alpha, laws.beta
         return (float(beta), float(alpha)) if self._reversed else (float(alpha), float(beta))
 
@@ -221,7 +221,7 @@ class _RelaxedGaussian(TradeOff):
         if self._reversed:
             return chi2.sf(ncx2.ppf(alpha, dims, square), dims)
         if (self._dims == 1).all():
-            return _magnitudes.line_beta(alpha, aligned(self._mu, alpha))
+            return magnitudes.line_beta(alpha, aligned(self._mu, alpha))
         return ncx2.cdf(chi2.isf(alpha, dims), dims, square)
 
     def _power(self, alpha: Doubles) -> Any:
@@ -235,9 +235,9 @@ class _RelaxedGaussian(TradeOff):
             point = ncx2.ppf(alpha, dims, square)
             with np.errstate(over="ignore", under="ignore"):
                 line = np.minimum(alpha * np.exp(0.5 * square), 1.0)
-            return np.where(_magnitudes.straight(point, dims, square), line, chi2.cdf(point, dims))
+            return np.where(magnitudes.straight(point, dims, square), line, chi2.cdf(point, dims))
         if (self._dims == 1).all():
-            return _magnitudes.line_power(alpha, aligned(self._mu, alpha))
+            return magnitudes.line_power(alpha, aligned(self._mu, alpha))
         return ncx2.sf(chi2.isf(alpha, dims), dims, square)
 
     def _log_power(self, log_alpha: Doubles) -> Any:
@@ -248,7 +248,7 @@ class _RelaxedGaussian(TradeOff):
             point = ncx2.ilogcdf(log_alpha, dims, square)
             line = np.minimum(log_alpha + 0.5 * square, 0.0)
             caught = np.where(
-                _magnitudes.straight(point, dims, square), line, chi2.logcdf(point, dims)
+                magnitudes.straight(point, dims, square), line, chi2.logcdf(point, dims)
             )
         else:
             caught = ncx2.logsf(chi2.ilogsf(log_alpha, dims), dims, square)
@@ -272,23 +272,23 @@ class _RelaxedGaussian(TradeOff):
     def _delta(self, epsilon: Doubles) -> Any:
         mu, dims = aligned(self._mu, epsilon), aligned(self._dims, epsilon)
         mu, dims, epsilon = np.broadcast_arrays(mu, dims, epsilon)
-        point = _magnitudes.cut(-epsilon if self._reversed else epsilon, mu, dims)
-        return _magnitudes.tails(point, mu, dims).delta(epsilon, self._reversed)[()]
+        point = magnitudes.cut(-epsilon if self._reversed else epsilon, mu, dims)
+        return magnitudes.tails(point, mu, dims).delta(epsilon, self._reversed)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
         """Move the threshold from where epsilon = 0 until the hockey-stick there is delta."""
         mu, dims = aligned(self._mu, delta), aligned(self._dims, delta)
         mu, dims, delta = np.broadcast_arrays(mu, dims, delta)
-        origin = _magnitudes.cut(np.zeros(mu.shape), mu, dims)
-        most = _magnitudes.tails(origin, mu, dims).delta(np.zeros(mu.shape), self._reversed)
+        origin = magnitudes.cut(np.zeros(mu.shape), mu, dims)
+        most = magnitudes.tails(origin, mu, dims).delta(np.zeros(mu.shape), self._reversed)
         usual = (delta > 0.0) & (delta < most)
         sign = -1.0 if self._reversed else 1.0
         aim = np.where(usual, delta, 1.0)
 
         def gap(move: Doubles) -> tuple[Doubles, Doubles]:
             point = origin * np.exp(sign * move)
-            laws = _magnitudes.tails(point, mu, dims)
-            ratio, slope = _magnitudes.log_ratio(point, mu, dims)
+            laws = magnitudes.tails(point, mu, dims)
+            ratio, slope = magnitudes.log_ratio(point, mu, dims)
             log_delta, log_paid = laws.log_delta(sign * ratio, self._reversed)
             value = np.where(usual, log_delta - np.log(aim), -1.0)
             with np.errstate(over="ignore", invalid="ignore"):  # where nothing is searched
@@ -301,7 +301,7 @@ class _RelaxedGaussian(TradeOff):
                 break
             far = np.where(short, 2.0 * far, far)
         move = falling_root(gap, np.zeros_like(far), far)
-        laws = _magnitudes.tails(origin * np.exp(sign * move), mu, dims)
+        laws = magnitudes.tails(origin * np.exp(sign * move), mu, dims)
         found = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)
         bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
         edge = np.where((delta <= 0.0) & (most > 0.0), bound, 0.0)

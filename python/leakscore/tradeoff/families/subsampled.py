@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._curve import TradeOff, aligned
-from leakscore._premise import FIXED_SAMPLE, Premise
-from leakscore._roots import falling_root
+from leakscore._numeric import falling_root
 from leakscore._validate import Doubles
-from leakscore.tradeoff._gaussian import gaussian
+from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.families.gaussian import gaussian
+from leakscore.tradeoff.premise import FIXED_SAMPLE, Premise
 
 __all__ = ["SubsampledTradeOff", "subsampled_mean"]
 

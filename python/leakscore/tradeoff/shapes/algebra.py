@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._curve import TradeOff
-from leakscore._premise import FIXED_SAMPLE, POISSON, Premise, joined
-from leakscore._roots import sign_change
+from leakscore._numeric import sign_change
 from leakscore._validate import Doubles
-from leakscore.tradeoff._bracket import Between, Bracket
-from leakscore.tradeoff._gaussian import GaussianTradeOff
-from leakscore.tradeoff._hull import Hull
-from leakscore.tradeoff._looks import Looks
-from leakscore.tradeoff._mean import _Mean
-from leakscore.tradeoff._polygon import Polygon, lower_hull
-from leakscore.tradeoff._subsampled import SubsampledTradeOff
+from leakscore.tradeoff.curve import TradeOff, operation
+from leakscore.tradeoff.families.gaussian import GaussianTradeOff
+from leakscore.tradeoff.families.mean import _Mean
+from leakscore.tradeoff.families.subsampled import SubsampledTradeOff
+from leakscore.tradeoff.premise import FIXED_SAMPLE, POISSON, Premise, joined
+from leakscore.tradeoff.shapes.bracket import Between, Bracket
+from leakscore.tradeoff.shapes.hull import Hull
+from leakscore.tradeoff.shapes.looks import Looks
+from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
 __all__ = ["best_of", "subsampled"]
 
@@ -25,6 +25,7 @@ _POISSON = Premise("add-remove", (POISSON,))
 _FIXED = Premise("replace", (FIXED_SAMPLE,))
 
 
+@operation
 def subsampled(curve: TradeOff, rate: float) -> TradeOff:
     """Give the curve of a record that is in with probability `rate`; see `TradeOff.subsample`."""
     if rate == 1.0:
@@ -64,6 +65,7 @@ def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
     return _Subsampled(curve, rate, premise)
 
 
+@operation
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
     """Give the curve of the largest of `looks` scores; see `TradeOff.best_of`."""
     return _each_end(curve, "best_of", looks, lambda end: Looks(end, looks))

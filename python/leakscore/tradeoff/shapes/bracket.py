@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Literal
 
-from leakscore._curve import TradeOff
-from leakscore._premise import UNSTATED, Premise, joined
 from leakscore._validate import Doubles
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.premise import UNSTATED, Premise, joined
 
 __all__ = ["Between", "Bracket"]
 

@@ -2,63 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from leakscore._curve import TradeOff
-from leakscore._results import Result
 from leakscore._validate import Doubles
-from leakscore.tradeoff._gaussian import GaussianTradeOff
+from leakscore.tradeoff._certificate import Certificate
+from leakscore.tradeoff.curve import TradeOff, operation
+from leakscore.tradeoff.families.gaussian import GaussianTradeOff
 
-__all__ = ["Certificate", "certify"]
+__all__ = ["certify"]
 
 _START = 64
 _MOST = 1 << 18  # points, before the answer is None
 
 
-@dataclass(frozen=True)
-class Certificate(Result):
-    """The answer of `TradeOff.at_least_as_private_as`; true only if the verdict is True.
-
-    Attributes
-    ----------
-    verdict : bool or None
-        Whether the curve is nowhere below the other, up to `tolerance`; None if the brackets of
-        the curves leave it open.
-    alpha : float
-        Where the difference is least; for a refutation, where it was found.
-    gap : float
-        The difference there, f(alpha) less the other's beta: of the lower curve and the other's
-        upper one unless refuted, then of the upper and the other's lower.
-    bound : float
-        The difference is at least this at every alpha in [0, 1]; -inf if nothing was proved.
-    tolerance : float
-        As asked.
-    neighbours : {"replace", "add-remove"} or None
-        The relation of the two data sets that both curves are about, if one of them says.
-    assumptions : tuple of str
-        What the two curves take for granted.
-
-    Examples
-    --------
-    >>> from leakscore.tradeoff import gaussian
-    >>> bool(gaussian(1.0).at_least_as_private_as(gaussian(2.0)))
-    True
-    """
-
-    verdict: bool | None
-    alpha: float
-    gap: float
-    bound: float
-    tolerance: float
-    neighbours: str | None = None
-    assumptions: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return self.verdict is True
-
-
+@operation
 def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
     """Give the certificate of curve >= other - tolerance."""
     for one in (curve, other):

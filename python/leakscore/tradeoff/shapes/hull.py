@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
+from leakscore.tradeoff.curve import TradeOff
 
 __all__ = ["Hull"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._curve import TradeOff
 from leakscore._validate import Doubles
+from leakscore.tradeoff.curve import TradeOff
 
 __all__ = ["LARGEST", "joined"]
 

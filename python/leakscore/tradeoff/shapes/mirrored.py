@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._curve import TradeOff, aligned
 from leakscore._validate import Doubles
+from leakscore.tradeoff.curve import TradeOff, aligned
 
 __all__ = ["Mirrored"]
 

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscore._curve import TradeOff
-from leakscore._premise import UNSTATED, Premise
 from leakscore._validate import Doubles
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.premise import UNSTATED, Premise
 
 __all__ = ["Polygon", "lower_hull"]
 

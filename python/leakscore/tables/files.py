@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from leakscore import _memory
 from leakscore._visible import visible
+from leakscore.tables import memory_limit
 
 __all__ = ["File", "listed", "open_file", "pickled"]
 
@@ -45,7 +45,7 @@ class File:
 
     name: str
     data: bytes = field(repr=False)
-    limit: int = _memory.DEFAULT
+    limit: int = memory_limit.DEFAULT
 
     @cached_property
     def kind(self) -> str:
@@ -63,10 +63,10 @@ class File:
 
     def require(self, needed: int, what: str | None = None) -> None:
         """Refuse to unpack what would take more, beside the file, than the limit."""
-        _memory.require(what or self.name, len(self.data) + needed, self.limit)
+        memory_limit.require(what or self.name, len(self.data) + needed, self.limit)
 
 
-def open_file(path: str, limit: int = _memory.DEFAULT) -> File:
+def open_file(path: str, limit: int = memory_limit.DEFAULT) -> File:
     """Read a file, ``-`` being the standard input; refuse an empty, compressed or pickled one.
 
     `limit` is the number of bytes that it, and what it is unpacked to, may take.
@@ -74,10 +74,10 @@ def open_file(path: str, limit: int = _memory.DEFAULT) -> File:
     name = "standard input" if path == "-" else visible(Path(path).name)
     with _opened(path) as stream:
         if path != "-" and stat.S_ISREG((status := os.fstat(stream.fileno())).st_mode):
-            _memory.require(name, status.st_size, limit)
+            memory_limit.require(name, status.st_size, limit)
         start = stream.read(_START)
         _require_known(File(name, start), path)  # at once: what is no table may never end
-        return File(name, _memory.read_bounded(stream, name, limit, start), limit)
+        return File(name, memory_limit.read_bounded(stream, name, limit, start), limit)
 
 
 @contextlib.contextmanager

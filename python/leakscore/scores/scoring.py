@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._centred_rows import MANY as MANY_SIDES
-from leakscore._low_rank import STREAMED, LowRank
 from leakscore.reference import Reference
+from leakscore.reference.centred_rows import MANY as MANY_SIDES
+from leakscore.reference.low_rank import STREAMED, LowRank
 
 Array = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._validate import Doubles
-from leakscore.audit._critical import FAR_SHARE, LEVEL_METHODS, algorithm, constraints, solve
-from leakscore.audit._levels import beta_bounds, boundaries, far_counts
+from leakscore.audit.bands.critical import FAR_SHARE, LEVEL_METHODS, algorithm, constraints, solve
+from leakscore.audit.bands.levels import beta_bounds, boundaries, far_counts
 
 __all__ = ["BAND_METHODS", "Band", "band", "critical_value"]
 

@@ -7,7 +7,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _dense
+from leakscore import _core
+from leakscore.reference import dense
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Table: TypeAlias = npt.NDArray[Any]
@@ -81,7 +82,7 @@ class Diagonal:
         return self.variances
 
     def problem(self) -> str | None:
-        return _dense.why_singular(self.variances, None)
+        return dense.why_singular(self.variances, None)
 
     def logdet(self) -> float:
         return float(np.log(self.variances).sum())
@@ -112,7 +113,7 @@ class Full:
     kind: Literal["full"] = "full"
 
     def __init__(
-        self, values: Doubles, rounding: float, factor: _dense.Factor | None = None
+        self, values: Doubles, rounding: float, factor: dense.Factor | None = None
     ) -> None:
         values.flags.writeable = False
         self.values, self.rounding, self._factor = values, rounding, factor
@@ -125,14 +126,14 @@ class Full:
         return np.diag(self.values)
 
     def problem(self) -> str | None:
-        constant = _dense.why_singular(self.variances, None)
+        constant = dense.why_singular(self.variances, None)
         if constant is not None:
             return constant
-        return _dense.why_singular(self.variances, self._factorised().dependent)
+        return dense.why_singular(self.variances, self._factorised().dependent)
 
-    def _factorised(self) -> _dense.Factor:
+    def _factorised(self) -> dense.Factor:
         if self._factor is None:
-            self._factor = _dense.factorise(self.values, self.rounding)
+            self._factor = dense.factorise(self.values, self.rounding)
         return self._factor
 
     def logdet(self) -> float:

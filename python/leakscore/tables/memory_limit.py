@@ -31,7 +31,7 @@ def parse_size(text: str) -> int:
 
     Examples
     --------
-    >>> from leakscore._memory import parse_size
+    >>> from leakscore.tables.memory_limit import parse_size
     >>> parse_size("1.5K"), parse_size("4GiB"), parse_size("100")
     (1536, 4294967296, 100)
     """

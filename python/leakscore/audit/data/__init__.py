@@ -1,0 +1,1 @@
+"""The scores of an audit: sorted, binned, or the bits in their order."""

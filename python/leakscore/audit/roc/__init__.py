@@ -1,0 +1,1 @@
+"""The ROC curve: what the scores show, and bounds on the true one."""

@@ -1,0 +1,1 @@
+"""What texts and pages are made of: wrapped lines, HTML elements, charts."""
