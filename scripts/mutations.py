@@ -30,9 +30,9 @@ TRADEOFF = "python/leakscore/tradeoff/"
 COMPOSITION = TRADEOFF + "composition/sums.py"
 ENDS = TRADEOFF + "composition/ends.py"
 LATTICE = TRADEOFF + "composition/lattice.py"
-ERRORS = ("tests/test_tradeoff_errors.py",)
-CELLS = ("tests/test_tradeoff_lattice.py",)
-SUMS = ("tests/test_tradeoff_ends.py",)
+ERRORS = ("tests/tradeoff/test_errors.py",)
+CELLS = ("tests/tradeoff/test_lattice.py",)
+SUMS = ("tests/tradeoff/test_ends.py",)
 
 COMPOSITIONS = (
     Mutation("composition-unit-0", COMPOSITION, "_UNIT = 100.0 * _U", "_UNIT = 0.0", ERRORS),
@@ -151,14 +151,14 @@ COMPOSITIONS = (
         TRADEOFF + "shapes/algebra.py",
         "np.where(np.abs(epsilon) > 1.0, epsilon",
         "np.where(epsilon < -1.0, epsilon",
-        ("tests/test_tradeoff_algebra.py",),
+        ("tests/tradeoff/test_algebra.py",),
     ),
     Mutation(
         "hull-bisection",
         TRADEOFF + "shapes/hull.py",
         "while high - low > 1e-15 * high:",
         "while high - low > 1e-3 * high:",
-        ("tests/test_tradeoff_algebra.py",),
+        ("tests/tradeoff/test_algebra.py",),
     ),
     Mutation("ends-rounding-0", ENDS, "_ROUNDING = 1e-12", "_ROUNDING = 0.0", SUMS),
     Mutation("ends-rounding-10", ENDS, "_ROUNDING = 1e-12", "_ROUNDING = 1e-11", SUMS),
@@ -218,7 +218,7 @@ COMPOSITIONS = (
 )
 
 UNIFORM = "python/leakscore/sequential/_uniform.py"
-SEQUENTIAL = ("tests/test_sequential_bounds.py",)
+SEQUENTIAL = ("tests/sequential/test_bounds.py",)
 
 ERRORS_OF_SEQUENCES = (
     Mutation(
@@ -308,12 +308,12 @@ ERRORS_OF_SEQUENCES = (
 )
 
 AUDIT = "python/leakscore/audit/"
-LEVELS = ("tests/test_audit_levels.py",)
-ROUNDING = ("tests/test_audit_rounding.py",)
-BANDS = ("tests/test_audit_bands.py", "tests/test_audit_levels.py", "tests/test_audit_rounding.py")
-ONE_RUN = ("tests/test_audit_one_run.py",)
-FDP = ("tests/test_audit_one_run_fdp.py",)
-NOISE = ("tests/test_leakage_noise.py",)
+LEVELS = ("tests/audit/test_levels.py",)
+ROUNDING = ("tests/audit/test_rounding.py",)
+BANDS = ("tests/audit/test_bands.py", "tests/audit/test_levels.py", "tests/audit/test_rounding.py")
+ONE_RUN = ("tests/audit/test_one_run.py",)
+FDP = ("tests/audit/test_one_run_fdp.py",)
+NOISE = ("tests/leakage/test_noise.py",)
 
 AUDITS = (
     Mutation(
@@ -349,7 +349,7 @@ AUDITS = (
         AUDIT + "bands/levels.py",
         "math.log(2 * number / miss) * (1.0 + 1e-9)",
         "math.log(2 * number / miss) * (1.0 - 1e-9)",
-        ("tests/test_audit_levels.py", "tests/test_audit_critical.py"),
+        ("tests/audit/test_levels.py", "tests/audit/test_critical.py"),
     ),
     Mutation(
         "critical-slack-0",
@@ -496,21 +496,21 @@ AUDITS = (
         AUDIT + "methods/credible.py",
         "return float(sign_change(excess, low, high)[0])",
         "return float(sign_change(excess, low, high)[0]) + 1e-6",
-        ("tests/test_audit_split.py",),
+        ("tests/audit/test_split.py",),
     ),
     Mutation(
         "certificate-dip",
         TRADEOFF + "shapes/certificate.py",
         "np.minimum(lowest, np.minimum(start, end))",
         "np.minimum(start, end)",
-        ("tests/test_tradeoff_certificate.py",),
+        ("tests/tradeoff/test_certificate.py",),
     ),
     Mutation(
         "calibrate-safe-end",
         TRADEOFF + "_calibrate.py",
         "if width <= close:\n            return high",
         "if width <= close:\n            return low",
-        ("tests/test_tradeoff_calibrate.py",),
+        ("tests/tradeoff/test_calibrate.py",),
     ),
     Mutation(
         "noise-aim",
@@ -531,37 +531,37 @@ AUDITS = (
         "python/leakscore/reference/_capacity.py",
         "    gram -= means[:, np.newaxis] - means.mean()\n",
         "",
-        ("tests/test_reference_low_rank.py",),
+        ("tests/reference/test_low_rank.py",),
     ),
     Mutation(
         "records-enough",
         "python/leakscore/report/_remedies.py",
         "else (middle, high)\n        return high",
         "else (middle, high)\n        return low",
-        ("tests/test_report_remedies.py",),
+        ("tests/report/test_remedies.py",),
     ),
     Mutation(
         "words-lower-bound",
         "python/leakscore/audit_file/words.py",
         "** -decimals, ROUND_FLOOR",
         "** -decimals",
-        ("tests/test_audit_page.py",),
+        ("tests/audit_file/test_page.py",),
     ),
     Mutation(
         "words-upper-bound",
         "python/leakscore/audit_file/words.py",
         "Context(digits, ROUND_CEILING)",
         "Context(digits, ROUND_FLOOR)",
-        ("tests/test_audit_page.py",),
+        ("tests/audit_file/test_page.py",),
     ),
 )
 
 BOUNDS = "cpp/include/leakscore/bounds/"
 SPECIAL = "cpp/include/leakscore/special/"
-CROSSING = ("tests/test_audit_crossing.py",)
-CLOPPER = ("tests/test_distributions_clopper_pearson.py",)
-SORTED = ("tests/test_audit_sorted_bits.py",)
-GX2 = ("tests/test_distributions_gx2.py",)
+CROSSING = ("tests/audit/test_crossing.py",)
+CLOPPER = ("tests/distributions/test_clopper_pearson.py",)
+SORTED = ("tests/audit/test_sorted_bits.py",)
+GX2 = ("tests/distributions/test_gx2.py",)
 
 COMPILED = (
     Mutation(
@@ -734,8 +734,8 @@ COMPILED = (
     ),
 )
 
-CAPS = ("tests/test_tradeoff_caps.py",)
-OUTWARDS = ("tests/test_tradeoff_outwards.py",)
+CAPS = ("tests/tradeoff/test_caps.py",)
+OUTWARDS = ("tests/tradeoff/test_outwards.py",)
 POLYGON = TRADEOFF + "shapes/polygon.py"
 
 FAR_STEPS = (

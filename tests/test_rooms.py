@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import leakscore
-from tests import rooms
+from tests import ROOT
+from tests.helpers import rooms
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = rooms.read(ROOT / "python" / "leakscore")
 MOST_MODULES = 14
 

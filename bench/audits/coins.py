@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from reproduce._audit_laws import Law, gaussian, laplace, response
 
 from leakscore.audit import Audit
+from reproduce._audit_laws import Law, gaussian, laplace, response
 
 DELTA = 1e-5
 LAWS = (*map(gaussian, (0.5, 1.0, 2.0, 3.0, 4.0)), *map(laplace, (1.0, 2.0)), response(1.0))

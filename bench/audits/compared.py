@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from statistics import median
 
 import numpy as np
-from reproduce._audit_laws import Law, gaussian, laplace, null, response
-from reproduce.coverage import Cell, tables
 
 from bench._harness import timed
 from bench.audits.rivals import DELTA, MISS, Rival, installed
 from leakscore.audit import Audit
+from reproduce._audit_laws import Law, gaussian, laplace, null, response
+from reproduce.coverage import Cell, tables
 
 OURS = ("weighted-ell", "sorted-bits")
 LAWS = (null(), gaussian(1.0), gaussian(3.0), laplace(1.0), laplace(2.0), response(1.0))

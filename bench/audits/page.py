@@ -8,11 +8,11 @@ from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
-from reproduce import coverage
 
 from bench._harness import timed
 from bench.audits import coins, compared
 from leakscore.audit import Audit
+from reproduce import coverage
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIZES = (20, 100, 1000, 10_000, 100_000, 1_000_000)

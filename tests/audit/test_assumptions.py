@@ -11,7 +11,7 @@ import pytest
 
 from leakscore.audit import Audit, one_run, one_run_fdp
 from leakscore.tradeoff import gaussian
-from tests.audited import MEMBER, SCORES, parsed, run, write_scores
+from tests.helpers.audited import MEMBER, SCORES, parsed, run, write_scores
 
 AUDIT = Audit.from_rounds(SCORES, MEMBER, random_bits=True)
 

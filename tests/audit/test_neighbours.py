@@ -13,8 +13,8 @@ from leakscore import audit, sequential, tradeoff
 from leakscore.audit import Audit
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import UNSTATED
-from tests.public import public_functions
-from tests.test_tradeoff_neighbours import hints, mentions_a_curve
+from tests.helpers.public import public_functions
+from tests.tradeoff.test_neighbours import hints, mentions_a_curve
 
 NOISE, RATE, STEPS = 2.0, 0.5, 50
 CLAIM = tradeoff.subsampled_gaussian(NOISE, RATE, STEPS)
@@ -46,7 +46,7 @@ TAKERS: dict[str, Callable[[TradeOff, str | None], Any]] = {
     ),
     "audit.one_run_fdp": lambda f, how: audit.one_run_fdp(*CANARIES, f, neighbours=how),
 }
-NO_ROUNDS = {  # tests/test_tradeoff_contradictions.py
+NO_ROUNDS = {  # tests/tradeoff/test_contradictions.py
     "tradeoff.TradeOff.at_least_as_private_as",
     "tradeoff.calibrate",
     "tradeoff.compose",

@@ -14,8 +14,8 @@ from leakscore.audit.one_training.contradiction import Contradiction
 from leakscore.audit.one_training.guesses import Guesses
 from leakscore.tradeoff.shapes.bracket import Between
 from leakscore.tradeoff.shapes.polygon import Polygon
+from tests.audit.test_one_run import played
 from tests.oracles import one_run as oracle
-from tests.test_audit_one_run import played
 
 FAMILIES = [
     (tradeoff.gaussian, oracle.gaussian_inverse),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.audited import parsed, run
+from tests.helpers.audited import parsed, run
 
 MEMBER = np.arange(400) % 2
 CLAIM = ("--claimed-epsilon", 1)

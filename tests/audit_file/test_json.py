@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit
-from tests.audited import MEMBER, SCORES, parsed, run, write_scores
+from tests.helpers.audited import MEMBER, SCORES, parsed, run, write_scores
 
 
 @pytest.fixture

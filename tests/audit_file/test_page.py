@@ -15,7 +15,7 @@ from leakscore.audit_file import words
 from leakscore.audit_file.judge import judge
 from leakscore.audit_file.model import Claim, Findings, Setting
 from leakscore.audit_file.scores import read_scores
-from tests.page_policy import require_policy
+from tests.helpers.page_policy import require_policy
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 SETTING = Setting()

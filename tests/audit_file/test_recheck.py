@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from leakscore.audit.methods.table import EPSILON_METHODS
-from tests.audited import parsed, write_scores
+from tests.helpers.audited import parsed, write_scores
 
 
 @pytest.mark.parametrize("options", [(), ("--orientation", "both")])

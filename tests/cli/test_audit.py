@@ -13,7 +13,7 @@ from leakscore import tradeoff
 from leakscore.audit import Audit
 from leakscore.audit.methods.table import EPSILON_METHODS
 from leakscore.cli import main
-from tests.audited import MEMBER, SCORES, parsed, run, write_scores
+from tests.helpers.audited import MEMBER, SCORES, parsed, run, write_scores
 
 
 @pytest.fixture

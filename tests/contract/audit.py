@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from leakscore import audit, tradeoff
-from tests import contract_inputs as good
-from tests.contract_inputs import Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Call
 
 NO_CONFIDENCE = (0.0, 1.0, good.NAN, "0.9", None, 1j)
 NO_METHOD = ("best", None, 1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from leakscore import tradeoff
-from tests import contract_inputs as good
-from tests.contract_inputs import Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Call
 
 NO_NOISE = (0.0, -1.0, good.NAN, float("inf"), "1", None, 1j, [1.0])
 NO_RATE = (0.0, -0.1, 1.5, good.NAN, "1", None, 1j)

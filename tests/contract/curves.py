@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import tradeoff
-from tests import contract_inputs as good
-from tests.contract_inputs import Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Call
 
 BETTER = tradeoff.gaussian(1.0)
 DIM = (3, (0, -1, 2.5, "3", good.NAN, 1j))

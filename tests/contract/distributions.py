@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from leakscore import distributions
-from tests import contract_inputs as good
-from tests.contract_inputs import Array, Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Array, Call
 
 # Parameters of each law, after the point or probability.
 PARAMETERS: dict[str, dict[str, Array]] = {

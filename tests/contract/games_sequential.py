@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from leakscore import games
-from tests import contract_inputs as good
-from tests.contract_inputs import Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Call
 
 INSERTION = (2, (3, -1, 1.5, None, True, "last", [0.5, 0.5], 1j))
 COUNT = (3, good.NO_COUNT)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from leakscore import audit, tradeoff
-from tests import contract_inputs as good
-from tests.contract_inputs import Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Call
 
 IN = np.arange(4000) % 2 == 0
 LEVEL = {

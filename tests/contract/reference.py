@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import leakscore
-from tests import contract_inputs as good
-from tests.contract_inputs import Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Call
 
 
 def _thin(

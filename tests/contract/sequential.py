@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from leakscore import sequential
-from tests import contract_inputs as good
-from tests.contract_inputs import Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Call
 
 N = (50, good.NO_COUNT)
 NOISE = (0.5, good.NO_POSITIVE)

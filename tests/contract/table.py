@@ -9,22 +9,22 @@ import numpy as np
 
 import leakscore
 from leakscore import games, leakage, scores, tradeoff
-from tests import contract_inputs as good
-from tests.contract_audit import AUDIT_RESULTS, AUDITS, AUDITS_WITHOUT_ARGUMENTS
-from tests.contract_composition import COMPOSITION
-from tests.contract_curves import CURVES
-from tests.contract_distributions import LAWS
-from tests.contract_games_sequential import SEQUENTIAL_GAMES
-from tests.contract_inputs import Call
-from tests.contract_one_run import ONE_RUN_RESULTS, ONE_RUNS
-from tests.contract_reference import REFERENCES
-from tests.contract_sequential import (
+from tests.contract import inputs as good
+from tests.contract.audit import AUDIT_RESULTS, AUDITS, AUDITS_WITHOUT_ARGUMENTS
+from tests.contract.composition import COMPOSITION
+from tests.contract.curves import CURVES
+from tests.contract.distributions import LAWS
+from tests.contract.games_sequential import SEQUENTIAL_GAMES
+from tests.contract.inputs import Call
+from tests.contract.one_run import ONE_RUN_RESULTS, ONE_RUNS
+from tests.contract.reference import REFERENCES
+from tests.contract.sequential import (
     SEQUENTIAL,
     SEQUENTIAL_RESULTS,
     SEQUENTIAL_WITHOUT_ARGUMENTS,
 )
-from tests.contract_theory import THEORY
-from tests.contract_whitebox import WHITEBOX
+from tests.contract.theory import THEORY
+from tests.contract.whitebox import WHITEBOX
 
 N = (50, good.NO_COUNT)
 NOISE = (0.5, good.NO_POSITIVE)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import leakscore
-from tests.contract_inputs import DIM, Array
-from tests.contract_table import CALLS, NO_ARGUMENTS, RESULTS, Call
-from tests.layouts import read_only
-from tests.public import named, public_functions
+from tests.contract.inputs import DIM, Array
+from tests.contract.table import CALLS, NO_ARGUMENTS, RESULTS, Call
+from tests.helpers.layouts import read_only
+from tests.helpers.public import named, public_functions
 
 CASES = {
     (f"{name}-{index}" if index else name): call

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from leakscore import _core, tradeoff
-from tests import contract_inputs as good
-from tests.contract_inputs import Array
-from tests.layouts import misaligned, packed_field, unpickled
-from tests.test_contract import ARGUMENTS, CASES, numbers, run
+from tests.contract import inputs as good
+from tests.contract.inputs import Array
+from tests.contract.test_arguments import ARGUMENTS, CASES, numbers, run
+from tests.helpers.layouts import misaligned, packed_field, unpickled
 
 each_array = pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
 

@@ -11,7 +11,7 @@ import pytest
 import leakscore
 from leakscore import audit, games, scores, sequential, tradeoff
 from leakscore.distributions import gx2, ncx2, norm
-from tests.contract_inputs import PLAIN, SMALL
+from tests.contract.inputs import PLAIN, SMALL
 
 HUGE = 10**400
 MASKED = np.ma.masked_array([0.5, 0.25], [False, True])

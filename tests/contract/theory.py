@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from leakscore import leakage, scores, tradeoff
-from tests import contract_inputs as good
-from tests.contract_inputs import Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Call
 
 N = (50, good.NO_COUNT)
 RATE = (0.5, (0.0, 1.5, good.NAN, "1", None, 1j))

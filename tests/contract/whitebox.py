@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from leakscore import canaries, whitebox
-from tests import contract_inputs as good
-from tests.contract_inputs import Call
+from tests.contract import inputs as good
+from tests.contract.inputs import Call
 
 NO_BOUND = (0.0, *good.NO_POSITIVE)
 STEPS = good.POINTS[:4000].reshape(40, 100)

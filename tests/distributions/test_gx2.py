@@ -10,7 +10,7 @@ import scipy.stats
 from mpmath import mp, mpf
 
 from leakscore.distributions import chi2, gx2, ncx2, norm
-from tests.gx2_points import LAWS, TRUE, moments, points
+from tests.helpers.gx2_points import LAWS, TRUE, moments, points
 from tests.oracles import gx2 as oracle
 
 pytestmark = pytest.mark.usefixtures("digits")

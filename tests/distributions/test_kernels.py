@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.oracles import fit_normal
 
-CPP = Path(__file__).parents[1] / "cpp"
+CPP = ROOT / "cpp"
 GCC = shutil.which("g++")
 # As CMakeLists.txt compiles the kernels.
 FLAGS = ["-std=c++20", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]

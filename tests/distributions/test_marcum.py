@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp, mpf
 
 from leakscore.distributions import marcum_p, marcum_q, marcum_q_inv, ncx2
-from tests.chi2_points import TAIL_FLOOR, TOLERANCE, relative
+from tests.helpers.chi2_points import TAIL_FLOOR, TOLERANCE, relative
 from tests.oracles.chi2 import logs
 
 pytestmark = pytest.mark.usefixtures("digits")

@@ -9,7 +9,7 @@ from mpmath import mp, mpf
 import leakscore
 from leakscore import _core
 from leakscore.distributions import chi2, ncx2
-from tests.chi2_points import TAIL_FLOOR, TOLERANCE, Row, relative, rows
+from tests.helpers.chi2_points import TAIL_FLOOR, TOLERANCE, Row, relative, rows
 
 FUNCTIONS = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]
 TABLE = rows()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from leakscore.distributions import chi2, ncx2
-from tests.chi2_points import TAIL_FLOOR, rows
+from tests.helpers.chi2_points import TAIL_FLOOR, rows
 from tests.oracles.chi2 import logs
 
 TOLERANCE = 1e-13

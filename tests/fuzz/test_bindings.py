@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from leakscore import ColumnGram, SingularCovarianceError
-from tests.contract_inputs import Array, Call
-from tests.contract_table import CALLS
-from tests.test_contract import numbers
+from tests.contract.inputs import Array, Call
+from tests.contract.table import CALLS
+from tests.contract.test_arguments import numbers
 
 MISALIGNED = True  # numpy makes such arrays of packed records, and of bytes from a file
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from mpmath import mp, mpf
 
-TABLE = Path(__file__).parent / "tables" / "chi2.csv"
+from tests import ROOT
+
+TABLE = ROOT / "tests" / "tables" / "chi2.csv"
 TAIL_FLOOR = mpf("1e-305")
 TOLERANCE = 3e-15
 DIGITS = 50  # more than the table has

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import leakage_score, leave_one_out
-from tests.layouts import LAYOUTS
+from tests.helpers.layouts import LAYOUTS
 from tests.oracles import leakage as oracle
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import leakscore
 from leakscore import Reference, SingularCovarianceError, _core
-from tests.layouts import LAYOUTS, memmap
+from tests.helpers.layouts import LAYOUTS, memmap
 from tests.oracles import reference as oracle
 
 EPS = np.finfo(np.float64).eps

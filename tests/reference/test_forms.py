@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import leakscore
 from leakscore import Reference, _core
-from tests.layouts import LAYOUTS, memmap
+from tests.helpers.layouts import LAYOUTS, memmap
 from tests.oracles import reference as oracle
 
 

@@ -13,7 +13,7 @@ from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import leakage_score, leave_one_out, noise_for
 from leakscore.reference import _capacity
 from leakscore.scores import covariance_score, gaussian_llr
-from tests.layouts import LAYOUTS
+from tests.helpers.layouts import LAYOUTS
 from tests.oracles import reference as oracle
 
 RNG = np.random.default_rng(0)

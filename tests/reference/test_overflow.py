@@ -10,7 +10,7 @@ from mpmath import matrix, mp, mpf
 
 import leakscore
 from leakscore import canaries, games, leakage, sequential
-from tests.contract_inputs import SMALL
+from tests.contract.inputs import SMALL
 
 DIM = 6
 ROWS = SMALL[:, :DIM]

@@ -11,7 +11,7 @@ import pytest
 
 from leakscore import Reference, _core, scores, set_num_threads
 from leakscore.reference import low_rank
-from tests.layouts import LAYOUTS
+from tests.helpers.layouts import LAYOUTS
 
 RNG = np.random.default_rng(5)
 

@@ -11,7 +11,7 @@ import pytest
 
 from leakscore import report
 from leakscore.render.svg import Axis, Chart, decades, nice_ticks
-from tests.page_policy import require_policy
+from tests.helpers.page_policy import require_policy
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reproduce
-from reproduce import azize
 from scipy import stats
 
+import reproduce
 from leakscore.games import Bernoulli, EmpiricalMean, fixed_target
+from reproduce import azize
 
 ALPHAS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5]
 

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 import pytest
-import reproduce
 
+import reproduce
 from leakscore.cli import main
 
 

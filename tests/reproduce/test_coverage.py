@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reproduce import _audit_laws, coverage
-from reproduce._outcome import AtMost
-from reproduce.coverage import Cell, Coverage, Design, Method
 from scipy import stats
 
 from leakscore.audit import Audit
 from leakscore.audit.methods.table import EPSILON_METHODS
+from reproduce import _audit_laws, coverage
+from reproduce._outcome import AtMost
+from reproduce.coverage import Cell, Coverage, Design, Method
 
 # Laws of the scores of members and non-members, from scipy.
 DENSITIES: dict[str, tuple[Any, Any]] = {

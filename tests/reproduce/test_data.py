@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 import reproduce
+from leakscore.cli import main
 from reproduce import _data
 from reproduce._outcome import Outcome, Row
-
-from leakscore.cli import main
 
 FILES = ("first.gz", "second.gz")
 

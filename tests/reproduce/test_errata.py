@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+
 from reproduce._outcome import Erratum
 from reproduce.azize_errata import draw, reproduce
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests import ROOT
 
 
 @pytest.mark.parametrize("seed", [1, 2])

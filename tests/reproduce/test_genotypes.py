@@ -7,15 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduce import _data, genotypes
-from reproduce._outcome import Above, student
-from reproduce._pool import Linkage, expected_auc
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from leakscore import Reference, reproduce
+import reproduce
+from leakscore import Reference
 from leakscore.cli import main
-from tests.linked import linked, write
+from reproduce import _data, genotypes
+from reproduce._outcome import Above, student
+from reproduce._pool import Linkage, expected_auc
+from tests.helpers.linked import linked, write
 
 PEOPLE, VARIANTS = 430, 450
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from reproduce import _idx
 from reproduce._idx import read_images_and_labels
-
-from tests.pictures import idx
+from tests.helpers.pictures import idx
 
 SHAPE = (5, 4, 3)
 IMAGES = np.random.default_rng(0).integers(0, 256, SHAPE, dtype=np.uint8)

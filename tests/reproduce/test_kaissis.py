@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
+
 import reproduce
-import tradeoff
+from leakscore import tradeoff
 from reproduce import kaissis, kaissis_audits, kaissis_calibration, kaissis_power
 from reproduce._outcome import Outcome
-from scipy import stats
 
 QUICK: dict[str, Any] = {
     "kaissis-1": (kaissis, 4000),

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reproduce import _epoch, _law
-from reproduce._auc import Auc
 from scipy import stats
 
 from leakscore.audit import Audit
 from leakscore.scores import covariance_score, scalar_product
 from leakscore.whitebox import aggregate
-from tests.pictures import setting
+from reproduce import _epoch, _law
+from reproduce._auc import Auc
+from tests.helpers.pictures import setting
 
 __all__ = ["setting"]  # a fixture
 

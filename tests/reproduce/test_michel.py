@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from reproduce import michel, michel_descent
 from reproduce._batch_game import FINAL, LARGEST, STAR, TESTS, UNIFORM, Setting
 from reproduce._outcome import Above, Erratum, Outcome
-from scipy import stats
 
 # Exact: noncentral chi-square laws and their T-fold use, by scipy and by hand, to the digits given.
 POWERS = [

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import reproduce
 from reproduce import _data
 from reproduce import michel_audit as figure
-
-from tests.pictures import idx, pictures
+from tests.helpers.pictures import idx, pictures
 
 SIZES = {"PUBLIC": 100, "REFERENCES": 60, "CANDIDATES": 20, "BATCH": 8, "NOISES": (2.0, 0.5)}
 

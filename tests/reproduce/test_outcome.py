@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+
 from reproduce._outcome import Above, Outcome, Row
 
 

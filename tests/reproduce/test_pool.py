@@ -6,12 +6,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from reproduce._pool import Linkage, expected_auc
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from leakscore import Reference
-from tests.linked import linked
+from reproduce._pool import Linkage, expected_auc
+from tests.helpers.linked import linked
 
 
 @pytest.mark.parametrize("twins", [False, True])

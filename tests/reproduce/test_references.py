@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduce import azize_references as figure
 
-from leakscore import Reference, reproduce
+import reproduce
+from leakscore import Reference
+from reproduce import azize_references as figure
 
 EASY = 5 * (4 * np.log(2) - 1)  # mean over p of the leakage of the easy target
 

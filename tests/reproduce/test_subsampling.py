@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
+
 import reproduce
 from reproduce import azize, azize_appendix
 from reproduce import azize_subsampling as figure
-from scipy import stats
 
 
 @pytest.fixture(scope="module")

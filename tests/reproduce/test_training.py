@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import reproduce
+from leakscore.whitebox import covariance_attack
 from reproduce import _data, _epoch, _law
 from reproduce import azize_training as figure
 from reproduce._models import Cnn
-
-from leakscore.whitebox import covariance_attack
-from tests.pictures import TINY, idx, pictures, setting
+from tests.helpers.pictures import TINY, idx, pictures, setting
 
 TORCH = importlib.util.find_spec("torch") is not None
 __all__ = ["setting"]  # a fixture

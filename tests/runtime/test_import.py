@@ -11,7 +11,7 @@ import pytest
 
 import leakscore
 from leakscore import _core
-from tests.test_runtime_isa import run_python
+from tests.runtime.test_isa import run_python
 
 HEAVY = ["scipy", "argparse", "concurrent.futures", "importlib.metadata", "multiprocessing"]
 ROOMS = [

@@ -13,7 +13,7 @@ import pytest
 
 import leakscore
 from leakscore import _core, distributions
-from tests.long_calls import CALLS, NO_NOISE, RNG, Call, gaussian_llr, kolmogorov
+from tests.helpers.long_calls import CALLS, NO_NOISE, RNG, Call, gaussian_llr, kolmogorov
 
 LIMIT = 2.0  # seconds; on an idle machine it is 0.2
 

@@ -15,7 +15,7 @@ import pytest
 
 import leakscore
 from leakscore import scores
-from tests.test_runtime_isa import run_python
+from tests.runtime.test_isa import run_python
 
 COUNT = "import leakscore; print(leakscore.get_num_threads())"
 

@@ -8,7 +8,7 @@ import pytest
 
 from leakscore import Reference, leakage, scores
 from tests.oracles import scores as oracle
-from tests.test_scores_gaussian import problem
+from tests.scores.test_gaussian import problem
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "full"])

@@ -16,7 +16,7 @@ import pytest
 
 from leakscore.cli import main
 from leakscore.tables import outputs
-from tests.audited import write_scores
+from tests.helpers.audited import write_scores
 
 COMMANDS: dict[str, list[str]] = {
     "audit": ["--only-method", "--method", "dkw"],

@@ -15,7 +15,7 @@ import pytest
 from leakscore.audit_file.scores import read_scores
 from leakscore.cli import main
 from leakscore.tables.table import read_table
-from tests.test_files_limits import READERS, described, npy, npz
+from tests.tables.test_limits import READERS, described, npy, npz
 
 
 def edited(data: bytes, entry: str, **changes: Any) -> bytes:

@@ -17,7 +17,7 @@ from leakscore import sequential, tradeoff
 from leakscore.tradeoff import Certificate, ComposedTradeOff, TradeOff
 from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes.bracket import Between
-from tests.public import named, public_functions
+from tests.helpers.public import named, public_functions
 
 RATIOS = np.array([-1.0, 0.5, 2.0, 3.0])
 SAMPLED = (2.0, 0.25, 3)

@@ -20,7 +20,7 @@ from leakscore.render.text import counted
 from leakscore.report import _charts as charts
 from leakscore.report import _previous_words as earlier
 from leakscore.report import _words as words
-from leakscore.report._model import LEVELS, Content
+from leakscore.report._model import LEVELS, Content, Previous
 
 __all__ = ["render"]
 
@@ -137,17 +137,6 @@ def _previous(report: Content) -> Iterator[str]:
     previous = report.previous
     if previous is None:
         return
-    levels = [f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS]
-    header = ["Rows", "Records"]
-    for how in ("alone", "jointly"):
-        header += [f"{how} {level}" for level in levels] + [f"worst, {how}, of 1000"]
-    batches = []
-    for batch in previous.batches:
-        cells = [earlier.batch(batch), str(batch.records)]
-        for counts in (batch.alone, batch.joint):
-            cells += [str(count) for count in counts.above.values()]
-            cells.append(words.thousand(counts.worst_power))
-        batches.append(cells)
     worst = [
         "Row",
         "Batch",
@@ -159,7 +148,46 @@ def _previous(report: Content) -> Iterator[str]:
         "If Gaussian",
     ]
     rows = (earlier.row_of_worst(report, previous, i) for i in earlier.rows_of(previous))
-    helps = [
+    yield section(
+        "With the earlier means",
+        (
+            paragraph(earlier.meaning(previous)),
+            _batches(previous),
+            table(worst, rows, caption="The worst new records, then the worst old ones"),
+            paragraph(earlier.legend(), "soft"),
+            paragraph(earlier.noise(report, previous)),
+            _helps(previous),
+        ),
+    )
+
+
+def _above_levels() -> list[str]:
+    return [f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS]
+
+
+def _batches(previous: Previous) -> str:
+    header = ["Rows", "Records"]
+    for how in ("alone", "jointly"):
+        header += [f"{how} {level}" for level in _above_levels()]
+        header.append(f"worst, {how}, of 1000")
+    rows = []
+    for batch in previous.batches:
+        cells = [earlier.batch(batch), str(batch.records)]
+        for counts in (batch.alone, batch.joint):
+            cells += [str(count) for count in counts.above.values()]
+            cells.append(words.thousand(counts.worst_power))
+        rows.append(cells)
+    caption = (
+        "Records recognised from the present mean alone, and from all means jointly, with more "
+        "than so much power at 1\u00a0% false positives"
+    )
+    return table(header, rows, caption=caption)
+
+
+def _helps(previous: Previous) -> str:
+    levels = _above_levels()
+    header = ["What helps", "Cost", "Worst row", "Of 1000", levels[1], levels[0]]
+    rows = [
         [
             r.what,
             cell("word", markup(r.cost)),
@@ -170,29 +198,7 @@ def _previous(report: Content) -> Iterator[str]:
         ]
         for r in previous.remedies
     ]
-    yield section(
-        "With the earlier means",
-        (
-            paragraph(earlier.meaning(previous)),
-            table(
-                header,
-                batches,
-                caption="Records recognised from the present mean alone, and from all means "
-                "jointly, with more than so much power at 1\u00a0% false positives",
-            ),
-            table(worst, rows, caption="The worst new records, then the worst old ones"),
-            paragraph(earlier.legend(), "soft"),
-            paragraph(earlier.noise(report, previous)),
-            table(
-                ["What helps", "Cost", "Worst row", "Of 1000", levels[1], levels[0]],
-                helps,
-                words=["Cost"],
-                caption=earlier.helps(),
-            )
-            if helps
-            else "",
-        ),
-    )
+    return table(header, rows, words=["Cost"], caption=earlier.helps()) if rows else ""
 
 
 def _why(report: Content) -> Iterator[str]:

@@ -109,35 +109,17 @@ def previous_of(
     alone, together = risk_of(scores, None), risk_of(joint, None)
 
     last = int(sizes[-1])
-    game = found = None
+    game, found = None, None
     if last > 1:
-        own = people.with_n(last)
         playable = [i for i in order.tolist() if i >= new.start and np.isfinite(joint[i])]
-        game = play(own, playable[0], 0.0) if playable else None
-        unplayed = game
-
-        def noisy(index: int, noise_std: float) -> Game:
-            kept = unplayed if noise_std == 0 else None
-            return kept if kept is not None else play(own, index, noise_std)
-
-        found = noise_of(own, budget, records.rows, records.columns, noisy, new)
-        found = _on_all(found, last / people.n, people.scale)
+        game, found = _noise_of_the_new(people, last, playable, budget, records, play, new)
     return Previous(
         rows_published=earlier.rows,
         records_published=(*earlier.records, people.size),
         joint=together,
         power_if_gaussian=_if_gaussian(joint * batch, batch, people.dim),
         batch_sizes=batch,
-        batches=tuple(
-            Batch(
-                rows=(int(records.rows[stop - size]), int(records.rows[stop - 1])),
-                records=int(size),
-                new=stop == totals[-1],
-                alone=_counts(alone.leakage, records, slice(stop - size, stop)),
-                joint=_counts(joint, records, slice(stop - size, stop)),
-            )
-            for stop, size in zip(totals.tolist(), sizes.tolist(), strict=True)
-        ),
+        batches=_batches(totals, sizes, alone.leakage, joint, records),
         worst_new=worst_new,
         worst_old=worst_old,
         worst_new_rows=tuple(records.rows[list(worst_new)].tolist()),
@@ -148,6 +130,46 @@ def previous_of(
             *_larger_batch(joint[new], last, budget, records.rows[new]),
             *_same_noise(people, scores, totals, noise, records.rows),
         ),
+    )
+
+
+def _noise_of_the_new(
+    people: Population,
+    size: int,
+    playable: list[int],
+    budget: Budget,
+    records: Records,
+    play: Callable[[Population, int, float], Game],
+    new: slice,
+) -> tuple[Game | None, Noise]:
+    """Play the worst new record in the mean of the new ones, and give the noise that helps them."""
+    own = people.with_n(size)
+    game = play(own, playable[0], 0.0) if playable else None
+
+    def noisy(index: int, noise_std: float) -> Game:
+        kept = game if noise_std == 0 else None
+        return kept if kept is not None else play(own, index, noise_std)
+
+    found = noise_of(own, budget, records.rows, records.columns, noisy, new)
+    return game, _on_all(found, size / people.n, people.scale)
+
+
+def _batches(
+    totals: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    alone: Doubles,
+    joint: Doubles,
+    records: Records,
+) -> tuple[Batch, ...]:
+    return tuple(
+        Batch(
+            rows=(int(records.rows[stop - size]), int(records.rows[stop - 1])),
+            records=int(size),
+            new=stop == totals[-1],
+            alone=_counts(alone, records, slice(stop - size, stop)),
+            joint=_counts(joint, records, slice(stop - size, stop)),
+        )
+        for stop, size in zip(totals.tolist(), sizes.tolist(), strict=True)
     )
 
 

@@ -8,16 +8,30 @@ from typing import TypeAlias
 
 import numpy as np
 
-from leakscore import _validate, tradeoff
+from leakscore import tradeoff
 from leakscore.report import _html, _text
 from leakscore.report._game import audit_of, play, records_played
 from leakscore.report._leakage import Population, Shrinkage, counts_of, interval_of, risk_of
-from leakscore.report._model import ALPHA, Content, Covariance, Doubles, Driver, Drivers, Game
+from leakscore.report._model import (
+    ALPHA,
+    AuditResult,
+    Content,
+    Covariance,
+    Doubles,
+    Driver,
+    Drivers,
+    Game,
+    Noise,
+    Previous,
+    Remedy,
+)
 from leakscore.report._notices import notices_of
-from leakscore.report._previous import earlier_of, previous_of
+from leakscore.report._previous import Earlier, earlier_of, previous_of
 from leakscore.report._remedies import noise_of, remedies_of
 from leakscore.report._setup import (
+    Options,
     budget_of,
+    checked,
     input_of,
     release_of,
     rounds_of,
@@ -136,109 +150,168 @@ def analyse(
     >>> row, round(float(result.informed.power[row - 1]), 3)
     (153, 0.932)
     """
-    _validate.choice("population", population, ("infinite", "finite"))
-    _validate.choice("missing", missing, ("rows", "columns"))
-    worst = _validate.count("worst", worst, low=1)
-    seed = _validate.count("seed", seed, high=None)
-    confidence = _validate.scalar("confidence", confidence, 0, 1, closed="neither")
-    budget = budget_of(max_advantage, epsilon, delta)
-    records = records_of(table, columns=columns, exclude=exclude, missing=missing)
-    earlier = None
-    if previous is not None:
-        earlier = earlier_of(previous, records, len(table.values), n, population)
-        n = len(records.rows)
-    release = release_of(table, records, n, population, base_population)
-    rounds = rounds_of(rounds, release.n)
-
-    simulated = min(records_played(release.n), worst)
-    step = _Steps(progress, simulated + 5 + 2 * (earlier is not None))
-    step("scoring every record")
-    people = Population(
-        records.values,
-        release.n,
-        finite=population == "finite",
-        shrinkage=shrinkage_of(records.values, shrinkage),
+    asked = Options(
+        n=n,
+        previous=previous,
+        population=population,
+        base_population=base_population,
+        columns=columns,
+        exclude=exclude,
+        missing=missing,
+        shrinkage=shrinkage,
+        budget=(max_advantage, epsilon),
+        delta=delta,
+        worst=worst,
+        rounds=rounds,
+        seed=seed,
+        audit=audit,
+        confidence=confidence,
+        show_values=show_values,
     )
-    scores = people.informed()
-    informed = risk_of(scores, release.base_rate)
-    weaker = risk_of(people.weaker(), release.base_rate)
-    order = np.argsort(-scores, kind="stable")
-    listed = tuple(int(i) for i in order[:worst])
+    return _Analysis(table, checked(asked), progress).report()
 
-    streams = iter(np.random.SeedSequence(seed).spawn(simulated + 5))
 
-    def game(
+class _Analysis:
+    """The work of `analyse`, part by part; each part draws its games in this order."""
+
+    def __init__(self, table: Table, asked: Options, progress: Progress | None) -> None:
+        self.table, self.asked = table, asked
+        self.budget = budget_of(*asked.budget, asked.delta)
+        self.records = records_of(
+            table, columns=asked.columns, exclude=asked.exclude, missing=asked.missing
+        )
+        n = asked.n
+        self.earlier: Earlier | None = None
+        if asked.previous is not None:
+            self.earlier = earlier_of(
+                asked.previous, self.records, len(table.values), n, asked.population
+            )
+            n = len(self.records.rows)
+        self.release = release_of(table, self.records, n, asked.population, asked.base_population)
+        self.rounds = rounds_of(asked.rounds, self.release.n)
+        self.simulated = min(records_played(self.release.n), asked.worst)
+        self.step = _Steps(progress, self.simulated + 5 + 2 * (self.earlier is not None))
+        self.streams = iter(np.random.SeedSequence(asked.seed).spawn(self.simulated + 5))
+
+    def report(self) -> Report:
+        """Do it all."""
+        self.step("scoring every record")
+        self._score()
+        games = self._games()
+        noise = self._noise(games[0])
+        self.step("scoring the remedies")
+        remedies = remedies_of(self.people, self.budget, self.records.rows, self.records.columns)
+        report = self._written(games, noise, remedies, self._together(noise))
+        return replace(report, warnings=notices_of(report, self.table, self.records))
+
+    def _score(self) -> None:
+        self.people = Population(
+            self.records.values,
+            self.release.n,
+            finite=self.asked.population == "finite",
+            shrinkage=shrinkage_of(self.records.values, self.asked.shrinkage),
+        )
+        self.scores = self.people.informed()
+        self.order = np.argsort(-self.scores, kind="stable")
+        self.played = [int(i) for i in self.order if np.isfinite(self.scores[i])]
+        if not self.played:
+            raise ValueError(
+                f"each of the {len(self.scores)} records has something that no other has (a column "
+                "of its own?): any trace of it in the mean gives it away, and there is nothing to "
+                "simulate"
+            )
+
+    def _game(
+        self,
         index: int,
         attacker: str = "informed",
         noise_std: float = 0.0,
-        averaged: Population = people,
+        averaged: Population | None = None,
     ) -> Game:
-        row = int(records.rows[index])
-        step(f"playing record {row}, {attacker}{' with noise' if noise_std else ''}")
-        rng = np.random.default_rng(next(streams))
-        return play(averaged, index, row, attacker, rounds=rounds, rng=rng, noise_std=noise_std)
+        row = int(self.records.rows[index])
+        self.step(f"playing record {row}, {attacker}{' with noise' if noise_std else ''}")
+        return play(
+            self.people if averaged is None else averaged,
+            index,
+            row,
+            attacker,
+            rounds=self.rounds,
+            rng=np.random.default_rng(next(self.streams)),
+            noise_std=noise_std,
+        )
 
-    played = [int(i) for i in order if np.isfinite(scores[i])]
-    if not played:
-        raise ValueError(
-            f"each of the {len(scores)} records has something that no other has (a column of its "
-            "own?): any trace of it in the mean gives it away, and there is nothing to simulate"
-        )
-    middle = played[len(played) // 2]
-    games = [game(i) for i in played[:simulated]]
-    games.append(game(played[0], "weaker"))
-    if middle not in played[:simulated]:
-        games.append(game(middle))
-    noise = noise_of(
-        people,
-        budget,
-        records.rows,
-        records.columns,
-        lambda i, std: game(i, noise_std=std) if std else games[0],
-    )
-    step("scoring the remedies")
-    remedies = remedies_of(people, budget, records.rows, records.columns)
-    together = None
-    if earlier is not None:
-        together = previous_of(
-            people,
-            scores,
-            earlier,
-            budget,
-            records,
-            worst,
+    def _games(self) -> list[Game]:
+        """The worst records, the worst to the weaker attacker, and the one in the middle."""
+        first = self.played[: self.simulated]
+        games = [self._game(i) for i in first]
+        games.append(self._game(self.played[0], "weaker"))
+        middle = self.played[len(self.played) // 2]
+        if middle not in first:
+            games.append(self._game(middle))
+        return games
+
+    def _noise(self, worst: Game) -> Noise:
+        def with_noise(index: int, std: float) -> Game:
+            return self._game(index, noise_std=std) if std else worst
+
+        records = self.records
+        return noise_of(self.people, self.budget, records.rows, records.columns, with_noise)
+
+    def _together(self, noise: Noise) -> Previous | None:
+        if self.earlier is None:
+            return None
+        return previous_of(
+            self.people,
+            self.scores,
+            self.earlier,
+            self.budget,
+            self.records,
+            self.asked.worst,
             noise,
-            lambda batch, i, std: game(i, noise_std=std, averaged=batch),
+            lambda batch, i, std: self._game(i, noise_std=std, averaged=batch),
         )
-    drivers = tuple(_drivers(people, records, i, show_values) for i in listed)
-    covariance = _covariance(people, records, played[0], scores, confidence)
-    report = Report(
-        tool_version=_version(),
-        seed=seed,
-        input=input_of(table, records),
-        release=release,
-        threat_models=threat_models_of(len(records.columns)),
-        rows=records.rows,
-        in_sample=people.in_sample(),
-        informed=informed,
-        weaker=weaker,
-        gaussian_epsilon=tradeoff.gaussian(leakage=scores).epsilon(delta),
-        gaussian_delta=delta,
-        counts=(
-            counts_of("informed", informed, records.rows),
-            counts_of("weaker", weaker, records.rows),
-        ),
-        worst=listed,
-        drivers=drivers,
-        covariance=covariance,
-        games=tuple(games),
-        noise=noise,
-        remedies=remedies,
-        audit=audit_of(games[0], delta=delta, confidence=confidence) if audit else None,
-        warnings=(),
-        previous=together,
-    )
-    return replace(report, warnings=notices_of(report, table, records))
+
+    def _audit(self, game: Game) -> AuditResult | None:
+        if not self.asked.audit:
+            return None
+        return audit_of(game, delta=self.asked.delta, confidence=self.asked.confidence)
+
+    def _written(
+        self,
+        games: list[Game],
+        noise: Noise,
+        remedies: tuple[Remedy, ...],
+        together: Previous | None,
+    ) -> Report:
+        asked, people, rows = self.asked, self.people, self.records.rows
+        informed = risk_of(self.scores, self.release.base_rate)
+        weaker = risk_of(people.weaker(), self.release.base_rate)
+        listed = tuple(int(i) for i in self.order[: asked.worst])
+        return Report(
+            tool_version=_version(),
+            seed=asked.seed,
+            input=input_of(self.table, self.records),
+            release=self.release,
+            threat_models=threat_models_of(len(self.records.columns)),
+            rows=rows,
+            in_sample=people.in_sample(),
+            informed=informed,
+            weaker=weaker,
+            gaussian_epsilon=tradeoff.gaussian(leakage=self.scores).epsilon(asked.delta),
+            gaussian_delta=asked.delta,
+            counts=(counts_of("informed", informed, rows), counts_of("weaker", weaker, rows)),
+            worst=listed,
+            drivers=tuple(_drivers(people, self.records, i, asked.show_values) for i in listed),
+            covariance=_covariance(
+                people, self.records, self.played[0], self.scores, asked.confidence
+            ),
+            games=tuple(games),
+            noise=noise,
+            remedies=remedies,
+            audit=self._audit(games[0]),
+            warnings=(),
+            previous=together,
+        )
 
 
 class _Steps:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 from leakscore import _validate
 from leakscore.report._game import default_rounds
 from leakscore.report._leakage import Shrinkage
@@ -11,7 +14,9 @@ from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
 __all__ = [
+    "Options",
     "budget_of",
+    "checked",
     "input_of",
     "release_of",
     "rounds_of",
@@ -21,6 +26,40 @@ __all__ = [
 
 DEFAULT_ADVANTAGE = 0.2
 _EMBEDDED_N = 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a report is asked for; `leakscore.report.analyse` says what each means."""
+
+    n: int | None
+    previous: int | Sequence[int] | None
+    population: str
+    base_population: int | None
+    columns: Sequence[str] | None
+    exclude: Sequence[str]
+    missing: str
+    shrinkage: Shrinkage
+    budget: tuple[float | None, float | None]  # the largest advantage, or an epsilon
+    delta: float
+    worst: int
+    rounds: int | None
+    seed: int
+    audit: bool
+    confidence: float
+    show_values: bool
+
+
+def checked(asked: Options) -> Options:
+    """Refuse what no table can be judged by; the rest is for the parts that know more."""
+    _validate.choice("population", asked.population, ("infinite", "finite"))
+    _validate.choice("missing", asked.missing, ("rows", "columns"))
+    return replace(
+        asked,
+        worst=_validate.count("worst", asked.worst, low=1),
+        seed=_validate.count("seed", asked.seed, high=None),
+        confidence=_validate.scalar("confidence", asked.confidence, 0, 1, closed="neither"),
+    )
 
 
 def rounds_of(rounds: int | None, n: int) -> int:
