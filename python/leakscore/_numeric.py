@@ -1,4 +1,4 @@
-"""Roots of many monotone functions at once."""
+"""Roots of monotone functions, one or many at once, and Gauss's rule on panels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,36 @@ import numpy as np
 
 from leakscore._validate import Doubles
 
+__all__ = ["bisect", "falling_root", "gauss_panels", "sign_change"]
+
 _STEPS = 400
+
+
+def bisect(
+    before: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    steps: int = 2000,
+    close: Callable[[float, float], bool] | None = None,
+) -> tuple[float, float]:
+    """Halve a bracket of the place up to which `before` holds.
+
+    Ends after so many steps, once the ends are `close`, or with no double left between them.
+    """
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        if middle in (low, high) or (close is not None and close(low, high)):
+            break
+        low, high = (middle, high) if before(middle) else (low, middle)
+    return low, high
+
+
+def gauss_panels(starts: Doubles, widths: Doubles, order: int) -> tuple[Doubles, Doubles]:
+    """Return nodes and weights of Gauss's rule on the panels that begin at `starts`."""
+    nodes, weights = np.polynomial.legendre.leggauss(order)
+    x = starts[:, np.newaxis] + (0.5 * (1.0 + nodes)) * widths[:, np.newaxis]
+    return x.ravel(), np.outer(widths, 0.5 * weights).ravel()
 
 
 def falling_root(

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from leakscore._numeric import sign_change
+from leakscore._numeric import bisect, sign_change
 from leakscore._validate import Doubles
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.finding import Found
@@ -132,11 +132,10 @@ def _edges(errors: int, n: int) -> Doubles:
     least = float(_log_density(mode, errors, n)) - _FALL
     ends = []
     for far in (0.0, 0.5 * math.pi):
-        low, high = mode, far
+        end = far
         if not float(_log_density(far, errors, n)) >= least:
-            for _ in range(60):
-                middle = 0.5 * (low + high)
-                inside = float(_log_density(middle, errors, n)) >= least
-                low, high = (middle, high) if inside else (low, middle)
-        ends.append(high)
+            _, end = bisect(
+                lambda x: float(_log_density(x, errors, n)) >= least, mode, far, steps=60
+            )
+        ends.append(end)
     return np.linspace(ends[0], ends[1], _PANELS + 1)

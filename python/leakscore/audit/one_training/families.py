@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._numeric import bisect
 from leakscore.audit.assumptions import CLAIM, FAMILY, Assuming, of_one_run
 from leakscore.audit.claims.compare import Family as OneRelation
 from leakscore.audit.claims.models import AllRefutedError
@@ -316,9 +317,12 @@ def _p_value(against: Contradiction, correct: int) -> float:
     low, high = _LEAST_LEVEL, 0.0
     if not against(correct, 1.0):
         return 1.0
-    while high - low > _CLOSE_LEVEL:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if against(correct, math.exp(middle)) else (middle, high)
+    _, high = bisect(
+        lambda level: not against(correct, math.exp(level)),
+        low,
+        high,
+        close=lambda low, high: high - low <= _CLOSE_LEVEL,
+    )
     return math.exp(high)
 
 
@@ -342,10 +346,9 @@ def _parameter(family: Family, guesses: Guesses, correct: int, level: float) -> 
             high = low
             if high <= _SMALLEST:
                 return 0.0
-    while high - low > _CLOSE_PARAMETER * high:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return low
+    return bisect(
+        refuted, low, high, close=lambda low, high: high - low <= _CLOSE_PARAMETER * high
+    )[0]
 
 
 def _cap(family: Family, guesses: Guesses, level: float) -> float:

@@ -5,11 +5,11 @@ Nothing here need be exact: a poor plan makes bounds wide, never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from leakscore._numeric import bisect, gauss_panels
 from leakscore._validate import Doubles
 from leakscore.tradeoff.composition.losses import Step
 
@@ -99,7 +99,7 @@ class _Cumulants:
             tilt = start + sign * size
             return self.exponent(tilt) < target and not self.cut(tilt)
 
-        return self._bisect(before, low, high, start, sign)
+        return start + sign * bisect(before, low, high, steps=20)[1]
 
     def cut(self, theta: float) -> bool:
         """Tell whether the end of a step's range holds much of a tilted law that goes beyond."""
@@ -113,20 +113,13 @@ class _Cumulants:
         """Find the tilt above 1 or below 0 whose law has this mean, or the nearest."""
         start = 1.0 if sign > 0.0 else 0.0
         low, high = 0.0, 0.1 / max(self(start)[2], 1e-300)
-        while sign * (mean - self(start + sign * high)[1]) > 0.0 and high < 1e300:
-            low, high = high, 2.0 * high
-        return self._bisect(
-            lambda size: sign * (mean - self(start + sign * size)[1]) > 0.0, low, high, start, sign
-        )
 
-    @staticmethod
-    def _bisect(
-        before: Callable[[float], bool], low: float, high: float, start: float, sign: float
-    ) -> float:
-        for _ in range(20):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if before(middle) else (low, middle)
-        return start + sign * high
+        def before(size: float) -> bool:
+            return sign * (mean - self(start + sign * size)[1]) > 0.0
+
+        while before(high) and high < 1e300:
+            low, high = high, 2.0 * high
+        return start + sign * bisect(before, low, high, steps=20)[1]
 
     def divergence(self, at: float, of: float) -> float:
         """Give how far below its peak the law tilted by `of` is at the mean of that by `at`."""
@@ -138,9 +131,8 @@ def _coarse(step: Step) -> tuple[Doubles, Doubles]:
     """Give log masses at some hundred nodes of one step, more for a large shift, and the nodes."""
     low, high = step.support
     edges = np.linspace(low, high, 1 + max(80, int(np.ceil((high - low) / _PANEL))))
-    nodes, weights = np.polynomial.legendre.leggauss(4)
-    x = (edges[:-1, np.newaxis] + (0.5 * (1.0 + nodes)) * np.diff(edges)[:, np.newaxis]).ravel()
-    mass = step.log_density(x) + np.log(np.outer(np.diff(edges), 0.5 * weights).ravel())
+    x, weights = gauss_panels(edges[:-1], np.diff(edges), 4)
+    mass = step.log_density(x) + np.log(weights)
     if step.atomic:
         below, above, _, _ = step.outside(low, high)
         x, mass = np.concatenate([[low], x, [high]]), np.concatenate([[below], mass, [above]])
@@ -210,9 +202,7 @@ def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
 
         low, high = here, last
         if apart(last) > _APART + 1.5:
-            for _ in range(12):
-                middle = 0.5 * (low + high)
-                low, high = (middle, high) if apart(middle) < _APART else (low, middle)
+            low, _ = bisect(lambda theta: apart(theta) < _APART, low, high, steps=12)
             high = max(low, here + 1e-3 * (last - here))
         tilts.append(high)
     return tilts
@@ -229,11 +219,7 @@ def _narrow(cumulants: _Cumulants, last: float) -> float:
     widest = 6.0 * (usual.low + usual.high)
     if not wide(last):
         return last
-    low, high = 1.0, last
-    for _ in range(8):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if wide(middle) else (middle, high)
-    return low
+    return bisect(lambda tilt: not wide(tilt), 1.0, last, steps=8)[0]
 
 
 def _window(cumulants: _Cumulants, tilt: float) -> Window:

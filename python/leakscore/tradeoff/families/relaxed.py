@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._numeric import falling_root
+from leakscore._numeric import falling_root, gauss_panels
 from leakscore._validate import Doubles
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families import magnitudes
@@ -392,9 +392,6 @@ class _FarGaussian(_RelaxedGaussian):
 
 def _area(curve: TradeOff, end: float) -> float:
     """Integrate f from 0 to `end`, by Gauss's rule in the logarithm of alpha."""
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    panels = np.arange(0.0, 40.0)
-    falls = (panels[:, np.newaxis] + 0.5 * (nodes + 1.0)).ravel()
+    falls, shares = gauss_panels(np.arange(0.0, 40.0), np.ones(40), 12)
     alpha = end * np.exp(-falls)
-    shares = 0.5 * np.tile(weights, panels.size)
     return float(np.sum(shares * alpha * np.asarray(curve._beta(alpha))))

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from leakscore._numeric import bisect
 from leakscore._validate import Doubles
 from leakscore.tradeoff.curve import TradeOff
 
@@ -65,15 +66,12 @@ class Hull(TradeOff):
         ahead = self._gap(grid) > 1e-14
         found = []
         for i in np.flatnonzero(ahead[1:] != ahead[:-1]):
-            low, high = float(grid[i]), float(grid[i + 1])
-            while high - low > 1e-15 * high:
-                middle = 0.5 * (low + high)
-                if middle in (low, high):
-                    break
-                if (self._gap(np.asarray(middle)) > 0.0) == ahead[i]:
-                    low = middle
-                else:
-                    high = middle
+            low, high = bisect(
+                lambda epsilon, side=bool(ahead[i]): (self._gap(np.asarray(epsilon)) > 0.0) == side,
+                float(grid[i]),
+                float(grid[i + 1]),
+                close=lambda low, high: high - low <= 1e-15 * high,
+            )
             found.append(0.5 * (low + high))
         return found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._numeric import sign_change
+from leakscore._numeric import gauss_panels, sign_change
 from leakscore._validate import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
@@ -141,10 +141,8 @@ class Looks(TradeOff):
 
     def _auc(self) -> Any:
         """Return 1 - T int b(a) (1 - a)^(2T - 2) da, by Gauss's rule in x."""
-        nodes, weights = np.polynomial.legendre.leggauss(12)
-        panels = np.arange(-42.0, _LAST, 0.5)
-        x = (panels[:, np.newaxis] + 0.25 * (nodes + 1.0)).ravel()
-        shares = 0.25 * np.tile(weights, panels.size)
+        starts = np.arange(-42.0, _LAST, 0.5)
+        x, shares = gauss_panels(starts, np.full(starts.size, 0.5), 12)
         with np.errstate(under="ignore"):
             density = self._log_beta(x) + self._kept(x) + x - np.exp(x)
             area = self._looks * np.sum(shares * np.exp(density))
