@@ -156,8 +156,8 @@ COMPOSITIONS = (
     Mutation(
         "hull-bisection",
         TRADEOFF + "shapes/hull.py",
-        "while high - low > 1e-15 * high:",
-        "while high - low > 1e-3 * high:",
+        "close=lambda low, high: high - low <= 1e-15 * high",
+        "close=lambda low, high: high - low <= 1e-3 * high",
         ("tests/tradeoff/test_algebra.py",),
     ),
     Mutation("ends-rounding-0", ENDS, "_ROUNDING = 1e-12", "_ROUNDING = 0.0", SUMS),
@@ -487,8 +487,8 @@ AUDITS = (
     Mutation(
         "fdp-parameter",
         AUDIT + "one_training/families.py",
-        "if refuted(middle) else (low, middle)\n    return low",
-        "if refuted(middle) else (low, middle)\n    return high",
+        "_CLOSE_PARAMETER * high\n    )[0]",
+        "_CLOSE_PARAMETER * high\n    )[1]",
         FDP,
     ),
     Mutation(

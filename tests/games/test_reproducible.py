@@ -7,8 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from leakscore import _core, games, set_num_threads, supported_isas
-from leakscore.games import Bernoulli, Empirical, EmpiricalMean, Gaussian, _sampling, fixed_target
+from leakscore import _core, set_num_threads, supported_isas
+from leakscore.games import (
+    Bernoulli,
+    Empirical,
+    EmpiricalMean,
+    Gaussian,
+    _games,
+    _sampling,
+    fixed_target,
+)
 from tests.oracles import games as oracle
 
 RNG = np.random.default_rng(11)
@@ -80,7 +88,7 @@ def test_a_score_sees_the_same_outputs_in_blocks(
     name: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outputs, member = play(name)
-    monkeypatch.setattr(games, "_STREAM_BLOCK", block)
+    monkeypatch.setattr(_games, "_STREAM_BLOCK", block)
     seen = []
 
     def score(rows: np.ndarray) -> np.ndarray:

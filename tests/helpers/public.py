@@ -40,10 +40,11 @@ def _methods(owner: object) -> dict[str, Callable[..., Any]]:
     kind = owner if isinstance(owner, type) else type(owner)
     if not kind.__module__.startswith("leakscore"):
         return {}
-    room = ".".join(kind.__module__.split(".")[:2]) + "."
+    room = ".".join(kind.__module__.split(".")[:2])
+    exported = getattr(importlib.import_module(room), "__all__", ())
     members = dict(vars(kind)) if kind is owner else vars(kind) | vars(owner)
-    for part in kind.__mro__[1:]:
-        if part.__module__.startswith(room):
+    for part in kind.__mro__[1:]:  # a public part has its own entry
+        if part.__module__.startswith(f"{room}.") and part.__name__ not in exported:
             members = vars(part) | members
     return {
         name: getattr(owner, name)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import reproduce
-from leakscore.cli import main
-from reproduce import _data
+from reproduce import Figure, _data
+from reproduce.__main__ import main
 from reproduce._outcome import Outcome, Row
 
 FILES = ("first.gz", "second.gz")
@@ -98,7 +98,9 @@ def calls(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[s
     for name in ("real", "plain"):
         module = SimpleNamespace(reproduce=lambda name=name, **options: play(name, **options))
         monkeypatch.setitem(sys.modules, f"reproduce.{name}", module)
-    monkeypatch.setattr(reproduce, "_FIGURES", {"real": "real", "plain": "plain"})
+    monkeypatch.setattr(
+        reproduce, "FIGURES", {name: Figure(name, name, 1) for name in ("real", "plain")}
+    )
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     return made
 
@@ -124,7 +126,7 @@ def test_the_command_takes_a_path(
     words: list[str], calls: list[tuple[str, Any]], tmp_path: Path
 ) -> None:
     folder = fill(tmp_path / "mine")
-    assert main(["reproduce", *(word.format(folder) for word in words)]) == 0
+    assert main([*(word.format(folder) for word in words)]) == 0
     given = {name: options.get("data") for name, options in calls}
     assert given["real"] == (folder / FILES[0], folder / FILES[1])
     assert given.get("plain") is None
@@ -151,7 +153,7 @@ def test_wrong_commands_end_before_anything_is_played(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = fill(tmp_path / "mine")
-    assert main(["reproduce", *(word.format(folder) for word in words)]) == 1
+    assert main([*(word.format(folder) for word in words)]) == 1
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1

@@ -12,8 +12,8 @@ from sklearn.metrics import roc_auc_score
 
 import reproduce
 from leakscore import Reference
-from leakscore.cli import main
 from reproduce import _data, genotypes
+from reproduce.__main__ import main
 from reproduce._outcome import Above, student
 from reproduce._pool import Linkage, expected_auc
 from tests.helpers.linked import linked, write
@@ -101,7 +101,7 @@ def test_errors_of_attacks_that_never_fail() -> None:
 
 
 def test_the_command(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["reproduce", "genotypes", "--data", str(folder), "--rounds", "6", "--seed", "2"]
+    words = ["genotypes", "--data", str(folder), "--rounds", "6", "--seed", "2"]
     assert main([*words, "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "6 splits, seed 2" in out

@@ -317,7 +317,7 @@ def _p_value(against: Contradiction, correct: int) -> float:
     low, high = _LEAST_LEVEL, 0.0
     if not against(correct, 1.0):
         return 1.0
-    _, high = bisect(
+    low, high = bisect(
         lambda level: not against(correct, math.exp(level)),
         low,
         high,
