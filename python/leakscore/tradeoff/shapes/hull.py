@@ -66,14 +66,17 @@ class Hull(TradeOff):
         ahead = self._gap(grid) > 1e-14
         found = []
         for i in np.flatnonzero(ahead[1:] != ahead[:-1]):
-            low, high = bisect(
-                lambda epsilon, side=bool(ahead[i]): (self._gap(np.asarray(epsilon)) > 0.0) == side,
-                float(grid[i]),
-                float(grid[i + 1]),
-                close=lambda low, high: high - low <= 1e-15 * high,
-            )
-            found.append(0.5 * (low + high))
+            found.append(self._switch(float(grid[i]), float(grid[i + 1]), bool(ahead[i])))
         return found
+
+    def _switch(self, low: float, high: float, ahead: bool) -> float:
+        low, high = bisect(
+            lambda epsilon: bool(self._gap(np.asarray(epsilon)) > 0.0) == ahead,
+            low,
+            high,
+            close=lambda low, high: high - low <= 1e-15 * high,
+        )
+        return 0.5 * (low + high)
 
     def _pieces(
         self,
