@@ -1,4 +1,7 @@
-"""The only place where what a user passed is refused or converted.
+"""Refuses types, shapes and ranges of what a user passed, and converts the rest.
+
+What only one room can know (a curve about another relation, a table without a column) is refused
+there, in the same words.
 
 Every function takes the argument's name first and says it, its value and the allowed range in the
 error. Arrays come back as numpy arrays without a copy where their dtype can be read as it is.
