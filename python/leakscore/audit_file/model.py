@@ -280,13 +280,13 @@ class Findings:
         """Return the threshold of a bound on the scale of the file."""
         return -float(bound.threshold) if self.input.lower_is_member else float(bound.threshold)
 
-    def flags(self, bound: EpsilonBound | MuBound) -> str:
+    def flags(self, bound: EpsilonBound | MuBound, threshold: str = "threshold") -> str:
         """Say which scores of the file the test of a bound flags."""
         below = (
             isinstance(bound, EpsilonBound) and bound.orientation == "low"
         ) != self.input.lower_is_member
         above = ">=" if self.input.form == "counts" else ">"  # a bin holds its lower edge
-        return f"score {'<' if below else above} threshold"
+        return f"score {'<' if below else above} {threshold}"
 
     def to_json(self) -> str:
         """Return strict JSON, no NaN and no Infinity."""
