@@ -138,8 +138,8 @@ def test_text_and_page_say_what_remedies_cost(table: report.Table) -> None:
     beyond = "A mean of more than 569 records needs more than this table."
     for text in said():
         assert (
-            f"Clipping moves a mean: at 1 % and 99 % by up to {moved[0]:.2g} standard errors, at 5 % "
-            f"and 95 % by up to {moved[1]:.2g} standard errors."
+            f"Clipping moves a mean: at 1 % and 99 % by up to {moved[0]:.2g} standard errors, at "
+            f"5 % and 95 % by up to {moved[1]:.2g} standard errors."
         ) in text
         assert beyond in text
     for text in said(population="finite"):
