@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from leakscore.audit_file import words
+from leakscore.audit_file import sections, words
 from leakscore.audit_file.judge import judge
 from leakscore.audit_file.model import Claim, Findings, Setting
 from leakscore.audit_file.scores import read_scores
@@ -191,8 +191,9 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 
 
 def test_bounds_in_the_table_are_not_rounded_inwards(found: Findings) -> None:
-    for bound in found.bounds.bounds:
-        _, epsilon, cap, _, _, fpr, _, fnr, _ = words.row(found, bound)
+    rows = sections.bounds_table(found).rows
+    for bound, row in zip(found.bounds.bounds, rows, strict=True):
+        _, epsilon, cap, _, _, fpr, _, fnr, _ = map(str, row)
         assert 0 <= bound.epsilon - float(epsilon) < 0.0101
         assert 0 <= bound.max_certifiable - float(cap) < 0.0101
         for shown, rate in ((fpr, bound.fpr_upper), (fnr, bound.fnr_upper)):
@@ -238,5 +239,5 @@ def test_bounds_in_words_are_on_the_safe_side() -> None:
             below = exact - Fraction(words.lower_bound(value, decimals))
             assert 0 <= below < Fraction(1, 10**decimals)
     for rate in (*(10.0 ** rng.uniform(-9, 0, 200)).tolist(), 0.5, 1.0, 1e-300):
-        above = Fraction(words._upper_bound(rate)) - Fraction(rate)
+        above = Fraction(words.upper_bound(rate)) - Fraction(rate)
         assert 0 <= above < Fraction(rate) / 10**5

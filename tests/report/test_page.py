@@ -32,11 +32,11 @@ def test_text_begins_with_what_is_published_and_who_attacks(result: report.Repor
     assert text.startswith(
         "The mean of n = 100 records in 30 columns is published, without noise. The attacker knows "
         "the population's mean and covariance, and all 30 values of one record, not the other "
-        "members, and asks: is that record in the mean? Beside him a weaker attacker"
+        "members, and asks: is that record in the mean? A weaker attacker knows"
     )
     assert (
-        "Row 153: of 1000 tables with this record he recognises 932, and wrongly flags 10 of 1000 "
-        "without it."
+        "Row 153: the attacker identifies 93.2 % of the tables with this record; 1 % of the tables "
+        "without it are flagged."
     ) in text
     assert "This is not a differential-privacy guarantee." in text
     assert result.input.sha256 in text

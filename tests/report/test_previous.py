@@ -201,12 +201,13 @@ def test_text_page_and_json_tell_the_same(
     text = " ".join(capsys.readouterr().out.split())
     assert main([*options, "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
-    html = page.read_text("utf-8")
+    html = page.read_text("utf-8").replace("\u00a0", " ")
     row = found["previous"]["worst_new_rows"][0]
     record = found["records"][row - 1]
-    alone, joint = round(1000 * record["power"]), round(1000 * record["joint"]["power"])
-    assert joint > alone
-    told = f"row {row}, new, is recognised in {joint} of 1000 (from the present mean alone {alone})"
+    alone, joint = 100 * record["power"], 100 * record["joint"]["power"]
+    assert joint > alone + 0.1
+    means = f"(from the present mean alone {alone:.1f} %)"
+    told = f"row {row}, new, is identified in {joint:.1f} % of tables {means}"
     noise = f"{found['previous']['noise']['standard_errors']:.3g} standard errors of the present"
     for shown in (text, html):
         for part in (told, noise, "151-180, new", "1-60, old", "a mean of 30, not of 180"):

@@ -125,6 +125,27 @@ def test_remedies(result: report.Report, table: report.Table) -> None:
     assert f"{moved.max():.2g} standard errors" in remedies[list(rescored)[1]].cost
 
 
+def test_text_and_page_say_what_remedies_cost(table: report.Table) -> None:
+    def said(**options: Any) -> list[str]:
+        found = report.analyse(table, n=100, rounds=200, **options)
+        return [" ".join(text.split()) for text in (found.to_text(), found.to_html())]
+
+    values, moved = table.values, []
+    for share in (0.01, 0.05):
+        clipped = np.clip(values, *np.quantile(values, [share, 1 - share], axis=0))
+        shift = np.abs(clipped.mean(axis=0) - values.mean(axis=0))
+        moved.append((shift / values.std(axis=0) * 10).max())
+    beyond = "A mean of more than 569 records needs more than this table."
+    for text in said():
+        assert (
+            f"Clipping moves a mean: at 1 % and 99 % by up to {moved[0]:.2g} standard errors, at "
+            f"5 % and 95 % by up to {moved[1]:.2g} standard errors."
+        ) in text
+        assert beyond in text
+    for text in said(population="finite"):
+        assert beyond not in text
+
+
 def test_the_first_dropped_column_helps_most(result: report.Report, table: report.Table) -> None:
     one = next(r for r in result.remedies if r.kind == "fewer columns")
     without = {}

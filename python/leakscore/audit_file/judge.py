@@ -13,7 +13,6 @@ from leakscore import _validate
 from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
 from leakscore.audit.bands.uniform import BAND_METHODS
 from leakscore.audit.methods.table import EPSILON_METHODS
-from leakscore.audit_file import html, text
 from leakscore.audit_file.curves import curves_of
 from leakscore.audit_file.direction import require_direction
 from leakscore.audit_file.model import (
@@ -29,6 +28,8 @@ from leakscore.audit_file.model import (
 )
 from leakscore.audit_file.notices import notices_of
 from leakscore.audit_file.scores import Counts, Read, Rounds, Samples
+from leakscore.audit_file.sections import document
+from leakscore.render import html, text
 
 __all__ = ["Judgement", "audit_of", "judge"]
 
@@ -42,11 +43,11 @@ class Judgement(Findings):
 
     def to_text(self, width: int = 80) -> str:
         """Return the findings as aligned plain text."""
-        return text.render(self, width)
+        return text.render(document(self), width)
 
     def to_html(self) -> str:
         """Return the findings as one self-contained page: inline style and charts, no script."""
-        return html.render(self)
+        return html.render(document(self))
 
 
 def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int) -> Audit:

@@ -9,8 +9,8 @@ stands for what was not asked for or does not apply)
     input
         files (name and sha256 of each), format, form ("rounds": a score and a membership each;
         "samples": members beside non-members; "counts" between edges), writer (the program that
-        writes such files), columns, dtype, members and nonmembers (how many), lower_is_member,
-        notes
+        writes such files), columns, dtype, members and nonmembers (how many),
+        lower_is_member, notes
     setting
         what the file does not say: neighbours, threat_model, random_bits, seed (of the order of
         ties), threshold (one that was fixed beforehand, for the methods that take it)
@@ -280,13 +280,13 @@ class Findings:
         """Return the threshold of a bound on the scale of the file."""
         return -float(bound.threshold) if self.input.lower_is_member else float(bound.threshold)
 
-    def flags(self, bound: EpsilonBound | MuBound) -> str:
+    def flags(self, bound: EpsilonBound | MuBound, threshold: str = "threshold") -> str:
         """Say which scores of the file the test of a bound flags."""
         below = (
             isinstance(bound, EpsilonBound) and bound.orientation == "low"
         ) != self.input.lower_is_member
         above = ">=" if self.input.form == "counts" else ">"  # a bin holds its lower edge
-        return f"score {'<' if below else above} threshold"
+        return f"score {'<' if below else above} {threshold}"
 
     def to_json(self) -> str:
         """Return strict JSON, no NaN and no Infinity."""

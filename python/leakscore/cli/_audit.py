@@ -203,7 +203,7 @@ def _audit(options: argparse.Namespace) -> int:
     if findings.constant:
         code = _EXIT_CODES["cannot-tell"]
     for doubt in doubts(findings):
-        print(f"leakscore: warning: {doubt}", file=sys.stderr)
+        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
     try:
         _cli.deliver(findings, options)
     except BrokenPipeError:  # the verdict stands even if nobody reads the rest

@@ -1,1 +1,1 @@
-"""What texts and pages are made of: wrapped lines, HTML elements, charts."""
+"""What reports are made of: documents of sections, as text and as page, and charts."""

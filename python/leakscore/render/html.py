@@ -1,4 +1,4 @@
-"""What the pages are made of: one self-contained file, inline style, no script, nothing fetched.
+"""A document as a page: one self-contained file, inline style, no script, nothing fetched.
 
 A page carries a Content-Security-Policy that allows its one style sheet, told by its hash, and
 nothing else: what a name of a column might smuggle in is not run, fetched or sent. So no element
@@ -9,35 +9,32 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import resources
 
-from leakscore._results import Notice
 from leakscore._visible import markup
+from leakscore.render import document as doc
 
-__all__ = [
-    "bar",
-    "card",
-    "cell",
-    "definitions",
-    "notices",
-    "page",
-    "paragraph",
-    "section",
-    "table",
-]
+__all__ = ["render"]
 
 
-def page(title: str, body: str) -> str:
+def render(document: doc.Document) -> str:
     """Return a whole page; it is well-formed XML too."""
     style = (resources.files("leakscore") / "data" / "page.css").read_text("utf-8")
+    name = markup(document.name)
+    head = _parts(part for parts in document.head for part in parts)
+    sections = "".join(
+        f"<section><h2>{markup(section.title)}</h2>{_parts(section.parts)}</section>"
+        for section in document.sections
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml"><head>'
         f'<meta charset="utf-8"/>{_policy(style)}'
         '<meta name="viewport" content="width=device-width, '
         'initial-scale=1"/><meta name="color-scheme" content="light"/>'
-        f"<title>{markup(title)}</title><style>{style}</style></head>"
-        f"<body><main>{body}</main></body></html>\n"
+        f"<title>{name}</title><style>{style}</style></head>"
+        f'<body><main><header><p class="kicker">{name}</p>{head}</header>{sections}</main></body>'
+        "</html>\n"
     )
 
 
@@ -53,83 +50,69 @@ def _policy(style: str) -> str:
     return f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(rules)}"/>'
 
 
-def bar(start: float, length: float, style: str = "informed") -> str:
-    """Draw a bar as wide as a share of its cell, from 0 to 1."""
+def _parts(parts: Iterable[doc.Part]) -> str:
+    return "".join(_part(part) for part in parts)
+
+
+def _part(part: doc.Part) -> str:
+    match part:
+        case doc.Heading(text):
+            return f"<h1>{markup(text)}</h1>"
+        case doc.Paragraph(text, style):
+            return f"<p{_class(style)}>{markup(text)}</p>"
+        case doc.Table():
+            return _table(part)
+        case doc.Notices(notices):
+            items = (f'<li class="{one.level}">{markup(one.message)}</li>' for one in notices)
+            return f'<ul class="notices">{"".join(items)}</ul>'
+        case doc.Definitions(pairs):
+            items = (f"<dt>{markup(name)}</dt><dd>{markup(text)}</dd>" for name, text in pairs)
+            return f"<dl>{''.join(items)}</dl>"
+        case doc.Cards(cards):
+            return f'<div class="cards">{"".join(_card(card) for card in cards)}</div>'
+        case doc.Figures(figures):
+            return f'<div class="charts">{"".join(figures)}</div>'
+        case doc.Folded(summary, folded):
+            return f"<details><summary>{markup(summary)}</summary>{_part(folded)}</details>"
+        case doc.PageOnly(parts):
+            return _parts(parts)
+
+
+def _class(style: str) -> str:
+    return f' class="{style}"' if style else ""
+
+
+def _card(card: doc.Card) -> str:
     return (
-        '<svg class="share" aria-hidden="true">'
-        f'<rect class="{style}" x="{100 * start:.1f}%" width="{100 * max(length, 0.005):.1f}%"/>'
-        "</svg>"
+        f'<div class="card {card.style}"><h2>{markup(card.title)}</h2><p class="big">'
+        f"{markup(card.figure)} <small>{markup(card.unit)}</small></p>"
+        f"<p>{markup(card.text)}</p></div>"
     )
 
 
-def section(title: str, content: Iterable[str]) -> str:
-    """Return a part of the page under its heading."""
-    return f"<section><h2>{markup(title)}</h2>{''.join(content)}</section>"
-
-
-def paragraph(text: str, style: str = "") -> str:
-    """Return a paragraph; the text is escaped."""
-    attribute = f' class="{style}"' if style else ""
-    return f"<p{attribute}>{markup(text)}</p>"
-
-
-class _Cell(str):
-    """A cell of a table that is markup already."""
-
-    __slots__ = ()
-
-
-def cell(style: str, content: str) -> str:
-    """Return a cell of a table whose content is markup."""
-    return _Cell(f'<td class="{style}">{content}</td>')
-
-
-def table(
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    caption: str,
-    first: str = "",
-    words: Sequence[str] = (),
-) -> str:
-    """Lay out a table; texts are escaped, those of `cell` are taken as they are.
-
-    `first` is the style of the first row, `words` names the columns that hold no numbers.
-    """
-    styles = ("word" if text in words else "number" if text else "meter" for text in header)
+def _table(table: doc.Table) -> str:
+    styles = ["word" if name in table.words else "" if name else "meter" for name in table.header]
+    names = (f"{name[:1].upper()}{name[1:]}".replace("\n", " ") for name in table.header)
     head = "".join(
-        f'<th scope="col" class="{style}">{markup(text)}</th>'
-        for text, style in zip(header, styles, strict=True)
+        f'<th scope="col"{_class(style)}>{markup(name)}</th>'
+        for name, style in zip(names, styles, strict=True)
     )
-    lines: list[str] = []
-    for row in rows:
-        style = f' class="{first}"' if first and not lines else ""
-        cells = "".join(
-            text if isinstance(text, _Cell) else f"<td>{markup(text)}</td>" for text in row[1:]
-        )
-        lines.append(f'<tr{style}><th scope="row">{markup(row[0])}</th>{cells}</tr>')
+    lines = []
+    for first, *others in table.rows:
+        cells = "".join(map(_cell, others, styles[1:]))
+        lines.append(f'<tr><th scope="row">{markup(str(first))}</th>{cells}</tr>')
+    caption = markup(table.caption)
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{markup(caption)}">'
-        f"<table><caption>{markup(caption)}</caption>"
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}">'
+        f"<table><caption>{caption}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
-def card(style: str, title: str, figure: str, unit: str, text: str) -> str:
-    """Return one large figure with its title and what it means."""
-    return (
-        f'<div class="card {style}"><h2>{markup(title)}</h2><p class="big">'
-        f"{markup(figure)} <small>{markup(unit)}</small></p>{paragraph(text)}</div>"
-    )
-
-
-def notices(found: Iterable[Notice]) -> str:
-    """Return what the reader must know as a list; its style is the level."""
-    items = (f'<li class="{notice.level}">{markup(notice.message)}</li>' for notice in found)
-    return f'<ul class="notices">{"".join(items)}</ul>'
-
-
-def definitions(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return names and what they are."""
-    items = (f"<dt>{markup(name)}</dt><dd>{markup(text)}</dd>" for name, text in pairs)
-    return f"<dl>{''.join(items)}</dl>"
+def _cell(cell: str | doc.Bar, style: str) -> str:
+    if isinstance(cell, doc.Bar):
+        return (
+            f'<td{_class(style)}><svg class="share" aria-hidden="true"><rect class="{cell.style}" '
+            f'x="{100 * cell.start:.1f}%" width="{100 * max(cell.length, 0.005):.1f}%"/></svg></td>'
+        )
+    return f"<td{_class('flag' if isinstance(cell, doc.Flag) else style)}>{markup(cell)}</td>"

@@ -1,4 +1,4 @@
-"""The charts of the page: who is recognised, how much leaks, and whether the theory holds."""
+"""The charts of the page: who is identified, how much leaks, and whether the theory holds."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import math
 
 import numpy as np
 
-from leakscore._visible import markup
-from leakscore.render.html import bar
 from leakscore.render.svg import Axis, Chart, decades, nice_ticks
-from leakscore.report import _words as words
 from leakscore.report._model import ALPHA, LEVELS, Content, Game
+from leakscore.report._words import number, percent
 
-__all__ = ["drivers", "leakages", "ratios", "roc"]
+__all__ = ["leakages", "ratios", "roc"]
 
 
 def roc(report: Content) -> str:
@@ -25,9 +23,9 @@ def roc(report: Content) -> str:
         title=f"ROC of row {informed.row}",
         description=(
             f"Row {informed.row}: at {100 * ALPHA:g} % false positives the informed attacker "
-            f"recognises {words.percent(informed.power.theory)} in theory and "
-            f"{words.percent(informed.power.simulated)} in the game, the weaker "
-            f"{words.percent(weaker.power.theory)} and {words.percent(weaker.power.simulated)}."
+            f"identifies {percent(informed.power.theory)} in theory and "
+            f"{percent(informed.power.simulated)} in the game, the weaker "
+            f"{percent(weaker.power.theory)} and {percent(weaker.power.simulated)}."
         ),
         x=Axis(low, 1, decades(low, 1), "false positives (share of tables without it)", log=True),
         y=Axis(low, 1, decades(low, 1), "power (share of tables with it)", log=True),
@@ -54,7 +52,7 @@ def leakages(report: Content) -> str:
     chart = Chart(
         title="Distribution of the leakage",
         description=(
-            f"Leakage of {len(informed)} records. The informed attacker recognises "
+            f"Leakage of {len(informed)} records. The informed attacker identifies "
             f"{counts['10%']} of them with more than 10 % power, {counts['50%']} with more than "
             f"50 % and {counts['90%']} with more than 90 %."
         ),
@@ -92,7 +90,7 @@ def ratios(game: Game) -> str:
         description=(
             f"Row {game.row}, {game.rounds} rounds of the game: the score of a table without the "
             f"record and with it, and the normal laws of mean \u2212m/2 and m/2, variance m = "
-            f"{words.number(game.leakage)} that the theory predicts."
+            f"{number(game.leakage)} that the theory predicts."
         ),
         x=Axis(-reach, reach, nice_ticks(-reach, reach), "log-likelihood ratio"),
         y=Axis(0, 1.35 * peak, nice_ticks(0, 1.35 * peak, 5), "density"),
@@ -106,27 +104,3 @@ def ratios(game: Game) -> str:
         law = peak * np.exp(-0.5 * ((grid - centre) / spread) ** 2)
         chart.line(grid.tolist(), law.tolist(), f"line {style}", f"{name}, theory")
     return chart.render()
-
-
-def drivers(report: Content, most: int = 8) -> str:
-    """Bars of the columns' shares in the worst record's leakage."""
-    first = report.drivers[0]
-    ranked = sorted(first.columns, key=lambda one: -abs(one.share))[:most]
-    ranked.sort(key=lambda one: -one.share)
-    low, high = min(0.0, ranked[-1].share), max(0.0, ranked[0].share)
-    rows = "".join(_bar(words.driver(one), one.share, low, high) for one in ranked)
-    return (
-        f'<table class="bars"><caption>Shares of the columns in the leakage of row {first.row}'
-        f"</caption><tbody>{rows}</tbody></table>"
-    )
-
-
-def _bar(name: str, share: float, low: float, high: float) -> str:
-    span = high - low
-    left, width = (min(share, 0) - low) / span, abs(share) / span
-    style = "negative" if share < 0 else "informed"
-    return (
-        f'<tr><th scope="row">{markup(name)}</th><td class="track">'
-        f"{bar(left, width, style)}</td>"
-        f'<td class="number">{100 * share:+.0f}\u00a0%</td></tr>'
-    )

@@ -183,7 +183,7 @@ def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[f
 
 
 def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> Counts:
-    """How many records the attacker recognises, the middle one and the worst one."""
+    """How many records the attacker identifies, the middle one and the worst one."""
     order = np.argsort(risk.leakage, kind="stable")
     middle, worst = order[(len(order) - 1) // 2], order[-1]
     return Counts(

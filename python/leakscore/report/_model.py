@@ -64,7 +64,7 @@ class Release:
 
 @dataclass(frozen=True)
 class ThreatModel:
-    """Who attacks, and what he knows."""
+    """Who attacks, and what is known to this attacker."""
 
     name: str
     knows: str
@@ -85,7 +85,7 @@ class Risk:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many records an attacker recognises with more than 10, 50 and 90 % power."""
+    """How many records an attacker identifies with more than 10, 50 and 90 % power."""
 
     attacker: str
     records: int
@@ -195,11 +195,14 @@ class Remedy:
     advantage: float
     power: float
     above: dict[str, int]
+    clipped: float | None = field(default=None, metadata=_HIDDEN)  # at this quantile, and above
+    mean_shift: float = field(default=0.0, metadata=_HIDDEN)  # standard errors, if clipped
+    records_missing: int = field(default=0, metadata=_HIDDEN)  # that the table does not have
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of the file that came between two means, and how many are recognised."""
+    """Rows of the file that came between two means, and how many are identified."""
 
     rows: tuple[int, int]
     records: int

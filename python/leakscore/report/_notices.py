@@ -9,7 +9,7 @@ import numpy as np
 from leakscore._results import Notice
 from leakscore.report._game import DIFFERENCE, default_rounds
 from leakscore.report._model import Content, Game
-from leakscore.report._words import attack, percent
+from leakscore.report._words import percent
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
@@ -136,7 +136,7 @@ def _about_previous(report: Content) -> Iterator[Notice]:
         yield _warning(
             "batch-theory-differs",
             f"Theory and game of a mean of {previous.batches[-1].records} new records differ by "
-            f"more than {DIFFERENCE:g} standard errors (row {game.row}, {attack(game)}: "
+            f"more than {DIFFERENCE:g} standard errors (row {game.row}, {_attack(game)}: "
             f"{_apart(game)}). Trust the game.",
         )
 
@@ -201,7 +201,7 @@ def _about_games(report: Content) -> Iterator[Notice]:
 
 
 def _difference(report: Content, differing: list[Game]) -> str:
-    rows = "; ".join(f"row {game.row}, {attack(game)}: {_apart(game)}" for game in differing)
+    rows = "; ".join(f"row {game.row}, {_attack(game)}: {_apart(game)}" for game in differing)
     skewness = max((game.skewness for game in differing), key=abs)
     causes = [
         f"along these attacks the mean of {report.release.n} records is not yet normal (skewness "
@@ -215,6 +215,10 @@ def _difference(report: Content, differing: list[Game]) -> str:
         f"Theory and game differ by more than {DIFFERENCE:g} standard errors ({rows}): "
         f"{', and '.join(causes)}. Trust the game."
     )
+
+
+def _attack(game: Game) -> str:
+    return f"{game.attacker}, noise" if game.noise_std else game.attacker
 
 
 def _apart(game: Game) -> str:

@@ -120,8 +120,9 @@ def remedies_of(
 
 
 def remedy_of(
-    kind: str, what: str, cost: str, rows: npt.NDArray[np.int64], scores: Doubles
+    kind: str, what: str, cost: str, rows: npt.NDArray[np.int64], scores: Doubles, **more: Any
 ) -> Remedy:
+    """Return a remedy, with the worst of the records that it leaves."""
     risk = risk_of(scores, None)
     worst = int(np.argmax(scores))
     return Remedy(
@@ -133,6 +134,7 @@ def remedy_of(
         advantage=float(risk.advantage[worst]),
         power=float(risk.power[worst]),
         above=above(risk.power),
+        **more,
     )
 
 
@@ -161,13 +163,16 @@ def _clipped(population: Population, rows: npt.NDArray[np.int64]) -> Iterator[Re
     for share in _CLIPS:
         low, high = np.quantile(population.values, [share, 1 - share], axis=0)
         values = np.clip(population.values, low, high)
-        moved = np.abs(values.mean(axis=0) - population.values.mean(axis=0)).max()
+        moved = float(np.abs(values.mean(axis=0) - population.values.mean(axis=0)).max())
+        shift = moved * float(np.sqrt(population.n))
         yield remedy_of(
             "winsorising",
             f"columns clipped at {100 * share:g} % and {100 - 100 * share:g} %",
-            f"moves a mean by up to {moved * np.sqrt(population.n):.2g} standard errors",
+            f"moves a mean by up to {shift:.2g} standard errors",
             rows,
             population.informed_of(values),
+            clipped=share,
+            mean_shift=shift,
         )
 
 
@@ -204,6 +209,12 @@ def _more_records(
         if population.finite and n >= population.size:
             continue
         scores = population.with_n(n).informed()
-        beyond = n - population.size
-        cost = f"{beyond} more records than there are" if beyond > 0 else "none"
-        yield remedy_of("larger n", f"the mean of {n} records", cost, rows, scores)
+        missing = max(n - population.size, 0)
+        yield remedy_of(
+            "larger n",
+            f"the mean of {n} records",
+            f"{missing} more records than there are" if missing else "none",
+            rows,
+            scores,
+            records_missing=missing,
+        )

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from leakscore import tradeoff
-from leakscore.report import _html, _text
+from leakscore.render import html, text
 from leakscore.report._game import audit_of, play, records_played
 from leakscore.report._leakage import Population, Shrinkage, counts_of, interval_of, risk_of
 from leakscore.report._model import (
@@ -28,6 +28,7 @@ from leakscore.report._model import (
 from leakscore.report._notices import notices_of
 from leakscore.report._previous import Earlier, earlier_of, previous_of
 from leakscore.report._remedies import noise_of, remedies_of
+from leakscore.report._sections import document
 from leakscore.report._setup import (
     Options,
     budget_of,
@@ -51,11 +52,11 @@ class Report(Content):
 
     def to_text(self, width: int = 80) -> str:
         """Return the report as aligned plain text."""
-        return _text.render(self, width)
+        return text.render(document(self), width)
 
     def to_html(self) -> str:
         """Return the report as one self-contained page: inline style and charts, no script."""
-        return _html.render(self)
+        return html.render(document(self))
 
 
 def analyse(
@@ -83,8 +84,8 @@ def analyse(
     """Tell what leaks of every record if the mean of n records of a table is published.
 
     The attacker knows the population's mean and covariance (here those of all other records) and
-    all values of one record, and asks whether it is one of the n. Beside him a weaker one knows
-    the means and variances only.
+    all values of one record, and asks whether it is one of the n. A weaker attacker knows the
+    means and variances only.
 
     Parameters
     ----------
