@@ -1,8 +1,8 @@
 """Quadratic forms in the inverse of a covariance, also where a square or difference overflows.
 
-There each row is divided by the power of two that brings its largest coordinate near to one
-standard deviation, which rounds nothing that counts, and the result is multiplied by it again: so
-what comes out is the number, or inf with its sign where that is beyond every double.
+In these cases each row is divided by the power of two that brings its largest coordinate near to
+one standard deviation. This rounds nothing that matters. The result is multiplied by the power
+again, so it is the number, or inf with its sign where the number is beyond every double.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from leakscore.reference.covariances import Doubles, Table
 class Columns:
     """Columns seen so far: their moments, and the Gram matrix of the rows in standard units.
 
-    The units are the diagonal that the covariance will have, where it is known before all columns
-    are; if the intensity is still to be found, the sample variance.
+    The unit of a column is the diagonal entry that the covariance will have, where it is known
+    before all columns are, and the sample variance if the intensity is not known yet.
     """
 
     rows: int
@@ -44,7 +44,7 @@ class Columns:
         return share / self.freedom, self.ridge
 
     def add(self, name: str, part: Table) -> None:
-        """Take in more columns, which are kept as a view; none, if a value is not finite."""
+        """Add columns, kept as a view; if a value is not finite, add none of them."""
         dense._use_blas()
         single = _capacity.sums_in_float(part)
         rule = self.shrinkage == "auto"

@@ -2,9 +2,9 @@
 
 The rows x are read where they are kept, as blocks of columns side by side, and no matrix of more
 than rows x rows numbers is made. With F the centred rows, W = D^-1 and G = F W F', Woodbury's
-identity says C^-1 e = W (e - scale F'q) with S q = F W e, S = I + scale G: S is well conditioned
-where D is small or large, and M is a sum of squares, |D^1/2 C^-1 e|^2 + scale |q|^2, which q makes
-least. So an error of q enters M by its square only.
+identity is C^-1 e = W (e - scale F'q) with S q = F W e, S = I + scale G. S is well conditioned
+where D is small or large, and M is a sum of squares, |D^1/2 C^-1 e|^2 + scale |q|^2, which q
+minimises. So an error of q enters M by its square only.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from leakscore.reference.covariances import Doubles, Full, Table
 
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_MATRIX = 2**14
-"""Most coordinates of which the whole d x d matrix is made (2 GiB)."""
+"""Largest number of coordinates for which the whole d x d matrix is made (2 GiB)."""
 
 _CORRECTIONS = 10
 
 # A correction that leaves more than this of the squared error shows that float32 is not enough.
 _SLOW = 1e-2
 
-# Coordinates whose D is a smaller share of their variance than this are solved for apart.
+# Coordinates whose D is a smaller share of their variance than this are solved for separately.
 _NOTHING = 1e-30
 _ELEMENTS = 2**20
 STREAMED = 256
-"""Most systems that are solved at a time by strips of columns."""
+"""Largest number of systems that are solved together by strips of columns."""
 
 
 class LowRank:
-    """A diagonal and a sum over rows that are held as they were given."""
+    """A diagonal and a sum over rows, which are held as they were given."""
 
     __slots__ = (
         "_capacity",
@@ -84,7 +84,7 @@ class LowRank:
 
     @property
     def centre(self) -> Doubles:
-        """What is taken off every row."""
+        """What is subtracted from every row."""
         return self.held.centre
 
     @property
@@ -155,7 +155,7 @@ class LowRank:
         return np.asarray(squares + self.scale * np.square(dual).sum(axis=1))
 
     def streams(self, count: int) -> bool:
-        """Whether so many systems are better solved by strips of columns than by blocks of rows."""
+        """Whether strips of columns solve so many systems faster than blocks of rows."""
         few = _ELEMENTS // self.centre.size < min(count, STREAMED)
         return count >= MANY and few and not self._apart().size
 
@@ -169,8 +169,8 @@ class LowRank:
     ) -> Doubles:
         """Solve for right-hand sides that are given by columns; return q = F C^-1 e of each.
 
-        Strips of C^-1 e are handed to `visit`, those of corrections after those that they are to
-        be added to. Every pass reads F once, and holds no more of anything than a strip.
+        `visit` receives strips of C^-1 e, and after them strips of corrections, to be added to the
+        first. Every pass reads F once, and holds only one strip of anything.
         """
         known = self._factorised()
         refine = correct and known.gram.single
@@ -203,7 +203,7 @@ class LowRank:
         return rows
 
     def weights(self, row: Doubles) -> Doubles:
-        """C^-1 e of one row e; those of the last row are kept, for more releases to be scored."""
+        """C^-1 e of one row e; that of the last row is kept for the scores of more releases."""
         kept = self._weights
         if kept is None or not np.array_equal(kept[0], row):
             self._weights = kept = (row, self.solve(row.copy()))
@@ -221,7 +221,7 @@ class LowRank:
         return np.asarray(squares + self.scale * np.einsum("ij,ij->i", *duals))
 
     def plus(self, extra: Doubles) -> LowRank:
-        """C + diag(extra); the last two are kept, as their Gram matrices are dear."""
+        """C + diag(extra); the last two are kept, as their Gram matrices are expensive."""
         for known, kept in self._sums:
             if np.array_equal(known, extra):
                 return kept
@@ -254,7 +254,7 @@ class LowRank:
 
     def _set_gram(self, gram: Gram, apart: npt.NDArray[np.intp]) -> None:
         capacity = Capacity(gram, self, apart)
-        # Sums in float32 will do where S is not so large that their errors pass for a solution.
+        # Sums in float32 suffice where S is not so large that their errors look like a solution.
         if gram.single and not (capacity.positive and capacity.exact):
             gram = self._gram_of(apart, single=False)
             capacity = Capacity(gram, self, apart)
@@ -297,10 +297,10 @@ class LowRank:
         start: tuple[Doubles, Doubles],
         combine: Callable[[Doubles], tuple[Doubles, Doubles]],
     ) -> None:
-        """Iterate until F w = q, with q from a Gram matrix that is known to float32 only.
+        """Iterate until F w = q, with q from a Gram matrix in float32 precision.
 
         `start` is F w and |D^1/2 w|^2 of the first w. combine(v) adds W F'v to w and returns both
-        anew: one reading of F. Should corrections not shrink fast, G is summed again in float64.
+        for the new w: one reading of F. If corrections shrink slowly, G is summed again in float64.
         """
         (products, size), before = start, np.full(len(dual), np.inf)
         for correction in range(_CORRECTIONS + 1):
@@ -336,7 +336,7 @@ def _again(
 
 
 class Compact(Full):
-    """A diagonal and a factor with no fewer columns than rows: no larger as a matrix.
+    """A diagonal and a factor with at least as many columns as rows: no larger as a matrix.
 
     The matrix may be well conditioned where the diagonal, which low-rank forms divide by, is tiny.
     """
