@@ -81,8 +81,8 @@ def covariance_attack(
     Parameters
     ----------
     theta : (L + 1, d) array_like
-        Parameters before the first step and after each. Read where they are; as differences are
-        taken, float32 parameters lose digits where the steps are small.
+        Parameters before the first step and after each. Read where they are. Their differences are
+        taken, so float32 parameters lose digits where the steps are small.
     target_gradients : (L, d) array_like
         The target's gradient at theta_t, clipped if the training clips (`clip`).
     reference : Reference or sequence of L References
@@ -101,8 +101,8 @@ def covariance_attack(
     Returns
     -------
     (L,) ndarray
-        Log-likelihood ratio of each step, "in this step's batch" against "not". Put them together
-        with `aggregate`.
+        Log-likelihood ratio of each step, "in this step's batch" against "not". Combine them with
+        `aggregate`.
 
     Raises
     ------
@@ -114,9 +114,9 @@ def covariance_attack(
     Notes
     -----
     Algorithm 4 of [1]_ prints the averaged gradient as (theta_{t+1} - theta_t) / learning_rate,
-    which contradicts its own update and turns the attack round: in a logistic regression its AUC
-    falls from .600 to .401. Algorithm 7 of [2]_ has the sign right, but 1/(2 q eta), eta being the
-    learning rate, where 1/(2 n) belongs, n = q N the batch of a table of N records.
+    which contradicts its own update and reverses the attack: in a logistic regression its AUC
+    falls from .600 to .401. Algorithm 7 of [2]_ has the right sign, but the constant 1/(2 q eta)
+    with eta the learning rate, where 1/(2 n) belongs, n = q N the batch of a table of N records.
 
     References
     ----------
@@ -138,7 +138,7 @@ def covariance_attack(
     known = _references(reference, steps, dim)
     eta = _learning_rate(learning_rate, steps)
     scores = np.empty(steps)
-    # One reference scores many steps at once, several score one each.
+    # One reference scores many steps at once; of several, each scores one step.
     block = max(1, _BLOCK // dim) if len(known) == 1 else 1
     for first in range(0, steps, block):
         part = slice(first, min(first + block, steps))
@@ -247,8 +247,8 @@ def white_box_score(
     steps : (L,) ndarray
         Score of each step, as from `covariance_attack`.
     largest : float
-        The largest of them, the paper's score of the canary. `aggregate` has what is better where
-        it is known how batches are drawn.
+        The largest of them, the paper's score of the canary. `aggregate` has better scores for
+        known ways of drawing batches.
 
     Raises
     ------
