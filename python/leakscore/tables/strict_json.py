@@ -1,4 +1,4 @@
-"""JSON of others: duplicate keys and odd numbers are refused, and so is what is too deep."""
+"""JSON from others: duplicate keys, odd numbers and too deep nesting are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leakscore.tables.files import File
 __all__ = ["array_of", "load_json"]
 
 _VALUE = 80  # bytes of a number with its place in a list
-_EXACT = 1 << 53  # whole numbers up to here are float64
+_EXACT = 1 << 53  # float64 holds all whole numbers up to this one
 
 
 def load_json(file: File) -> Any:
