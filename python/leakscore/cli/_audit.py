@@ -206,6 +206,6 @@ def _audit(options: argparse.Namespace) -> int:
         print(f"leakscore: warning: {doubt}", file=sys.stderr)
     try:
         _cli.deliver(findings, options)
-    except BrokenPipeError:  # the verdict stands even if nobody reads the rest
+    except BrokenPipeError:  # the verdict holds even if nobody reads the rest
         outputs.abandon_output()
     return code
