@@ -154,7 +154,7 @@ def fit_reference(
         If PyTorch is not installed.
     TypeError, ValueError
         If a batch is not a pair, there are fewer than two samples, or `per_sample_gradients`
-raises it.
+        raises it.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class RequiredNoise(Result):
         Standard deviation of the noise on the released mean, in the units of the columns.
     standard_errors : (d,) ndarray
         The same in units of the standard errors of the mean, sd / sqrt(n); +inf for noise on a
-constant column.
+        constant column.
     worst_target : int
         Row of the binding target: the one with the largest leakage under this noise.
     leakage_before : float
