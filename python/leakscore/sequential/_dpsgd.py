@@ -1,4 +1,4 @@
-"""The exact error rates of a test on a step of DP-SGD, and what its game can show at most."""
+"""The exact error rates of a test on a step of DP-SGD, and the bound on every test of its game."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from leakscore.tradeoff.premise import EXACT_NOISE, Premise
 
 __all__ = ["dpsgd_error_rates", "game_tradeoff"]
 
-# Above this noncentrality a term w chi2'(1, nc) is normal: the third standardised cumulant is
-# 3 / sqrt(nc), which is below 1e-12.
+# Above this noncentrality a term w chi2'(1, nc) is normal: its third standardised cumulant,
+# 3 / sqrt(nc), is below 1e-12.
 _NORMAL = 1e25
 
 
@@ -65,8 +65,8 @@ def dpsgd_error_rates(
     SingularCovarianceError
         If C is singular and there is no noise.
     ValueError
-        If a diagonal or a noise is not the same for all coordinates where that is asked for, shapes
-        do not fit, `n` < 2, or another value than `threshold` is not finite.
+        If a diagonal or a noise is not the same for all coordinates where it must be, shapes do not
+        fit, `n` < 2, or a value other than `threshold` is not finite.
 
     Notes
     -----
@@ -75,12 +75,12 @@ def dpsgd_error_rates(
     sum w_i chi2'(1, nc_i): w_i = l_i / (2 n^2 b_i), nc_i = y_i^2 n^2 a_i / l_i^2 under H0, and with
     a_i and b_i exchanged under H1. An eigenvalue 0 gives a normal term of mean -v/2 or v/2 and
     variance v = y_i^2 / (n^2 s^2). Their tails are those of `distributions.gx2`. Where the noise is
-    large, constant and sum nearly cancel; what is left is formed without it. Without noise this is
-    `error_rates`.
+    large, constant and sum nearly cancel; the rest is formed without this cancellation. Without
+    noise this is `error_rates`.
 
     The paper uses the test without noise. That costs power: with 50 variances from one to a
     thousandth of the largest, of sum 1/2, n = 64, s = 0.5/64 and a gradient of norm 1, equal in all
-    coordinates, it has .106 at alpha = 0.01 where the exact one has .212.
+    coordinates, its power at alpha = 0.01 is .106; that of the exact test is .212.
 
     Time grows with the number of different eigenvalues: some seconds a threshold for 1e6.
 
@@ -115,18 +115,18 @@ def dpsgd_error_rates(
 def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "replace") -> TradeOff:
     """Return the trade-off curve that bounds every test of one target in a training by DP-SGD.
 
-    The truth to hold an audit in this game against: every batch is fresh and used once, so the
-    target is in one known step, neither sub-sampled nor composed. An accountant's epsilon of the
-    whole training, for adding or removing a record, is another quantity.
+    Compare audits of this game with this curve: every batch is fresh and used once, so the target
+    is in one known step, neither sub-sampled nor composed. An accountant's epsilon of the whole
+    training, for adding or removing a record, is another quantity.
 
     Parameters
     ----------
     noise_multiplier : array_like
         Standard deviation of the noise on the **sum** of the clipped gradients over the clipping
-        norm, at least 0. 0 and inf are legal: everything shows, or nothing.
+        norm, at least 0. 0 and inf are legal: every test succeeds, or none.
     neighbours : {"replace", "add-remove"}
         What non-membership means: another record's gradient in the target's place, which moves the
-        sum by up to twice the clipping norm, or none, which moves it by up to once.
+        sum by up to twice the clipping norm, or none, which moves it by up to the clipping norm.
 
     Returns
     -------
@@ -141,8 +141,8 @@ def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "rep
 
     Notes
     -----
-    A bound for the worst gradients of both records. What the best test of a given target attains
-    is `dpsgd_error_rates`. T. Michel, D. Basu and E. Kaufmann, sequential membership inference,
+    A bound for the worst gradients of both records. `dpsgd_error_rates` has what the best test of a
+    given target attains. T. Michel, D. Basu and E. Kaufmann, sequential membership inference,
     section 5, compare the audit with an accountant's epsilon.
 
     Examples
@@ -210,7 +210,7 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
 
 
 def _factor_basis(held: LowRank, away: Doubles) -> tuple[Doubles, Doubles, float]:
-    """Return eigenvalues of scale F'F beyond 0, coordinates along them, and what is left of `away`.
+    """Return eigenvalues of scale F'F beyond 0, coordinates along them, and the rest of `away`.
 
     By the triangular factor of F' = QR, found a strip of columns of F at a time, which keeps the
     digits of small singular values.
@@ -231,7 +231,7 @@ def _factor_basis(held: LowRank, away: Doubles) -> tuple[Doubles, Doubles, float
 def _grouped(
     variance: Doubles, noise: Doubles, square: Doubles, size: Doubles | None = None
 ) -> Eigenterms:
-    """Add up what has the same variance and noise."""
+    """Add up the coordinates of equal variance and noise."""
     sizes = np.ones(variance.size) if size is None else size
     pairs, place = np.unique(np.stack([variance, noise]), axis=1, return_inverse=True)
     sums = (_sums(place.ravel(), some, pairs.shape[1]) for some in (sizes, square))
@@ -239,7 +239,7 @@ def _grouped(
 
 
 def _sums(place: npt.NDArray[np.intp], values: Doubles, count: int) -> Doubles:
-    """Add up the values that have the same place."""
+    """Add up the values of the same place."""
     return np.bincount(place, values, count).astype(np.float64)
 
 
@@ -276,7 +276,7 @@ class _Ratio:
         away = room - self.weights @ self.df
         gone = away < -40.0 * np.sqrt(spread)
         sure = away > 40.0 * np.sqrt(spread) + 1600.0 * self.weights.max()
-        # The sum of w nc may be far larger than what it leaves of the ratio.
+        # The sum of w nc may be far larger than the ratio that remains.
         high, low = _exact_sum(self.weights, self.nc)
         law = (self.weights, self.df, self.nc)
         points = np.where(gone | sure, 0.0, room) + low

@@ -1,4 +1,4 @@
-"""Attacks that look at the loss of the target alone, for comparison."""
+"""Attacks that use only the loss of the target, for comparison."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def back_front_ratio(losses: npt.ArrayLike) -> Any:
 
 
 def _losses(losses: npt.ArrayLike, *, positive: bool = False) -> Doubles:
-    """Return losses in float64, of which there are at least two."""
+    """Return losses in float64; at least two are needed."""
     found = _validate.doubles("losses", losses)
     if found.ndim == 0 or found.shape[-1] < 2:
         raise ValueError(
