@@ -26,7 +26,7 @@ class Certificate(Result):
     bound : float
         The difference is at least this at every alpha in [0, 1]; -inf if nothing was proved.
     tolerance : float
-        As asked.
+        As given.
     neighbours : {"replace", "add-remove"} or None
         The relation of the two data sets that both curves are about, if one of them states it.
     assumptions : tuple of str

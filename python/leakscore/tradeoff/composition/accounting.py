@@ -132,9 +132,9 @@ def subsampled_gaussian(
     Every number of the curve assumes
 
     - Poisson sampling: an independent draw decides for each record and batch. Batches of a fixed
-    size, and shuffled records, have other curves, and may leak more;
+      size, and shuffled records, have other curves, and may leak more;
     - a record added or removed, unless `neighbours` is "replace". Replacing it is another claim: an
-    audit of rounds with another record in its place may refute this one although it is true;
+      audit of rounds with another record in its place may refute this one although it is true;
     - exact noise: real numbers. Noise in floating point has another law, and may leak more.
 
     The loss of a step, L = log(1 - p + p exp(mu x - mu^2/2)) with mu = 1/noise_multiplier, is put

@@ -1,10 +1,10 @@
 """Steps whose shift is too large for a lattice: a more and a less informative pair replace them.
 
 - More informative: with probability `rate` the loss is infinite under H1, otherwise the step
-reveals nothing. Any pair H0, (1 - rate) H0 + rate H' is a post-processing of that one.
+  reveals nothing. Any pair H0, (1 - rate) H0 + rate H' is a post-processing of that one.
 - Less informative: the same step with a smaller shift, because an attacker can shrink the output
-and add noise. Normal and Laplace laws are self-decomposable: cX + Y has the law of X for some Y
-that is independent of X. For a magnitude the attacker first adds a random sign.
+  and add noise. Normal and Laplace laws are self-decomposable: cX + Y has the law of X for some Y
+  that is independent of X. For a magnitude the attacker first adds a random sign.
 """
 
 from __future__ import annotations

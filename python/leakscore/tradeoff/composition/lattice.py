@@ -5,9 +5,9 @@ integrated by Gauss's rule, and each node is split between the two points so tha
 (under H0 and under H1) are kept. This gives two laws:
 
 - the split itself. A node's ratio becomes that of one of two points, with the same mean: the node
-is a merger of the two, so the pair of split laws is at least as informative as the true one.
+  is a merger of the two, so the pair of split laws is at least as informative as the true one.
 - the whole cell at its left point: the law of a statistic that an attacker can compute, the loss
-rounded down. Its laws under H0 and under H1 are those of a real test, for any losses.
+  rounded down. Its laws under H0 and under H1 are those of a real test, for any losses.
 
 The second moment of the loss changes by at most h^2/4 a step either way: errors are O(h^2).
 """
