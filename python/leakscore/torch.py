@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_reference", "per_sample_gradients"]
 
-# Many samples at once cost fewer calls, but the allocator maps larger temporaries anew each time.
+# Many samples at once cost fewer calls, but the allocator maps larger temporaries again each time.
 _CHUNK_BYTES, _CHUNK_SAMPLES = 1 << 24, 128
 
 

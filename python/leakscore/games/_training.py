@@ -36,7 +36,7 @@ class Training:
         clipping.
     noise_multiplier : float
         Standard deviation, per coordinate, of the Gaussian noise on the **sum** of the clipped
-        gradients, over `clip`, which it needs.
+        gradients, over `clip`, which is then required.
     classes : int
         Number of classes of a logistic model. Of two, theta (d,) is the weight of label 1 against
         0; of more, the (classes, d) weights are one vector, class after class (softmax).
@@ -190,7 +190,7 @@ class Training:
         return self._weights(at), rows[..., :-1], rows[..., -1]
 
     def _require_labels(self, name: str, y: npt.NDArray[Any]) -> None:
-        """Refuse responses that are no labels of a logistic model."""
+        """Refuse responses that are not labels of a logistic model."""
         if self.model == "logistic":
             wrong = (y != np.floor(y)) | (y < 0) | (y >= self.classes)
             if wrong.any():
@@ -207,7 +207,7 @@ class Training:
         return np.asarray((weights @ x[..., np.newaxis])[..., 0])
 
     def _residuals(self, outputs: Doubles, y: Doubles) -> Doubles:
-        """Return the loss's derivative by the outputs; a record's gradient is it times x."""
+        """Return the loss's derivative by the outputs; times x it is a record's gradient."""
         if self.model == "linear":
             return np.asarray(outputs - y[..., np.newaxis])
         if self.classes == 2:
@@ -223,8 +223,8 @@ class Training:
     def _clipped(self, residuals: Doubles, x: Doubles) -> Doubles:
         """Scale residuals to those of clipped gradients, in place.
 
-        A gradient's norm is theirs times that of x. The two are divided by one after the other, as
-        their product overflows before a gradient does.
+        A gradient's norm is the residuals' norm times that of x. The residuals are divided by one
+        norm after the other, because the product overflows before a gradient does.
         """
         if self.clip is None:
             return residuals

@@ -155,7 +155,7 @@ def noise_for(
                 f"Expected targets[{worst}] nearer to the mean: no double holds the variance of "
                 "the noise that hides it"
             )
-        if found <= x:  # at the root but for rounding: step over it
+        if found <= x:  # at the root up to rounding: step over it
             found, push = x * (1 + push), 2 * push
         x = found
     standard_error = np.sqrt(reference.variances / n)

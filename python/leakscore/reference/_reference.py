@@ -119,7 +119,7 @@ class Reference:
     def cov(self) -> Doubles:
         """Variances (d,) or covariance matrix (d, d) of one record.
 
-        Of kind "low-rank" with r < d it is made anew each time, and refused for d > 16384.
+        Of kind "low-rank" with r < d it is computed on each access, and refused for d > 16384.
         """
         return self._covariance.values
 

@@ -89,7 +89,7 @@ class LowRank:
 
     @property
     def values(self) -> Doubles:
-        """The whole matrix, made anew each time."""
+        """The whole matrix, computed on each access."""
         dim = self.centre.size
         if dim > LARGEST_MATRIX:
             raise ValueError(
@@ -231,7 +231,7 @@ class LowRank:
         return found
 
     def _gram_of(self, apart: npt.NDArray[np.intp], *, single: bool) -> Gram:
-        """Return G, summed anew."""
+        """Return G from a new sum."""
         dense._use_blas()
         with np.errstate(divide="ignore"):
             scale = 1 / np.sqrt(self.diagonal)

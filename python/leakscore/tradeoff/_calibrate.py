@@ -34,7 +34,7 @@ _CONSTRUCTORS: dict[Any, str] = {
     relaxed_gaussian: "relaxed_gaussian",
     relaxed_laplace: "relaxed_laplace",
 }
-_SLOW = ("subsampled_gaussian", "subsampled_laplace")  # composed anew for every noise
+_SLOW = ("subsampled_gaussian", "subsampled_laplace")  # composed again for every noise
 
 _LOWEST, _HIGHEST = 1e-6, 1e12
 _LOWEST_SLOW, _HIGHEST_SLOW = 0.05, 1e6

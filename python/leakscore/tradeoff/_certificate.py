@@ -22,7 +22,7 @@ class Certificate(Result):
         Where the difference is least; for a refutation, where the curve is below.
     gap : float
         The difference at `alpha`, f(alpha) less the other's beta: from the lower curve and the
-        other's upper one, but for a refutation from the upper curve and the other's lower one.
+        other's upper one; in a refutation, from the upper curve and the other's lower one.
     bound : float
         The difference is at least this at every alpha in [0, 1]; -inf if nothing was proved.
     tolerance : float

@@ -246,7 +246,7 @@ def one_run_fdp(
     inverse: if only inclusions (exclusions) are guessed, f (its inverse) is the curve in question,
     otherwise the lower convex hull of both, since the inequality is an average over the canaries
     and both curves are above the hull. A curve that is known within bounds is refuted if the lower
-    curve is. Curves that are not Gaussian are replaced by lines below s, which are drawn anew
+    curve is. Curves that are not Gaussian are replaced by lines below s, which are drawn again
     through the points at which s was evaluated until these points stay: every step is on the safe
     side. Their p-values have an absolute error of about 1e-15 m / correct.
 
