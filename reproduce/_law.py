@@ -1,4 +1,4 @@
-"""Theory of the attacks on softmax regression: scores of weights that are known."""
+"""Theory of the attacks on softmax regression: scores with known weights."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _BLOCK = 4000  # records
 
 @dataclass(frozen=True)
 class Law:
-    """What theory says of the scores of one attack: batches drawn from the whole population.
+    """The theory of the scores of one attack, with batches drawn from the whole population.
 
     The score of a step is the mean over its batch of one value for each record, which depends on
     the step and on the target.
     """
 
     values: Floats  # of the records of the population, (steps, records, 3)
-    own: Doubles  # of the target itself, (steps, 3)
+    own: Doubles  # of the target, (steps, 3)
     batch: int
 
     @cached_property

@@ -1,9 +1,9 @@
 """How often the certified bounds of `leakscore.audit` are wrong, and how tight they are.
 
 Every method audits scores of mechanisms whose epsilon is known exactly. Its bound is wrong if it
-lies above that epsilon: at confidence .95, that may happen in at most one of 20 audits. Beside the
-methods stands one that is not offered, since it is not valid: Clopper-Pearson bounds at every
-threshold, and the best of them without correction. The study must find that it fails.
+lies above that epsilon: at confidence .95, that may happen in at most one of 20 audits. One more
+method is not in the package, because it is not valid: Clopper-Pearson bounds at every threshold,
+and the best of them without correction. The study must find that it fails.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ CONFIDENCE = 0.95
 MISS = 1 - CONFIDENCE
 DELTAS = (1e-5, 1e-2)
 UNIT = "audits of each mechanism and number of scores"
-RARE = 0.1  # a mean bound below which most audits certify nothing, and a few decide it
-FEW = 30  # bounds that tell how far they spread
-ENOUGH = 1500  # audits in which a method that is not valid is found out
+RARE = 0.1  # a mean bound below which most audits certify nothing, and a few determine it
+FEW = 30  # bounds from which their spread can be estimated
+ENOUGH = 1500  # audits that reveal a method that is not valid
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Design:
         return str(self.members) if equal else f"{self.members} : {self.nonmembers}"
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """Draw what one audit is made of."""
+        """Draw the data of one audit."""
         return Audit(self.law.members(rng, self.members), self.law.nonmembers(rng, self.nonmembers))
 
 
@@ -81,7 +81,7 @@ class Coins(Design):
 
 
 class Canaries(Coins):
-    """One training with many canaries that do not disturb each other, in or out by coins."""
+    """One training with many independent canaries, in or out by coins."""
 
     @property
     def scores(self) -> str:
@@ -97,8 +97,8 @@ class Canaries(Coins):
 class Method:
     """A bound on epsilon at every delta of `DELTAS`, NaN where there is none.
 
-    `status` says what it claims: "valid" (checked), "if Gaussian" (checked on Gaussian laws),
-    "not valid" (must be found out) or "no claim". `share`: one audit in so many is bounded by it.
+    `status` is its claim: "valid" (checked), "if Gaussian" (checked on Gaussian laws), "not valid"
+    (must be revealed) or "no claim". `share`: one audit in this many is bounded by it.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class NotValid(AtMost):
-    """A share of wrong bounds that must be seen to be above its limit."""
+    """A share of wrong bounds that must be significantly above its limit."""
 
     @property
     def ok(self) -> bool:
@@ -226,7 +226,7 @@ def _ours(name: str, status: str = "valid", share: int = 1) -> Method:
 
 
 def _credible(audit: Audit) -> Doubles:
-    """Bound at the small delta alone: a quadrature takes a tenth of a second."""
+    """Bound at the small delta only: a quadrature takes a tenth of a second."""
     return np.array([float(audit.epsilon(min(DELTAS), CONFIDENCE, "credible")), np.nan])
 
 
@@ -311,7 +311,7 @@ PLAN: tuple[tuple[Design, tuple[Method, ...]], ...] = (
 
 
 def reproduce(*, rounds: int = 800, seed: int = 1) -> Outcome:
-    """Audit every mechanism `rounds` times, each design with a generator of its own."""
+    """Audit every mechanism `rounds` times, each design with its own generator."""
     children = np.random.default_rng(seed).spawn(len(PLAN))
     cells = [
         cell

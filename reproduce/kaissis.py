@@ -6,8 +6,8 @@ attack itself: the test on the size of the output, in the direction of j (a test
 its inverse (a test of the alternative).
 
 Panel e composes 30 sub-sampled steps. The paper multiplies the steps' test statistics: such an
-attacker takes the unknown direction to be a new one in every step. One who knows that it is the
-same ("aligned") does better, and is simulated beside it; only the informed curve is a guarantee.
+attacker assumes a new unknown direction in every step. An attacker who knows that the direction is
+the same ("aligned") does better, and is simulated too; only the informed curve is a guarantee.
 """
 
 from __future__ import annotations
