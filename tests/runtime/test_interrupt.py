@@ -20,7 +20,7 @@ LIMIT = 2.0  # seconds; on an idle machine it is 0.2
 
 @pytest.fixture(autouse=True)
 def handler() -> Iterator[None]:
-    """Python's own handler of Ctrl-C, whatever the tests run under."""
+    """Python's handler of Ctrl-C, in any environment of the tests."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
