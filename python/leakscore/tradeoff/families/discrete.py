@@ -29,7 +29,7 @@ def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> 
     shift : int
         By how much the record moves the result, an integer from 1 to 1e6.
     relaxed : bool
-        Whether the attacker sees only the magnitude abs(k): he lacks the sign of the shift.
+        Whether the attacker sees only the magnitude abs(k), without the sign of the shift.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) ->
     shift : int
         By how much the record moves the result, an integer from 1 to 40 sigma + 40.
     relaxed : bool
-        Whether the attacker sees only the magnitude abs(k): he lacks the sign of the shift.
+        Whether the attacker sees only the magnitude abs(k), without the sign of the shift.
 
     Returns
     -------
