@@ -132,8 +132,8 @@ def roc(curves: Rates, *, lowest: float = 1e-5, ax: Axes | None = None) -> Axes:
     axes.plot([left, 1], [left, 1], color="0.7", lw=0.8, zorder=0)
     for label, curve in drawn:
         if isinstance(curve, Audit):
-            found = curve.roc()
-            axes.step(found.fpr, found.tpr, where="post", lw=1.2, label=label)
+            empirical = curve.roc()
+            axes.step(empirical.fpr, empirical.tpr, where="post", lw=1.2, label=label)
         else:
             power = np.asarray(curve.power(alpha))
             _lines(axes, label, alpha, power, np.asarray(curve.upper.power(alpha)))

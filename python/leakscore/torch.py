@@ -193,12 +193,12 @@ def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
     """Return the parameters that training changes, by name."""
     if not isinstance(module, pytorch.nn.Module):
         raise TypeError(f"Expected module={module!r} to be a torch.nn.Module")
-    found = {
+    parameters = {
         name: parameter.detach()
         for name, parameter in module.named_parameters()
         if parameter.requires_grad
     }
-    if not found:
+    if not parameters:
         raise ValueError("Expected module to have a parameter with requires_grad")
     for name, part in module.named_modules():
         mixes = isinstance(part, pytorch.nn.modules.batchnorm._BatchNorm)
@@ -208,7 +208,7 @@ def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
                 f"{type(part).__name__} that normalises over the batch: call module.eval() or use "
                 "GroupNorm"
             )
-    return found
+    return parameters
 
 
 def _chunk(parameters: dict[str, Any]) -> int:
@@ -235,10 +235,10 @@ def _samples(inputs: Any, targets: Any, pytorch: Any) -> int:
 def _pair(batch: Any) -> tuple[Any, Any]:
     """Return the inputs and the targets of a batch."""
     if not isinstance(batch, (tuple, list)) or len(batch) != 2:
-        held = f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else ""
+        length = f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else ""
         raise TypeError(
             "Expected loader to yield pairs (inputs, targets), such as of a TensorDataset of two "
-            f"tensors, not a {type(batch).__name__}{held}"
+            f"tensors, not a {type(batch).__name__}{length}"
         )
     return batch[0], batch[1]
 

@@ -79,10 +79,10 @@ def cross_leakage(
     attacks = _validate.rows("attack_target", attack_target, cols=reference.dim)
     truths = _validate.rows("true_target", true_target, cols=reference.dim)
     centre, per_record, divisor = game(reference, n, neighbours)
-    known = noisy(reference, per_record, noise)
+    noisy_reference = noisy(reference, per_record, noise)
     left = centred("attack_target", attacks, centre)
     right = centred("true_target", truths, centre)
-    return known.inner(left, right) / divisor
+    return noisy_reference.inner(left, right) / divisor
 
 
 def second_order_leakage(
@@ -134,17 +134,17 @@ def second_order_leakage(
     >>> leakscore.leakage.second_order_leakage([1.0, 0.0], reference, 10, 0.0)
     0.22
     """
-    known = series.diagonal("reference", reference)
+    independent = series.diagonal("reference", reference)
     n = _validate.count("n", n, low=2)
-    third = series.cumulant("skewness", skewness, known.dim)
-    rows = _validate.rows("target", target, cols=known.dim)
-    first = known._distances("target", rows, known.mean) / n
-    table, scale = np.atleast_2d(rows), np.sqrt(known.variances)
+    third = series.cumulant("skewness", skewness, independent.dim)
+    rows = _validate.rows("target", target, cols=independent.dim)
+    first = independent._distances("target", rows, independent.mean) / n
+    table, scale = np.atleast_2d(rows), np.sqrt(independent.variances)
     correction = np.zeros(len(table))
-    for cols in scoring.slices(known.dim, 1 << 14):
+    for cols in scoring.slices(independent.dim, 1 << 14):
         for some in scoring.slices(len(table), 64):
             with np.errstate(over="ignore"):
-                a = (table[some, cols] - known.mean[cols]) / scale[cols]
+                a = (table[some, cols] - independent.mean[cols]) / scale[cols]
                 skewed = 1.0 + third[cols] * a
                 squares = np.einsum("ij,ij->i", a, a) + np.einsum("ij,ij->i", skewed, skewed)
                 correction[some] += squares

@@ -81,8 +81,10 @@ def group_leakage(
             shift += centred("targets", row, centre)
     if not np.isfinite(shift).all():
         raise ValueError("Expected targets whose sum, less the means, is below 1.8e308")
-    known = noisy(reference, per_record, noise)
-    return float(known._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor)
+    noisy_reference = noisy(reference, per_record, noise)
+    return float(
+        noisy_reference._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor
+    )
 
 
 def release_leakage(
@@ -163,8 +165,8 @@ def release_leakage(
         result = np.zeros(1 if rows.ndim == 1 else len(rows))
         scales, weights = release_modes(totals)
         for scale, weight in zip(scales.tolist(), weights[step].tolist(), strict=True):
-            known = noisy(reference, scale, noise)
-            result += weight * known._distances("target", rows, reference.mean)
+            noisy_reference = noisy(reference, scale, noise)
+            result += weight * noisy_reference._distances("target", rows, reference.mean)
     return float(result[0]) if rows.ndim == 1 else result
 
 

@@ -113,7 +113,7 @@ class Capacity:
 
     def logdet(self) -> float:
         """Logarithms of det S and of the determinant of the rest."""
-        found = 2 * np.log(np.diag(self.lower)).sum()
+        logdet = 2 * np.log(np.diag(self.lower)).sum()
         if self.rest is not None:
-            found += 2 * np.log(np.diag(self.rest)).sum()
-        return float(found)
+            logdet += 2 * np.log(np.diag(self.rest)).sum()
+        return float(logdet)

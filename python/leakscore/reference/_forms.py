@@ -66,8 +66,8 @@ def inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
 def _scaled_inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
     first, before = _scaled(covariance, left.astype(np.float64))
     second, after = _scaled(covariance, right.astype(np.float64))
-    found = dense.products("U", first, covariance.solve(second))
-    return _grown(found, before[:, np.newaxis] + after)
+    products = dense.products("U", first, covariance.solve(second))
+    return _grown(products, before[:, np.newaxis] + after)
 
 
 def _scaled(covariance: Covariance, rows: Doubles) -> tuple[Doubles, Powers]:

@@ -48,8 +48,8 @@ class Columns:
         dense._use_blas()
         single = _capacity.sums_in_float(part)
         rule = self.shrinkage == "auto"
-        found = _core.gram_and_moments(part, *self._units(), rule, single)
-        mean, squares, gram, fourth = found
+        sums = _core.gram_and_moments(part, *self._units(), rule, single)
+        mean, squares, gram, fourth = sums
         require_finite(name, part, squares)
         self.extend([_view(part)], [mean], [squares], gram, fourth, single)
 
@@ -82,11 +82,11 @@ class Columns:
         diagonal += self.ridge
         units = share * squares
         units += ridge
-        held = _capacity.Gram(gram, units, self.single).at(diagonal)
+        gram_matrix = _capacity.Gram(gram, units, self.single).at(diagonal)
         mean = _joined(self.means)
         scale = (1 - intensity) / self.freedom
         total = variances + self.ridge if self.ridge else variances
-        covariance = low_rank.LowRank(tuple(self.parts), mean, scale, diagonal, total, held)
+        covariance = low_rank.LowRank(tuple(self.parts), mean, scale, diagonal, total, gram_matrix)
         ddof = self.rows - self.freedom
         fit = Fit(self.rows, ddof, self.shrinkage, intensity, self.ridge, variances)
         return mean, covariance, fit

@@ -227,16 +227,16 @@ class Moments:
         if dim < 1 or len(raw) != _HEADER.size + 8 * size:
             raise ValueError(f"Expected data of {len(raw)} bytes to be whole: dim is {dim}")
         numbers = np.frombuffer(raw, dtype="<f8", offset=_HEADER.size).astype(np.float64)
-        found = cls(dim, "full" if ndim == 2 else "diagonal")
-        found._count = count
-        found._mean = _validate.finite("data", numbers[:dim].copy())
-        found._scatter = _validate.finite("data", numbers[dim:].reshape(found._scatter.shape))
-        if not found._is_possible():
+        moments = cls(dim, "full" if ndim == 2 else "diagonal")
+        moments._count = count
+        moments._mean = _validate.finite("data", numbers[:dim].copy())
+        moments._scatter = _validate.finite("data", numbers[dim:].reshape(moments._scatter.shape))
+        if not moments._is_possible():
             raise ValueError(
                 "Expected data to hold moments of rows: the mean and scatter of "
                 f"{count} rows are none"
             )
-        return found
+        return moments
 
     def _is_possible(self) -> bool:
         """Whether rows with this count, mean and scatter can exist, up to rounding."""

@@ -46,12 +46,12 @@ class CentredRows:
 
     def columns(self, which: npt.NDArray[np.intp]) -> Doubles:
         """Return some columns of F."""
-        found = [
+        parts = [
             part[:, which[(which >= at.start) & (which < at.stop)] - at.start]
             for at, part in self.blocks()
         ]
         return np.asarray(
-            np.hstack([part.astype(np.float64) for part in found]) - self.centre[which]
+            np.hstack([part.astype(np.float64) for part in parts]) - self.centre[which]
         )
 
     def products(self, rows: Doubles) -> Doubles:

@@ -39,9 +39,9 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
     if reference.kind == "diagonal":
         return _of_diagonal(table, reference, fit, freedom)
     if fit.shrinkage is None:
-        held = reference._covariance
-        if isinstance(held, LowRank) and (held.diagonal > 0).all():
-            return _of_low_rank(table, held, fit, freedom)
+        covariance = reference._covariance
+        if isinstance(covariance, LowRank) and (covariance.diagonal > 0).all():
+            return _of_low_rank(table, covariance, fit, freedom)
         return _of_full(table, reference, fit, freedom)
     if fit.rows * _work(table, reference.kind) > _MOST_WORK:
         raise ValueError(
@@ -128,9 +128,9 @@ def _left_out(table: Table, row: int, fit: Fit, kind: str = "full") -> float:
     freedom = fit.rows - 1 - fit.ddof
     if kind == "low-rank":
         mean, covariance, _ = _gram.estimate(others, fit.shrinkage, 0.0, freedom)
-        known = _estimated(mean, covariance.plus(np.asarray(fit.ridge)), None)
+        others_reference = _estimated(mean, covariance.plus(np.asarray(fit.ridge)), None)
         try:
-            return float(known.squared_mahalanobis(table[row]))
+            return float(others_reference.squared_mahalanobis(table[row]))
         except SingularCovarianceError:
             return np.inf
     mean, _ = _estimate.moments("X", others)
@@ -139,7 +139,7 @@ def _left_out(table: Table, row: int, fit: Fit, kind: str = "full") -> float:
     _estimate.shrink(cov, fit.shrinkage, others, mean, freedom)
     cov.flat[:: len(mean) + 1] += fit.ridge
     try:
-        known = _estimated(mean, covariances.Full(cov, _estimate.EPSILON), None)
-        return float(known.squared_mahalanobis(table[row]))
+        others_reference = _estimated(mean, covariances.Full(cov, _estimate.EPSILON), None)
+        return float(others_reference.squared_mahalanobis(table[row]))
     except SingularCovarianceError:
         return np.inf

@@ -76,12 +76,12 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     result = np.empty(means.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         for part in parts(means.shape):
-            here, out = means[part], result[part]
-            out[..., 0, :] = here[..., 0, :]
+            block, out = means[part], result[part]
+            out[..., 0, :] = block[..., 0, :]
             later = out[..., 1:, :]
-            np.subtract(here[..., 1:, :], here[..., :-1, :], out=later, dtype=np.float64)
+            np.subtract(block[..., 1:, :], block[..., :-1, :], out=later, dtype=np.float64)
             later *= ratio
-            later += here[..., 1:, :]
+            later += block[..., 1:, :]
     if not np.isfinite(result).all():
         _validate.finite("cumulative_means", means)
         raise ValueError("Expected cumulative_means so small that batch means do not overflow")

@@ -184,7 +184,7 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
             raise ValueError(
                 "Expected target_gradient so near to the mean that no square overflows"
             )
-    held = reference._covariance
+    covariance = reference._covariance
     if reference.kind == "diagonal":
         return _grouped(reference.variances, np.broadcast_to(noise**2, away.shape), away**2)
     if noise.ndim and (noise != noise[0]).any():
@@ -193,17 +193,17 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
             "'diagonal'"
         )
     level = float(noise.flat[0]) ** 2
-    if not isinstance(held, LowRank):
+    if not isinstance(covariance, LowRank):
         values, vectors = np.linalg.eigh(reference.cov)
         along = vectors.T @ away
         return _grouped(np.maximum(values, 0.0), np.full(away.size, level), along**2)
-    own = float(held.diagonal[0])
-    if (held.diagonal != own).any():
+    own = float(covariance.diagonal[0])
+    if (covariance.diagonal != own).any():
         raise ValueError(
             "Expected reference of kind 'low-rank' to have one diagonal for all coordinates, as "
             "Reference.low_rank(mean, number, factor) has, or a fit with shrinkage=0 and a ridge"
         )
-    values, along, rest = _factor_basis(held, away)
+    values, along, rest = _factor_basis(covariance, away)
     variance, square = np.append(own + values, own), np.append(along**2, rest)
     size = np.append(np.ones(values.size), away.size - values.size)
     return _grouped(variance, np.full(variance.size, level), square, size)
@@ -217,8 +217,8 @@ def _factor_basis(held: LowRank, away: Doubles) -> tuple[Doubles, Doubles, float
     """
     triangle = np.empty((0, len(held.held)))
     for _, strip in held.held.strips(len(held.held)):
-        found: Any = np.linalg.qr(np.vstack([triangle, strip.T]), mode="r")
-        triangle = found
+        triangles: Any = np.linalg.qr(np.vstack([triangle, strip.T]), mode="r")
+        triangle = triangles
     _, values, rows = np.linalg.svd(triangle)
     kept = values > values[0] * len(held.held) * np.finfo(np.float64).eps
     values, rows = values[kept], rows[: values.size][kept]
@@ -280,8 +280,8 @@ class _Ratio:
         high, low = _exact_sum(self.weights, self.nc)
         law = (self.weights, self.df, self.nc)
         points = np.where(gone | sure, 0.0, room) + low
-        found = getattr(gx2, side)(points, *law, sigma=self.sigma, offset=-high)
-        return np.where(gone | sure, sure == (side == "cdf"), found)[()]
+        tail = getattr(gx2, side)(points, *law, sigma=self.sigma, offset=-high)
+        return np.where(gone | sure, sure == (side == "cdf"), tail)[()]
 
 
 def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
@@ -292,18 +292,18 @@ def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
     """
     out = terms.variance / n + terms.noise
     within = (n - 1) / n * (terms.variance / n) + terms.noise
-    own, other, sign = (within, out, 1.0) if member else (out, within, -1.0)
+    variance, other, sign = (within, out, 1.0) if member else (out, within, -1.0)
     # A product of two small numbers would underflow, and one of two large ones overflow.
     gain = terms.variance / other / n**2
     centre = -0.5 * terms.size * np.log1p(-terms.variance / out / n**2)
     centre += sign * terms.square / other / (2.0 * n**2)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        nc = (terms.square / terms.variance) * (n**2 * own / terms.variance)
+        nc = (terms.square / terms.variance) * (n**2 * variance / terms.variance)
     curved = (terms.variance > 0.0) & ((terms.square == 0.0) | (nc < _NORMAL))
     normal = ~curved
     weights = 0.5 * gain
     centre[normal] -= (weights * terms.size)[normal]
-    spread = terms.square * (own / other) / other / n**2 + 2.0 * weights**2 * terms.size
+    spread = terms.square * (variance / other) / other / n**2 + 2.0 * weights**2 * terms.size
     weights, place = np.unique(weights[curved], return_inverse=True)
     df, nc = (
         _sums(place, some[curved], weights.size)
@@ -334,19 +334,19 @@ def _halves(x: Doubles) -> tuple[Doubles, Doubles]:
 
 def _normal_rates(threshold: Doubles, variance: float) -> tuple[Any, Any]:
     """Return the error rates of a ratio of the laws N(-v/2, v) and N(v/2, v)."""
-    own = np.zeros(0)
-    low, high = (_Ratio(s * variance / 2, own, own, own, variance**0.5) for s in (-1.0, 1.0))
+    empty = np.zeros(0)
+    low, high = (_Ratio(s * variance / 2, empty, empty, empty, variance**0.5) for s in (-1.0, 1.0))
     return low.above(threshold), high.below(threshold)
 
 
 def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> float:
     """Return g' A^-1 g / n^2 with A = (n-1) C/n^2 + s^2, common to both hypotheses."""
-    known, factor = _release(gradient, reference, n, noise).with_target()
+    release, factor = _release(gradient, reference, n, noise).with_target()
     rows = gradient[np.newaxis]
-    found = known._distances("target_gradient", rows, np.zeros_like(gradient))
-    if not np.isfinite(found).all():
+    distance = release._distances("target_gradient", rows, np.zeros_like(gradient))
+    if not np.isfinite(distance).all():
         raise ValueError("Expected target_gradient so small that no square overflows")
-    return float(found[0]) / (factor * n)
+    return float(distance[0]) / (factor * n)
 
 
 def _release(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> scoring.Release:

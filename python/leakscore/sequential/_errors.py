@@ -140,23 +140,23 @@ def max_error_rates(
     >>> print(round(alpha, 12), round(beta, 12))
     0.28 0.3125
     """
-    own, missed = _validate.broadcast(
+    false_alarms, missed = _validate.broadcast(
         alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
         beta=_validate.interval("beta", beta, 0.0, 1.0),
     )
-    if own.ndim == 0:
+    if false_alarms.ndim == 0:
         raise ValueError("Expected alpha or beta to be an array of one or more steps")
-    place = _validate.count("axis", axis, -own.ndim, own.ndim - 1)
-    own, missed = np.moveaxis(own, place, -1), np.moveaxis(missed, place, -1)
-    if own.shape[-1] == 0:
-        raise ValueError(f"Expected alpha of shape {own.shape} to have at least one step")
-    weights = probabilities("prior", prior, own.shape[-1])
+    place = _validate.count("axis", axis, -false_alarms.ndim, false_alarms.ndim - 1)
+    false_alarms, missed = np.moveaxis(false_alarms, place, -1), np.moveaxis(missed, place, -1)
+    if false_alarms.shape[-1] == 0:
+        raise ValueError(f"Expected alpha of shape {false_alarms.shape} to have at least one step")
+    weights = probabilities("prior", prior, false_alarms.shape[-1])
     with np.errstate(divide="ignore"):
-        any_step = 0.0 - np.expm1(np.log1p(-own).sum(axis=-1))
-    silent = np.ones((*own.shape[:-1], own.shape[-1] + 1))
-    np.cumprod(1.0 - own, axis=-1, out=silent[..., 1:])
+        any_step = 0.0 - np.expm1(np.log1p(-false_alarms).sum(axis=-1))
+    silent = np.ones((*false_alarms.shape[:-1], false_alarms.shape[-1] + 1))
+    np.cumprod(1.0 - false_alarms, axis=-1, out=silent[..., 1:])
     before = silent[..., :-1].copy()
-    np.cumprod(1.0 - own[..., ::-1], axis=-1, out=silent[..., 1:])
+    np.cumprod(1.0 - false_alarms[..., ::-1], axis=-1, out=silent[..., 1:])
     after = silent[..., -2::-1]
     return any_step[()], ((missed * before * after) @ weights)[()]
 

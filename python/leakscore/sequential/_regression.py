@@ -217,26 +217,32 @@ def linear_regression(
     x = _validate.vector("target", target, size=dim)
     y = _validate.scalar("response", response)
     inputs = Reference(np.zeros(dim), _validate.doubles("covariance", covariance))
-    own = _validate.scalar("residual_std", residual_std, 0.0)
-    held = inputs.cov
+    deviation_std = _validate.scalar("residual_std", residual_std, 0.0)
+    input_covariance = inputs.cov
     with np.errstate(over="ignore", invalid="ignore"):
         deviation = at - best
-        mean = deviation * held if held.ndim == 1 else deviation @ held
+        mean = (
+            deviation * input_covariance
+            if input_covariance.ndim == 1
+            else deviation @ input_covariance
+        )
         square = _dot(deviation, mean)
-        scale = np.square(own) + square
+        scale = np.square(deviation_std) + square
         gradient = (_dot(at, x) - y)[..., np.newaxis] * x
         shift = gradient - mean
         along = _dot(deviation, shift)
     if not all(np.isfinite(some).all() for some in (shift, scale, along)):
         raise ValueError(_LARGE)
     if not (scale > 0.0).all():
-        raise ValueError(f"Expected residual_std={own!r} > 0, as theta is the optimum somewhere")
+        raise ValueError(
+            f"Expected residual_std={deviation_std!r} > 0, as theta is the optimum somewhere"
+        )
     with np.errstate(over="ignore", invalid="ignore"):
         inverse = _dot(shift, inputs.solve(shift.reshape(-1, dim)).reshape(shift.shape))
         distance = np.maximum(inverse - along * (along / (scale + square)), 0.0) / scale
     if not np.isfinite(distance).all():
         raise ValueError(_LARGE)
-    return RegressionGradients(mean, gradient, distance[()], scale[()], deviation, held)
+    return RegressionGradients(mean, gradient, distance[()], scale[()], deviation, input_covariance)
 
 
 def _dot(left: Doubles, right: Doubles) -> Doubles:

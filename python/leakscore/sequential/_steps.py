@@ -228,11 +228,11 @@ class _Steps:
         laws: dict[tuple[int, int], scoring.Release] = {}
         self.laws = []
         none = np.empty((0, dim))
-        for known, number in zip(
+        for one, number in zip(
             step_references(reference, count, dim), step_counts(n, count), strict=True
         ):
-            made = scoring.Release(none, none, known, number, noise, False)
-            self.laws.append(laws.setdefault((id(known), number), made))
+            made = scoring.Release(none, none, one, number, noise, False)
+            self.laws.append(laws.setdefault((id(one), number), made))
 
     def scores(
         self, read: Callable[[Rounds, int], Array], name: str, given: Array, *, made: bool = False
@@ -286,19 +286,19 @@ class _Steps:
 def step_references(reference: object, count: int, dim: int) -> Sequence[Reference]:
     """Return the reference of each step."""
     if isinstance(reference, Reference):
-        known: Sequence[Reference] = [reference] * count
+        references: Sequence[Reference] = [reference] * count
     else:
         if not isinstance(reference, Sequence) or isinstance(reference, (str, bytes)):
             _validate.instance("reference", reference, Reference)
-        known = [_validate.instance("reference", one, Reference) for one in reference]  # type: ignore[attr-defined]
-        if len(known) != count:
+        references = [_validate.instance("reference", one, Reference) for one in reference]  # type: ignore[attr-defined]
+        if len(references) != count:
             raise ValueError(
-                f"Expected reference to be one or {count}, one a step; not {len(known)}"
+                f"Expected reference to be one or {count}, one a step; not {len(references)}"
             )
-    for one in known:
+    for one in references:
         if one.dim != dim:
             raise ValueError(f"Expected reference of {one.dim} coordinates to have {dim}")
-    return known
+    return references
 
 
 def step_counts(n: npt.ArrayLike, count: int) -> list[int]:

@@ -154,8 +154,8 @@ def uniform_error_rates(
     ends[:, flat >= step.largest] = np.array([[0.0], [0.0], [1.0], [1.0]])
     for shared in _groups(flat, step):
         ends[:, shared] = _Lattice(step, weights, counts, flat[shared].max()).ends(flat[shared])
-    found = [end.reshape(gamma.shape)[()] for end in ends]
-    return ErrorBrackets(Interval(*found[:2]), Interval(*found[2:]))
+    bounds = [end.reshape(gamma.shape)[()] for end in ends]
+    return ErrorBrackets(Interval(*bounds[:2]), Interval(*bounds[2:]))
 
 
 def _groups(gamma: Doubles, step: _Step) -> Iterator[npt.NDArray[np.intp]]:

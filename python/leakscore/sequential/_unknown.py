@@ -119,8 +119,8 @@ def split_t(
     released = _validate.rows("observed", observed, cols=dim)
     z = _validate.vector("target", target, size=dim)
     n = _validate.count("n", n, 2, why=_validate.ONE)
-    known, table = _direction(table, split, reference)
-    weight = _towards(known, z)
+    chosen, table = _direction(table, split, reference)
+    weight = _towards(chosen, z)
     origin = np.array(table[0], dtype=np.float64)
     along = _along("rows", table, origin, weight)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -254,9 +254,9 @@ def _estimated(
             f"Expected reference of shape {table.shape} to have more rows than columns, or to be a "
             "leakscore.Reference of known mean and covariance"
         )
-    known = _fitted("reference", table)
+    fitted = _fitted("reference", table)
     with np.errstate(over="ignore"):
-        squares = known._distances("observed", rows, known.mean) / (1.0 / n + 1.0 / count)
+        squares = fitted._distances("observed", rows, fitted.mean) / (1.0 / n + 1.0 / count)
         statistic = squares * ((count - dim) / ((count - 1) * dim))
     return statistic, fdtrc(dim, count - dim, statistic), (dim, count - dim)
 

@@ -71,10 +71,10 @@ def parse(
         return first, parser.values(), parser.text, notes
     head = _Columns(len(first), decimal, words)
     head.extend([first])
-    found = {j: row + 1 for j, row in parser.text.items()} | head.text
+    text_cells = {j: row + 1 for j, row in parser.text.items()} | head.text
     notes.append("the first line holds a record, no names: columns are numbered from 1")
     columns = [f"column {j}" for j in range(1, len(first) + 1)]
-    return columns, np.vstack([head.values(), parser.values()]), found, notes
+    return columns, np.vstack([head.values(), parser.values()]), text_cells, notes
 
 
 def cells(

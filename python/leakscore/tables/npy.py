@@ -162,25 +162,25 @@ def _header(file: File, where: str, stream: BinaryIO) -> tuple[np.dtype[Any], st
 
 def _parsed(where: str, header: bytes, encoding: str) -> tuple[np.dtype[Any], str, tuple[int, ...]]:
     try:
-        found = _literal(header.decode(encoding))
+        literal = _literal(header.decode(encoding))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise _damaged(where, "its header is none that numpy writes") from None
-    if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
+    if not isinstance(literal, dict) or set(literal) != {"descr", "fortran_order", "shape"}:
         raise _damaged(where, "its header is none that numpy writes")
-    shape = found["shape"]
+    shape = literal["shape"]
     if not isinstance(shape, tuple) or not all(type(side) is int for side in shape):
         raise _damaged(where, f"its shape is {shape!r}")
-    if not isinstance(found["fortran_order"], bool) or len(shape) > 32:
+    if not isinstance(literal["fortran_order"], bool) or len(shape) > 32:
         raise _damaged(where, "its header is none that numpy writes")
     try:
-        dtype = np.lib.format.descr_to_dtype(found["descr"])
+        dtype = np.lib.format.descr_to_dtype(literal["descr"])
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, SyntaxError, MemoryError):
         raise _damaged(where, "its dtype is none that numpy writes") from None
     if dtype.hasobject:
         raise ValueError(f"{where} holds Python objects; only numbers are read")
     if not dtype.itemsize:
         raise _damaged(where, f"its values of dtype {dtype} have no bytes")
-    return dtype, "F" if found["fortran_order"] else "C", shape
+    return dtype, "F" if literal["fortran_order"] else "C", shape
 
 
 def _literal(text: str) -> Any:

@@ -40,14 +40,14 @@ class _TwiceError(Exception):
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
                 raise _TwiceError(key)
             seen.add(key)
-    return found
+    return entries
 
 
 def array_of(file: File, name: str, value: Any) -> npt.NDArray[Any]:

@@ -112,6 +112,6 @@ def _mixture(scores: _Doubles, rate: float) -> _Doubles:
     """Return log(1 - q + q exp(s)) elementwise for 0 < q < 1."""
     with np.errstate(over="ignore"):
         excess = rate * np.expm1(scores)
-        apart = np.logaddexp(np.log1p(-rate), np.log(rate) + scores)
+        logs = np.logaddexp(np.log1p(-rate), np.log(rate) + scores)
         near = (excess > -0.5) & (excess < 1.0)
-        return np.where(near, np.log1p(np.where(near, excess, 0.0)), apart)
+        return np.where(near, np.log1p(np.where(near, excess, 0.0)), logs)

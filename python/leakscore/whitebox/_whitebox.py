@@ -135,11 +135,11 @@ def covariance_attack(
     gradients = _validate.matrix("target_gradients", target_gradients)
     steps, dim = gradients.shape
     path = _path(theta, steps, dim)
-    known = _references(reference, steps, dim)
+    references = _references(reference, steps, dim)
     eta = _learning_rate(learning_rate, steps)
     scores = np.empty(steps)
     # One reference scores many steps at once; of several, each scores one step.
-    block = max(1, _BLOCK // dim) if len(known) == 1 else 1
+    block = max(1, _BLOCK // dim) if len(references) == 1 else 1
     for first in range(0, steps, block):
         part = slice(first, min(first + block, steps))
         target = np.asarray(gradients[part], dtype=np.float64)
@@ -147,7 +147,7 @@ def covariance_attack(
         scores[part] = covariance_score(
             _averaged(path, part, eta),
             target,
-            known[first % len(known)],
+            references[first % len(references)],
             n,
             noise_std=noise_std,
             neighbours=neighbours,
@@ -189,23 +189,23 @@ def _learning_rate(value: npt.ArrayLike, steps: int) -> _Doubles:
 def _references(value: Reference | Sequence[Reference], steps: int, dim: int) -> list[Reference]:
     """Return one reference, or as many as there are steps."""
     if isinstance(value, Reference):
-        known = [value]
+        references = [value]
     else:
         if not isinstance(value, (list, tuple)):
             _validate.instance("reference", value, Reference)
-        known = [
+        references = [
             _validate.instance(f"reference[{i}]", one, Reference) for i, one in enumerate(value)
         ]
-        if len(known) != steps:
+        if len(references) != steps:
             raise ValueError(
-                f"Expected reference to be one Reference or {steps} of them, not {len(known)}"
+                f"Expected reference to be one Reference or {steps} of them, not {len(references)}"
             )
-    for one in known:
+    for one in references:
         if one.dim != dim:
             raise ValueError(
                 f"Expected reference of {one.dim} coordinates to have the {dim} of target_gradients"
             )
-    return known
+    return references
 
 
 def white_box_score(
@@ -281,24 +281,24 @@ def white_box_score(
     steps = np.empty(len(targets))
     for t, table in enumerate(_tables(reference_gradients, *targets.shape)):
         reference = Reference.fit(clip(table, c), **fit)
-        here = slice(t, t + 1)
-        steps[here] = covariance_attack(
-            path[t : t + 2], targets[here], reference, eta[t], n, noise_std=noise_std
+        step = slice(t, t + 1)
+        steps[step] = covariance_attack(
+            path[t : t + 2], targets[step], reference, eta[t], n, noise_std=noise_std
         )
     return steps, float(steps.max())
 
 
 def _tables(value: Iterable[npt.ArrayLike], steps: int, dim: int) -> Iterator[npt.NDArray[Any]]:
     """Hand out one table of gradients after the other."""
-    name, found = "reference_gradients", 0
-    for found, table in enumerate(_iterable(name, value), 1):
-        if found <= steps:
-            rows = _validate.matrix(f"{name}[{found - 1}]", table, cols=dim, min_rows=2)
-            yield _validate.finite(f"{name}[{found - 1}]", rows)
-    if found != steps:
+    name, count = "reference_gradients", 0
+    for count, table in enumerate(_iterable(name, value), 1):
+        if count <= steps:
+            rows = _validate.matrix(f"{name}[{count - 1}]", table, cols=dim, min_rows=2)
+            yield _validate.finite(f"{name}[{count - 1}]", rows)
+    if count != steps:
         raise ValueError(
             f"Expected {name} to hold {steps} tables, one for each row of target_gradients, "
-            f"not {found}"
+            f"not {count}"
         )
 
 
