@@ -57,10 +57,10 @@ _ONE_RUN = (
 
 def of_rounds(method: str, *further: str, given_threshold: bool = False) -> tuple[str, ...]:
     """Return the assumptions of a method that uses rounds, and further ones."""
-    found = _BY_METHOD.get(method, _ROUNDS)
+    assumptions = _BY_METHOD.get(method, _ROUNDS)
     if given_threshold:
-        found = tuple(_THRESHOLD if each is _ORDER else each for each in found)
-    return (*found, *further)
+        assumptions = tuple(_THRESHOLD if each is _ORDER else each for each in assumptions)
+    return (*assumptions, *further)
 
 
 def of_one_run(*further: str) -> tuple[str, ...]:

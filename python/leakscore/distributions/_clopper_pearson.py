@@ -98,12 +98,12 @@ def _bounds(
     k: Doubles, n: Doubles, alpha: Doubles, confidence: Doubles, upper: bool
 ) -> tuple[Any, Any]:
     flat = [np.ascontiguousarray(array).ravel() for array in (k, n, alpha, confidence)]
-    found = _core.clopper_pearson(flat[0], flat[1], flat[2], flat[3], upper)
-    if np.isnan(found[0]).any():
-        index = int(np.argmax(np.isnan(found[0])))
+    bounds = _core.clopper_pearson(flat[0], flat[1], flat[2], flat[3], upper)
+    if np.isnan(bounds[0]).any():
+        index = int(np.argmax(np.isnan(bounds[0])))
         raise RuntimeError(
             f"no bound found for k={flat[0][index]:.0f}, n={flat[1][index]:.0f}, "
             f"alpha={flat[2][index]!r}"
         )
-    bound, complement = (array.reshape(k.shape)[()] for array in found)
+    bound, complement = (array.reshape(k.shape)[()] for array in bounds)
     return bound, complement

@@ -87,9 +87,9 @@ class Gaussian:
     _factor: Doubles = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        known = Reference(self.mean, self.cov)  # refuses an invalid mean or covariance
-        cov = known.cov
-        object.__setattr__(self, "mean", known.mean)
+        reference = Reference(self.mean, self.cov)  # refuses an invalid mean or covariance
+        cov = reference.cov
+        object.__setattr__(self, "mean", reference.mean)
         object.__setattr__(self, "cov", cov)
         object.__setattr__(self, "_factor", cov if cov.ndim == 1 else _square_root(cov))
 

@@ -165,8 +165,8 @@ class TableMeans:
             self.multiply(counts, out)
         else:
             _core.row_sums(key, first, included, *rows, out)
-        own = self.target if self.target.ndim == 1 else self.target[first : first + len(out)]
-        np.add(out, own, out=out, where=included[:, None])
+        targets = self.target if self.target.ndim == 1 else self.target[first : first + len(out)]
+        np.add(out, targets, out=out, where=included[:, None])
         out /= self.mean.records
         if not np.isfinite(out).all():
             _validate.finite("X", self.X)

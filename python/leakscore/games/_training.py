@@ -130,8 +130,8 @@ class Training:
         """
         at, x, y = self._arguments(theta, records)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self._clipped(self._residuals(self._outputs(at, x), y), x)
-            rows = found[..., :, np.newaxis] * x[..., np.newaxis, :]
+            gradients = self._clipped(self._residuals(self._outputs(at, x), y), x)
+            rows = gradients[..., :, np.newaxis] * x[..., np.newaxis, :]
         if not np.isfinite(rows).all():
             raise ValueError("Expected theta and records so small that no gradient overflows")
         return rows.reshape(*rows.shape[:-2], -1)
@@ -214,11 +214,11 @@ class Training:
             from scipy.special import expit
 
             return np.asarray(expit(outputs) - y[..., np.newaxis])
-        found = outputs - outputs.max(axis=-1, keepdims=True)
-        np.exp(found, out=found)
-        found /= found.sum(axis=-1, keepdims=True)
-        found -= np.arange(self.classes) == y[..., np.newaxis]
-        return np.asarray(found)
+        residuals = outputs - outputs.max(axis=-1, keepdims=True)
+        np.exp(residuals, out=residuals)
+        residuals /= residuals.sum(axis=-1, keepdims=True)
+        residuals -= np.arange(self.classes) == y[..., np.newaxis]
+        return np.asarray(residuals)
 
     def _clipped(self, residuals: Doubles, x: Doubles) -> Doubles:
         """Scale residuals to those of clipped gradients, in place.

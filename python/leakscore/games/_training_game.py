@@ -120,12 +120,12 @@ def dpsgd(
         trainer.play(0, theta)
         return theta, member, step
     block = max(1, _STREAM_BLOCK // (shape[0] * shape[1] * trainer.block)) * trainer.block
-    found = []
+    blocks = []
     for first in range(0, rounds, block):
         theta = np.empty((min(block, rounds - first), *shape))
         trainer.play(first, theta)
-        found.append(_scores(score(theta), len(theta)))
-    return np.concatenate(found), member, step
+        blocks.append(_scores(score(theta), len(theta)))
+    return np.concatenate(blocks), member, step
 
 
 def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:

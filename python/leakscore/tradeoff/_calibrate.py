@@ -151,12 +151,12 @@ class _Requirement:
 
     def excess(self, curve: TradeOff) -> float:
         """Return the excess over the target, in logarithms unless a number is 0 or infinite."""
-        found = self.measure(curve)
-        if isnan(found):
+        value = self.measure(curve)
+        if isnan(value):
             raise RuntimeError(f"{curve!r} has no value to compare with {self.words}")
-        if found <= self.target:
-            return min(_difference(found, self.target), 0.0)
-        return max(_difference(found, self.target), 5e-324)
+        if value <= self.target:
+            return min(_difference(value, self.target), 0.0)
+        return max(_difference(value, self.target), 5e-324)
 
     def reached(self, curve: TradeOff) -> str:
         """Describe the curve's value of the required quantity."""
@@ -223,8 +223,8 @@ def _above(curve: Any) -> _Requirement:
         raise TypeError(f"Expected curve={curve!r} to be one TradeOff")
 
     def shortfall(f: TradeOff) -> float:
-        found = f.at_least_as_private_as(curve)
-        return 0.0 if found else max(-found.gap, 5e-324)
+        certificate = f.at_least_as_private_as(curve)
+        return 0.0 if certificate else max(-certificate.gap, 5e-324)
 
     return _Requirement(f"a curve above {curve!r}", "shortfall of beta", shortfall, 0.0)
 

@@ -541,8 +541,8 @@ class TradeOff(Premised, ABC):
         reference: TradeOff = _validate.instance("other", other, TradeOff)  # type: ignore[type-abstract]
         slack = _validate.scalar("tolerance", tolerance, 1e-12, 1.0, closed="left")
         premise = joined([("the curve", self._premise), ("other", reference._premise)])
-        found: Certificate = _OPERATIONS["certify"](self, reference, slack)
-        return replace(found, neighbours=premise.neighbours, assumptions=premise.assumptions)
+        certificate: Certificate = _OPERATIONS["certify"](self, reference, slack)
+        return replace(certificate, neighbours=premise.neighbours, assumptions=premise.assumptions)
 
     def _directed(self, direction: str) -> tuple[TradeOff, ...]:
         """Give the curves whose forward reading counts in this direction."""

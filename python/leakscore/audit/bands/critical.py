@@ -71,8 +71,8 @@ def crossing(method: str, n: int, critical: float) -> float:
 
 def solve(method: str, n: int, miss: float) -> float:
     """Return the critical value of the band: from the shipped table or by root finding."""
-    known = _table()[method].get(repr(miss), {}).get(str(n))
-    return search(method, n, miss) if known is None else float(known)
+    shipped = _table()[method].get(repr(miss), {}).get(str(n))
+    return search(method, n, miss) if shipped is None else float(shipped)
 
 
 def search(method: str, n: int, miss: float) -> float:
@@ -89,8 +89,8 @@ def search(method: str, n: int, miss: float) -> float:
         return -x if method == "berk-jones" else math.exp(x)
 
     def excess(x: float) -> float:
-        found = crossing(method, n, value_of(x))
-        return math.log(found) - aim if found > 0.0 else -math.inf
+        probability = crossing(method, n, value_of(x))
+        return math.log(probability) - aim if probability > 0.0 else -math.inf
 
     low, high, shortfall = -math.inf, math.inf, math.inf
     x, slope = _start(method, n, miss), 1.0

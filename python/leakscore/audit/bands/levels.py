@@ -32,11 +32,11 @@ def grid_to(n: int, last: int) -> Counts:
     """Return the constrained indexes from 1 to `last`: all, or a square-root grid."""
     if n <= ALL_INDEXES:
         return np.arange(1, last + 1, dtype=np.int64)
-    found = [1]
-    while (i := found[-1]) < last:
+    indexes = [1]
+    while (i := indexes[-1]) < last:
         deviation = math.sqrt(i * ((n - i) / n))
-        found.append(min(last, i + max(1, math.floor(_SPACING * deviation))))
-    return np.array(found, dtype=np.int64)
+        indexes.append(min(last, i + max(1, math.floor(_SPACING * deviation))))
+    return np.array(indexes, dtype=np.int64)
 
 
 @lru_cache(maxsize=8)

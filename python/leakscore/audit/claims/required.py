@@ -247,14 +247,14 @@ class _Plan:
         reps = effort * int(np.clip(_DRAWS // false_positives.size, *_REPS))
         rng = np.random.default_rng(seed)
         block = max(1, _AT_ONCE // false_positives.size)
-        found = 0
+        successes = 0
         for start in range(0, reps, block):
             size = min(block, reps - start)
             outside = _order_statistics(rng, rounds, false_positives + 1, size)
             inside = _order_statistics(rng, rounds, rounds - false_negatives, size)
-            found += int((inside <= self.curve.power(outside)).any(axis=1).sum())
-        share = (found + 1.0) / (reps + 2.0)
-        return found / reps, float(np.sqrt(share * (1.0 - share) / reps))
+            successes += int((inside <= self.curve.power(outside)).any(axis=1).sum())
+        share = (successes + 1.0) / (reps + 2.0)
+        return successes / reps, float(np.sqrt(share * (1.0 - share) / reps))
 
     def search(self, wanted: float) -> int:
         """Return the least number of rounds with the required simulated power, to 1 %."""

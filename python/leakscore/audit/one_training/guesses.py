@@ -47,12 +47,12 @@ def guesses_of(
     members, everyone = np.sort(values[inside]), np.sort(values)
     if np.isnan(everyone[-1]):  # NaN is sorted last
         raise ValueError("Expected scores without NaN")
-    found = []
+    guesses = []
     for plus, minus in pairs:
         right = _right_inclusions(everyone, members, plus)
         right += _right_exclusions(everyone, members, minus)
-        found.append(Guesses(values.size, plus, minus, right))
-    return found
+        guesses.append(Guesses(values.size, plus, minus, right))
+    return guesses
 
 
 def _right_inclusions(everyone: Array, members: Array, k: int) -> int:

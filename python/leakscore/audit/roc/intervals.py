@@ -144,11 +144,11 @@ class Intervals(Empirical):
         if fpr is not None:
             fpr = _validate.scalar("fpr", fpr, 0.0, 1.0)
             estimate = float(self.tpr_at(fpr))
-            found = tpr_resamples(self._samples, fpr, times, generator)
+            resampled = tpr_resamples(self._samples, fpr, times, generator)
         else:
             estimate = self.auc() if name == "auc" else self.advantage()
-            found = estimate + curve_resamples(self._samples, name, times, generator)
-        ends = np.clip(np.quantile(found, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]), 0.0, 1.0)
+            resampled = estimate + curve_resamples(self._samples, name, times, generator)
+        ends = np.clip(np.quantile(resampled, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]), 0.0, 1.0)
         return BootstrapInterval(
             statistic=name,
             estimate=estimate,

@@ -287,10 +287,10 @@ class _RelaxedLaplace(TradeOff):
         square = delta * (2.0 - delta)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self._reversed:
-                found = mu + np.log1p(-np.sqrt(square))
+                epsilon = mu + np.log1p(-np.sqrt(square))
             else:
-                found = log_cosh(mu) + np.log1p(-square / (1.0 + np.exp(-2.0 * mu)))
-            return np.where(enough, 0.0, np.maximum(found, 0.0))[()]
+                epsilon = log_cosh(mu) + np.log1p(-square / (1.0 + np.exp(-2.0 * mu)))
+            return np.where(enough, 0.0, np.maximum(epsilon, 0.0))[()]
 
     def _alpha_per_power(self) -> Doubles:
         return np.exp(-self._mu if self._reversed else -log_cosh(self._mu))

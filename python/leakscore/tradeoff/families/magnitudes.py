@@ -120,9 +120,11 @@ def log_ratio(point: Doubles, mu: Doubles, dims: Doubles) -> tuple[Doubles, Doub
         if (near | line).all():
             dense = grade = np.zeros(())
         else:
-            own = ncx2.logpdf(point, dims, square)
-            dense = own - chi2.logpdf(point, dims)
-            grade = 0.5 * square / point * np.exp(ncx2.logpdf(point, dims + 2.0, square) - own)
+            log_density = ncx2.logpdf(point, dims, square)
+            dense = log_density - chi2.logpdf(point, dims)
+            grade = (
+                0.5 * square / point * np.exp(ncx2.logpdf(point, dims + 2.0, square) - log_density)
+            )
         length = np.sqrt(point)
         at = mu * length
         ratio = np.where(near, series, np.where(line, log_cosh(at) - 0.5 * square, dense))
@@ -160,8 +162,8 @@ def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
         if not short.any():
             break
         low, high = np.where(short, high, low), np.where(short, 1.5 * high, high)
-    found = falling_root(gap, low, high)
-    usual_or_line = np.where(dims == 1.0, closed, np.where(usual, found, most))
+    root = falling_root(gap, low, high)
+    usual_or_line = np.where(dims == 1.0, closed, np.where(usual, root, most))
     return np.where(level > 0.0, usual_or_line, 0.0)
 
 

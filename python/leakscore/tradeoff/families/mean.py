@@ -182,12 +182,12 @@ class _Mean(TradeOff):
 
     def _log_power(self, log_alpha: Doubles) -> Any:
         quantile = self._law("ilogcdf", False, log_alpha, log_alpha)
-        found = self._law("logcdf", True, self._moved(quantile, log_alpha), log_alpha)
+        log_power = self._law("logcdf", True, self._moved(quantile, log_alpha), log_alpha)
         if self._reversed:
-            return found
+            return log_power
         # Where S is close to 0, or underflows, the ratio has its largest value.
         largest = np.minimum(log_alpha + aligned(self._largest(), log_alpha), 0.0)
-        return np.where((quantile < 1e-280) & (log_alpha > -np.inf), largest, found)[()]
+        return np.where((quantile < 1e-280) & (log_alpha > -np.inf), largest, log_power)[()]
 
     def _advantage(self) -> Any:
         return self._delta(np.zeros(()))
@@ -282,12 +282,12 @@ class _FarMean(_Mean):
         from leakscore.distributions import norm
 
         z = norm.ilogcdf(log_alpha)
-        found = norm.logcdf(self._moved_root(z, log_alpha))
+        log_power = norm.logcdf(self._moved_root(z, log_alpha))
         if self._reversed:
-            return found
+            return log_power
         root = aligned(np.sqrt(self._distance) * np.sqrt(self._records), log_alpha)
         largest = np.minimum(log_alpha + aligned(self._largest(), log_alpha), 0.0)
-        return np.where(-z < root, found, largest)[()]
+        return np.where(-z < root, log_power, largest)[()]
 
     def _advantage(self) -> Any:
         return _core.gaussian_advantage(self._shift())

@@ -302,10 +302,10 @@ class _RelaxedGaussian(TradeOff):
             far = np.where(short, 2.0 * far, far)
         move = falling_root(gap, np.zeros_like(far), far)
         laws = magnitudes.tails(origin * np.exp(sign * move), mu, dims)
-        found = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)
+        epsilon = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)
         bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
         edge = np.where((delta <= 0.0) & (most > 0.0), bound, 0.0)
-        return np.where(usual, found, edge)[()]
+        return np.where(usual, epsilon, edge)[()]
 
     def _alpha_per_power(self) -> Doubles:
         bounded = np.exp(-0.5 * self._mu**2) if self._reversed else np.zeros(self.shape)
@@ -383,8 +383,8 @@ class _FarGaussian(_RelaxedGaussian):
         return np.where(epsilon < self._half(epsilon), 1.0, 0.0)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
-        found = np.where(delta < 1.0, self._half(delta), 0.0)
-        return np.where((delta <= 0.0) & (not self._reversed), np.inf, found)[()]
+        epsilon = np.where(delta < 1.0, self._half(delta), 0.0)
+        return np.where((delta <= 0.0) & (not self._reversed), np.inf, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:
         return np.exp(-self._half(np.zeros(()))) if self._reversed else np.zeros(self.shape)

@@ -276,10 +276,10 @@ def _matched(curve: TradeOff, aim: Doubles, own: float, other: float) -> tuple[D
     while (short := usual & (excess(low) > 0.0)).any():
         step = np.where(short, 2.0 * step, step)
         low = np.where(short, high - step, low)
-    found = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, np.minimum(high, 0.0))
-    found = np.where(usual, found, -np.inf)
-    caught = np.where(usual, curve._log_power(found), aim - other)
-    return found, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
+    root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, np.minimum(high, 0.0))
+    root = np.where(usual, root, -np.inf)
+    caught = np.where(usual, curve._log_power(root), aim - other)
+    return root, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
 
 
 def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:

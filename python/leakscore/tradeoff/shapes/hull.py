@@ -63,7 +63,7 @@ class Hull(TradeOff):
         """Return the epsilons in (0, limit) at which the other curve gets the larger delta."""
         grid = np.linspace(0.0, limit, _GRID + 1)[1:]
         ahead = self._gap(grid) > 1e-14
-        found = []
+        switches = []
         for i in np.flatnonzero(ahead[1:] != ahead[:-1]):
             low, high = float(grid[i]), float(grid[i + 1])
             while high - low > 1e-15 * high:
@@ -74,8 +74,8 @@ class Hull(TradeOff):
                     low = middle
                 else:
                     high = middle
-            found.append(0.5 * (low + high))
-        return found
+            switches.append(0.5 * (low + high))
+        return switches
 
     def _pieces(
         self,

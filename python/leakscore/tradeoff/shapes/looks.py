@@ -112,8 +112,8 @@ class Looks(TradeOff):
             return np.where(usual, np.nan_to_num(gap, nan=-1.0), 0.0)
 
         ends = np.full(log_alpha.shape, _FIRST), np.full(log_alpha.shape, _LAST)
-        found = sign_change(gap, *ends)
-        return np.where(usual, found, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
+        place = sign_change(gap, *ends)
+        return np.where(usual, place, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
 
     def _at(self, alpha: Doubles) -> Doubles:
         with np.errstate(divide="ignore"):
