@@ -72,8 +72,8 @@ class Setting:
         played = Played.of(self, _GUESSED, np.random.default_rng(0))
         scores = sequential.semi_uniform(played.ratios()[~played.member])
         near = np.quantile(scores, 1.0 - alpha) + np.array([-0.06, 0.0, 0.06])
-        found = np.log(self.rates(UNIFORM, near)[0])
-        return float(np.polyval(np.polyfit(found, near, 2), np.log(alpha)))
+        logs = np.log(self.rates(UNIFORM, near)[0])
+        return float(np.polyval(np.polyfit(logs, near, 2), np.log(alpha)))
 
     def rates(self, test: str, threshold: Any) -> tuple[Any, Any]:
         """Return both errors of a test at thresholds: exact, or the middles of narrow bounds."""

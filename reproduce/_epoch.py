@@ -87,10 +87,10 @@ class Attacker:
 
     def scores(self, released: Floats, target: Floats, t: int, batch: int) -> tuple[Any, Any]:
         """Covariance score and scalar product of the rows: step t of many trainings."""
-        known = self.references[t]
+        reference = self.references[t]
         x, z = released[:, self.columns], target[:, self.columns]
-        covariance = covariance_score(x, z, known, batch, paired=True)
-        return covariance, scalar_product(x, z, known.mean, paired=True)
+        covariance = covariance_score(x, z, reference, batch, paired=True)
+        return covariance, scalar_product(x, z, reference.mean, paired=True)
 
 
 def attackers(
@@ -99,15 +99,15 @@ def attackers(
     """Fit references at the steps of the attacker's own training; return its parameters too."""
     batches = records.own.reshape(sizes.steps, sizes.batch)
     path = train(model, model.start, batches, records)
-    known: dict[str, list[Reference]] = {name: [] for name in views}
+    references: dict[str, list[Reference]] = {name: [] for name in views}
     for theta in path[:-1]:
         gradients = model.gradients(theta, *records.take(records.references))
         for name, columns in views.items():
             part = gradients[:, columns]
             ridge = RIDGE * float(part.var(axis=0, dtype=np.float64).mean())
-            known[name].append(Reference.fit(part, "low-rank", ridge=ridge))
-    found = {name: Attacker(views[name], tuple(known[name])) for name in views}
-    return found, path
+            references[name].append(Reference.fit(part, "low-rank", ridge=ridge))
+    result = {name: Attacker(views[name], tuple(references[name])) for name in views}
+    return result, path
 
 
 def targets(model: Model, records: Records, attacker: Attacker) -> tuple[Indices, Doubles]:

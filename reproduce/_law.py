@@ -78,9 +78,9 @@ class Law:
             drawn.mean(axis=1, dtype=np.float64, out=absent[:, t])
             replaced[:, t] = drawn[:, 0]
         exposed = rng.integers(steps, size=_DRAWS)
-        here = np.arange(_DRAWS), exposed
+        exposed_steps = np.arange(_DRAWS), exposed
         present = absent.copy()
-        present[here] += (self.own[exposed, target] - replaced[here]) / self.batch
+        present[exposed_steps] += (self.own[exposed, target] - replaced[exposed_steps]) / self.batch
         return Auc.of(epoch_scores(attack, present), epoch_scores(attack, absent))
 
     def gaussian_auc(self, attack: Attack, target: int, rng: np.random.Generator) -> float:
@@ -97,8 +97,10 @@ class Law:
         """Compare the leakage of the exposed step with that of the scores."""
         absent = played.nonmembers[attack][:, target]
         rounds, steps = absent.shape
-        here = np.arange(rounds), played.exposed
-        shift = float((played.members[attack][:, target][here] - absent[here]).mean())
+        exposed_steps = np.arange(rounds), played.exposed
+        shift = float(
+            (played.members[attack][:, target][exposed_steps] - absent[exposed_steps]).mean()
+        )
         measured = shift**2 / float(absent.var(axis=0, ddof=1).mean())
         theory = float(self.leakage[target])
         replaced = 4 * float(self.variance.mean(axis=0)[target]) / (shift**2 * rounds * self.batch)

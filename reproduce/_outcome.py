@@ -35,10 +35,10 @@ class Row(Result):
     @property
     def z(self) -> float:
         """Their distance in standard errors; infinite if there is one and no error is allowed."""
-        apart = self.measured - self.theory
+        distance = self.measured - self.theory
         if self.tolerance == 0:
-            return float(np.copysign(np.inf, apart)) if apart else 0.0
-        return self.errors * apart / self.tolerance
+            return float(np.copysign(np.inf, distance)) if distance else 0.0
+        return self.errors * distance / self.tolerance
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and the verdict."""

@@ -151,23 +151,23 @@ def play(
     scores: dict[tuple[str, int], list[Doubles]] = {}
     flags = []
     for start in range(0, 2 * rounds, _BLOCK):
-        here = min(_BLOCK, 2 * rounds - start)
-        outputs, member = fixed_target(population, z, EmpiricalMean(N), here, rng, balanced=True)
+        block = min(_BLOCK, 2 * rounds - start)
+        outputs, member = fixed_target(population, z, EmpiricalMean(N), block, rng, balanced=True)
         flags.append(member)
         attacks = {(kind, n0): known for kind in fixed for n0, known in fixed[kind].items()}
         attacks["optimum", 0] = problem.reference
         for attack, known in attacks.items():
             scores.setdefault(attack, []).append(covariance_score(outputs, z, known, N))
         for n0 in SIZES:
-            centres = reference_means(problem.p, n0, here, rng)
+            centres = reference_means(problem.p, n0, block, rng)
             part = redrawn_scores(outputs, centres, z, problem.reference.cov)
             scores.setdefault(("redrawn", n0), []).append(part)
     inside = np.concatenate(flags)
-    found: dict[str, dict[int, Measured]] = {}
+    measured: dict[str, dict[int, Measured]] = {}
     for (kind, n0), parts in scores.items():
         whole = np.concatenate(parts)
-        found.setdefault(kind, {})[n0] = Measured(whole[inside], whole[~inside])
-    return found
+        measured.setdefault(kind, {})[n0] = Measured(whole[inside], whole[~inside])
+    return measured
 
 
 def reproduce(*, rounds: int = 10_000, seed: int = 1) -> Outcome:

@@ -192,9 +192,9 @@ def tables(cells: Iterable[Cell]) -> Iterator[str]:
     """Yield the lines of two Markdown tables for every delta."""
     cells = list(cells)
     for delta in dict.fromkeys(cell.delta for cell in cells):
-        here = [cell for cell in cells if cell.delta == delta]
-        yield from _table(f"Mean bound, delta = {delta:g}", here, lambda c: f"{c.mean:.2f}")
-        yield from _table(f"Share of wrong bounds, delta = {delta:g}", here, _share)
+        selected = [cell for cell in cells if cell.delta == delta]
+        yield from _table(f"Mean bound, delta = {delta:g}", selected, lambda c: f"{c.mean:.2f}")
+        yield from _table(f"Share of wrong bounds, delta = {delta:g}", selected, _share)
 
 
 def _share(cell: Cell) -> str:
@@ -204,11 +204,11 @@ def _share(cell: Cell) -> str:
 
 def _table(title: str, cells: list[Cell], text: Callable[[Cell], str]) -> Iterator[str]:
     methods = list(dict.fromkeys(cell.method for cell in cells))
-    found = {(cell.law, cell.scores, cell.method): cell for cell in cells}
+    by_key = {(cell.law, cell.scores, cell.method): cell for cell in cells}
     yield f"| {title} | scores | epsilon | {' | '.join(methods)} |"
     yield f"| --- | ---: | ---: |{' ---: |' * len(methods)}"
-    for law, scores in dict.fromkeys(key[:2] for key in found):
-        line = [found.get((law, scores, method)) for method in methods]
+    for law, scores in dict.fromkeys(key[:2] for key in by_key):
+        line = [by_key.get((law, scores, method)) for method in methods]
         truth = next(cell.truth for cell in line if cell)
         numbers = [text(cell) if cell else "" for cell in line]
         yield f"| {law} | {scores} | {truth:.2f} | {' | '.join(numbers)} |"
@@ -249,8 +249,8 @@ def _guesses(share: float) -> Callable[[Any], Doubles]:
 
 def _guesses_of_gaussian(drawn: tuple[Doubles, npt.NDArray[np.bool_]]) -> Doubles:
     k = drawn[0].size // 20
-    found = one_run_fdp(*drawn, k, k, tradeoff.gaussian, CONFIDENCE)
-    return np.array([found.epsilon_if_family(min(DELTAS)), np.nan])
+    bound = one_run_fdp(*drawn, k, k, tradeoff.gaussian, CONFIDENCE)
+    return np.array([bound.epsilon_if_family(min(DELTAS)), np.nan])
 
 
 def uncorrected(audit: Audit) -> Doubles:
@@ -350,13 +350,13 @@ def checks(cells: list[Cell]) -> Iterator[Row]:
         ):
             allowed = STANDARD_ERRORS * np.sqrt(MISS * CONFIDENCE / cell.bounds.size)
             yield AtMost(cell.name, cell.rate, MISS, float(allowed))
-        known = MEANS.get((cell.law, cell.scores, cell.delta), {}).get(cell.method)
-        if known is not None and known >= RARE and cell.bounds.size >= FEW:
+        mean = MEANS.get((cell.law, cell.scores, cell.delta), {}).get(cell.method)
+        if mean is not None and mean >= RARE and cell.bounds.size >= FEW:
             scale = np.sqrt(1 / cell.bounds.size + 1 / MEANS_ROUNDS)
             allowed = student(cell.bounds.size) * cell.deviation * scale + 0.005
             # The simulation of sorted-bits knew epsilon to the next lower multiple of .05.
             row = AtLeast if cell.method == "sorted-bits" else Row
-            yield row(f"mean of {cell.name}", cell.mean, known, float(allowed))
+            yield row(f"mean of {cell.name}", cell.mean, mean, float(allowed))
     # With a likelihood ratio that is flat in the tail, choosing the threshold costs the most.
     flat = [c for c in cells if c.law.startswith("Laplace") and c.scores == "1000"]
     for name in dict.fromkeys(cell.method for cell in cells if cell.status == "not valid"):

@@ -55,18 +55,18 @@ def reproduce(*, rounds: int = 100_000, seed: int = 1) -> Outcome:
 
 def panels() -> list[Panel]:
     """Return the curves that the six panels show."""
-    found = []
+    result = []
     for letter, mu in zip("ab", (0.6, 1.5), strict=True):
         f, j = tradeoff.laplace(mu), tradeoff.relaxed_laplace(mu)
-        found.append(_panel(f"({letter}) Laplace, {mu:g}", j, f))
+        result.append(_panel(f"({letter}) Laplace, {mu:g}", j, f))
     for letter, mu in zip("cd", (0.6, 1.5), strict=True):
         f, j = tradeoff.gaussian(mu), tradeoff.relaxed_gaussian(mu)
-        found.append(_panel(f"({letter}) Gaussian, {mu:g}", j, f))
+        result.append(_panel(f"({letter}) Gaussian, {mu:g}", j, f))
     composed = {name: _steps(name) for name in ("relaxed-unaligned", "relaxed-aligned")}
-    found.append(Panel("(e) 30 sub-sampled steps", composed, {"informed": _steps("informed")}))
+    result.append(Panel("(e) 30 sub-sampled steps", composed, {"informed": _steps("informed")}))
     by_dim = {f"relaxed, d = {dim}": tradeoff.relaxed_gaussian(1.0, dim) for dim in (1, 30)}
-    found.append(Panel("(f) Gaussian, 1", by_dim, {"informed": tradeoff.gaussian(1.0)}))
-    return found
+    result.append(Panel("(f) Gaussian, 1", by_dim, {"informed": tradeoff.gaussian(1.0)}))
+    return result
 
 
 def _panel(title: str, j: TradeOff, f: TradeOff) -> Panel:

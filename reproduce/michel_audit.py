@@ -75,10 +75,10 @@ class Setup:
         """Divide the records, train on the public ones, and choose the target."""
         order = rng.permutation(len(records))
         ends = np.cumsum([PUBLIC, REFERENCES, CANDIDATES])
-        public, known, candidates, pool = (records[part] for part in np.split(order, ends))
+        public, references, candidates, pool = (records[part] for part in np.split(order, ends))
         start = pretrained(public, rng)
         training = _training(0.0, start)
-        gradients = training.gradients(start, known)
+        gradients = training.gradients(start, references)
         reference = Reference.fit(gradients, "low-rank", shrinkage=0.0, ddof=1)
         own = training.gradients(start, candidates)
         noisy = reference.add_diagonal(BATCH * _training(1.0, start).noise_std ** 2)
