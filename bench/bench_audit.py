@@ -80,7 +80,7 @@ def critical_values() -> None:
 
 
 def same(ours: float, reference: float) -> None:
-    """Ours is rounded down; the reference is rounded as it comes."""
+    """Our bound is rounded down; the reference is rounded to nearest."""
     assert -4e-15 < reference - ours < 1e-12, (ours, reference)
 
 

@@ -1,4 +1,4 @@
-"""Published figures, made again: each checks its numbers against the theory it illustrates.
+"""Published figures, reproduced: each checks its numbers against the theory it illustrates.
 
 One module per figure, or per paper; ``python -m reproduce`` lists them.
 """

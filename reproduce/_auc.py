@@ -15,7 +15,7 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Auc:
-    """Area under a ROC curve of paired rounds, and how much each round moves it."""
+    """Area under a ROC curve of paired rounds, and the influence of each round."""
 
     value: float
     influence: Doubles
@@ -29,7 +29,7 @@ class Auc:
 
     @property
     def error(self) -> float:
-        """Standard error; of an area of 1, too, not below one round."""
+        """Standard error, at least that of one round, even for an area of 1."""
         return standard_error(self.influence)
 
     def row(self, name: str, theory: Auc) -> Row:

@@ -74,7 +74,7 @@ def mixture(rate: float, mu: float) -> Law:
 
     With P = (1 - q) Q + q G the excess P - e^epsilon Q is q (G - e^x Q) with
     e^x = (e^epsilon - 1 + q)/q, so epsilon(delta) = log(1 - q + q exp(epsilon_G(delta/q))). The
-    other direction is at most -log(1 - q), which is less as long as that is.
+    other direction is at most -log(1 - q), and this must be less.
     """
 
     def true(delta: float) -> float:
@@ -97,8 +97,8 @@ def mixture(rate: float, mu: float) -> Law:
 def rounded(mu: int) -> Law:
     """N(mu, 1) against N(0, 1), rounded to integers: discrete scores with many ties.
 
-    The likelihood ratio of rounded scores is monotone and mu an integer, so that both directions
-    are alike and the best test is a threshold k + 1/2.
+    The likelihood ratio of rounded scores is monotone and mu an integer, so both directions are
+    equal and the best test is a threshold k + 1/2.
     """
 
     def true(delta: float) -> float:

@@ -1,4 +1,4 @@
-"""Mean bounds that an independent simulation found, in plain numpy, to two decimals."""
+"""Mean bounds from an independent simulation in plain numpy, to two decimals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The game on the means of a growing table: four tests, their exact errors, and rounds of it.
 
 Batches of N Gaussian records; the target is at a given Mahalanobis distance, and in one batch.
-SeMI* looks at that batch, SeMI-unif and SeMI-max at all of them, "final" at the last mean alone.
+SeMI* uses that batch, SeMI-unif and SeMI-max use all batches, "final" uses only the last mean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Flags = npt.NDArray[np.bool_]
 
 N, LEVEL = 10, 0.01
 STAR, UNIFORM, LARGEST, FINAL = TESTS = ("SeMI*", "SeMI-unif", "SeMI-max", "final")
-_GUESSED = 100_000  # rounds that say where a threshold is, before it is found exactly
+_GUESSED = 100_000  # rounds that locate a threshold, before it is computed exactly
 _BLOCK = 1 << 22  # doubles of the releases that are played at once: 32 MB
 
 
@@ -46,7 +46,7 @@ class Setting:
         return np.concatenate(([self.distance], np.zeros(self.dim - 1)))
 
     def play(self, rounds: int, rng: np.random.Generator) -> Iterator[Played]:
-        """Play so many rounds in blocks."""
+        """Play this many rounds in blocks."""
         block = max(1, _BLOCK // (self.steps * self.dim))
         for start in range(0, rounds, block):
             yield Played.of(self, min(block, rounds - start), rng)
@@ -59,7 +59,7 @@ class Setting:
         return {name: (score[member], score[~member]) for name, score in both}
 
     def threshold(self, test: str, alpha: float = LEVEL) -> float:
-        """Return the exact threshold at which a test has that Type I error."""
+        """Return the exact threshold at which a test has this Type I error."""
         if test == UNIFORM:
             return self._uniform_threshold(alpha)
         n = N * self.steps if test == FINAL else N
@@ -72,8 +72,8 @@ class Setting:
         played = Played.of(self, _GUESSED, np.random.default_rng(0))
         scores = sequential.semi_uniform(played.ratios()[~played.member])
         near = np.quantile(scores, 1.0 - alpha) + np.array([-0.06, 0.0, 0.06])
-        found = np.log(self.rates(UNIFORM, near)[0])
-        return float(np.polyval(np.polyfit(found, near, 2), np.log(alpha)))
+        logs = np.log(self.rates(UNIFORM, near)[0])
+        return float(np.polyval(np.polyfit(logs, near, 2), np.log(alpha)))
 
     def rates(self, test: str, threshold: Any) -> tuple[Any, Any]:
         """Return both errors of a test at thresholds: exact, or the middles of narrow bounds."""
@@ -125,7 +125,7 @@ class Played:
 
     @classmethod
     def of(cls, setting: Setting, rounds: int, rng: np.random.Generator) -> Played:
-        """Play so many rounds at once."""
+        """Play this many rounds at once."""
         population = games.Gaussian(np.zeros(setting.dim), np.ones(setting.dim))
         where = N, setting.steps, setting.insertion
         return cls(setting, *games.sequential(population, setting.target, *where, rounds, rng))
@@ -162,7 +162,7 @@ class Played:
 
 
 def require_both(member: Flags) -> Flags:
-    """Refuse so few rounds that the coins leave a hypothesis fewer than two."""
+    """Refuse rounds whose coins leave a hypothesis fewer than two of them."""
     inside = int(member.sum())
     if min(inside, member.size - inside) < 2:
         raise ValueError(

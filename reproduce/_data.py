@@ -1,7 +1,7 @@
-"""Real data that figures read: which Debian package has them, and where on this machine they are.
+"""Real data that figures read: the Debian package that has them, and their place on the machine.
 
-A figure that reads data has an entry here, and its module's `reproduce` takes `data`, a tuple of
-paths: those of the package's files, in their order, or of the one file that stands for them.
+A figure that reads data has an entry in PACKAGES, and its module's `reproduce` takes `data`, a
+tuple of paths: those of the package's files, in their order, or of the one file that replaces them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Package:
     name: str
     folder: str
     files: tuple[str, ...]
-    any_file: bool = False  # whether one file of another name may stand for them all
+    any_file: bool = False  # whether one file of another name may replace them all
 
     def installed(self) -> Path:
         """Return where the package puts its files."""
@@ -35,7 +35,7 @@ class Package:
 
     @property
     def how(self) -> str:
-        """How to get it, with and without the rights of an administrator."""
+        """How to install it, with and without the rights of an administrator."""
         return (
             f"apt-get install {self.name}; or apt-get download {self.name} && "
             f"dpkg -x {self.name}_*.deb DIR, and --data DIR"
@@ -63,7 +63,7 @@ def find(figure: str, data: str | os.PathLike[str] | None) -> tuple[Path, ...]:
     """Return the paths of the files that a figure reads.
 
     `data` is the folder that holds them, a folder into which the package was unpacked, or one of
-    the files, which has the others beside it; without it they are where the package puts them.
+    the files, with the others beside it. Without `data` they are where the package puts them.
     """
     package = PACKAGES.get(figure)
     if package is None:

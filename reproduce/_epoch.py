@@ -1,4 +1,4 @@
-"""One epoch of SGD as a membership game: the training, what the attacker knows, his scores."""
+"""One epoch of SGD as a membership game: the training, the attacker's knowledge and scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reproduce._models import Bytes, Floats, Model
 
 Doubles = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-Attack = tuple[str, str]  # which coordinates of a model are seen, and one of ATTACKS
+Attack = tuple[str, str]  # which coordinates of a model the attacker sees, and one of ATTACKS
 
 NAMES = ("easy", "medium", "hard")
 ATTACKS = ("covariance", "scalar")
@@ -40,18 +40,18 @@ class Sizes:
 
     @property
     def least(self) -> int:
-        """Records without which there is no game: the population is twice a private set."""
+        """Number of records that a game needs at least: the population is twice a private set."""
         return self.references + self.candidates + 3 * self.private
 
 
 @dataclass(frozen=True)
 class Records:
-    """Images and labels, and which of them do what."""
+    """Images and labels, and the roles of the records."""
 
     images: Bytes
     labels: Bytes
     references: Indices
-    own: Indices  # that the attacker trains on to see where a training goes
+    own: Indices  # on which the attacker trains to see where a training goes
     candidates: Indices
     population: Indices
 
@@ -80,17 +80,17 @@ def train(model: Model, theta: npt.NDArray[Any], batches: Indices, records: Reco
 
 @dataclass(frozen=True)
 class Attacker:
-    """Who sees some coordinates of every step, and knows one gradient's law there at each."""
+    """An attacker who sees some coordinates of every step, and knows a gradient's law there."""
 
     columns: slice
     references: tuple[Reference, ...]
 
     def scores(self, released: Floats, target: Floats, t: int, batch: int) -> tuple[Any, Any]:
         """Covariance score and scalar product of the rows: step t of many trainings."""
-        known = self.references[t]
+        reference = self.references[t]
         x, z = released[:, self.columns], target[:, self.columns]
-        covariance = covariance_score(x, z, known, batch, paired=True)
-        return covariance, scalar_product(x, z, known.mean, paired=True)
+        covariance = covariance_score(x, z, reference, batch, paired=True)
+        return covariance, scalar_product(x, z, reference.mean, paired=True)
 
 
 def attackers(
@@ -99,15 +99,15 @@ def attackers(
     """Fit references at the steps of the attacker's own training; return its parameters too."""
     batches = records.own.reshape(sizes.steps, sizes.batch)
     path = train(model, model.start, batches, records)
-    known: dict[str, list[Reference]] = {name: [] for name in views}
+    references: dict[str, list[Reference]] = {name: [] for name in views}
     for theta in path[:-1]:
         gradients = model.gradients(theta, *records.take(records.references))
         for name, columns in views.items():
             part = gradients[:, columns]
             ridge = RIDGE * float(part.var(axis=0, dtype=np.float64).mean())
-            known[name].append(Reference.fit(part, "low-rank", ridge=ridge))
-    found = {name: Attacker(views[name], tuple(known[name])) for name in views}
-    return found, path
+            references[name].append(Reference.fit(part, "low-rank", ridge=ridge))
+    result = {name: Attacker(views[name], tuple(references[name])) for name in views}
+    return result, path
 
 
 def targets(model: Model, records: Records, attacker: Attacker) -> tuple[Indices, Doubles]:
@@ -136,9 +136,9 @@ def play(
     rounds: int,
     rng: np.random.Generator,
 ) -> Played:
-    """Train without a target and once with each in the place of a record, and score all steps.
+    """Train without a target and once with each target in place of a record, and score all steps.
 
-    A training with a target is that without it up to the step of the target's batch.
+    Up to the step of the target's batch, a training with a target equals the one without it.
     """
     exposed = rng.integers(sizes.steps, size=rounds)
     parts: dict[Attack, list[Doubles]] = {}
@@ -194,11 +194,11 @@ def _trainings(
 
 
 def _released(path: npt.NDArray[Any]) -> Doubles:
-    """Return the averaged gradient of every step, as its parameters tell it."""
+    """Return the averaged gradient of every step, from the parameters."""
     rows = path.astype(np.float64)
     return (rows[:-1] - rows[1:]) / LEARNING_RATE
 
 
 def epoch_scores(attack: Attack, steps: Doubles) -> Any:
-    """Put the steps of an epoch together, as an attack does."""
+    """Combine the steps of an epoch, as an attack does."""
     return aggregate(steps, "one-epoch" if attack[1] == "covariance" else "max")

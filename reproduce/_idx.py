@@ -65,7 +65,7 @@ def _array(path: Path, stream: Any, dimensions: int) -> _Bytes:
     announced = f"{' x '.join(map(str, shape))} bytes"
     if not 0 < size <= _LARGEST:
         raise ValueError(f"{path} announces {announced}: none, or too many")
-    content = bytearray()  # grows as the bytes come: what is announced may not be there
+    content = bytearray()  # grows as the bytes come: the file may be shorter than announced
     while len(content) <= size and (block := stream.read(min(_BLOCK, size + 1 - len(content)))):
         content += block
     if len(content) != size:

@@ -1,4 +1,4 @@
-"""Theory of the attacks on softmax regression: scores of weights that are known."""
+"""Theory of the attacks on softmax regression: scores with known weights."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _BLOCK = 4000  # records
 
 @dataclass(frozen=True)
 class Law:
-    """What theory says of the scores of one attack: batches drawn from the whole population.
+    """The theory of the scores of one attack, with batches drawn from the whole population.
 
     The score of a step is the mean over its batch of one value for each record, which depends on
     the step and on the target.
     """
 
     values: Floats  # of the records of the population, (steps, records, 3)
-    own: Doubles  # of the target itself, (steps, 3)
+    own: Doubles  # of the target, (steps, 3)
     batch: int
 
     @cached_property
@@ -78,9 +78,9 @@ class Law:
             drawn.mean(axis=1, dtype=np.float64, out=absent[:, t])
             replaced[:, t] = drawn[:, 0]
         exposed = rng.integers(steps, size=_DRAWS)
-        here = np.arange(_DRAWS), exposed
+        exposed_steps = np.arange(_DRAWS), exposed
         present = absent.copy()
-        present[here] += (self.own[exposed, target] - replaced[here]) / self.batch
+        present[exposed_steps] += (self.own[exposed, target] - replaced[exposed_steps]) / self.batch
         return Auc.of(epoch_scores(attack, present), epoch_scores(attack, absent))
 
     def gaussian_auc(self, attack: Attack, target: int, rng: np.random.Generator) -> float:
@@ -97,8 +97,10 @@ class Law:
         """Compare the leakage of the exposed step with that of the scores."""
         absent = played.nonmembers[attack][:, target]
         rounds, steps = absent.shape
-        here = np.arange(rounds), played.exposed
-        shift = float((played.members[attack][:, target][here] - absent[here]).mean())
+        exposed_steps = np.arange(rounds), played.exposed
+        shift = float(
+            (played.members[attack][:, target][exposed_steps] - absent[exposed_steps]).mean()
+        )
         measured = shift**2 / float(absent.var(axis=0, ddof=1).mean())
         theory = float(self.leakage[target])
         replaced = 4 * float(self.variance.mean(axis=0)[target]) / (shift**2 * rounds * self.batch)

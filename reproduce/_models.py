@@ -23,7 +23,7 @@ _SMALLEST = 11  # side of an image that both convolutions fit in
 
 
 class Model(Protocol):
-    """What the game asks of a classifier."""
+    """What the game needs of a classifier."""
 
     start: npt.NDArray[Any]  # parameters before the first step, (d,)
 
@@ -129,7 +129,7 @@ class Cnn:
 
     @contextmanager
     def one_thread(self) -> Iterator[None]:
-        """Compute in one thread: steps are small, and their digits do not depend on the machine."""
+        """Compute in one thread: steps are small, and digits do not depend on the machine."""
         threads = self.torch.get_num_threads()
         self.torch.set_num_threads(1)
         try:

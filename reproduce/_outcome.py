@@ -1,4 +1,4 @@
-"""What a reproduction found: numbers beside their theory, with the tolerance of the comparison."""
+"""The outcome of a reproduction: numbers beside their theory, with the tolerance of comparison."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from leakscore._results import Result
 
 Doubles = npt.NDArray[np.float64]
 
-STANDARD_ERRORS = 4  # that a measured number may be off
+STANDARD_ERRORS = 4  # by which a measured number may deviate
 SEEN = 2  # standard errors by which a difference must be above 0
 
 
 @dataclass(frozen=True)
 class Row(Result):
-    """One number: measured, its theory, and how far they may be apart (4 standard errors)."""
+    """One number: measured, its theory, and the allowed distance (4 standard errors)."""
 
     errors: ClassVar[int] = STANDARD_ERRORS
 
@@ -35,10 +35,10 @@ class Row(Result):
     @property
     def z(self) -> float:
         """Their distance in standard errors; infinite if there is one and no error is allowed."""
-        apart = self.measured - self.theory
+        distance = self.measured - self.theory
         if self.tolerance == 0:
-            return float(np.copysign(np.inf, apart)) if apart else 0.0
-        return self.errors * apart / self.tolerance
+            return float(np.copysign(np.inf, distance)) if distance else 0.0
+        return self.errors * distance / self.tolerance
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and the verdict."""
@@ -60,7 +60,7 @@ class Above(Row):
 
     @property
     def ok(self) -> bool:
-        """Whether it is seen to be above."""
+        """Whether it is significantly above."""
         return self.measured - self.theory > self.tolerance
 
 
@@ -70,7 +70,7 @@ class AtLeast(Row):
 
     @property
     def ok(self) -> bool:
-        """Whether it is not seen to be below."""
+        """Whether it is not significantly below."""
         return self.measured >= self.theory - self.tolerance
 
     @property
@@ -85,7 +85,7 @@ class AtMost(Row):
 
     @property
     def ok(self) -> bool:
-        """Whether it is not seen to be above."""
+        """Whether it is not significantly above."""
         return self.measured <= self.theory + self.tolerance
 
     @property
@@ -96,7 +96,7 @@ class AtMost(Row):
 
 @dataclass(frozen=True)
 class Erratum(Row):
-    """A number that our formula must give and the printed one must not."""
+    """A number that our formula must give and the printed formula must not."""
 
     printed: float
 
@@ -113,7 +113,7 @@ class Erratum(Row):
 class Outcome(Result):
     """All numbers of a figure, and the scores that its curves are drawn from.
 
-    `notes` are lines that tell more and are not checked; `unit` says what the rounds are.
+    `notes` are further lines that are not checked; `unit` names the rounds.
     """
 
     title: str
@@ -167,7 +167,7 @@ def standard_error(values: Doubles) -> float:
 
 
 def student(size: int) -> float:
-    """Return how many standard errors, estimated from so many values, are as rare as 4 known."""
+    """Return how many standard errors, estimated from this many values, are as rare as 4 known."""
     from scipy.special import stdtrit
 
     from leakscore.distributions import norm

@@ -1,8 +1,8 @@
 """Genotypes from VCF files: allele counts of people at sites with one alternate allele.
 
-Reads what membership tests need and nothing else: the GT field of diploid people. What it cannot
-read it refuses, naming file, line and problem. The only sites that it leaves out are those without
-an alternate allele or with several, and it counts them.
+Reads only what membership tests need: the GT field of diploid people. It refuses what it cannot
+read, and names file, line and problem. It leaves out only sites without an alternate allele or with
+several, and counts them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _LARGEST = 1 << 32  # bytes that the genotypes and their variants may take
 _VARIANT = 256  # of these, a variant without its alleles
 _PLACES = 12  # digits of a position
 
-# Copies of the alternate allele by the byte of an allele; a missing one, and what is none, are so
-# large that a sum of two shows them.
+# Copies of the alternate allele by the byte of an allele; missing and invalid alleles are so large
+# that a sum of two shows them.
 _UNKNOWN, _INVALID = 8, 32
 _COPIES = np.full(256, _INVALID, np.int8)
 _COPIES[list(b"01.")] = 0, 1, _UNKNOWN
@@ -65,7 +65,7 @@ def read(path: Path) -> Genotypes:
 
 
 class _Lines:
-    """The lines of a file, and what is wrong with them."""
+    """The lines of a file, and errors that name them."""
 
     def __init__(self, path: Path, compressed: bool) -> None:
         self.path, self.number = path, 0
@@ -88,7 +88,7 @@ class _Lines:
                 self.fail(f"the compressed file is damaged or cut off here ({error})")
 
     def _header(self) -> tuple[str, ...]:
-        """Return the names of the people, once the lines before the records are read."""
+        """Return the names of the people, after reading the lines before the records."""
         for line in self.lines:
             if self.number == 1 and not line.startswith(b"##fileformat=VCF"):
                 break
@@ -129,7 +129,7 @@ class _Lines:
         return Genotypes(self.people, tuple(variants), counts, skipped)
 
     def _record(self, line: bytes) -> tuple[Variant, bytes] | None:
-        """Return a site and its calls; None if it has not exactly one alternate allele."""
+        """Return a site and its calls; None unless it has exactly one alternate allele."""
         fields = line.split(b"\t", len(_COLUMNS))
         if len(fields) <= len(_COLUMNS):
             self._wrong_columns(line, self.number)
@@ -168,7 +168,7 @@ class _Lines:
         return counts
 
     def _decode_one(self, number: int, calls: bytes) -> list[int]:
-        """Return the allele counts of a site whose calls differ in length, or say what is wrong."""
+        """Return the allele counts of a site whose calls differ in length, or name the error."""
         words = [call.partition(":")[0] for call in calls.decode("ascii", "replace").split("\t")]
         if len(words) != len(self.people):
             self._wrong_columns(b"\t" * len(_COLUMNS) + calls, number)
@@ -185,7 +185,7 @@ class _Lines:
 
 
 def merge(first: Genotypes, second: Genotypes) -> Genotypes:
-    """Put people of two files together, at the variants that both have."""
+    """Combine the people of two files, at the variants that both have."""
     shared = set(first.people) & set(second.people)
     if shared:
         raise ValueError(f"{min(shared)} is in both files: a person must be in one of them only")

@@ -1,12 +1,12 @@
 """Figure 2 (a-e) of Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024).
 
 The mean of n = 1000 Bernoulli records of d = 5000 coordinates is released, with and without noise.
-Three targets, "easy", "medium" and "hard" to recognise, are attacked by the covariance score (the
+Three targets, "easy", "medium" and "hard" to identify, are attacked by the covariance score (the
 paper's equation 10). Its law under both hypotheses, and the ROC curve that follows (equation 9),
 must be those of the Gaussian theory with the leakage score m.
 
-Panel (f), sub-sampling, is a figure of its own, in azize_subsampling: the paper's law (Gaussian
-with rho m) is not that of the mechanism it defines, whose advantage is at most rho.
+Panel (f), sub-sampling, is a separate figure, in azize_subsampling: the paper's law (Gaussian with
+rho m) is not that of the mechanism it defines, whose advantage is at most rho.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Game:
 
     @property
     def label(self) -> str:
-        """What a legend says of it."""
+        """Its entry in a legend."""
         return f"m = {self.leakage:.2f}"
 
 

@@ -25,7 +25,7 @@ def reproduce(*, rounds: int = 10_000, seed: int = 1) -> Outcome:
     """Play all games and compare them with the theory."""
     plain = azize.reproduce(rounds=rounds, seed=seed)
     rng = np.random.default_rng(seed)
-    p = rng.uniform(0.25, 0.75, D)  # that of the other panels
+    p = rng.uniform(0.25, 0.75, D)  # as in the other panels
     easy = azize.targets(p, rng)["easy"]
     rng = rng.spawn(1)[0]
     sampled = {

@@ -1,8 +1,8 @@
-"""Where the formulas of Azize & Basu are corrected: each beside what is printed, and the evidence.
+"""Corrections of formulas of Azize & Basu: each beside the printed formula, and the evidence.
 
 Every row is a number that can be measured without the formula in question: in a simulated game, or
 from an exact law. It must agree with our formula, and must not agree with the printed one.
-`docs/errata.md` says what each row is about. Papers: "How Much Does Each Datapoint Leak Your
+`docs/errata.md` explains each row. Papers: "How Much Does Each Datapoint Leak Your
 Privacy?" (2024) and its later version "Some Targets Are Harder to Identify than Others".
 """
 
@@ -28,7 +28,7 @@ BAR = 0.3  # height of the bars of the figure
 
 
 def reproduce(*, rounds: int = 20_000, seed: int = 1) -> Outcome:
-    """Measure every row; each has a generator of its own."""
+    """Measure every row; each has its own generator."""
     children = np.random.default_rng(seed).spawn(len(_ROWS))
     rows = tuple(row(rounds, rng) for row, rng in zip(_ROWS, children, strict=True))
     return Outcome(TITLE, rounds, seed, rows, {})
@@ -104,7 +104,7 @@ def _edgeworth(rounds: int, rng: np.random.Generator) -> Erratum:
     kurtosis = (1 - 6 * p * (1 - p)) / (p * (1 - p))
     ours = n * (scores.edgeworth_llr([mean], [1.0], reference, n, [skewness], [kurtosis]) - first)
     printed = ours - 5 * skewness * a * (d**2 - 1) / 2
-    # The exact ratio goes on with a third-order term, here 21 / sqrt n.
+    # The exact ratio also has a third-order term, here 21 / sqrt n.
     return _row("Edgeworth: second-order term, n = 1e8", exact, ours, printed, 10 / np.sqrt(n))
 
 
@@ -224,7 +224,7 @@ def _z_estimator(rounds: int, rng: np.random.Generator) -> Erratum:
 
 
 def _glir(rounds: int, rng: np.random.Generator) -> Erratum:
-    """Ask how often the p-value of a non-member is below 5 %."""
+    """Measure how often the p-value of a non-member is below 5 %."""
     n, d = 8, 30
     z = np.full(d, 0.8)
     means = rng.standard_normal((rounds, d)) / np.sqrt(n)

@@ -1,13 +1,12 @@
 """Figure 6 of Azize & Basu, "Some Targets Are Harder to Identify than Others" (AISTATS).
 
-The attacker knows the population's mean from n0 reference records only. How much leakage does he
-find, m_eff = (shift of the mean score)^2 / variance, compared with the leakage score m?
+The attacker knows the population's mean from n0 reference records only. How much leakage remains,
+m_eff = (shift of the mean score)^2 / variance, compared with the leakage score m?
 
-The paper says that the loss is negligible for small n0 already. It is, if the same references serve
-in every round and a threshold of their own is found for them: then m_eff is about
-m M / (M + d / n0) with the squared Mahalanobis distance M = n m. If one threshold must do for
-references drawn anew in each round, m_eff is about m / (1 + n / n0), and hardly anything is left
-while n0 is below n.
+The paper states that the loss is negligible for small n0 already. It is, if the same references
+serve in every round and have a separate threshold: then m_eff is about m M / (M + d / n0) with the
+squared Mahalanobis distance M = n m. If one threshold serves for references that are drawn again in
+each round, m_eff is about m / (1 + n / n0), and hardly any leakage remains while n0 is below n.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Problem:
 
     @property
     def reference(self) -> Reference:
-        """What an attacker knows who needs no references."""
+        """The knowledge of an attacker who needs no references."""
         return Reference(self.p, self.p * (1 - self.p))
 
     @property
@@ -62,7 +61,7 @@ class Problem:
         return (self.z - self.p) / scale, (1 - 2 * self.p) / scale, 1 / variance - 6
 
     def same_references(self, n0: int) -> tuple[float, float]:
-        """Return m_eff for references that stay, and its spread over draws of them.
+        """Return m_eff for fixed references, and its spread over draws of them.
 
         With u the standardised error of their mean, m_eff = (M - a'u)^2 / (n (M - 2 a'u + u'u)).
         """
@@ -79,7 +78,7 @@ class Problem:
         return M**2 / (N * (M + error)), float(spread) / (N * (M + error) ** 2)
 
     def new_references(self, n0: int) -> float:
-        """Return m_eff for references that are drawn anew in every round."""
+        """Return m_eff for references that are drawn again in every round."""
         a, skewness, kurtosis = self.moments
         M = self.distance
         variance = M / N + M / n0 + D / (N * n0)
@@ -87,7 +86,7 @@ class Problem:
         return (M / N) ** 2 / variance
 
     def linear(self, reference: Reference) -> float:
-        """Return m_eff of the covariance score with a given reference, whatever it is."""
+        """Return m_eff of the covariance score with any given reference."""
         weight = (self.z - reference.mean) / reference.cov
         shift = float(weight @ (self.z - self.p))
         return shift**2 / (N * float(weight**2 @ (self.p * (1 - self.p))))
@@ -135,7 +134,7 @@ def reference_means(p: Doubles, n0: int, rounds: int, rng: np.random.Generator) 
 
 
 def redrawn_scores(outputs: Doubles, centres: Doubles, z: Doubles, cov: Doubles) -> Doubles:
-    """Return the covariance score of each release with a mean of its own."""
+    """Return the covariance score of each release with its own mean."""
     aim, weight = z - centres, 1 / cov
     constant = np.einsum("ij,ij,j->i", aim, aim, weight) / (2 * N)
     return np.asarray(np.einsum("ij,ij,j->i", aim, outputs - centres, weight) - constant)
@@ -147,28 +146,28 @@ def play(
     rounds: int,
     rng: np.random.Generator,
 ) -> dict[str, dict[int, Measured]]:
-    """Attack the same releases with every reference, fixed and drawn anew."""
+    """Attack the same releases with every reference, fixed and redrawn."""
     z, population = problem.z, Bernoulli(problem.p)
     scores: dict[tuple[str, int], list[Doubles]] = {}
     flags = []
     for start in range(0, 2 * rounds, _BLOCK):
-        here = min(_BLOCK, 2 * rounds - start)
-        outputs, member = fixed_target(population, z, EmpiricalMean(N), here, rng, balanced=True)
+        block = min(_BLOCK, 2 * rounds - start)
+        outputs, member = fixed_target(population, z, EmpiricalMean(N), block, rng, balanced=True)
         flags.append(member)
         attacks = {(kind, n0): known for kind in fixed for n0, known in fixed[kind].items()}
         attacks["optimum", 0] = problem.reference
         for attack, known in attacks.items():
             scores.setdefault(attack, []).append(covariance_score(outputs, z, known, N))
         for n0 in SIZES:
-            centres = reference_means(problem.p, n0, here, rng)
+            centres = reference_means(problem.p, n0, block, rng)
             part = redrawn_scores(outputs, centres, z, problem.reference.cov)
             scores.setdefault(("redrawn", n0), []).append(part)
     inside = np.concatenate(flags)
-    found: dict[str, dict[int, Measured]] = {}
+    measured: dict[str, dict[int, Measured]] = {}
     for (kind, n0), parts in scores.items():
         whole = np.concatenate(parts)
-        found.setdefault(kind, {})[n0] = Measured(whole[inside], whole[~inside])
-    return found
+        measured.setdefault(kind, {})[n0] = Measured(whole[inside], whole[~inside])
+    return measured
 
 
 def reproduce(*, rounds: int = 10_000, seed: int = 1) -> Outcome:

@@ -1,15 +1,15 @@
 """Sub-sampling in Azize & Basu: their law, the exact one, and the game itself.
 
 The mean of k = rho n of n records is released. Their Theorem 4.3 (2024; 4.2 of the AISTATS version)
-claims the law of a leakage score rho m. It cannot be: the target is in the sample for all
-coordinates at once or for none, and is so with probability rho, so no attack has an advantage above
-rho, while the claim is .36 for rho = .1 and m = 8.9. The released mean is a mixture, whose exact
+claims the law of a leakage score rho m. That is impossible: with probability rho the target is in
+the sample, for all coordinates at once, and otherwise for none. So no attack has an advantage above
+rho, but the claim is .36 for rho = .1 and m = 8.9. The released mean is a mixture, whose exact
 trade-off curve has power (1 - rho) alpha + rho Phi(Phi^-1(alpha) + sqrt(m / rho)). At small alpha
-it lies above the claim: the claim is no bound either.
+this power is above the claim: the claim is no bound either.
 
 The attack is the covariance score l of a mean of k records. The likelihood ratio of the mixture,
-log(1 - rho + rho exp(l)), is a growing function of it, 0 at 0, so the attack is the same; but as a
-number it is log(1 - rho) for every l below about -37, and orders those no more.
+log(1 - rho + rho exp(l)), is an increasing function of l, 0 at 0, so the attack is the same. But in
+floating point it is log(1 - rho) for every l below about -37, and no longer orders those.
 """
 
 from __future__ import annotations

@@ -1,38 +1,39 @@
 """Figure 3 of Azize & Basu, "Some Targets Are Harder to Identify than Others" (AISTATS).
 
-Fashion-MNIST is trained on for one epoch of SGD in batches of 64 with learning rate 0.001, and an
-attacker who sees the parameters after every step asks whether a target was in the private set. As
-in the paper, he has 1000 references; the model is softmax regression (d = 7850) or a small CNN; and
-an easy, a medium and a hard target are those of the largest, the middle and the smallest
-Mahalanobis distance of their gradients, here of 1000 candidates. The covariance attack is compared
-with the scalar product, and for the CNN the attack on all parameters with that on the last layer.
+A model is trained on Fashion-MNIST for one epoch of SGD in batches of 64 with learning rate 0.001.
+The attacker sees the parameters after every step and decides whether a target was in the private
+set. As in the paper, the attacker has 1000 references; the model is softmax regression (d = 7850)
+or a small CNN; and an easy, a medium and a hard target are those of the largest, the middle and the
+smallest Mahalanobis distance of their gradients, here of 1000 candidates. The covariance attack is
+compared with the scalar product, and for the CNN the attack on all parameters with that on the last
+layer.
 
 What is not comparable with the paper's figure:
 
 * The private set and the CNN are our choice: 640 records make 10 batches, and the last layer has
   4010 of 8538 parameters, the paper's 4080.
-* Its covariance, of 1000 references in more dimensions, has no inverse, and no remedy is given.
-  Here it is a low-rank `Reference`, centred and shrunk by Schaefer and Strimmer's rule, with a
-  ridge of half the mean variance: pixels that are black in all references have no variance at all.
-* It adds the scores of the steps up, which is the likelihood ratio of a target that is in every
-  batch. Here it is in one of them, so the ratio is the log-mean-exp; the sum is reported beside it.
-  Scalar products are no likelihood ratios; the largest of the steps is taken.
-* So its curves, of 100 runs, are not compared with: what is checked is the order of the targets,
-  and that of the attacks, and what theory says.
+* The paper's covariance, of 1000 references in more dimensions, has no inverse, and the paper gives
+  no remedy. Here it is a low-rank `Reference`, centred and shrunk by Schaefer and Strimmer's rule,
+  with a ridge of half the mean variance: pixels that are black in all references have no variance.
+* The paper adds up the scores of the steps, which is the likelihood ratio of a target that is in
+  every batch. Here the target is in one batch, so the ratio is the log-mean-exp; the sum is
+  reported beside it. Scalar products are not likelihood ratios; the largest of the steps is used.
+* So the paper's curves, of 100 runs, are not compared. The checks are the order of the
+  targets, that of the attacks, and the theory.
 
-The target's gradient is that at the parameters of the very step of the very run. The references'
-mean and covariance are those at the same step of a training of the attacker's own, on records that
-are nobody else's: at this learning rate scores are within a hundredth of those with references
-refitted in the run, and 10 Gram matrices do in place of 10 for each run. Rounds are paired: the
-same private set with one record replaced by the target, in a random batch, and without.
+The target's gradient is taken at the parameters of the same step of the same run. The references'
+mean and covariance are those at the same step of a separate training by the attacker, on records
+that have no other role: at this learning rate scores are within a hundredth of those with
+references refitted in the run, and 10 Gram matrices suffice in place of 10 for each run. Rounds are
+paired: the same private set with one record replaced by the target, in a random batch, and without.
 
 Theory predicts the softmax regression. A score of weights w separates the step that the target is
 in by an effective leakage m = (w'(g* - mu))^2 / (b w'C w), with the mean mu and covariance C of the
-whole population, of which the attacker's references know but a part. Were the scores of steps
-Gaussian with that leakage, the AUC of the epoch would follow; it is told, not checked, as they are
-not: a single record's product with w has an excess kurtosis of 30 to 130, of which the mean of 64
-keeps up to 2, and large scores without the target cost AUC. The checked AUC is that of batches
-drawn at random from the population, whose records have the products that they have.
+whole population, of which the attacker's references are only a part. If the scores of steps were
+Gaussian with that leakage, the AUC of the epoch would follow. It is reported, not checked, because
+they are not Gaussian: a single record's product with w has an excess kurtosis of 30 to 130, of
+which the mean of 64 keeps up to 2, and large scores without the target cost AUC. The checked AUC is
+that of batches drawn at random from the population, with the actual products of its records.
 """
 
 from __future__ import annotations
@@ -99,10 +100,10 @@ class Results:
         return Auc.of(members[:, target].sum(axis=-1), nonmembers[:, target].sum(axis=-1))
 
     def order_rows(self, view: str) -> list[Row]:
-        """Say that others are found more often than the hard target, all than by scalar product.
+        """Check that other targets have a larger AUC than the hard one, and than by scalar product.
 
-        Of the easy and the medium target nothing is asked: gradients are so far from Gaussian that
-        the exact AUC of the softmax regression has them in the other order.
+        The easy and the medium target are not compared: gradients are so far from Gaussian that the
+        exact AUC of the softmax regression has them in the other order.
         """
         areas = [self.auc((view, "covariance"), j) for j in range(len(NAMES))]
         rows = [
@@ -128,7 +129,7 @@ class Results:
         return lines
 
     def chosen(self, view: str, batch: int) -> str:
-        """Tell how the targets were chosen."""
+        """Describe how the targets were chosen."""
         m = ", ".join(f"{distance / batch:.1f}" for distance in self.distances)
         return f"Targets by the attacker's leakage score in the first step, {view}: {m}"
 
@@ -258,7 +259,7 @@ def _curves(axes: Any, view: str, results: Results, title: str) -> None:
 
 
 def _areas(axes: Any, outcome: Outcome, views: list[tuple[str, Results]]) -> None:
-    """Draw all areas with a standard error, and what theory says of them."""
+    """Draw all areas with a standard error, and their theory."""
     expected = {row.name: row.theory for row in outcome.rows}
     places, labels = [], []
     for i, (view, results) in enumerate(views):

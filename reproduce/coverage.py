@@ -1,9 +1,9 @@
 """How often the certified bounds of `leakscore.audit` are wrong, and how tight they are.
 
 Every method audits scores of mechanisms whose epsilon is known exactly. Its bound is wrong if it
-lies above that epsilon: at confidence .95, that may happen in at most one of 20 audits. Beside the
-methods stands one that is not offered, since it is not valid: Clopper-Pearson bounds at every
-threshold, and the best of them without correction. The study must find that it fails.
+lies above that epsilon: at confidence .95, that may happen in at most one of 20 audits. One more
+method is not in the package, because it is not valid: Clopper-Pearson bounds at every threshold,
+and the best of them without correction. The study must find that it fails.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ CONFIDENCE = 0.95
 MISS = 1 - CONFIDENCE
 DELTAS = (1e-5, 1e-2)
 UNIT = "audits of each mechanism and number of scores"
-RARE = 0.1  # a mean bound below which most audits certify nothing, and a few decide it
-FEW = 30  # bounds that tell how far they spread
-ENOUGH = 1500  # audits in which a method that is not valid is found out
+RARE = 0.1  # a mean bound below which most audits certify nothing, and a few determine it
+FEW = 30  # bounds from which their spread can be estimated
+ENOUGH = 1500  # audits that reveal a method that is not valid
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Design:
         return str(self.members) if equal else f"{self.members} : {self.nonmembers}"
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """Draw what one audit is made of."""
+        """Draw the data of one audit."""
         return Audit(self.law.members(rng, self.members), self.law.nonmembers(rng, self.nonmembers))
 
 
@@ -81,7 +81,7 @@ class Coins(Design):
 
 
 class Canaries(Coins):
-    """One training with many canaries that do not disturb each other, in or out by coins."""
+    """One training with many independent canaries, in or out by coins."""
 
     @property
     def scores(self) -> str:
@@ -97,8 +97,8 @@ class Canaries(Coins):
 class Method:
     """A bound on epsilon at every delta of `DELTAS`, NaN where there is none.
 
-    `status` says what it claims: "valid" (checked), "if Gaussian" (checked on Gaussian laws),
-    "not valid" (must be found out) or "no claim". `share`: one audit in so many is bounded by it.
+    `status` is its claim: "valid" (checked), "if Gaussian" (checked on Gaussian laws), "not valid"
+    (must be revealed) or "no claim". `share`: one audit in this many is bounded by it.
     """
 
     name: str
@@ -147,7 +147,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class NotValid(AtMost):
-    """A share of wrong bounds that must be seen to be above its limit."""
+    """A share of wrong bounds that must be significantly above its limit."""
 
     @property
     def ok(self) -> bool:
@@ -192,9 +192,9 @@ def tables(cells: Iterable[Cell]) -> Iterator[str]:
     """Yield the lines of two Markdown tables for every delta."""
     cells = list(cells)
     for delta in dict.fromkeys(cell.delta for cell in cells):
-        here = [cell for cell in cells if cell.delta == delta]
-        yield from _table(f"Mean bound, delta = {delta:g}", here, lambda c: f"{c.mean:.2f}")
-        yield from _table(f"Share of wrong bounds, delta = {delta:g}", here, _share)
+        selected = [cell for cell in cells if cell.delta == delta]
+        yield from _table(f"Mean bound, delta = {delta:g}", selected, lambda c: f"{c.mean:.2f}")
+        yield from _table(f"Share of wrong bounds, delta = {delta:g}", selected, _share)
 
 
 def _share(cell: Cell) -> str:
@@ -204,11 +204,11 @@ def _share(cell: Cell) -> str:
 
 def _table(title: str, cells: list[Cell], text: Callable[[Cell], str]) -> Iterator[str]:
     methods = list(dict.fromkeys(cell.method for cell in cells))
-    found = {(cell.law, cell.scores, cell.method): cell for cell in cells}
+    by_key = {(cell.law, cell.scores, cell.method): cell for cell in cells}
     yield f"| {title} | scores | epsilon | {' | '.join(methods)} |"
     yield f"| --- | ---: | ---: |{' ---: |' * len(methods)}"
-    for law, scores in dict.fromkeys(key[:2] for key in found):
-        line = [found.get((law, scores, method)) for method in methods]
+    for law, scores in dict.fromkeys(key[:2] for key in by_key):
+        line = [by_key.get((law, scores, method)) for method in methods]
         truth = next(cell.truth for cell in line if cell)
         numbers = [text(cell) if cell else "" for cell in line]
         yield f"| {law} | {scores} | {truth:.2f} | {' | '.join(numbers)} |"
@@ -226,7 +226,7 @@ def _ours(name: str, status: str = "valid", share: int = 1) -> Method:
 
 
 def _credible(audit: Audit) -> Doubles:
-    """Bound at the small delta alone: a quadrature takes a tenth of a second."""
+    """Bound at the small delta only: a quadrature takes a tenth of a second."""
     return np.array([float(audit.epsilon(min(DELTAS), CONFIDENCE, "credible")), np.nan])
 
 
@@ -249,8 +249,8 @@ def _guesses(share: float) -> Callable[[Any], Doubles]:
 
 def _guesses_of_gaussian(drawn: tuple[Doubles, npt.NDArray[np.bool_]]) -> Doubles:
     k = drawn[0].size // 20
-    found = one_run_fdp(*drawn, k, k, tradeoff.gaussian, CONFIDENCE)
-    return np.array([found.epsilon_if_family(min(DELTAS)), np.nan])
+    bound = one_run_fdp(*drawn, k, k, tradeoff.gaussian, CONFIDENCE)
+    return np.array([bound.epsilon_if_family(min(DELTAS)), np.nan])
 
 
 def uncorrected(audit: Audit) -> Doubles:
@@ -311,7 +311,7 @@ PLAN: tuple[tuple[Design, tuple[Method, ...]], ...] = (
 
 
 def reproduce(*, rounds: int = 800, seed: int = 1) -> Outcome:
-    """Audit every mechanism `rounds` times, each design with a generator of its own."""
+    """Audit every mechanism `rounds` times, each design with its own generator."""
     children = np.random.default_rng(seed).spawn(len(PLAN))
     cells = [
         cell
@@ -350,13 +350,13 @@ def checks(cells: list[Cell]) -> Iterator[Row]:
         ):
             allowed = STANDARD_ERRORS * np.sqrt(MISS * CONFIDENCE / cell.bounds.size)
             yield AtMost(cell.name, cell.rate, MISS, float(allowed))
-        known = MEANS.get((cell.law, cell.scores, cell.delta), {}).get(cell.method)
-        if known is not None and known >= RARE and cell.bounds.size >= FEW:
+        mean = MEANS.get((cell.law, cell.scores, cell.delta), {}).get(cell.method)
+        if mean is not None and mean >= RARE and cell.bounds.size >= FEW:
             scale = np.sqrt(1 / cell.bounds.size + 1 / MEANS_ROUNDS)
             allowed = student(cell.bounds.size) * cell.deviation * scale + 0.005
             # The simulation of sorted-bits knew epsilon to the next lower multiple of .05.
             row = AtLeast if cell.method == "sorted-bits" else Row
-            yield row(f"mean of {cell.name}", cell.mean, known, float(allowed))
+            yield row(f"mean of {cell.name}", cell.mean, mean, float(allowed))
     # With a likelihood ratio that is flat in the tail, choosing the threshold costs the most.
     flat = [c for c in cells if c.law.startswith("Laplace") and c.scores == "1000"]
     for name in dict.fromkeys(cell.method for cell in cells if cell.status == "not valid"):

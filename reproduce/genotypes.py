@@ -1,31 +1,31 @@
 """Who is in a pool whose allele frequencies are published? On real genotypes of 1000 Genomes.
 
 The oldest membership attack: Homer et al., PLoS Genetics 4 (2008). People are split at random into
-a pool of 100, whose allele frequencies at d common variants are released, 300 references, from whom
-the attacker estimates the population, and outsiders. He scores everybody in the pool and every
-outsider by Homer's distance; by the exact likelihood ratio of independent variants (Sankararaman et
-al., Nature Genetics 41, 2009); and by the covariance score, whose covariance of d x d numbers he
-holds as the 300 reference rows.
+a pool of 100, whose allele frequencies at d common variants are released, 300 references, from
+which the attacker estimates the population, and outsiders. The attacker scores everybody in the
+pool and every outsider by Homer's distance; by the exact likelihood ratio of independent variants
+(Sankararaman et al., Nature Genetics 41, 2009); and by the covariance score, whose covariance of d
+x d numbers is held as the 300 reference rows.
 
-The likelihood ratio stands for the attacks that take variants for independent: it is the exact one
-if they are. The covariance score with the variances alone is its Gaussian limit. It comes out the
-same to about 0.002, and as it is linear in the release, its AUC can be told beforehand.
+The likelihood ratio represents the attacks that take variants for independent: it is the exact one
+if they are. The covariance score with the variances only is its Gaussian limit. Its AUC is the same
+to about 0.002, and as the score is linear in the release, this AUC can be computed beforehand.
 
 What is checked. Given the references, the pool is a random 100 of the other people, so the mean AUC
-of a linear score is known (`_pool.expected_auc`), whatever the law of the genotypes, and the
-measured one must agree with it. On the frequencies of 100 references, which no target is among, the
-AUC of every attack must be 1/2. The likelihood ratio must be seen to be above Homer's distance, and
-the covariance score above both. Standard errors are over random splits of these people; they say
-nothing of other people, nor of other variants.
+of a linear score is known (`_pool.expected_auc`) for any law of the genotypes, and the measured AUC
+must agree with it. On the frequencies of 100 references, none of them a target, the AUC of every
+attack must be 1/2. The likelihood ratio must be significantly above Homer's distance, and the
+covariance score above both. Standard errors are over random splits of these people; they do not
+extend to other people or other variants.
 
-What is told, not checked: Gaussian theory with the leakage score m. With the population's
-covariance the mean of m is d/n, which nobody attains who estimates d^2 correlations from 300
-people. For attacks that take variants for independent, theory needs the correlations r alone: d
-variants are worth d_eff = d^2 / (sum of r^2) independent ones, m = d_eff/n. That is why 7,000 tell
-them hardly more than 1,000. One threshold for all targets makes the references' errors count in
-full, and leaves m/(1 + n/n0). The AUC is then about 0.01 too low: few directions (ancestry, long
-blocks) carry the noise, so that it differs from release to release, which costs less than its mean.
-The exact law of that noise (`_pool.Linkage.auc`) closes the gap.
+What is reported, not checked: Gaussian theory with the leakage score m. With the population's
+covariance the mean of m is d/n; an estimate of d^2 correlations from 300 people does not attain it.
+For attacks that take variants for independent, theory needs only the correlations r: d variants
+count as d_eff = d^2 / (sum of r^2) independent ones, m = d_eff/n. So 7,000 variants give these
+attacks hardly more than 1,000. With one threshold for all targets the references' errors count in
+full, and m/(1 + n/n0) remains. The AUC is then about 0.01 too low: few directions (ancestry, long
+blocks) carry the noise, so it differs from release to release, which costs less than its mean. The
+exact law of that noise (`_pool.Linkage.auc`) closes the gap.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Common:
     notes: tuple[str, ...]
 
     def choice(self, size: int, which: int) -> Counts:
-        """Return `size` variants, evenly spread; those of different `which` are others."""
+        """Return `size` variants, evenly spread; different `which` give different variants."""
         total = self.counts.shape[1]
         places = np.arange(size) + which / self.choices(size)
         return np.ascontiguousarray(self.counts[:, (places * total / size).astype(np.intp)])
@@ -176,7 +176,7 @@ def reproduce(*, data: Sequence[Path], rounds: int = 20, seed: int = 1) -> Outco
 
 
 def compare(size: int, splits: list[list[Split]]) -> list[Row]:
-    """Compare measured AUCs with what they must be, and with each other, split by split."""
+    """Compare measured AUCs with their theory, and with each other, split by split."""
     measured = {attack: aucs(splits, attack) for attack in ATTACKS}
     first = splits[0][0].audit(COVARIANCE)
     pairs = first.n_members * first.n_nonmembers
@@ -228,7 +228,7 @@ def summary(games: dict[int, list[list[Split]]]) -> list[str]:
 
 
 def theory(common: Common, sizes: list[int]) -> list[str]:
-    """Return what Gaussian theory says of a population of which these people are a sample."""
+    """Return the Gaussian theory of a population of which these people are a sample."""
     linkages = [Linkage.of(common.choice(size, 0)) for size in sizes]
     worth = np.array([linkage.effective_number for linkage in linkages])
     left = [

@@ -6,8 +6,8 @@ attack itself: the test on the size of the output, in the direction of j (a test
 its inverse (a test of the alternative).
 
 Panel e composes 30 sub-sampled steps. The paper multiplies the steps' test statistics: such an
-attacker takes the unknown direction to be a new one in every step. One who knows that it is the
-same ("aligned") does better, and is simulated beside it; only the informed curve is a guarantee.
+attacker assumes a new unknown direction in every step. An attacker who knows that the direction is
+the same ("aligned") does better, and is simulated too; only the informed curve is a guarantee.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ def reproduce(*, rounds: int = 100_000, seed: int = 1) -> Outcome:
 
 def panels() -> list[Panel]:
     """Return the curves that the six panels show."""
-    found = []
+    result = []
     for letter, mu in zip("ab", (0.6, 1.5), strict=True):
         f, j = tradeoff.laplace(mu), tradeoff.relaxed_laplace(mu)
-        found.append(_panel(f"({letter}) Laplace, {mu:g}", j, f))
+        result.append(_panel(f"({letter}) Laplace, {mu:g}", j, f))
     for letter, mu in zip("cd", (0.6, 1.5), strict=True):
         f, j = tradeoff.gaussian(mu), tradeoff.relaxed_gaussian(mu)
-        found.append(_panel(f"({letter}) Gaussian, {mu:g}", j, f))
+        result.append(_panel(f"({letter}) Gaussian, {mu:g}", j, f))
     composed = {name: _steps(name) for name in ("relaxed-unaligned", "relaxed-aligned")}
-    found.append(Panel("(e) 30 sub-sampled steps", composed, {"informed": _steps("informed")}))
+    result.append(Panel("(e) 30 sub-sampled steps", composed, {"informed": _steps("informed")}))
     by_dim = {f"relaxed, d = {dim}": tradeoff.relaxed_gaussian(1.0, dim) for dim in (1, 30)}
-    found.append(Panel("(f) Gaussian, 1", by_dim, {"informed": tradeoff.gaussian(1.0)}))
-    return found
+    result.append(Panel("(f) Gaussian, 1", by_dim, {"informed": tradeoff.gaussian(1.0)}))
+    return result
 
 
 def _panel(title: str, j: TradeOff, f: TradeOff) -> Panel:

@@ -4,12 +4,12 @@ A canary of the largest allowed size is put into one coordinate of the gradient 
 an unknown direction of 50 (3c), and the attacker tests the size of the noisy output. A run has 1024
 outputs with the canary and 1024 without; its empirical curve is read at 50 levels, in both
 directions, and the mean over runs is compared with the curve. The empirical threshold is itself
-random, so what the mean must be is the curve's average over the law of that threshold's level, a
-beta law; it differs from the curve by up to .003.
+random, so the mean must be the curve's average over the law of that threshold's level, a beta law;
+this average differs from the curve by up to .003.
 
-Offline LiRA (figure 3a) is not simulated. What the paper says of it needs care: the attacker who
-knows the sign of the canary's effect and tests one side attains the informed curve, below j; only
-the two-sided test has the curve j.
+Offline LiRA (figure 3a) is not simulated. The paper's statement about it needs care: an attacker
+who knows the sign of the canary's effect and tests one side attains the informed curve, below j;
+only the two-sided test has the curve j.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Setting:
     name: str
     curve: TradeOff
     sizes: Sampler
-    share: int = 1  # of the runs, one in so many
+    share: int = 1  # one in this many of the runs
 
 
 @dataclass(frozen=True)

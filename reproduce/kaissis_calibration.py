@@ -1,16 +1,16 @@
 """Section 7.3 and figure 7 of Kaissis et al. (NeurIPS 2023): noise calibrated to the relaxed model.
 
 For the paper's trainings on CIFAR-10 and SNLI: epsilon and the reconstruction bound gamma = 1 -
-f(.1) of each attacker at the paper's noise, the noise at which the relaxed attacker who takes a new
-unknown direction in every step (the paper's product of statistics) is left epsilon = 1, and what
-the others make of that noise. Reconstruction bounds are checked by playing the attacks; epsilon of
-the informed attacker against the PLD accountant of Google's dp-accounting 0.6.0.
+f(.1) of each attacker at the paper's noise, the noise at which epsilon is 1 for the relaxed
+attacker who assumes a new unknown direction in every step (the paper's product of statistics), and
+the epsilons of the other attackers at that noise. Reconstruction bounds are checked by playing the
+attacks, epsilon of the informed attacker with the PLD accountant of Google's dp-accounting 0.6.0.
 
-What does not come out as printed: the paper's noise is said to give the informed attacker epsilon =
-1, which is the looser RDP figure (PLD: .920 and .747), and the epsilons of about 6 and 2.5 said to
-correspond to the calibrated noise (here: 4.45 and 1.62). And the calibrated noise does not keep the
-"same membership guarantee": on CIFAR-10 the attacker who takes the unknown sign to be the same in
-all steps ("aligned") reaches a power of .27 at alpha = .1, where .15 was claimed.
+Differences from the paper: it states that its noise gives the informed attacker epsilon = 1, which
+is the looser RDP figure (PLD: .920 and .747), and that epsilons of about 6 and 2.5 correspond to
+the calibrated noise (here: 4.45 and 1.62). The calibrated noise also does not keep the "same
+membership guarantee": on CIFAR-10 the attacker who assumes the same unknown sign in all steps
+("aligned") reaches a power of .27 at alpha = .1, where .15 was claimed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Training:
         return tradeoff.subsampled_gaussian(noise, self.rate, self.steps, adversary=adversary)
 
     def calibrated(self) -> float:
-        """Return the noise at which the relaxed-unaligned attacker is left epsilon = 1."""
+        """Return the noise at which epsilon is 1 for the relaxed-unaligned attacker."""
         return float(
             tradeoff.calibrate(
                 "subsampled_gaussian",
@@ -70,7 +70,7 @@ TRAININGS = (
 
 
 def reproduce(*, rounds: int = 10_000, seed: int = 1) -> Outcome:
-    """Work out the table, and play the attacks at both amounts of noise."""
+    """Compute the table, and play the attacks at both amounts of noise."""
     rng = np.random.default_rng(seed)
     rows: list[Row] = []
     noises = {}
@@ -136,7 +136,7 @@ def _attacks(training: Training, noise: float, rounds: int, rng: np.random.Gener
 
 
 def _beaten(training: Training, noise: float, found: dict[str, GameSummary]) -> list[Row]:
-    """On CIFAR-10 the aligned attack does better than the calibrated noise is said to allow."""
+    """On CIFAR-10 the aligned attack does better than the claim for the calibrated noise."""
     if training.name != "CIFAR-10" or noise == training.noise:
         return []
     aligned = found["relaxed-aligned"]

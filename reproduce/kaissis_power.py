@@ -6,7 +6,7 @@ direction (chi-square with noncentrality kappa), and its two limits for large d,
 and k / sqrt(2 d), with k = N mu^2. They are close to the exact curve, not equal to it.
 
 Panels b and c: power at alpha = .001. The paper draws the informed attacker of panel c by the
-central limit theorem; for one step, which the panel seems to show, that has no meaning (power 1 at
+central limit theorem. For one step, which the panel seems to show, that is meaningless (power 1 at
 ratio 3 instead of .14), so the exact curve is drawn.
 """
 
@@ -31,7 +31,7 @@ TITLE = "Kaissis et al. (2023), Figure 2: many steps, and power"
 
 
 def limits(alpha: npt.ArrayLike, kappa: float, dim: int) -> tuple[Doubles, Doubles]:
-    """Return the two limits of the composed curve for large d (the paper's 55 and 59, mended)."""
+    """Return the two limits of the composed curve for large d (the corrected 55 and 59)."""
     z, shift = norm.isf(alpha), kappa / np.sqrt(2.0 * dim)
     return norm.cdf((z - shift) / np.sqrt(1.0 + 2.0 * kappa / dim)), norm.cdf(z - shift)
 

@@ -5,7 +5,7 @@ record may be in one batch. Every error rate is checked against its exact law, a
 threshold of alpha = .01, by playing the game.
 
 Two statements of the paper do not hold, and the figures show it: SeMI-max does not "consistently
-outperform" the final mean (its power is below it from T = 20 on, figures 2 and 4), and power does
+outperform" the final mean (its power is lower from T = 20 on, figures 2 and 4), and power does
 depend on the dimension (figure 8b). The roots of the final mean's test (A.5) and the radius of
 corollary B.6 are misprinted.
 """
@@ -55,7 +55,7 @@ def _rates_rows(
 
 
 def _mended(row: Row, printed: float, name: str | None = None) -> Row:
-    """Tell the row apart from what is printed, if the rounds are enough to do so."""
+    """Distinguish the row from the printed number, if the rounds are enough."""
     fields = name or row.name, row.measured, row.theory, row.tolerance
     enough = row.tolerance < _TOLD_APART * abs(row.theory - printed)
     return Erratum(*fields, printed) if enough else Row(*fields)
@@ -151,7 +151,7 @@ class _Two:
             found = {test: _rates_rows(name, setting, test, scores[test]) for test in TESTS}
             for test in TESTS:
                 rows += found[test]
-            if setting.steps >= 50:  # "consistently outperforms": then this power were below that
+            if setting.steps >= 50:  # the paper: SeMI-max "consistently outperforms"
                 rows[-1] = _mended(rows[-1], found[LARGEST][1].theory)
         rows.append(_roots(rounds, rng))
         title = f"{PAPER}, Figure 2: power at alpha = {LEVEL:g}, batches of {N}, distance 3"
@@ -312,7 +312,7 @@ class _Eight:
         return Outcome(title, rounds, seed, tuple(rows), {}, notes)
 
     def _disc(self, rounds: int, rng: np.random.Generator) -> Row:
-        """Accuse batch means in the disc round the target's record."""
+        """Accuse batch means in the disc around the target's record."""
         setting = Setting(5, dim=2, insertion=2)
         inside = [
             np.hypot(*(sequential.batch_means(p.releases[~p.member])[:, 2] - setting.target).T)

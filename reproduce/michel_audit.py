@@ -1,20 +1,21 @@
 """Figure 3 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference: an audit.
 
 Softmax regression on Fashion-MNIST, trained on public records and then by 10 steps of DP-SGD on
-fresh batches of 64. The target is, of 2000 records, that whose clipped gradient is farthest from
+fresh batches of 64. The target is, of 2000 records, the one whose clipped gradient is farthest from
 those of 1000 held-out references (Mahalanobis, with the noise of multiplier 1). It is in the first
 batch: the parameters before it are the same in all rounds, so the references' gradients are needed
 once. SeMI-SGD is the exact log-likelihood ratio of that step with its noise; "final" is that of the
-mean of all steps, as of who sees the last parameters alone; the others look at the target's loss.
+mean of all steps, for an attacker who sees only the last parameters; the others use the target's
+loss.
 
-A bound on epsilon is held against the epsilon of this game. Batches are fresh and another record
-stands in for the target, so it is that of one Gaussian mechanism of mu = 2 over the noise
-multiplier, not an accountant's for ten steps and adding a record. Beside both stands what can be
-certified at all from so many rounds. The separation of the ratio's two means, in its standard
-deviations, is predicted from the references: the target's Mahalanobis distance in the law of a
-noisy step. It is checked against the measured one.
+A bound on epsilon is compared with the epsilon of this game. Batches are fresh and another record
+replaces the target, so this is the epsilon of one Gaussian mechanism of mu = 2 over the noise
+multiplier, not an accountant's for ten steps and adding a record. A third number is the largest
+bound that so many rounds can certify. The references predict the separation of the ratio's two
+means, in its standard deviations: the target's Mahalanobis distance in the law of a noisy step. It
+is checked against the measured one.
 
-Nothing here needs PyTorch: the gradients of softmax regression are written down.
+PyTorch is not needed: the gradients of softmax regression have a closed form.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ _OF_LOSSES = (
 
 @dataclass(frozen=True)
 class Setup:
-    """What does not depend on the noise: records, start, target and references."""
+    """The parts that do not depend on the noise: records, start, target and references."""
 
     pool: games.Empirical
     start: Doubles
@@ -74,10 +75,10 @@ class Setup:
         """Divide the records, train on the public ones, and choose the target."""
         order = rng.permutation(len(records))
         ends = np.cumsum([PUBLIC, REFERENCES, CANDIDATES])
-        public, known, candidates, pool = (records[part] for part in np.split(order, ends))
+        public, references, candidates, pool = (records[part] for part in np.split(order, ends))
         start = pretrained(public, rng)
         training = _training(0.0, start)
-        gradients = training.gradients(start, known)
+        gradients = training.gradients(start, references)
         reference = Reference.fit(gradients, "low-rank", shrinkage=0.0, ddof=1)
         own = training.gradients(start, candidates)
         noisy = reference.add_diagonal(BATCH * _training(1.0, start).noise_std ** 2)
@@ -108,7 +109,7 @@ class Setup:
         return Played(noise, pairs, self.separation(std))
 
     def separation(self, std: float) -> float:
-        """Return mu, by the references: the length of the target's shift, in their law's units."""
+        """Return mu from the references: the length of the target's shift in units of their law."""
         away = (self.gradient - self.reference.mean) / BATCH
         known = self.reference.add_diagonal(BATCH * std**2)  # n (C/n + s^2)
         return float(np.sqrt(BATCH * known.squared_mahalanobis(away + known.mean)))
@@ -124,12 +125,12 @@ class Played:
 
     @property
     def epsilon(self) -> float:
-        """That of the game: no test can show more."""
+        """Epsilon of the game, which no test exceeds."""
         return float(sequential.game_tradeoff(self.noise).epsilon(DELTA))
 
     @property
     def of_target(self) -> float:
-        """That which the best test of this target attains, were gradients as predicted."""
+        """Epsilon that the best test of this target attains, if gradients are as predicted."""
         return float(tradeoff.gaussian(self.predicted).epsilon(DELTA))
 
     def bound(self, attack: str) -> EpsilonBound:
@@ -169,7 +170,7 @@ class Played:
         return rows
 
     def note(self) -> str:
-        """Tell the bounds of all attacks."""
+        """Report the bounds of all attacks."""
         best = self.bound(SEMI)
         bounds = ", ".join(f"{attack} {float(self.bound(attack)):.2f}" for attack in ATTACKS)
         return (

@@ -6,11 +6,11 @@ parameter, so that SeMI-SGD needs no references. Gradients are not Gaussian, but
 statistic depends on their first two moments alone: both means, with and without the target, are
 exact given the parameters before the step, and are checked at every step.
 
-The paper does not say what its target is. Two are taken, of squared Mahalanobis distance 400 at the
-optimum; they differ in the angle of their inputs to it. Of what the paper says of the step of the
-target, that SeMI-SGD has the largest power at every one holds for both. That its power hardly
-changes holds for none: it grows, as gradients become smaller. That the power of the Delta attacks
-falls holds for one, and for the other it grows.
+The paper does not define its target. Two targets are used, of squared Mahalanobis distance 400 at
+the optimum; they differ in the angle between their inputs and the optimum. The paper makes three
+statements about the step of the target. That SeMI-SGD has the largest power at every step holds for
+both targets. That its power hardly changes holds for neither: it grows as gradients become smaller.
+That the power of the Delta attacks falls holds for one target; for the other it grows.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def reproduce(*, rounds: int = 10_000, seed: int = 1) -> Outcome:
 
 
 def _apart(powers: Any, first: Any, second: Any, errors: int) -> tuple[float, float, float]:
-    """Return how far two powers are apart, 0, and so many standard errors."""
+    """Return the distance of two powers, 0, and a number of standard errors of it."""
     (one, its), (other, others) = powers[first], powers[second]
     return one - other, 0.0, errors * float(np.hypot(its, others))
 

@@ -22,7 +22,7 @@ class Mutation(NamedTuple):
 
     @property
     def compiled(self) -> bool:
-        """Whether the module must be built anew."""
+        """Whether the module must be built again."""
         return self.file.startswith("cpp/")
 
 

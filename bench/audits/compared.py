@@ -1,4 +1,4 @@
-"""Other packages' bounds beside ours: how often they are wrong, how tight, and how fast."""
+"""Other packages' bounds beside ours: their error rates, tightness and speed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENOUGH = 10_000_000  # scores of each kind in the calls behind one entry of the 
 
 
 def _ours(method: str) -> Rival:
-    """Return a bound of ours in the shape of the others'; sorted-bits needs fair coins."""
+    """Return our bound in the form of the other packages; sorted-bits needs fair coins."""
     coins = method == "sorted-bits"
 
     def bound(members: np.ndarray, nonmembers: np.ndarray) -> float:

@@ -41,7 +41,7 @@ struct Plan {
     rows = std::min(x.rows, blocks_of(enough_elements / cols, group) * group);
     together = std::clamp<std::ptrdiff_t>(enough_elements / (rows * cols), 1, tiles);
     targets = std::clamp<std::ptrdiff_t>(enough_elements / (rows * cols * together), 1, width);
-    // Blocks enough: read each tile once for all targets, but for those of a tenth of a second.
+    // Enough blocks: each reads a tile once for all targets, up to a tenth of a second of them.
     if (rows < x.rows) targets = std::min(width, most_targets);
   }
 };

@@ -12,7 +12,7 @@ namespace {
 
 using std::ptrdiff_t;
 
-// Products of packed weights pay from so many targets on, if rows enough share the packing.
+// Products of packed weights pay from this many targets on, if enough rows share the packing.
 constexpr ptrdiff_t many_targets = 6, many_rows = 64;
 
 ScoreKernels::Fill fill_of(const ScoreKernels& kernel, Score score) {

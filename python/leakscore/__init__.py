@@ -1,4 +1,4 @@
-"""Membership leakage: how surely an attacker can tell that a record was in the data.
+"""Membership leakage: with what certainty an attacker can tell that a record was in the data.
 
 The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
 `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that ``import leakscore`` costs

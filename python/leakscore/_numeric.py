@@ -43,11 +43,11 @@ def gauss_panels(starts: Doubles, widths: Doubles, order: int) -> tuple[Doubles,
 def falling_root(
     function: Callable[[Doubles], tuple[Doubles, Doubles]], low: Doubles, high: Doubles
 ) -> Doubles:
-    """Solve function = 0 on [low, high], elementwise; it falls, and returns its slope as well.
+    """Solve function = 0 on [low, high], elementwise; the function falls and returns its slope too.
 
-    Newton's steps, and halving where one leaves what is known to hold the root or does not halve
-    it in a few steps. Ends one step after a step of 1e-12, or with no double left between the ends;
-    raises RuntimeError if neither happens.
+    Newton's steps; bisection where a step leaves the bracket of the root, or where some steps do
+    not halve the bracket. Ends one step after a step of 1e-12, or with no double left between the
+    ends; raises RuntimeError if neither happens.
     """
     low, high = np.array(low), np.array(high)
     x = 0.5 * low + 0.5 * high
@@ -72,11 +72,11 @@ def falling_root(
 def sign_change(
     function: Callable[[Doubles], Doubles], low: Doubles, high: Doubles, rtol: float = 2.0**-48
 ) -> Doubles:
-    """Return where a monotone function changes its sign on [low, high], elementwise; no slope.
+    """Return where a monotone function changes its sign on [low, high], elementwise, without slope.
 
-    Chandrupatla's steps: inverse quadratic interpolation where three points allow it, halving
-    otherwise. Ends with the ends `rtol` apart, relative to the root; raises RuntimeError if that
-    does not happen.
+    Chandrupatla's steps: inverse quadratic interpolation where three points allow it, bisection
+    otherwise. Ends with a bracket of width `rtol`, relative to the root; raises RuntimeError if
+    that does not happen.
     """
     a, b = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
     at_a, at_b = function(a), function(b)

@@ -1,4 +1,4 @@
-"""What results have in common: they become plain data, and say what must be known of them."""
+"""What results have in common: they become plain data and carry notices for the reader."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Notice", "Result", "as_json"]
 
 @dataclasses.dataclass(frozen=True)
 class Notice:
-    """Something the reader must know, with a word that a program can test."""
+    """Something the reader must know, and a word that a program can test."""
 
     level: str
     code: str
@@ -26,7 +26,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python numbers, strings and (nested) lists."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        # Fields that only a keyword sets come last, as in a call.
+        # Keyword-only fields come last, as in a call.
         ordered = sorted(fields, key=lambda field: field.kw_only is True)
         return {field.name: _plain(getattr(self, field.name)) for field in ordered}
 
@@ -36,7 +36,7 @@ class Result:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, texts and what is made of them; any other object, as a curve, has its name only."""
+    """Numbers, texts and containers of them; any other object, such as a curve, by its name."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, tuple):

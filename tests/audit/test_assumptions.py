@@ -96,7 +96,7 @@ def test_the_command_says_them_beside_the_bound(
 def test_easy_targets_as_members_certify_what_does_not_leak() -> None:
     """Independent rounds are not enough: one pair of neighbours, too."""
     rng = np.random.default_rng(0)
-    # The score knows the target and nothing of the training: no mechanism leaks less.
+    # The score uses the target and not the training: no mechanism leaks less.
     easy, hard = rng.normal(6.0, 1.0, 400), rng.normal(0.0, 1.0, 400)
     assert Audit(easy, hard).epsilon().epsilon > 3.5
     targets = rng.permutation(np.concatenate([easy, hard]))

@@ -49,7 +49,7 @@ def test_bounds_between_the_ends_are_rounded_up(n: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("n", [10**6, 10**9])
 @pytest.mark.parametrize("miss", [0.4, 2.5e-4, 1e-9])
 def test_shares_of_a_block_lie_beyond_the_root(n: int, miss: float) -> None:
-    """Those of far_counts, whose exponent is larger by 1e-9 than Chernoff's bound asks for."""
+    """Those of far_counts, whose exponent is larger by 1e-9 than Chernoff's bound needs."""
     knots, values = levels.far_counts(n, miss)
     number = math.ceil(math.log(n / 2 / levels.ENDS) / math.log(1.25)) + 2
     with mp.workdps(40):

@@ -76,7 +76,7 @@ def test_gaussian_along_lines_is_the_closed_form() -> None:
 @pytest.mark.parametrize("pair", [(16, 0), (0, 16), (8, 8)])
 def test_an_asymmetric_curve_is_read_in_its_direction(pair: tuple[int, int]) -> None:
     curve = Polygon(*np.log([[1e-300, 0.05, 0.6], [0.9, 0.4, 1e-300]]), "guarantee")
-    # Highest scores are in and lowest out, but for one of the 16 that are guessed.
+    # Highest scores are in and lowest out, except one of the 16 guesses.
     included = np.arange(50) >= 25
     included[0 if pair[1] else 49] ^= True
     test = one_run_fdp(np.arange(50.0), included, *pair, curve)
@@ -95,7 +95,7 @@ def test_an_asymmetric_curve_is_read_in_its_direction(pair: tuple[int, int]) -> 
 def test_many_canaries_and_other_curves() -> None:
     scores, included = played(70_000, 100_000, 100_000)
     bound = one_run_fdp(scores, included, 100_000, 0, tradeoff.laplace)
-    # Laplace noise tells log(v / (g - v)) at most, and a bit less than that at this confidence.
+    # Laplace noise reveals log(v / (g - v)) at most, and slightly less at this confidence.
     assert 0.8 < bound.parameter < math.log(7 / 3)
     scores, included = played(900, 1000, 10_000)
     for curve in (
@@ -155,7 +155,7 @@ def test_level_on_independent_canaries(mu: float) -> None:
 
 
 def two_sided(correct: int, k: int, m: int) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """Return k guesses of each kind, of which so many are right."""
+    """Return k guesses of each kind, with a given number of right ones."""
     included = np.arange(m) >= m // 2
     wrong = 2 * k - correct
     included[: min(k, wrong)] = True

@@ -42,7 +42,7 @@ def hockey_sticks(laws: Laws) -> list[tuple[float, float]]:
 
 
 def worst_probability(m: int, k_plus: int, k_minus: int, correct: int, laws: Laws) -> float:
-    """Return the largest probability of so many right guesses, over all mechanisms.
+    """Return the largest probability of this many right guesses, over all mechanisms.
 
     A mechanism is a law over the guesses for each of the 2^m sets of canaries. Where one canary is
     in or out, its two laws P1 and P0 obey sum over guesses of (P1 - t P0)+ <= P1(A) - t P0(A).

@@ -133,7 +133,7 @@ def test_a_composed_family() -> None:
 
 @pytest.mark.slow
 def test_a_family_that_leaks_too_little_at_any_parameter() -> None:
-    """Four steps at a rate of a half miss the target in one training of 16, whatever the noise."""
+    """Four steps at a rate of a half miss the target in one training of 16, for any noise."""
     audit = sampled(6, 2.0, 1000, 1000)
     bound = audit.epsilon()  # fnr < (1 - fpr) / 16 is proved
     assert bound.direction == "reverse"

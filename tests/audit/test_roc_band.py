@@ -97,7 +97,7 @@ def test_coverage(method: str, decimals: int | None) -> None:
         assert (lows <= true_tpr + 0.01 * (decimals is None)).all()
         assert (true_tpr <= highs).all()
     assert broken / 400 <= 0.5 + 4 * math.sqrt(0.25 / 400)
-    # These are exact for continuous laws, but for the union of four events.
+    # These are exact for continuous laws, up to the union of four events.
     if decimals is None and method in ("ks", "weighted-ell"):
         assert broken / 400 >= 0.3
 

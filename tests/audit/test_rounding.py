@@ -115,7 +115,7 @@ def test_a_curve_is_refuted_beyond_its_rounding_only() -> None:
 
 
 def test_an_epsilon_of_a_gaussian_curve_is_rounded_down() -> None:
-    """Its delta, in high precision, is still above the one that was asked for."""
+    """Its delta, in high precision, is still above the requested one."""
     for mu in (0.2, 1.0, 5.0):
         for delta in (1e-12, 1e-5, 0.01):
             found = float(gaussian_epsilon(mu, np.array(delta)))

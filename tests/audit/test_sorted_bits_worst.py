@@ -102,7 +102,7 @@ def test_no_ranking_of_the_outcomes_beats_the_walk(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_rounds_that_are_not_alike(seed: int) -> None:
-    """Each round with an epsilon, a delta up to the claimed and random scores of its own."""
+    """Each round has its own epsilon and delta, up to the claimed ones, and random scores."""
     rng, rounds, epsilon, delta = np.random.default_rng(seed), 5, 0.8, 0.3
     sizes = _core.sorted_bits_grid(rounds)
     laws = [

@@ -52,7 +52,7 @@ def constants(folder: Path, kind: str) -> Files:
 def test_constant_scores_are_no_evidence(
     capsys: Any, tmp_path: Path, kind: str, options: tuple[object, ...]
 ) -> None:
-    """Exit code 3, whatever is claimed, and the text and the page begin with it."""
+    """Exit code 3 for any claim, and the text and the page begin with the reason."""
     files = constants(tmp_path, kind)
     said = f"All 400 scores {'lie in one bin' if kind == 'counts' else 'are equal'}."
     code, text, error = run(capsys, *files, *options)

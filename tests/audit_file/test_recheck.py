@@ -16,7 +16,7 @@ from tests.helpers.audited import parsed, write_scores
 def test_bounds_on_rates_follow_from_the_critical_values(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    """By scipy's quantiles and a root finder, from what the JSON tells alone."""
+    """By scipy's quantiles and a root finder, from the JSON only."""
     result = parsed(capsys, write_scores(tmp_path), "--confidence", "0.9", *options)
     assert result["orientation"] == (options or ("", "high"))[1]
     rows = [*result["bounds"], result["mu"]]

@@ -1,4 +1,4 @@
-"""Odd arguments, and what is said about them; array arguments have test_contract.py."""
+"""Odd arguments and their errors; array arguments have test_contract.py."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_against_scipy() -> None:
 
 
 def test_coverage() -> None:
-    """Exact by enumeration: the bound fails with a probability of at most alpha, whatever p."""
+    """Exact by enumeration: the bound fails with a probability of at most alpha, for every p."""
     for n in (1, 5, 30):
         counts = np.arange(n + 1)
         upper = clopper_pearson(counts, n, 0.9)[0]

@@ -121,7 +121,7 @@ def test_quantiles_arrive_and_rise(log_q: float, log_df: float, nc: float, upper
 
 
 def test_against_the_oracle_at_the_result() -> None:
-    """log p at the returned double, in 80 digits, is what was asked for."""
+    """log p at the returned double, in 80 digits, is the requested one."""
     for logp, df, nc, upper in (
         (-690.0, 0.1, 3000.0, False),
         (-0.3, 0.05, 0.0, True),

@@ -140,7 +140,7 @@ class _Outcome:
             self.error = error
 
     def is_documented(self) -> bool:
-        """Tell whether the error is one of ours: it says what it expected."""
+        """Whether the error is one of this package: it states what it expected."""
         kinds = (ValueError, TypeError, RuntimeError)
         text = str(self.error)
         said = text.startswith(("Expected", "gx2.", "The ")) or " takes exactly one " in text

@@ -54,7 +54,7 @@ def agrees(values: np.ndarray, mean: np.ndarray) -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_first_and_second_moments_of_targets_and_releases(name: str, mechanism: str) -> None:
-    """Means, covariances and, which tells members apart, E (z - mu)(x - mu)'."""
+    """Means, covariances and E (z - mu)(x - mu)', which distinguishes members."""
     population, mu, _, rows = POPULATIONS[name]
     cov, how = covariance(name), MECHANISMS[mechanism]
     targets, outputs, member = average_target(population, how, ROUNDS, 3, balanced=True)
@@ -76,7 +76,7 @@ def test_first_and_second_moments_of_targets_and_releases(name: str, mechanism: 
 
 
 def test_the_targets_own_release_has_the_likelihood_ratio_of_theory() -> None:
-    """The power over targets is the mean of their own powers, not the power of the mean leakage."""
+    """The power over targets is the mean of their powers, not the power of the mean leakage."""
     d, n, rounds, alpha = 40, 400, 60_000, 0.05
     scale = np.linspace(0.5, 2.0, d)
     reference = Reference(np.zeros(d), scale**2)
@@ -89,7 +89,7 @@ def test_the_targets_own_release_has_the_likelihood_ratio_of_theory() -> None:
     advantage = (score[member] > 0).mean() - (score[~member] > 0).mean()
     expected = tradeoff.gaussian(leakage=m).advantage().mean()
     assert advantage == pytest.approx(expected, abs=4 * np.sqrt(1 / rounds) + 0.005)
-    # A threshold of its own for each target makes every false positive rate alpha.
+    # A separate threshold for each target makes every false positive rate alpha.
     own = -m / 2 - np.sqrt(m) * stats.norm.ppf(alpha)
     false, true = (score > own)[~member].mean(), (score > own)[member].mean()
     power = tradeoff.gaussian(leakage=m).power(alpha).mean()

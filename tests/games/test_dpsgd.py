@@ -167,7 +167,7 @@ def test_rows_of_a_table_are_equally_likely_and_never_the_excluded_one() -> None
     assert counts[4] == 0
     others = np.delete(counts, 4)
     assert member.any()
-    # Of unlike rows 2^i + 2^j is unique but for i = j, which is 2^(i+1) and no other sum.
+    # For different rows 2^i + 2^j is unique except for i = j, which is 2^(i+1) and no other sum.
     assert others.sum() == 12_000
     assert np.all(np.abs(others - 1200) < 4.5 * np.sqrt(1200 * 0.9))
 

@@ -1,4 +1,4 @@
-"""The same seed gives the same game: whatever the threads, blocks, ISA level or layout."""
+"""The same seed gives the same game, for any threads, blocks, ISA level or layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the chi-square laws share: the table, and how far apart values are."""
+"""What the tests of the chi-square laws share: the table, and the distance of values."""
 
 from __future__ import annotations
 

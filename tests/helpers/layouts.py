@@ -20,7 +20,7 @@ def _strided(X: Array) -> Array:
 
 
 def misaligned(X: Array) -> Array:
-    """Return the array at an odd address, contiguous all the same."""
+    """Return the array at an odd address, but contiguous."""
     raw = bytearray(1) + bytearray(X.tobytes())
     return np.frombuffer(raw, X.dtype, offset=1).reshape(X.shape)
 

@@ -1,4 +1,4 @@
-"""What is public, found in `__all__`: nothing new escapes the tests that ask for all of it."""
+"""The public names, from `__all__`: tests of all public names include every new one."""
 
 from __future__ import annotations
 

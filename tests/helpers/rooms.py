@@ -1,4 +1,4 @@
-"""Who imports whom in a package: every import statement, lazy ones and those for types included."""
+"""The imports between modules of a package, with lazy imports and imports for types."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Package:
         return made
 
     def rooms(self) -> dict[str, set[str]]:
-        """What each room imports of the others; modules at the root are rooms of their own."""
+        """What each room imports of the others; each module at the root counts as a room."""
         made: dict[str, set[str]] = {}
         for module, targets in self.imports.items():
             room = _room(module)

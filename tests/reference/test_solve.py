@@ -168,7 +168,7 @@ def test_strips_of_float_sums_are_corrected() -> None:
 @pytest.mark.parametrize(("dim", "rank"), [(3, 3), (3, 9), (50, 50), (50, 200)])
 @pytest.mark.parametrize("diagonal", [0.0, 1e-12, 1e-6, 1.0])
 def test_factors_with_as_many_columns_as_coordinates(dim: int, rank: int, diagonal: float) -> None:
-    """The diagonal may be tiny or 0 and the matrix well conditioned all the same."""
+    """The diagonal may be tiny or 0 although the matrix is well conditioned."""
     rng = np.random.default_rng(dim + rank)
     factor = rng.standard_normal((dim, rank)) + (3 * np.eye(dim, rank) if dim == rank else 0)
     z, mean = rng.standard_normal((4, dim)), rng.standard_normal(dim)

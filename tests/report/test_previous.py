@@ -92,7 +92,7 @@ def test_noise_on_every_mean_against_the_joint_law(
 def test_noise_on_the_present_mean_protects_the_new_records(
     result: report.Report, values: np.ndarray
 ) -> None:
-    """The earlier means have none; the old records keep what these told."""
+    """The earlier means have no noise; the old records keep the leakage of these means."""
     assert result.previous
     noise = result.previous.noise
     assert noise is not None

@@ -145,7 +145,7 @@ def test_uncorrected_bounds_are_the_largest_of_clopper_and_pearson() -> None:
 
 
 def test_a_method_may_be_refused_or_slow() -> None:
-    """It is shown where it answers, from the audits that it was asked for."""
+    """It is shown at the deltas that it bounds, from its share of the audits."""
     first = Method("first", lambda audit: np.array([0.0, np.nan]), share=5)
     design = Design(_audit_laws.null(), 10, 20)
     cells = list(coverage.audited(design, (first,), 20, np.random.default_rng(1)))

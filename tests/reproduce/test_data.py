@@ -1,4 +1,4 @@
-"""Figures that read real data: where the files are looked for, and what is said if they are not."""
+"""Figures that read real data: the places of the files, and the errors if they are missing."""
 
 from __future__ import annotations
 

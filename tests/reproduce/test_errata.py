@@ -1,4 +1,4 @@
-"""`leakscore reproduce azize-errata`: ours agrees, the printed does not, and a row can fail."""
+"""`reproduce azize-errata`: our formula agrees, the printed one does not, and a row can fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_row_needs_both(theory: float, printed: float, ok: bool) -> None:
 
 
 def shown(page: str, name: str) -> tuple[float, ...]:
-    """Return what the page says is measured, ours and printed in the row of this name."""
+    """Return the measured, our and the printed number in the page's row of this name."""
     (line,) = [line for line in page.splitlines() if f"`{name}`" in line]
     found = re.search(r"(-?[\d.]+) / (-?[\d.]+) / (-?[\d.]+)", line.rpartition("| ")[2])
     assert found, line

@@ -89,7 +89,7 @@ def test_as_rare_as_four_standard_errors() -> None:
 
 
 def test_errors_of_attacks_that_never_fail() -> None:
-    """They have no spread; what is allowed is that of so many independent pairs."""
+    """They have no spread; the tolerance is that of as many independent pairs."""
     theory = 1 - np.array([1e-10, 2e-10, 3e-10])
     row = genotypes._agrees("a", np.ones(3), theory, 100)
     assert row.ok
@@ -196,7 +196,7 @@ def test_real_genotypes(real: genotypes.Common) -> None:
 
 @pytest.mark.slow
 def test_real_people_are_found(real: genotypes.Common) -> None:
-    """An earlier program, with variants and splits of its own, found what is compared here.
+    """The compared numbers come from an earlier program with other variants and splits.
 
     Its AUCs are as uncertain as ours: by the splits, and by the choice of the variants. And those
     of the likelihood ratio follow from the correlations of the variants.

@@ -139,7 +139,7 @@ def test_any_batch_of_the_target_has_the_same_scores() -> None:
 
 
 def test_few_rounds_do_not_fail_for_want_of_rounds() -> None:
-    """What they cannot tell apart is compared with the law alone; what they can, with both."""
+    """Numbers too close to distinguish are compared with the law only; others with both."""
     rows = {row.name: row for row in michel.EIGHT.reproduce(rounds=200, seed=1).rows}
     assert not isinstance(rows["d = 50, SeMI*: power"], Erratum)
     assert isinstance(rows["d = 2, corollary B.6: alpha"], Erratum)
@@ -157,7 +157,7 @@ def test_printed_radius_is_an_erratum() -> None:
 
 @pytest.mark.slow
 def test_powers_of_figure_7() -> None:
-    """Of the target that powers are told of: to two digits, from other games of the same law."""
+    """Powers against the reported target, to two digits, from other games of the same law."""
     powers = michel_descent.reproduce(rounds=10_000, seed=2).curves["powers"]
     for attack, first, last in (
         (michel_descent.SEMI, 0.23, 0.41),

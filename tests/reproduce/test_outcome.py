@@ -1,4 +1,4 @@
-"""The table of a reproduced figure: which numbers pass, and what is said of them."""
+"""The table of a reproduced figure: which numbers pass, and the text about them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_the_theory_is_known_at_its_ends(outcome: figure.Outcome) -> None:
 
 
 def test_closed_forms_against_a_plain_simulation() -> None:
-    """A small problem of its own: spread of m_eff over draws, and m_eff of fresh references."""
+    """A separate small problem: spread of m_eff over draws, and m_eff of fresh references."""
     rng = np.random.default_rng(4)
     draws, n0 = 300, 4
     p = rng.uniform(0.25, 0.75, figure.D)

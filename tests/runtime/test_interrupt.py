@@ -21,7 +21,7 @@ LIMIT = 40.0 if "san.so" in os.environ.get("LD_PRELOAD", "") else 2.0
 
 @pytest.fixture(autouse=True)
 def handler() -> Iterator[None]:
-    """Python's own handler of Ctrl-C, whatever the tests run under."""
+    """Python's handler of Ctrl-C, in any environment of the tests."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

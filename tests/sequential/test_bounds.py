@@ -96,7 +96,7 @@ def within(x: mp.mpf, centre: mp.mpf) -> mp.mpf:
 
 
 def test_thresholds_on_points_of_the_lattice() -> None:
-    """Where a place is a whole number but for rounding: never on the wrong side of it."""
+    """Where a place is a whole number up to rounding: never on the wrong side of it."""
     step = _Step(9.0, 10, 1)
     lattice = _Lattice(step, np.array([0.2]), np.array([5]), 0.9)
     cells = lattice.laws[0][0].size - 2

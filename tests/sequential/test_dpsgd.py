@@ -141,7 +141,7 @@ def test_rates_of_simulated_gradients(neighbours) -> None:
 
 
 def test_the_threshold_is_the_slope_of_the_curve() -> None:
-    """d beta / d alpha = -e^gamma, whatever the law, by differences of both."""
+    """d beta / d alpha = -e^gamma for any law, by differences of both."""
     checked = 0
     for _ in range(150):
         dim, n = int(RNG.choice([1, 3, 12])), int(RNG.choice([2, 10, 10**4]))
@@ -221,7 +221,7 @@ def test_the_game_s_own_bound() -> None:
     assert sequential.game_tradeoff([1.0, 2.0]).shape == (2,)
     bare = sequential.game_tradeoff([0.0, np.inf])
     np.testing.assert_allclose(bare.power(0.01), [1.0, 0.01])
-    # No target whose gradient has norm 1 beats it, whatever the law of the others on the ball.
+    # No target with a gradient of norm 1 beats it, for any law of the others on the ball.
     known = Reference([-0.5, 0.0], [0.05, 0.05])
     curve = sequential.game_tradeoff(0.7)
     found = sequential.dpsgd_error_rates([0.0, 2.0], [1.0, 0.0], known, 16, 0.7 / 16)

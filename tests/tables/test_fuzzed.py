@@ -34,7 +34,7 @@ FOUND = {
 @pytest.mark.parametrize("command", ["report", "audit"])
 @pytest.mark.parametrize("case", sorted(FOUND))
 def test_found_by_fuzzing(tmp_path: Path, case: str, command: str) -> None:
-    """In a process of its own, which may end."""
+    """In a separate process, which may end."""
     if "parquet" in case:
         pytest.importorskip("pyarrow")
     path = tmp_path / "found.data"

@@ -105,7 +105,7 @@ _ONLY_TABLES = {"npy of small numbers", "npz of zeros", "npz announced"}
 def test_memory_is_refused_before_it_is_taken(
     tmp_path: Path, bomb: str, reader: Callable[..., Any]
 ) -> None:
-    """Whatever else a reader may have to say of a file that it does not know."""
+    """Any other error of a reader about an unknown file."""
     path = tmp_path / "bomb.data"
     path.write_bytes(BOMBS[bomb]())
     assert path.stat().st_size < MIB

@@ -202,7 +202,7 @@ def test_masses_that_do_not_add_up_are_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_warning_and_no_nan() -> None:
-    """Whatever the plan: bounds that are wide, never absurd."""
+    """For any plan: bounds that are wide, never absurd."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for mu, steps in ((50.0, 10**5), (900.0, 1)):

@@ -165,7 +165,7 @@ def test_tails_far_beyond_the_last_digit_are_wide_but_valid() -> None:
 
 
 def test_steps_without_end() -> None:
-    """A million steps; and laws that nothing, or everything, tells apart."""
+    """A million steps; laws that no test distinguishes, and laws that every test does."""
     low, high = subsampled_gaussian(50.0, 0.001, 10**6).interval("epsilon", 1e-5)
     assert 0.0 < high - low < 5e-3 * high
     low, high = subsampled_gaussian(1e12, 1e-6, 3).interval("advantage")

@@ -1,4 +1,4 @@
-"""Curves about different relations are never held against each other; classes of users."""
+"""Curves about different relations are never compared; classes of users."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ WIDE = np.longdouble
 
 
 def law(count: int, offset: float, top: float) -> Sums:
-    """Masses with no error of their own: a normal law, and the same tilted under H1."""
+    """Masses without errors: a normal law, and the same tilted under H1."""
     width = 0.75 * top / count
     loss = width * np.arange(count) + offset
     middle = offset + 0.4 * top

@@ -21,7 +21,7 @@ from tests.oracles import lattices as oracle
 
 
 def masses(kind: str, count: int) -> Any:
-    """A spread law; one that a few cells hold but for a thousandth; and a single cell."""
+    """A spread law; one with all but a thousandth in a few cells; and a single cell."""
     spread = np.random.default_rng(count).random(count)
     spread /= spread.sum()
     if kind == "spread":
@@ -97,7 +97,7 @@ def tilted(parts: list[tuple[Any, int]], theta: float = 0.0, spacing: float = 0.
 
 @pytest.mark.parametrize("parts", [LAWS[:1], LAWS, [(LAWS[1][0], 100_000)]])
 def test_the_parts_of_the_error_are_added_up(parts: list[tuple[Any, int]]) -> None:
-    """The error of a cell is what the module's first lines say, but for a few roundings of logs."""
+    """The error of a cell is that of the module's first lines, up to a few roundings of logs."""
     size, law = 2048, tilted(parts)
     _, error = law._spectrum(size)
     transforms = [(*composition._transform(np.exp(logs), size), n) for logs, n in law.laws]

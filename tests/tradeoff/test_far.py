@@ -75,7 +75,7 @@ def test_relaxed_gaussian_where_both_ways_meet(dim: int, log_alpha: float) -> No
 
 @pytest.mark.parametrize("size", HUGE)
 def test_nothing_is_hidden(size: float) -> None:
-    """A target so far out is found without error, whatever the sample."""
+    """A target this far out is identified without error, for any sample."""
     both = [gaussian_mean(size, 20, 3), relaxed_gaussian(size, 3)]
     for curve in [*both, *(one.inverse() for one in both), *(one.symmetrized() for one in both)]:
         alpha = np.array([1e-300, 0.1, 1.0])
@@ -115,7 +115,7 @@ def test_sums_of_squares_do_not_overflow() -> None:
 
 @pytest.mark.parametrize("distance", HUGE)
 def test_error_rates(distance: float) -> None:
-    """The ratio is -M/(2 (n-1)) or M/(2n), but for a share of 1e-28 of it."""
+    """The ratio is -M/(2 (n-1)) or M/(2n), up to a share of 1e-28 of it."""
     n = 10
     for share, alpha, beta in ((-1.01, 1.0, 0.0), (-0.99, 0.0, 0.0)):
         found = sequential.error_rates(share * distance / (2.0 * (n - 1)), distance, n, 3)

@@ -98,7 +98,7 @@ def about(name: str, index: int) -> str | None:
 
 
 CASES = [(name, index) for name, all_of_it in MADE.items() for index in range(len(all_of_it))]
-# What a curve fits either reading of, it may be said to be about.
+# A curve that fits either relation may state one.
 STATED = [
     (*case, relation)
     for case in CASES

@@ -152,7 +152,7 @@ def test_the_product_of_magnitudes_is_a_weaker_attack() -> None:
 
 @pytest.mark.parametrize(("mu", "dim"), [(1.0, 1), (2.0, 4), (6.0, 50)])
 def test_no_attack_crosses_below(mu: float, dim: int) -> None:
-    """The length attains the curve, other scores do not, and who knows the direction crosses it."""
+    """The length attains the curve, other scores do not; a known direction crosses it."""
     rng, rounds = np.random.default_rng(dim), 100_000
     outside = rng.standard_normal((rounds, dim))
     inside = rng.standard_normal((rounds, dim))

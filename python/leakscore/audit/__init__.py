@@ -1,6 +1,6 @@
 """What attack scores prove about a mechanism: lower confidence bounds on epsilon, and the ROC.
 
-Scores of members and non-members are all an `Audit` needs. Larger scores mean member; a threshold
+An `Audit` needs only scores of members and non-members. Larger scores mean member; a threshold
 flags a score as a member iff ``score > threshold``, so a tie is a non-member.
 """
 

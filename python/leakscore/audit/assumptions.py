@@ -1,4 +1,4 @@
-"""What every result of an audit takes for granted: one sentence for each assumption."""
+"""What every result of an audit assumes: one sentence for each assumption."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BY_METHOD = {
     "split": (*_ROUNDS, _ORDER),
     "credible": (*_ROUNDS, _ORDER, _PRIOR),
 }
-"""Those of a method; _ROUNDS of every other."""
+"""The assumptions of a method; _ROUNDS for every other method."""
 
 _ONE_RUN = (
     "Each canary was in or out by a fair coin of its own; neighbouring data sets differ in one.",
@@ -56,11 +56,11 @@ _ONE_RUN = (
 
 
 def of_rounds(method: str, *further: str, given_threshold: bool = False) -> tuple[str, ...]:
-    """Return the assumptions of a method that looks at rounds, and further ones."""
-    found = _BY_METHOD.get(method, _ROUNDS)
+    """Return the assumptions of a method that uses rounds, and further ones."""
+    assumptions = _BY_METHOD.get(method, _ROUNDS)
     if given_threshold:
-        found = tuple(_THRESHOLD if each is _ORDER else each for each in found)
-    return (*found, *further)
+        assumptions = tuple(_THRESHOLD if each is _ORDER else each for each in assumptions)
+    return (*assumptions, *further)
 
 
 def of_one_run(*further: str) -> tuple[str, ...]:
@@ -70,12 +70,12 @@ def of_one_run(*further: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Assuming(Result):
-    """Mixin of results that hold under assumptions, which the scores cannot show to be true.
+    """Mixin of results that hold under assumptions, which scores cannot verify.
 
     Attributes
     ----------
     assumptions : tuple of str
-        A sentence each.
+        One sentence for each.
     """
 
     assumptions: tuple[str, ...] = field(repr=False, kw_only=True)

@@ -32,7 +32,7 @@ methods
   confidence bound)
 
 files
-  csv, npz, npy, parquet or JSON, told by content; nothing is ever unpickled
+  csv, npz, npy, parquet or JSON, by content; nothing is ever unpickled
   columns score and member (1 and 0, true and false, yes and no, in and out,
   member and non-member), a row a round; or members and nonmembers; or edges,
   member_counts and nonmember_counts, the edges from -inf to inf ("inf" in JSON)
@@ -51,7 +51,7 @@ def add_audit(commands: Any) -> None:
         help="what attack scores certify: a lower bound on epsilon, and the verdict on a claim",
         description=(
             "Certify a lower bound on the epsilon of a mechanism from the scores of a\n"
-            "membership attack, and hold a claim against it."
+            "membership attack, and test a claim with it."
         ),
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -122,8 +122,8 @@ def _add_file_options(group: Any) -> None:
         "--higher-is-member",
         action="store_false",
         dest="lower_is_member",
-        help="large scores mean a member: the default, which must be said of a column that is a "
-        "loss by its name",
+        help="large scores mean a member: the default; required for a column that its name calls a "
+        "loss",
     )
     _cli.add_dialect(group)
     _cli.add_memory(group)
@@ -206,6 +206,6 @@ def _audit(options: argparse.Namespace) -> int:
         print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
     try:
         _cli.deliver(findings, options)
-    except BrokenPipeError:  # the verdict stands even if nobody reads the rest
+    except BrokenPipeError:  # the verdict holds even if nobody reads the rest
         outputs.abandon_output()
     return code

@@ -56,7 +56,7 @@ def _parser() -> Parser:
 
 
 def _add_moved(commands: Any) -> None:
-    """Say where a former command went, whatever its arguments were."""
+    """Say where a former command went, for any arguments."""
     parser = commands.add_parser("reproduce", prefix_chars="\0", add_help=False)
     parser.add_argument("words", nargs="*")
     parser.set_defaults(run=_moved)

@@ -16,9 +16,9 @@ def add_report(commands: Any) -> None:
         "report",
         help="what leaks if the mean of n of these records is published",
         description=(
-            "Tell, for every record of a table, how surely its presence can be told from the mean "
-            "of n records, for an attacker who knows the population's mean and covariance and all "
-            "values of the record, and for a weaker one; and what helps."
+            "Report for every record of a table with what certainty the mean of n records reveals "
+            "its presence: to an attacker who knows the population's mean and covariance and all "
+            "values of the record, and to a weaker attacker. Report what helps, too."
         ),
     )
     parser.set_defaults(run=_report)

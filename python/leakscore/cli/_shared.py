@@ -1,4 +1,4 @@
-"""What the commands share: kinds of arguments, and where their results go."""
+"""What the commands share: types of arguments, and the outputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _character(text: str) -> str:
 
 
 def add_dialect(group: Any) -> None:
-    """Add the options that say how a csv file is written."""
+    """Add the options for the form of a csv file."""
     group.add_argument("--delimiter", type=_character, metavar="C", help="of a csv file")
     group.add_argument(
         "--decimal", choices=(".", ","), metavar="MARK", help="of a csv file: . or ,"
@@ -60,7 +60,7 @@ def add_dialect(group: Any) -> None:
 
 
 def add_outputs(group: Any) -> None:
-    """Add the options that say where the numbers and the page are written."""
+    """Add the options for the files of the numbers and the page."""
     group.add_argument("--json", metavar="PATH", help="write all numbers as JSON (- for stdout)")
     group.add_argument(
         "--html", metavar="PATH", help="write one self-contained page (- for stdout)"
@@ -76,7 +76,7 @@ def memory(text: str) -> int:
 
 
 def add_memory(group: Any) -> None:
-    """Add the option that lifts the limit of what is read."""
+    """Add the option for the memory that an input may take."""
     group.add_argument(
         "--max-memory",
         type=memory,
@@ -99,7 +99,7 @@ def _prints_text(options: argparse.Namespace) -> bool:
 
 
 class _Result(Protocol):
-    """What every command finds."""
+    """The result of every command."""
 
     def to_text(self, width: int = 80) -> str: ...
     def to_json(self) -> str: ...
@@ -107,7 +107,7 @@ class _Result(Protocol):
 
 
 def deliver(result: _Result, options: argparse.Namespace) -> None:
-    """Print the text and write the files that were asked for."""
+    """Print the text and write the requested files."""
     if _prints_text(options):
         terminal = sys.stdout is not None and sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if terminal else 80

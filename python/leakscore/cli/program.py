@@ -1,4 +1,4 @@
-"""What the programs of this project share: one line for an error, and the exit codes."""
+"""What the programs of this project share: errors of one line, and the exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Parser(argparse.ArgumentParser):
     """Errors are one line and exit code 1, as everywhere in this program."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        if message and file is sys.stdout:  # a full disk is told, which argparse does not
+        if message and file is sys.stdout:  # report a full disk, which argparse does not
             outputs.write(outputs.STANDARD_OUTPUT, message)
         else:
             super()._print_message(message, file)
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
 def run(parser: Parser, argv: Sequence[str] | None) -> int:
     """Run the command that the arguments name: its parser has set `run` to the function.
 
-    Returns its exit code; 1 after one line on an error, 130 after an interruption.
+    Returns its exit code; 1 after an error, reported in one line, and 130 after an interruption.
     """
     try:
         code = _run(parser, argv)

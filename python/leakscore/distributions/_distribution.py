@@ -29,7 +29,7 @@ FUNCTIONS = {
 }
 
 
-_HOME = "leakscore.distributions"  # where users find, and pickle looks up, what is made here
+_HOME = "leakscore.distributions"  # where users and pickle look up what is made here
 
 
 class Elementwise(Protocol):
@@ -51,7 +51,7 @@ class Elementwise(Protocol):
 class Distribution:
     """One law: densities, both tails, their logs and all inverses.
 
-    Not to be made by users: the laws are the objects of this module.
+    Users do not make it: the laws are the objects of this module.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ Parameters
 out : ndarray, optional
     Where to write the result; partly written if the call is interrupted.
 where : array_like of bool, optional
-    Where to evaluate; the other elements stay as they are in `out`, or are NaN without `out`.
+    Where to evaluate. Other elements keep their value in `out`, or are NaN without `out`.
 dtype : {{None, float32, float64}}, optional
     Of the result. The default is float64, for float32 input too.
 
@@ -169,7 +169,7 @@ def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
 
 
 def _bind(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Sort named arguments into place; a stray positional one is an error, never `out`."""
+    """Put named arguments in order; an extra positional argument is an error, never `out`."""
     try:
         bound = call.__signature__.bind(*args, **kwargs)
     except TypeError as error:
@@ -178,7 +178,7 @@ def _bind(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
 
 
 def _evaluate(ufunc: np.ufunc, values: list[Any], out: Any, where: Any, dtype: Any) -> Any:
-    """Call the ufunc with the options that were given, so that overrides see no others."""
+    """Call the ufunc with the given options only, so that overrides see no others."""
     options: dict[str, Any] = {}
     if dtype is not None:
         options["dtype"] = _validate.float_dtype("dtype", dtype)

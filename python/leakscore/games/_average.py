@@ -31,8 +31,8 @@ def draw(
 class _RowPairs:
     """Targets and means of rows that are not put back.
 
-    All rows that a round needs are drawn together, and one of them at random is the target. Where
-    it is not included it does not count.
+    All rows that a round needs are drawn together, and one of them at random is the target. If the
+    target is not included, its row is left out of the mean.
     """
 
     def __init__(self, rows: _sampling.Rows, mean: _sampling.Mean) -> None:

@@ -17,7 +17,7 @@ __all__ = ["average_target", "fixed_target"]
 _Doubles = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]
 
-_STREAM_BLOCK = 1 << 21  # doubles that a score sees at once: 16 MB
+_STREAM_BLOCK = 1 << 21  # doubles that a score receives at once: 16 MB
 
 
 def fixed_target(
@@ -131,17 +131,17 @@ def average_target(
     """Play rounds of the membership game with a new target from the population in each.
 
     In a round where the target is a member (H1) it is one of the n records drawn from the
-    population; otherwise (H0) it is drawn besides them. An attack is judged by its average over
-    targets, which hides what it does to the worst of them.
+    population; otherwise (H0) it is drawn in addition to them. An attack is judged by its average
+    over targets, which hides its power against the worst of them.
 
     Parameters
     ----------
     population : Bernoulli, Gaussian or Empirical
         What the records and the targets are drawn from. With an Empirical whose rows are not put
-        back, a target that is out is a row that none of the n records is.
+        back, a target that is out is a row other than the n records.
     mechanism : EmpiricalMean
         What is released. With sub-sampling a member is in the mean with probability
-        ``sample_rate``, and else as absent from it as a non-member.
+        ``sample_rate``, and otherwise absent from it like a non-member.
     rounds : int
         Number of rounds T, at least 1.
     rng : numpy.random.Generator or int
@@ -171,7 +171,7 @@ def average_target(
     -----
     Algorithms 3 and 4 of Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024).
     The mean of the leakage scores over targets is d/n for any law of the records, but the power is
-    not that of leakage d/n: it is the average of the targets' own powers. Reproducible as
+    not that of leakage d/n: it is the average of the powers against the targets. Reproducible like
     `fixed_target`.
 
     Examples
@@ -213,7 +213,7 @@ def _block_scores(
     dim: int,
     score: Callable[[_Doubles], npt.ArrayLike],
 ) -> _Doubles:
-    """Draw one block, score it and let it go."""
+    """Draw one block, score it and free it."""
     outputs = np.empty((included.size, dim))
     sampler.fill(key, first, included, outputs)
     return _validate.scores("score(outputs)", score(outputs), included.size)

@@ -87,9 +87,9 @@ class Gaussian:
     _factor: Doubles = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        known = Reference(self.mean, self.cov)  # which refuses what is no mean and covariance
-        cov = known.cov
-        object.__setattr__(self, "mean", known.mean)
+        reference = Reference(self.mean, self.cov)  # refuses an invalid mean or covariance
+        cov = reference.cov
+        object.__setattr__(self, "mean", reference.mean)
         object.__setattr__(self, "cov", cov)
         object.__setattr__(self, "_factor", cov if cov.ndim == 1 else _square_root(cov))
 
@@ -129,12 +129,12 @@ class Empirical:
     X : (N, d) array_like
         The table. It is read where it is, in its own dtype.
     exclude : int, optional
-        Number of the row that is never drawn: the target's own, so that it is truly absent from the
+        Number of the row that is never drawn: the target's, so that it is truly absent from the
         rounds without it.
     replace : bool
-        With True (the default) rows are put back, so that the table stands for an infinite
-        population with its distribution. With False the n records of a release are n of the
-        N rows (of the N - 1 that are not excluded).
+        With True (the default) rows are put back, so the table represents an infinite population
+        with its distribution. With False the n records of a release are n of the N rows (of the
+        N - 1 that are not excluded).
 
     Examples
     --------
@@ -169,7 +169,7 @@ class Empirical:
         return _sampling.Rows(np.asarray(self.X), self.exclude, self.replace)
 
     def _require(self, n: int, others: int = 0) -> None:
-        """Refuse a mean of more records than there are, `others` being kept out of it."""
+        """Refuse a mean of more records than the table has, apart from `others` kept out of it."""
         most = self._rows().available - others
         if not self.replace and n > most:
             raise ValueError(
@@ -181,7 +181,7 @@ class Empirical:
 
 @dataclass(frozen=True, eq=False)
 class EmpiricalMean:
-    """The released mean of n records, with Gaussian noise and sub-sampling if asked for.
+    """The released mean of n records, with optional Gaussian noise and sub-sampling.
 
     Parameters
     ----------
@@ -195,14 +195,14 @@ class EmpiricalMean:
         number must be an integer. A target that is in the data is in the sample with this
         probability.
     neighbours : {"replace", "add-remove"}
-        In a round without the target, another record takes its place (the papers' game), or nothing
+        In a round without the target, another record takes its place (the papers' game), or none
         does: then n - 1 records are summed, and still divided by n. "add-remove" needs
         ``sample_rate=1``.
 
     Raises
     ------
     ValueError
-        If sample_rate n is no integer; the message names the two nearest rates.
+        If sample_rate n is not an integer; the message names the two nearest rates.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many rounds a game has, in which of them the target is in, and what populations there are."""
+"""The number of rounds of a game, the rounds with the target, and the kinds of populations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def number(rounds: int, balanced: bool) -> int:
 
 
 def coins(key: Key, rounds: int, balanced: bool) -> Flags:
-    """Return one fair coin per round; balanced, the rounds of the smaller half of the words."""
+    """Return one fair coin per round; if balanced, mark the smaller half of the random words."""
     words = _core.coin_words(key, rounds)
     if not balanced:
         return np.asarray(words >> np.uint64(63) == 1)
@@ -28,7 +28,7 @@ def coins(key: Key, rounds: int, balanced: bool) -> Flags:
 
 
 def key_of(key: Key, place: int) -> Key:
-    """Return the key of a place in the game, where draws take words of their own."""
+    """Return the key of a place in the game, whose draws use separate words."""
     return np.array([key[0], (int(key[1]) + 1 + place) % (1 << 64)], dtype=np.uint64)
 
 

@@ -1,7 +1,7 @@
 """How the rounds of a game are drawn: one sampler per population, over the compiled draws.
 
-A sampler fills rows [first, first + t) of the game with released means. What it writes depends on
-the key and on the rounds alone: callers may cut the rounds wherever `tile` divides.
+A sampler fills rows [first, first + t) of the game with released means. What it writes depends only
+on the key and on the rounds: callers may cut the rounds wherever `tile` divides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLOCK = 1 << 20  # doubles in the largest temporary of a sampler: 8 MB
 
 @dataclass(frozen=True)
 class Mean:
-    """A released mean: over so many records, with noise; see games.EmpiricalMean."""
+    """A released mean: number of records and noise; see games.EmpiricalMean."""
 
     records: int
     replaced: bool  # a round without the target has another record in its place
@@ -35,7 +35,7 @@ class Mean:
         return np.ascontiguousarray(np.broadcast_to(self.noise_std, (dim,)))
 
     def without_noise(self) -> Mean:
-        """Return the same mean before noise is added."""
+        """Return the same mean without noise."""
         return Mean(self.records, self.replaced, np.zeros(()))
 
     def add_noise(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
@@ -88,7 +88,7 @@ class BernoulliMeans:
 
 
 class GaussianMeans:
-    """Normal means of independent coordinates; their noise is one normal with the data's."""
+    """Normal means of independent coordinates; one normal draw covers data and noise."""
 
     tile = 1
 
@@ -165,15 +165,15 @@ class TableMeans:
             self.multiply(counts, out)
         else:
             _core.row_sums(key, first, included, *rows, out)
-        own = self.target if self.target.ndim == 1 else self.target[first : first + len(out)]
-        np.add(out, own, out=out, where=included[:, None])
+        targets = self.target if self.target.ndim == 1 else self.target[first : first + len(out)]
+        np.add(out, targets, out=out, where=included[:, None])
         out /= self.mean.records
         if not np.isfinite(out).all():
             _validate.finite("X", self.X)
 
     def multiply(self, counts: Doubles, out: Doubles) -> None:
         """Write counts @ X, converting X a few rows at a time where it is not small."""
-        with np.errstate(invalid="ignore", over="ignore"):  # refused by whoever asks
+        with np.errstate(invalid="ignore", over="ignore"):  # the caller refuses these
             if self.whole is not None:
                 np.matmul(counts, self.whole, out=out)
                 return
@@ -191,7 +191,7 @@ class OwnTargets:
         self, others: Callable[[Mean], Sampler], targets: Doubles, mean: Mean, counts: bool
     ) -> None:
         self.others, self.targets, self.mean = others(mean.without_noise()), targets, mean
-        self.counts = counts  # sums are whole numbers and must stay so
+        self.counts = counts  # sums are whole numbers and must remain whole
         self.tile = self.others.tile
 
     def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:

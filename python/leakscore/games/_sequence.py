@@ -50,7 +50,7 @@ def sequential(
         Number of batches T, at least 1.
     insertion : int, "uniform" or (T,) array_like
         Batch of a target that is in, counted from 0: 0, ..., T - 1; or each with the same
-        probability; or with the probabilities given, of sum 1.
+        probability; or with the given probabilities, of sum 1.
     rounds : int
         Number of rounds R, at least 1.
     rng : numpy.random.Generator or int
@@ -73,13 +73,13 @@ def sequential(
     TypeError
         If the population or the generator is none.
     ValueError
-        If the target does not fit the population, `insertion` is no batch and no probability of T,
-        or rows that are not put back do not suffice for n T records.
+        If the target does not fit the population, `insertion` is neither a batch nor a distribution
+        over T, or rows that are not put back do not suffice for n T records.
 
     Notes
     -----
     Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, who
-    count batches from 1. Batch means are drawn from their exact law. Reproducible as
+    count batches from 1. Batch means are drawn from their exact law. Reproducible like
     `fixed_target`.
 
     Examples
@@ -119,7 +119,7 @@ def sequential(
 
 
 def require_rows(population: Empirical, n: int, num_steps: int) -> None:
-    """Refuse batches of more rows than there are, where they are not put back."""
+    """Refuse batches of more rows than the table has, where they are not put back."""
     most = population._rows().available
     if not population.replace and n * num_steps > most:
         raise ValueError(
@@ -185,7 +185,7 @@ def cumulative_means(
 def _fill_disjoint(
     rows: _sampling.Rows, target: Doubles, n: int, steps: Steps, key: Key, out: Doubles
 ) -> None:
-    """Write means of batches that have no row in common: a round's rows, in a random order."""
+    """Write means of batches without a common row: a round's rows, in a random order."""
     rounds, count, _ = out.shape
     size, member = n * count, steps >= 0
     block = max(1, _BLOCK // len(rows.X))

@@ -31,11 +31,11 @@ class GameSummary(Result):
     fpr, fnr : float
         Type I and type II error at that threshold.
     accuracy, advantage : float
-        ``1 - (fpr + fnr)/2`` (members and non-members weigh the same) and ``1 - fpr - fnr``.
+        ``1 - (fpr + fnr)/2`` (members and non-members have equal weight) and ``1 - fpr - fnr``.
     auc : float
         Area under the ROC curve, ties counted half.
     alpha : (k,) ndarray
-        False positive rates at which the power is told.
+        False positive rates at which the power is reported.
     power : (k,) ndarray
         Largest true positive rate at an observed false positive rate of at most alpha.
     member_mean, nonmember_mean, member_variance, nonmember_variance : float
@@ -91,9 +91,9 @@ def summarize(
         Whether the target was in. Both kinds of rounds must occur.
     threshold : float
         Decide member iff score > threshold. 0, the default, is the best one for a log-likelihood
-        ratio. It must be chosen without these scores: their best threshold looks too good.
+        ratio. Choose it without these scores: the rates at their best threshold are too good.
     alpha : array_like
-        False positive rates, in [0, 1], at which the power is told.
+        False positive rates, in [0, 1], at which the power is reported.
 
     Returns
     -------
@@ -112,8 +112,8 @@ def summarize(
     adds that of the members to that of the threshold, which is estimated from the non-members:
     half the rise of the measured ROC curve between alpha -+ sqrt(alpha (1 - alpha)/T0). That of the
     area is DeLong, DeLong & Clarke-Pearson's (Biometrics 1988), which is 0 for scores without an
-    overlap; that of a variance comes from the fourth moment. They describe a simulation; what
-    scores prove about a mechanism is told by `leakscore.audit.Audit.epsilon`.
+    overlap; that of a variance comes from the fourth moment. They describe a simulation;
+    `leakscore.audit.Audit.epsilon` states what scores prove about a mechanism.
 
     Examples
     --------
@@ -180,13 +180,13 @@ def _power_errors(audit: Audit, alpha: Doubles) -> Doubles:
 
 
 def _auc_error(members: Doubles, others: Doubles) -> float:
-    """Return the error of the area: each score's share of the other kind that it is right about."""
+    """Return the error of the area, from each score's share of correctly ordered pairs."""
     ahead = share_below(members, others)
     behind = 1.0 - share_below(others, members)
     total = 0.0
     for placed in (ahead, behind):
         if placed.size == 1:
-            return float("nan")  # one round tells nothing of the spread
+            return float("nan")  # one round has no information about the spread
         total += float(placed.var(ddof=1)) / placed.size
     return float(np.sqrt(total))
 

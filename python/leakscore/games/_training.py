@@ -36,7 +36,7 @@ class Training:
         clipping.
     noise_multiplier : float
         Standard deviation, per coordinate, of the Gaussian noise on the **sum** of the clipped
-        gradients, over `clip`, which it needs.
+        gradients, over `clip`, which is then required.
     classes : int
         Number of classes of a logistic model. Of two, theta (d,) is the weight of label 1 against
         0; of more, the (classes, d) weights are one vector, class after class (softmax).
@@ -130,8 +130,8 @@ class Training:
         """
         at, x, y = self._arguments(theta, records)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = self._clipped(self._residuals(self._outputs(at, x), y), x)
-            rows = found[..., :, np.newaxis] * x[..., np.newaxis, :]
+            gradients = self._clipped(self._residuals(self._outputs(at, x), y), x)
+            rows = gradients[..., :, np.newaxis] * x[..., np.newaxis, :]
         if not np.isfinite(rows).all():
             raise ValueError("Expected theta and records so small that no gradient overflows")
         return rows.reshape(*rows.shape[:-2], -1)
@@ -190,7 +190,7 @@ class Training:
         return self._weights(at), rows[..., :-1], rows[..., -1]
 
     def _require_labels(self, name: str, y: npt.NDArray[Any]) -> None:
-        """Refuse responses that are no labels of a logistic model."""
+        """Refuse responses that are not labels of a logistic model."""
         if self.model == "logistic":
             wrong = (y != np.floor(y)) | (y < 0) | (y >= self.classes)
             if wrong.any():
@@ -207,24 +207,24 @@ class Training:
         return np.asarray((weights @ x[..., np.newaxis])[..., 0])
 
     def _residuals(self, outputs: Doubles, y: Doubles) -> Doubles:
-        """Return the loss's derivative by the outputs; a record's gradient is it times x."""
+        """Return the loss's derivative by the outputs; times x it is a record's gradient."""
         if self.model == "linear":
             return np.asarray(outputs - y[..., np.newaxis])
         if self.classes == 2:
             from scipy.special import expit
 
             return np.asarray(expit(outputs) - y[..., np.newaxis])
-        found = outputs - outputs.max(axis=-1, keepdims=True)
-        np.exp(found, out=found)
-        found /= found.sum(axis=-1, keepdims=True)
-        found -= np.arange(self.classes) == y[..., np.newaxis]
-        return np.asarray(found)
+        residuals = outputs - outputs.max(axis=-1, keepdims=True)
+        np.exp(residuals, out=residuals)
+        residuals /= residuals.sum(axis=-1, keepdims=True)
+        residuals -= np.arange(self.classes) == y[..., np.newaxis]
+        return np.asarray(residuals)
 
     def _clipped(self, residuals: Doubles, x: Doubles) -> Doubles:
         """Scale residuals to those of clipped gradients, in place.
 
-        A gradient's norm is theirs times that of x. The two are divided by one after the other, as
-        their product overflows before a gradient does.
+        A gradient's norm is the residuals' norm times that of x. The residuals are divided by one
+        norm after the other, because the product overflows before a gradient does.
         """
         if self.clip is None:
             return residuals

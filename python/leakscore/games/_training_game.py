@@ -21,8 +21,8 @@ from leakscore.games._training import Training
 __all__ = ["dpsgd"]
 
 _BLOCK = 1 << 19  # doubles of the records that are drawn at once: 4 MB
-_WORDS = 1 << 12  # that have one key
-_STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score sees at once: 16 MB
+_WORDS = 1 << 12  # random words of one key
+_STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score receives at once: 16 MB
 
 
 def dpsgd(
@@ -44,7 +44,7 @@ def dpsgd(
     ----------
     population : Bernoulli, Gaussian or Empirical
         What the records are drawn from: d inputs and, last, the response. The rows of an Empirical
-        must be put back. Responses of a logistic model are labels, which no Gaussian has.
+        must be put back. Responses of a logistic model are labels, so it takes no Gaussian.
     target : (d + 1,) array_like
         The target's record.
     training : Training
@@ -66,24 +66,24 @@ def dpsgd(
     member : (R,) ndarray of bool
         Whether the target was in.
     step : (R,) ndarray of int
-        Its step, -1 where it was in none: it moved the parameters from index step to step + 1.
+        Its step, -1 if it was in none: the target moved the parameters from index step to step + 1.
 
     Raises
     ------
     TypeError
         If the population, the training or the generator is none.
     ValueError
-        If target, population and model do not fit, `insertion` is no step, parameters overflow, or
-        a score is NaN or of the wrong shape.
+        If target, population and model do not fit, `insertion` is not a step, parameters overflow,
+        or a score is NaN or of the wrong shape.
 
     See Also
     --------
-    leakscore.sequential.game_tradeoff : What no test in this game can exceed.
+    leakscore.sequential.game_tradeoff : The bound on every test in this game.
 
     Notes
     -----
     Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, with
-    the DP-SGD of their section 4.2. Reproducible as `fixed_target`; steps multiply matrices by
+    the DP-SGD of their section 4.2. Reproducible like `fixed_target`; steps multiply matrices by
     BLAS, whose last bits may differ between machines.
 
     Examples
@@ -120,12 +120,12 @@ def dpsgd(
         trainer.play(0, theta)
         return theta, member, step
     block = max(1, _STREAM_BLOCK // (shape[0] * shape[1] * trainer.block)) * trainer.block
-    found = []
+    blocks = []
     for first in range(0, rounds, block):
         theta = np.empty((min(block, rounds - first), *shape))
         trainer.play(first, theta)
-        found.append(_scores(score(theta), len(theta)))
-    return np.concatenate(found), member, step
+        blocks.append(_scores(score(theta), len(theta)))
+    return np.concatenate(blocks), member, step
 
 
 def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
@@ -141,7 +141,7 @@ def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
 
 
 def _require_records(population: Population, target: Doubles, training: Training) -> None:
-    """Refuse records that the model is not for."""
+    """Refuse records that do not fit the model."""
     if population.dim < 2:
         raise ValueError("Expected population to have at least 2 coordinates: input and response")
     if isinstance(population, Empirical) and not population.replace:
@@ -155,7 +155,7 @@ def _require_records(population: Population, target: Doubles, training: Training
 
 
 class _TableRecords:
-    """Single rows of a table, put back: one word each, where a mean would take 128."""
+    """Single rows of a table, put back: one random word each, where a mean uses 128."""
 
     tile = 1
 
@@ -200,7 +200,7 @@ class _Trainer:
             if training.start is None
             else _validate.vector("start", training.start, size=self.size)
         )
-        # A block of rounds depends on sizes alone, and starts where the sampler can.
+        # A block of rounds depends only on sizes, and starts at a tile of the sampler.
         drawn = training.n * training.num_steps
         step = self.records.tile // gcd(self.records.tile, drawn)
         self.block = max(1, _BLOCK // (drawn * population.dim * step)) * step

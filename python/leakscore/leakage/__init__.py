@@ -1,6 +1,6 @@
-"""How much the released mean of n records tells about one of them: the leakage score m.
+"""How much the released mean of n records reveals about one of them: the leakage score m.
 
-The attacker who knows the population's mean and covariance, and the record, has the advantage
+An attacker who knows the population's mean and covariance, and the record, has the advantage
 erf(sqrt(m / 8)); the release is sqrt(m)-GDP for that record (`leakscore.tradeoff.gaussian`).
 """
 

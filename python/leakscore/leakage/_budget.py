@@ -18,7 +18,7 @@ Doubles = npt.NDArray[np.float64]
 def largest_leakage(
     max_advantage: object, epsilon: object, delta: object, max_power: object, at_fpr: object
 ) -> float:
-    """Return the largest leakage score m under exactly one kind of budget, on the safe side."""
+    """Return the largest leakage score m within exactly one kind of budget, on the safe side."""
     if (epsilon is None) != (delta is None):
         raise ValueError(f"Expected epsilon={epsilon!r} and delta={delta!r} to be given together")
     if sum(budget is not None for budget in (max_advantage, epsilon, max_power)) != 1:
@@ -41,7 +41,7 @@ def largest_leakage(
 
 
 def _largest_mu(within: Callable[[float], Any]) -> float:
-    """Bisect for the largest mu whose trade-off curve is within the budget: never one beyond it."""
+    """Bisect for the largest mu whose trade-off curve is within the budget, and never exceed it."""
     low, high = 0.0, 1.0
     while within(high):
         low, high = high, 2 * high

@@ -24,13 +24,13 @@ def leave_one_out(
 ) -> Doubles:
     """Leakage score of every row of a table, each against the table without it.
 
-    A row that is far out inflates the variances it is measured by, so that its score within the
-    sample stays below n0 / n however far it lies. An attacker's reference does not hold the row.
+    An outlying row inflates the variances with which it is measured, so its score within the sample
+    stays below n0 / n however far out it lies. An attacker's reference does not hold the row.
 
     Parameters
     ----------
     X : (n0, d) array_like
-        The very table that `reference` was fitted on.
+        The table that `reference` was fitted on.
     reference : Reference
         From `Reference.fit`, with any options; also after `add_diagonal`.
     n : int
@@ -43,8 +43,8 @@ def leave_one_out(
     Returns
     -------
     (n0,) ndarray
-        m of each row; +inf where the other rows do not vary in a direction in which it differs
-        from them (to rounding): then its presence is certain from the mean.
+        m of each row; +inf where the row differs from the others in a direction in which the
+        others do not vary (up to rounding): then the mean makes its presence certain.
 
     Raises
     ------
@@ -59,9 +59,9 @@ def leave_one_out(
     With M the in-sample distance, ddof 0 and no shrinkage or ridge, M (n0/(n0-1)) / (1 - M/(n0-1)).
     In general, with c = n0/(n0-1), f = n0 - 1 - ddof, A the covariance with the divisor f (and the
     ridge), and t = c (x-mean)' A^-1 (x-mean) / f: the distance is c f t / (1 - t), as leaving a row
-    out takes c (x-mean)(x-mean)' from the scatter matrix (Sherman and Morrison). A diagonal
-    reference has the same in every coordinate. Shrinkage changes every entry, so the covariance is
-    then estimated again without each row, the intensity included.
+    out subtracts c (x-mean)(x-mean)' from the scatter matrix (Sherman and Morrison). A diagonal
+    reference has the same formula in every coordinate. Shrinkage changes every entry, so the
+    covariance is then estimated again without each row, the intensity included.
 
     Examples
     --------

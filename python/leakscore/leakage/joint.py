@@ -22,10 +22,10 @@ def group_leakage(
     noise_std: npt.ArrayLike = 0.0,
     neighbours: Neighbours = "replace",
 ) -> float:
-    """Leakage score of a group of targets that are all members or all not.
+    """Leakage score of a group of targets, all members or all non-members.
 
-    A family's records, or one person's several: the shifts of the mean add up, so K equal records
-    leak K^2 times as much as one.
+    A group is a family, or several records of one person. The shifts of the mean add up, so K equal
+    records leak K^2 times as much as one.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ def group_leakage(
     noise_std : float or (d,) array_like
         Standard deviation of the Gaussian noise on the released mean, at least 0.
     neighbours : {"replace", "add-remove"}
-        As in `leakage_score`: K other records in the group's place, or none.
+        As in `leakage_score`: K other records take the group's place, or none do.
 
     Returns
     -------
     float
         With a the sum of the targets less the mean and S the noise variances: a' (C + n S)^-1 a / n
-        for "replace"; as in `leakage_score` of the sum of the targets for "add-remove". As n grows
-        beyond K.
+        for "replace"; as in `leakage_score` of the sum of the targets for "add-remove". It is the
+        limit as n grows beyond K.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def group_leakage(
 
     Notes
     -----
-    Releases of fresh data, independent of each other, simply add their scores. Repeated noisy
+    The scores of independent releases of fresh data add up. Repeated noisy
     releases of the same mean are one release whose noise_std is divided by the square root of their
     number; `release_leakage` is for means that share some of their records.
 
@@ -81,8 +81,10 @@ def group_leakage(
             shift += centred("targets", row, centre)
     if not np.isfinite(shift).all():
         raise ValueError("Expected targets whose sum, less the means, is below 1.8e308")
-    known = noisy(reference, per_record, noise)
-    return float(known._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor)
+    noisy_reference = noisy(reference, per_record, noise)
+    return float(
+        noisy_reference._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor
+    )
 
 
 def release_leakage(
@@ -115,17 +117,17 @@ def release_leakage(
     Returns
     -------
     float or (k,) ndarray
-        Joint leakage score; without noise M / b with b the size of the batch, as the differences of
-        the means give away the mean of each batch. +inf for a batch of one record without noise:
-        the record itself is given away.
+        Joint leakage score; without noise M / b with b the size of the batch, because the
+        differences of the means reveal the mean of each batch. +inf for a batch of one record
+        without noise: the record itself is revealed.
 
     Raises
     ------
     SingularCovarianceError
         If C is singular and there is no noise.
     ValueError
-        If `counts` do not increase, `step` is not one of theirs, shapes do not fit, or a value is
-        not finite.
+        If `counts` do not increase, `step` is not an index of `counts`, shapes do not fit, or a
+        value is not finite.
 
     Notes
     -----
@@ -133,7 +135,7 @@ def release_leakage(
     noise variances S added where s = t, and the target shifts x_t by (z - mean) / n_t from its step
     on. With the eigenvalues l_i of the matrix 1 / max(n_s, n_t) and c_i the coordinates of the
     vector of 1 / n_t, the score is the sum of (c_i^2 / l_i) (z - mean)' (C + S/l_i)^-1 (z - mean).
-    It is never below the score of any one of the means. Batch means: T. Michel, D. Basu and
+    It is never below the score of a single mean. For batch means see T. Michel, D. Basu and
     E. Kaufmann, sequential membership inference.
 
     Examples
@@ -163,8 +165,8 @@ def release_leakage(
         result = np.zeros(1 if rows.ndim == 1 else len(rows))
         scales, weights = release_modes(totals)
         for scale, weight in zip(scales.tolist(), weights[step].tolist(), strict=True):
-            known = noisy(reference, scale, noise)
-            result += weight * known._distances("target", rows, reference.mean)
+            noisy_reference = noisy(reference, scale, noise)
+            result += weight * noisy_reference._distances("target", rows, reference.mean)
     return float(result[0]) if rows.ndim == 1 else result
 
 
@@ -176,7 +178,7 @@ def release_modes(
     Its inverse is B'B with the bidiagonal matrix B that has n_t / sqrt(b_t) and -n_s / sqrt(b_t),
     s = t - 1, in row t. B maps the vector of 1 / n_t to a unit vector over sqrt(b_step), so
     c_i^2 / l_i is an entry of a singular vector, squared, over b_step. LAPACK's gesvd finds all
-    singular values of a bidiagonal matrix to full relative accuracy, however far they are apart.
+    singular values of a bidiagonal matrix to full relative accuracy, however much they differ.
     """
     from scipy.linalg import svd
 

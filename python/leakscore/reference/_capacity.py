@@ -13,8 +13,8 @@ from leakscore.reference import dense
 from leakscore.reference.centred_rows import CentredRows
 from leakscore.reference.covariances import Doubles, Table
 
-# From this many multiplications on, products of numbers that float32 holds are summed in float32,
-# and what is solved with them is corrected until this share of it is left, or what float64 loses.
+# From this many multiplications on, products of numbers that float32 holds are summed in float32.
+# A solution found with them is corrected until its error is this share of it, or float64 rounding.
 _SINGLE_FROM = 2**31
 _CORRECTED = 1e-8
 _LOST = 16 * float(np.finfo(np.float64).eps)
@@ -49,13 +49,13 @@ class Gram:
 
 
 def sums_in_float(part: Table) -> bool:
-    """Whether the products of a part are so many, and its numbers so few digits long."""
+    """Whether a part has so many products, and numbers with so few digits."""
     exact = part.dtype.name == "bfloat16" or np.can_cast(part.dtype, np.float32)
     return exact and len(part) * part.size >= _SINGLE_FROM
 
 
 def doubly_centred(gram: Doubles) -> Doubles:
-    """Take out what rounding puts into the direction in which centred rows have nothing."""
+    """Remove what rounding adds in the direction of ones, in which centred rows vanish."""
     means = gram.mean(axis=0)
     gram -= means
     gram -= means[:, np.newaxis] - means.mean()
@@ -73,7 +73,7 @@ class Spread(Protocol):
 
 
 class Capacity:
-    """The factors of S and of what is left of coordinates with D = 0 once S is known."""
+    """The factors of S, and of the rest of the coordinates with D = 0 given S."""
 
     def __init__(self, gram: Gram, covariance: Spread, apart: npt.NDArray[np.intp]) -> None:
         dense._use_blas()
@@ -112,8 +112,8 @@ class Capacity:
         return result
 
     def logdet(self) -> float:
-        """Logarithm of det S, and of the determinant of the rest."""
-        found = 2 * np.log(np.diag(self.lower)).sum()
+        """Logarithms of det S and of the determinant of the rest."""
+        logdet = 2 * np.log(np.diag(self.lower)).sum()
         if self.rest is not None:
-            found += 2 * np.log(np.diag(self.rest)).sum()
-        return float(found)
+            logdet += 2 * np.log(np.diag(self.rest)).sum()
+        return float(logdet)

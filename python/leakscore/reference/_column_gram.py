@@ -15,15 +15,15 @@ class ColumnGram:
     """Gram matrix and moments of rows whose columns come block by block; mergeable and picklable.
 
     Gradients of one batch of examples, sharded over machines or kept as one array a layer, give one
-    Reference of kind "low-rank" without being put together: each holder of columns makes an object
-    of its own, at the cost of reading them once, and these are merged in the order of the columns.
+    Reference of kind "low-rank" without concatenation: each holder of columns makes one object, at
+    the cost of one reading, and the objects are merged in the order of the columns.
 
     Parameters
     ----------
     rows : int
         Number of rows n0, at least 2: the same rows in every block.
     shrinkage : float in [0, 1] or "auto"
-        As in `Reference.fit`; "auto" is found once all columns are known.
+        As in `Reference.fit`; "auto" is computed after the last column.
     ridge : float
         Added to every variance, at least 0. With shrinkage="auto" it costs a second pass.
     ddof : int
@@ -73,12 +73,12 @@ class ColumnGram:
         return sum(part.shape[1] for part in self._columns.parts)
 
     def update(self, X: npt.ArrayLike) -> None:
-        """Append columns; none of them, if a value is not finite.
+        """Append columns; if a value is not finite, append none of them.
 
         Parameters
         ----------
         X : (n0, k) array_like
-            The next columns of every row, read where they are, of which a view is kept.
+            The next columns of every row, read where they are. A view of them is kept.
         """
         part = _validate.matrix("X", X)
         if len(part) != self.rows:
@@ -109,7 +109,7 @@ class ColumnGram:
         Returns
         -------
         Reference
-            The one that `Reference.fit` makes of the blocks side by side, to rounding.
+            The one that `Reference.fit` makes of the blocks side by side, up to rounding.
 
         Examples
         --------

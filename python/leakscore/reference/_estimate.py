@@ -21,7 +21,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 # float32 tables are summed in float32 (half the time) only where the time is worth it, from this
 # many multiplications on, and where the covariance is so well conditioned that M keeps its digits:
-# every coordinate has more than this share of its variance left once those before it are known.
+# every coordinate has more than this share of its variance left given those before it.
 _SINGLE_FROM = 2**31
 _SINGLE_SHARE = 0.05
 
@@ -73,7 +73,7 @@ def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
 def from_scatter(
     mean: Doubles, scatter: Doubles, rows: int, shrinkage: object, ridge: object, ddof: object
 ) -> tuple[Doubles, covariances.Covariance, Fit]:
-    """Estimate from sums of squares and products, where no rule asks for the rows."""
+    """Estimate from sums of squares and products, for rules that do not need the rows."""
     kind = "full" if scatter.ndim == 2 else "diagonal"
     method, extra, freedom = checked_options(rows, kind, shrinkage, ridge, ddof)
     cov = scatter / freedom
@@ -103,7 +103,7 @@ def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, free
 
 
 def _towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> float:
-    """Shrink a covariance in place by a known intensity, which is returned."""
+    """Shrink a covariance in place by the given intensity, and return the intensity."""
     variances = np.diag(cov).copy()
     if shrinkage in ("ledoit-wolf", "oas"):
         target = np.full_like(variances, variances.mean())
@@ -166,7 +166,7 @@ def _oas(cov: Doubles, rows: int) -> float:
 
 
 def _mean_variance_one(cov: Doubles) -> tuple[Doubles, float]:
-    """Divide by the mean variance, which is returned too: squares then neither over- nor underflow.
+    """Divide by the mean variance, and return it: squares then neither over- nor underflow.
 
     A covariance of zeros stays as it is.
     """

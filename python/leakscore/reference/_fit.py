@@ -1,4 +1,4 @@
-"""How a covariance is estimated: what may be asked for, and what is kept of it."""
+"""How a covariance is estimated: the options, and what is kept of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shrinkage: TypeAlias = float | Literal["auto", "ledoit-wolf", "oas"] | None
 
 @dataclass(frozen=True)
 class Fit:
-    """How a covariance was estimated: all that is needed to leave a row out again."""
+    """How a covariance was estimated: all that leaving a row out needs."""
 
     rows: int
     ddof: int
@@ -25,21 +25,21 @@ class Fit:
     variances: Doubles
 
     def with_ridge(self, variance: Doubles) -> Fit:
-        """Return the same fit with more added to the variances."""
+        """Return the same fit with a larger addition to the variances."""
         return replace(self, ridge=self.ridge + variance)
 
 
 def checked_options(
     rows: int, kind: str, shrinkage: object, ridge: object, ddof: object
 ) -> tuple[Shrinkage, float, int]:
-    """Return the shrinkage, the ridge and the number that sums of squares are divided by."""
+    """Return the shrinkage, the ridge and the divisor of the sums of squares."""
     method = checked_shrinkage(shrinkage, kind)
     extra = _validate.scalar("ridge", ridge, 0.0)
     return method, extra, rows - _validate.count("ddof", ddof, 0, rows - 1)
 
 
 def checked_shrinkage(shrinkage: object, kind: str) -> Shrinkage:
-    """Refuse what is not None, an intensity in [0, 1] or the name of a rule for it; 0 is None."""
+    """Refuse all but None, an intensity in [0, 1] or the name of a rule for it; 0 becomes None."""
     if shrinkage is None:
         return "auto" if kind == "low-rank" else None
     if isinstance(shrinkage, str):
@@ -58,7 +58,7 @@ def require_finite(name: str, table: Table, squares: Doubles) -> None:
 
 
 def schaefer_strimmer(rows: int, squared_correlations: float, products: float) -> float:
-    """Intensity of the sums over i != j of r_ij^2 and, over the rows too, of y_i^2 y_j^2."""
+    """Intensity from the sums over i != j of r_ij^2 and, over the rows too, of y_i^2 y_j^2."""
     if squared_correlations <= 0:
         return 1.0
     noise = (products / rows - squared_correlations) / (rows - 1)

@@ -1,8 +1,8 @@
 """Quadratic forms in the inverse of a covariance, also where a square or difference overflows.
 
-There each row is divided by the power of two that brings its largest coordinate near to one
-standard deviation, which rounds nothing that counts, and the result is multiplied by it again: so
-what comes out is the number, or inf with its sign where that is beyond every double.
+In these cases each row is divided by the power of two that brings its largest coordinate near to
+one standard deviation. This rounds nothing that matters. The result is multiplied by the power
+again, so it is the number, or inf with its sign where the number is beyond every double.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
 def _scaled_inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
     first, before = _scaled(covariance, left.astype(np.float64))
     second, after = _scaled(covariance, right.astype(np.float64))
-    found = dense.products("U", first, covariance.solve(second))
-    return _grown(found, before[:, np.newaxis] + after)
+    products = dense.products("U", first, covariance.solve(second))
+    return _grown(products, before[:, np.newaxis] + after)
 
 
 def _scaled(covariance: Covariance, rows: Doubles) -> tuple[Doubles, Powers]:

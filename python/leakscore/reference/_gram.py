@@ -16,8 +16,8 @@ from leakscore.reference.covariances import Doubles, Table
 class Columns:
     """Columns seen so far: their moments, and the Gram matrix of the rows in standard units.
 
-    The units are the diagonal that the covariance will have, where it is known before all columns
-    are; if the intensity is still to be found, the sample variance.
+    The unit of a column is the diagonal entry that the covariance will have, where it is known
+    before all columns are, and the sample variance if the intensity is not known yet.
     """
 
     rows: int
@@ -44,12 +44,12 @@ class Columns:
         return share / self.freedom, self.ridge
 
     def add(self, name: str, part: Table) -> None:
-        """Take in more columns, which are kept as a view; none, if a value is not finite."""
+        """Add columns, kept as a view; if a value is not finite, add none of them."""
         dense._use_blas()
         single = _capacity.sums_in_float(part)
         rule = self.shrinkage == "auto"
-        found = _core.gram_and_moments(part, *self._units(), rule, single)
-        mean, squares, gram, fourth = found
+        sums = _core.gram_and_moments(part, *self._units(), rule, single)
+        mean, squares, gram, fourth = sums
         require_finite(name, part, squares)
         self.extend([_view(part)], [mean], [squares], gram, fourth, single)
 
@@ -82,11 +82,11 @@ class Columns:
         diagonal += self.ridge
         units = share * squares
         units += ridge
-        held = _capacity.Gram(gram, units, self.single).at(diagonal)
+        gram_matrix = _capacity.Gram(gram, units, self.single).at(diagonal)
         mean = _joined(self.means)
         scale = (1 - intensity) / self.freedom
         total = variances + self.ridge if self.ridge else variances
-        covariance = low_rank.LowRank(tuple(self.parts), mean, scale, diagonal, total, held)
+        covariance = low_rank.LowRank(tuple(self.parts), mean, scale, diagonal, total, gram_matrix)
         ddof = self.rows - self.freedom
         fit = Fit(self.rows, ddof, self.shrinkage, intensity, self.ridge, variances)
         return mean, covariance, fit

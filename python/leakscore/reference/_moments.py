@@ -1,4 +1,4 @@
-"""Mean and covariance of rows that come in batches, and may be counted on several machines."""
+"""Mean and covariance of rows that come in batches, perhaps on several machines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leakscore.reference.covariances import Doubles
 _KINDS = ("full", "diagonal")
 _HEADER = struct.Struct("<8sBQQ")
 _MAGIC = b"lsmoment"
-_MOST_ROWS = 1 << 53  # beyond, a count is no float64
+_MOST_ROWS = 1 << 53  # float64 does not hold every larger count
 _TINY = 1e-300  # a square may underflow where a product of two columns does not
 _ROUNDING = 1e-6  # of products of two columns, relative to their deviations
 
@@ -84,7 +84,7 @@ class Moments:
 
     @property
     def mean(self) -> Doubles:
-        """Mean of the rows, (d,); there must be one."""
+        """Mean of the rows, (d,); at least one row is needed."""
         self._require(1)
         return np.array(self._mean)
 
@@ -99,7 +99,7 @@ class Moments:
             raise ValueError(f"Expected at least {rows} row(s) before this, not {self._count}")
 
     def update(self, X: npt.ArrayLike) -> None:
-        """Take in more rows; none of them, if a value is not finite.
+        """Add rows; if a value is not finite, add none of them.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class Moments:
         self._add("X", len(table), mean, scatter)
 
     def merge(self, other: Moments) -> None:
-        """Take in the rows that another object of the same kind and size has seen.
+        """Add the rows that another object of the same kind and size has seen.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Moments:
         )
 
     def to_bytes(self) -> bytes:
-        """Return all that is held, in a format that does not depend on the machine.
+        """Return the state in a format that does not depend on the machine.
 
         Returns
         -------
@@ -196,12 +196,12 @@ class Moments:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Moments:
-        """Return the object of which `to_bytes` made these bytes.
+        """Return the object from which `to_bytes` made these bytes.
 
         Parameters
         ----------
         data : bytes
-            All of them; anything else is refused.
+            The bytes of one object, whole; anything else is refused.
 
         Returns
         -------
@@ -227,19 +227,19 @@ class Moments:
         if dim < 1 or len(raw) != _HEADER.size + 8 * size:
             raise ValueError(f"Expected data of {len(raw)} bytes to be whole: dim is {dim}")
         numbers = np.frombuffer(raw, dtype="<f8", offset=_HEADER.size).astype(np.float64)
-        found = cls(dim, "full" if ndim == 2 else "diagonal")
-        found._count = count
-        found._mean = _validate.finite("data", numbers[:dim].copy())
-        found._scatter = _validate.finite("data", numbers[dim:].reshape(found._scatter.shape))
-        if not found._is_possible():
+        moments = cls(dim, "full" if ndim == 2 else "diagonal")
+        moments._count = count
+        moments._mean = _validate.finite("data", numbers[:dim].copy())
+        moments._scatter = _validate.finite("data", numbers[dim:].reshape(moments._scatter.shape))
+        if not moments._is_possible():
             raise ValueError(
                 "Expected data to hold moments of rows: the mean and scatter of "
                 f"{count} rows are none"
             )
-        return found
+        return moments
 
     def _is_possible(self) -> bool:
-        """Tell whether rows may have this count, mean and scatter, up to rounding."""
+        """Whether rows with this count, mean and scatter can exist, up to rounding."""
         if self._count < 1:
             return not (self._mean.any() or self._scatter.any())
         if self._count >= _MOST_ROWS:

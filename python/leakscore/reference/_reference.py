@@ -30,13 +30,13 @@ class SingularCovarianceError(ValueError):
     leakscore.reference.SingularCovarianceError: The covariance is singular: ...
     """
 
-    __module__ = "leakscore.reference"  # where its users find it, also in a traceback
+    __module__ = "leakscore.reference"  # where users find it, also in a traceback
 
 
 class Reference:
     """What the attacker knows of one record: its mean and covariance.
 
-    Immutable and picklable. Holds float64 copies of what it is given.
+    Immutable and picklable. Holds float64 copies of its arguments.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Reference:
         Covariance of one record: the variances of uncorrelated coordinates, or the whole matrix.
         It may be singular: calls with noise work exactly, and those that need its inverse raise
         `SingularCovarianceError`. Singular means that a variance is 0, or that less than 1e-14 d of
-        the variance of a coordinate is left once those before it are known.
+        the variance of a coordinate is left given the coordinates before it.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class Reference:
     def cov(self) -> Doubles:
         """Variances (d,) or covariance matrix (d, d) of one record.
 
-        Of kind "low-rank" with r < d it is made anew each time, and refused for d > 16384.
+        Of kind "low-rank" with r < d it is computed on each access, and refused for d > 16384.
         """
         return self._covariance.values
 
@@ -164,9 +164,8 @@ class Reference:
         Returns
         -------
         float or (k,) ndarray
-            M of every row, in units of no dimension; inf beyond 1.8e308. Computed in float64 from
-            the values of `Z` as they are stored, so float32 rows lose nothing to an offset of the
-            data.
+            M of every row, without a unit; inf beyond 1.8e308. Computed in float64 from the stored
+            values of `Z`, so an offset of the data costs float32 rows no digits.
 
         Raises
         ------
@@ -225,7 +224,7 @@ class Reference:
         Parameters
         ----------
         U : (d,) or (T, d) array_like
-            Left-hand rows. Not centred: pass differences from the mean where they are meant.
+            Left-hand rows. They are not centred: pass differences from the mean if you need them.
         V : (d,) or (k, d) array_like
             Right-hand rows.
 
@@ -260,7 +259,7 @@ class Reference:
         ----------
         variance : float or (d,) array_like
             At least 0, **per record**: noise of standard deviation s on the released mean of n
-            records is a variance of n s^2 here.
+            records counts as a variance of n s^2.
 
         Returns
         -------
@@ -287,9 +286,9 @@ class Reference:
         mean : (d,) array_like
             Mean of one record.
         diagonal : float or (d,) array_like
-            Variances at least 0 of what is uncorrelated. Where it is 0, C may be singular.
+            Variances of the uncorrelated part, at least 0. Where one is 0, C may be singular.
         factor : (d, r) array_like
-            Held as a copy in its own dtype, or, where r >= d, as the d x d matrix.
+            Held as a copy in its dtype or, where r >= d, as the d x d matrix.
 
         Returns
         -------
@@ -349,15 +348,15 @@ class Reference:
         Notes
         -----
         Always centred. Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024),
-        section 3, use the second moment sum x x' / n0 in place of the covariance; that lowers the
-        leakage found (of their easiest target from 8.88 to 8.02 with n = 1000) and shifts the
-        score, so that no threshold of theirs holds.
+        section 3, use the second moment sum x x' / n0 in place of the covariance. That lowers the
+        measured leakage (of their easiest target from 8.88 to 8.02 with n = 1000) and shifts the
+        score, so that none of their thresholds holds.
 
         Columns are summed relative to the first row, in float64, so an offset of the data costs no
         digits. Matrix products of large float32 tables run in float32 by blocks of at most 4096
         rows, centred first, if the covariance is well conditioned. With cov="low-rank" they run by
-        blocks of columns, in float32 where float32 holds the numbers of a large table, and what is
-        solved with them is corrected in float64 until 1e-8 of it is left, or raises RuntimeError.
+        blocks of columns, in float32 where float32 holds the numbers of a large table; solutions
+        are then corrected in float64 to a relative error of 1e-8, or RuntimeError is raised.
 
         References
         ----------
@@ -377,7 +376,7 @@ class Reference:
         return _restore(*_estimate.estimate(X, cov, shrinkage, ridge, ddof))
 
     def _add(self, extra: Doubles) -> Reference:
-        """Add to the variances what keeps the covariance semidefinite."""
+        """Add to the variances; the covariance stays semidefinite."""
         if not extra.any():
             return self
         fit = None if self._fit is None else self._fit.with_ridge(extra)
@@ -394,5 +393,5 @@ class Reference:
 
 
 def _restore(mean: Doubles, covariance: Covariance, fit: Fit | None) -> Reference:
-    """Make a reference of what is its own and known to be valid."""
+    """Make a reference of valid arrays that nobody else holds."""
     return Reference.__new__(Reference)._set(mean, covariance, fit)

@@ -1,4 +1,4 @@
-"""Rows less their centre, F: read where they are kept, as blocks of columns side by side."""
+"""Centred rows F: the rows less their centre, read in place, as blocks of columns side by side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ELEMENTS = 2**20
 
 
 class CentredRows:
-    """What is done with F, a strip of columns at a time."""
+    """Products with F, a strip of columns at a time."""
 
     __slots__ = ("centre", "parts")
 
@@ -28,14 +28,14 @@ class CentredRows:
         return len(self.parts[0])
 
     def blocks(self) -> Iterator[tuple[slice, Table]]:
-        """Give the columns of every part, and the part."""
+        """Yield the columns of every part, and the part."""
         start = 0
         for part in self.parts:
             yield slice(start, start + part.shape[1]), part
             start += part.shape[1]
 
     def strips(self, beside: int) -> Iterator[tuple[slice, Doubles]]:
-        """Give F in float64, so few columns at a time that `beside` more rows stay small too."""
+        """Yield F in float64, so few columns at a time that `beside` more rows stay small too."""
         width = max(64, _ELEMENTS // (len(self) + beside))
         for at, part in self.blocks():
             for start in range(0, part.shape[1], width):
@@ -46,12 +46,12 @@ class CentredRows:
 
     def columns(self, which: npt.NDArray[np.intp]) -> Doubles:
         """Return some columns of F."""
-        found = [
+        parts = [
             part[:, which[(which >= at.start) & (which < at.stop)] - at.start]
             for at, part in self.blocks()
         ]
         return np.asarray(
-            np.hstack([part.astype(np.float64) for part in found]) - self.centre[which]
+            np.hstack([part.astype(np.float64) for part in parts]) - self.centre[which]
         )
 
     def products(self, rows: Doubles) -> Doubles:
@@ -75,7 +75,7 @@ class CentredRows:
             _core.combine(part, at.start, self.centre, weights, rows)
 
     def combine_and_multiply(self, weights: Doubles, rows: Doubles, unit: Doubles) -> Doubles:
-        """Do the same, and return F (u * unit) of every row u so changed: F is read once."""
+        """Do the same, and return F (u * unit) of every changed row u: F is read once."""
         result = np.zeros(weights.shape)
         if len(rows) >= MANY:
             for cols, strip in self.strips(len(rows)):
@@ -87,7 +87,7 @@ class CentredRows:
         return result
 
     def gram(self, scale: Doubles, in_float: list[bool]) -> Doubles:
-        """Return F diag(scale^2) F', summed in float32 over the parts for which that is said."""
+        """Return F diag(scale^2) F', summed in float32 over the parts that `in_float` marks."""
         result = np.zeros((len(self), len(self)))
         for (at, part), quick in zip(self.blocks(), in_float, strict=True):
             result += _core.gram(part, self.centre[at], scale[at], quick)

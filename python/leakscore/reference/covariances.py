@@ -14,24 +14,24 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 Table: TypeAlias = npt.NDArray[Any]
 Kind: TypeAlias = Literal["diagonal", "full", "low-rank"]
 
-# Determinants nearer to each other than this are compared by a series, not by their logarithms.
+# Determinants closer to each other than this are compared by a series, not by their logarithms.
 _SMALL = 1e-6
 
 
 class Covariance(Protocol):
     """What a Reference asks of its covariance C.
 
-    Where C must have an inverse, `problem` has been asked before. Instances do not change, but for
-    factors that are kept once they are found.
+    The caller asks `problem` before it uses an inverse of C. Instances do not change, except for
+    factors, which are kept after their first computation.
     """
 
     @property
     def kind(self) -> Kind:
-        """Name of the way it is held."""
+        """Name of the form in which it is held."""
 
     @property
     def rounding(self) -> float:
-        """Relative spacing of the numbers it was computed in."""
+        """Relative spacing of the numbers with which it was computed."""
 
     @property
     def variances(self) -> Doubles:
@@ -39,7 +39,7 @@ class Covariance(Protocol):
 
     @property
     def values(self) -> Doubles:
-        """Variances (d,) of a diagonal covariance, the matrix (d, d) of any other."""
+        """Variances (d,) of a diagonal covariance, the matrix (d, d) of the others."""
 
     def problem(self) -> str | None:
         """Why C is singular; None if it is not."""
@@ -60,7 +60,7 @@ class Covariance(Protocol):
         """Return e' A^-1 C B^-1 e of every row e, for covariances A and B that are sums with C."""
 
     def plus(self, extra: Doubles) -> Covariance:
-        """C + diag(extra) for numbers, one or one a coordinate, that are at least 0."""
+        """C + diag(extra) for one number or one a coordinate, at least 0."""
 
 
 class Diagonal:
@@ -106,7 +106,7 @@ class Diagonal:
 
 
 class Full:
-    """A matrix, factorised when its inverse is first asked for."""
+    """A matrix, factorised when its inverse is first needed."""
 
     __slots__ = ("_factor", "rounding", "values")
 

@@ -1,4 +1,4 @@
-"""Full covariance matrices: what is refused, the Cholesky factor, and when it says singular."""
+"""Full covariance matrices: what is refused, the Cholesky factor, and the test of singularity."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Doubles = npt.NDArray[np.float64]
 
 @cache
 def _use_blas() -> None:
-    """Hand scipy's BLAS and LAPACK to the compiled core (0.3 s of CPU time, on first use only)."""
+    """Pass scipy's BLAS and LAPACK to the compiled core (0.3 s of CPU time, on first use only)."""
     from scipy.linalg import cython_blas, cython_lapack
 
     _core.set_blas(dict(cython_blas.__pyx_capi__), dict(cython_lapack.__pyx_capi__))
 
 
 def rounding(dtype: np.dtype[Any]) -> float:
-    """Return the relative spacing of the numbers that a matrix of this dtype was computed in."""
+    """Return the relative spacing of the numbers with which a matrix of this dtype was computed."""
     return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
 
 
@@ -37,13 +37,13 @@ class Factor:
     """Lower Cholesky factor of a covariance, and how near it is to singular.
 
     The share of coordinate j is its squared pivot over its variance: what is left of the variance
-    of j once the coordinates before it are known. It does not depend on units.
+    of j given the coordinates before it. It does not depend on units.
     """
 
     lower: Doubles
     smallest_share: float
     dependent: int | None
-    """The first coordinate of which nothing is left beyond rounding."""
+    """The first coordinate with no variance left beyond rounding."""
 
 
 def factorise(cov: Doubles, epsilon: float) -> Factor:
@@ -57,7 +57,7 @@ def factorise(cov: Doubles, epsilon: float) -> Factor:
 
 
 def why_singular(variances: Doubles, dependent: int | None) -> str | None:
-    """Say which columns make a covariance singular and what to do about it; None if none does."""
+    """Name the columns that make a covariance singular, and the remedy; None if it is regular."""
     constant = np.flatnonzero(variances < np.finfo(np.float64).tiny)  # 1 / variance may overflow
     if constant.size:
         some = ", ".join(map(str, constant[:10])) + (", ..." if constant.size > 10 else "")
@@ -79,7 +79,7 @@ def scatter(X: npt.NDArray[Any], mean: Doubles, *, single: bool) -> Doubles:
 
 
 def symmetric(cov: Doubles, epsilon: float) -> Doubles:
-    """Return the symmetric part of a matrix that is symmetric to rounding; refuse any other."""
+    """Return the symmetric part of a matrix that is symmetric up to rounding; refuse any other."""
     if np.array_equal(cov, cov.T):
         return cov
     sd = np.sqrt(np.diag(cov))

@@ -1,4 +1,4 @@
-"""Squared Mahalanobis distances of the rows of a table, each to the table without it."""
+"""Squared Mahalanobis distances of the rows of a table, each from the table without it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from leakscore.reference.low_rank import LowRank
 
 Doubles = npt.NDArray[np.float64]
 
-# Work that an exact estimate without each of some rows may take: seconds.
+# Work that an exact new estimate without each of some rows may take: seconds.
 _MOST_WORK = 2**37
 
-# Where more than this share of the variance in some direction is one row's, the closed form loses
-# digits, and that row is left out in earnest.
+# Where one row has more than this share of the variance in some direction, the closed form loses
+# digits, and the covariance is estimated again without that row.
 _DOMINANT = 0.999
 
-# Where S has a larger trace than this, its inverse loses digits, and few rows are left out so too.
+# Where S has a larger trace than this, its inverse loses digits; if the rows are few, the
+# covariance is then estimated again without each of them too.
 _STIFF = 1e4
 
 
 def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
-    """Return the distance of every row to the others; +inf if only it varies in some direction."""
+    """Return every row's distance from the others; +inf if only it varies in some direction."""
     reference._require_inverse()
     freedom = fit.rows - 1 - fit.ddof
     if freedom < 1:
@@ -38,9 +39,9 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
     if reference.kind == "diagonal":
         return _of_diagonal(table, reference, fit, freedom)
     if fit.shrinkage is None:
-        held = reference._covariance
-        if isinstance(held, LowRank) and (held.diagonal > 0).all():
-            return _of_low_rank(table, held, fit, freedom)
+        covariance = reference._covariance
+        if isinstance(covariance, LowRank) and (covariance.diagonal > 0).all():
+            return _of_low_rank(table, covariance, fit, freedom)
         return _of_full(table, reference, fit, freedom)
     if fit.rows * _work(table, reference.kind) > _MOST_WORK:
         raise ValueError(
@@ -52,7 +53,7 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
 
 
 def require_own_table(table: Table, reference: Reference) -> Fit:
-    """Return how `reference` was fitted, once it is known to be on this table."""
+    """Return how `reference` was fitted; refuse one that was not fitted on this table."""
     fit = reference._fit
     if fit is None:
         raise ValueError("Expected reference to be fitted on X, by Reference.fit(X)")
@@ -99,7 +100,7 @@ def _of_low_rank(table: Table, covariance: LowRank, fit: Fit, freedom: int) -> D
 
     (x-mean)' A^-1 (x-mean) / f is 1 less the row's entry q on the diagonal of S^-1, and 1 - t is
     (n0 q - 1) / (n0 - 1). As the rows are centred, q holds 1 / n0 from the direction of ones; a
-    large eigenvalue there takes it out before it could cancel.
+    large eigenvalue in that direction removes it before it can cancel.
     """
     rows = fit.rows
     matrix = covariance._factorised().gram.matrix / freedom
@@ -122,14 +123,14 @@ def _work(table: Table, kind: str = "full") -> int:
 
 
 def _left_out(table: Table, row: int, fit: Fit, kind: str = "full") -> float:
-    """Distance of a row to mean and covariance of the others, estimated as `fit` was."""
+    """Distance of a row from the others, whose mean and covariance are estimated as in `fit`."""
     others = np.delete(table, row, axis=0)
     freedom = fit.rows - 1 - fit.ddof
     if kind == "low-rank":
         mean, covariance, _ = _gram.estimate(others, fit.shrinkage, 0.0, freedom)
-        known = _estimated(mean, covariance.plus(np.asarray(fit.ridge)), None)
+        others_reference = _estimated(mean, covariance.plus(np.asarray(fit.ridge)), None)
         try:
-            return float(known.squared_mahalanobis(table[row]))
+            return float(others_reference.squared_mahalanobis(table[row]))
         except SingularCovarianceError:
             return np.inf
     mean, _ = _estimate.moments("X", others)
@@ -138,7 +139,7 @@ def _left_out(table: Table, row: int, fit: Fit, kind: str = "full") -> float:
     _estimate.shrink(cov, fit.shrinkage, others, mean, freedom)
     cov.flat[:: len(mean) + 1] += fit.ridge
     try:
-        known = _estimated(mean, covariances.Full(cov, _estimate.EPSILON), None)
-        return float(known.squared_mahalanobis(table[row]))
+        others_reference = _estimated(mean, covariances.Full(cov, _estimate.EPSILON), None)
+        return float(others_reference.squared_mahalanobis(table[row]))
     except SingularCovarianceError:
         return np.inf

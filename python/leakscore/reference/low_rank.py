@@ -2,9 +2,9 @@
 
 The rows x are read where they are kept, as blocks of columns side by side, and no matrix of more
 than rows x rows numbers is made. With F the centred rows, W = D^-1 and G = F W F', Woodbury's
-identity says C^-1 e = W (e - scale F'q) with S q = F W e, S = I + scale G: S is well conditioned
-where D is small or large, and M is a sum of squares, |D^1/2 C^-1 e|^2 + scale |q|^2, which q makes
-least. So an error of q enters M by its square only.
+identity is C^-1 e = W (e - scale F'q) with S q = F W e, S = I + scale G. S is well conditioned
+where D is small or large, and M is a sum of squares, |D^1/2 C^-1 e|^2 + scale |q|^2, which q
+minimises. So an error of q enters M by its square only.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from leakscore.reference.covariances import Doubles, Full, Table
 
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_MATRIX = 2**14
-"""Most coordinates of which the whole d x d matrix is made (2 GiB)."""
+"""Largest number of coordinates for which the whole d x d matrix is made (2 GiB)."""
 
 _CORRECTIONS = 10
 
 # A correction that leaves more than this of the squared error shows that float32 is not enough.
 _SLOW = 1e-2
 
-# Coordinates whose D is a smaller share of their variance than this are solved for apart.
+# Coordinates whose D is a smaller share of their variance than this are solved for separately.
 _NOTHING = 1e-30
 _ELEMENTS = 2**20
 STREAMED = 256
-"""Most systems that are solved at a time by strips of columns."""
+"""Largest number of systems that are solved together by strips of columns."""
 
 
 class LowRank:
-    """A diagonal and a sum over rows that are held as they were given."""
+    """A diagonal and a sum over rows, which are held as they were given."""
 
     __slots__ = (
         "_capacity",
@@ -84,12 +84,12 @@ class LowRank:
 
     @property
     def centre(self) -> Doubles:
-        """What is taken off every row."""
+        """What is subtracted from every row."""
         return self.held.centre
 
     @property
     def values(self) -> Doubles:
-        """The whole matrix, made anew each time."""
+        """The whole matrix, computed on each access."""
         dim = self.centre.size
         if dim > LARGEST_MATRIX:
             raise ValueError(
@@ -111,23 +111,23 @@ class LowRank:
         constant = dense.why_singular(self.variances, None)
         if constant is not None:
             return constant
-        apart = self._apart()
-        if apart.size > len(self.held):
-            return dense.why_singular(self.variances, int(apart[len(self.held)]))
+        zeros = self._apart()
+        if zeros.size > len(self.held):
+            return dense.why_singular(self.variances, int(zeros[len(self.held)]))
         return dense.why_singular(self.variances, self._factorised().dependent)
 
     def logdet(self) -> float:
-        held = self.diagonal
+        diagonal = self.diagonal
         if self._factorised().apart.size:
-            held = np.delete(held, self._factorised().apart)
-        return float(np.log(held).sum()) + self._factorised().logdet()
+            diagonal = np.delete(diagonal, self._factorised().apart)
+        return float(np.log(diagonal).sum()) + self._factorised().logdet()
 
     def log_ratio(self, other: LowRank, extra: Doubles) -> float:
         mine, theirs = self._factorised(), other._factorised()
         if mine.apart.size or theirs.apart.size:
             return self.logdet() - other.logdet()
-        own = float(np.log1p(extra / other.diagonal).sum())
-        return own + (mine.logdet() - theirs.logdet())
+        diagonal_part = float(np.log1p(extra / other.diagonal).sum())
+        return diagonal_part + (mine.logdet() - theirs.logdet())
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         table = np.atleast_2d(rows)
@@ -155,7 +155,7 @@ class LowRank:
         return np.asarray(squares + self.scale * np.square(dual).sum(axis=1))
 
     def streams(self, count: int) -> bool:
-        """Whether so many systems are better solved by strips of columns than by blocks of rows."""
+        """Whether strips of columns solve so many systems faster than blocks of rows."""
         few = _ELEMENTS // self.centre.size < min(count, STREAMED)
         return count >= MANY and few and not self._apart().size
 
@@ -169,28 +169,28 @@ class LowRank:
     ) -> Doubles:
         """Solve for right-hand sides that are given by columns; return q = F C^-1 e of each.
 
-        Strips of C^-1 e are handed to `visit`, those of corrections after those that they are to
-        be added to. Every pass reads F once, and holds no more of anything than a strip.
+        `visit` receives strips of C^-1 e, and after them strips of corrections, to be added to the
+        first. Every pass reads F once, and holds only one strip of anything.
         """
-        known = self._factorised()
-        refine = correct and known.gram.single
+        capacity = self._factorised()
+        refine = correct and capacity.gram.single
         dual, products = np.zeros((2, count, len(self.held)))
         size = np.zeros(count)
         for cols, strip in self.held.strips(2 * count):
             dual += (sides(cols) / self.diagonal[cols]) @ strip.T
-        dual = known.solve(dual)
+        dual = capacity.solve(dual)
 
         def combine(weights: Doubles, *, first: bool = False) -> tuple[Doubles, Doubles]:
             for cols, strip in self.held.strips(2 * count):
-                found = weights @ strip
+                solution = weights @ strip
                 if first:
-                    found += sides(cols)
-                found /= self.diagonal[cols]
-                visit(cols, found)
+                    solution += sides(cols)
+                solution /= self.diagonal[cols]
+                visit(cols, solution)
                 if first:
-                    np.add(size, np.square(found) @ self.diagonal[cols], out=size)
+                    np.add(size, np.square(solution) @ self.diagonal[cols], out=size)
                 if refine:
-                    np.add(products, found @ strip.T, out=products)
+                    np.add(products, solution @ strip.T, out=products)
             return products, size
 
         start = combine(-self.scale * dual, first=True)
@@ -203,7 +203,7 @@ class LowRank:
         return rows
 
     def weights(self, row: Doubles) -> Doubles:
-        """C^-1 e of one row e; those of the last row are kept, for more releases to be scored."""
+        """C^-1 e of one row e; that of the last row is kept for the scores of more releases."""
         kept = self._weights
         if kept is None or not np.array_equal(kept[0], row):
             self._weights = kept = (row, self.solve(row.copy()))
@@ -221,17 +221,17 @@ class LowRank:
         return np.asarray(squares + self.scale * np.einsum("ij,ij->i", *duals))
 
     def plus(self, extra: Doubles) -> LowRank:
-        """C + diag(extra); the last two are kept, as their Gram matrices are dear."""
-        for known, kept in self._sums:
-            if np.array_equal(known, extra):
+        """C + diag(extra); the last two are kept, as their Gram matrices are expensive."""
+        for extra_before, kept in self._sums:
+            if np.array_equal(extra_before, extra):
                 return kept
         given = self.diagonal + extra, self.variances + extra
-        found = LowRank(self.parts, self.centre, self.scale, *given, self._gram)
-        self._sums = (*self._sums[-1:], (extra.copy(), found))
-        return found
+        result = LowRank(self.parts, self.centre, self.scale, *given, self._gram)
+        self._sums = (*self._sums[-1:], (extra.copy(), result))
+        return result
 
     def _gram_of(self, apart: npt.NDArray[np.intp], *, single: bool) -> Gram:
-        """Return G, summed anew."""
+        """Return G from a new sum."""
         dense._use_blas()
         with np.errstate(divide="ignore"):
             scale = 1 / np.sqrt(self.diagonal)
@@ -247,14 +247,14 @@ class LowRank:
 
     def _factorised(self) -> Capacity:
         if self._capacity is None:
-            apart = self._apart()
-            held = None if apart.size or self._gram is None else self._gram.at(self.diagonal)
-            self._set_gram(held or self._gram_of(apart, single=not apart.size), apart)
+            zeros = self._apart()
+            gram = None if zeros.size or self._gram is None else self._gram.at(self.diagonal)
+            self._set_gram(gram or self._gram_of(zeros, single=not zeros.size), zeros)
         return self._capacity  # type: ignore[return-value]
 
     def _set_gram(self, gram: Gram, apart: npt.NDArray[np.intp]) -> None:
         capacity = Capacity(gram, self, apart)
-        # Sums in float32 will do where S is not so large that their errors pass for a solution.
+        # Sums in float32 suffice where S is not so large that their errors look like a solution.
         if gram.single and not (capacity.positive and capacity.exact):
             gram = self._gram_of(apart, single=False)
             capacity = Capacity(gram, self, apart)
@@ -265,30 +265,30 @@ class LowRank:
 
     def _solve(self, rows: Doubles, *, correct: bool) -> Doubles:
         """Replace every row e by C^-1 e; return q = F C^-1 e."""
-        known = self._factorised()
-        apart = known.apart
+        capacity = self._factorised()
+        zeros = capacity.apart
         with np.errstate(divide="ignore"):
             weight = 1 / self.diagonal
-        weight[apart] = 0.0
+        weight[zeros] = 0.0
         dual = self.held.products(rows * weight)
-        if known.rest is None:
-            dual = known.solve(dual)
+        if capacity.rest is None:
+            dual = capacity.solve(dual)
         else:
-            there = rows[:, apart] - self.scale * known.solve(dual) @ known.rows.T
-            _core.solve_rows(known.rest, there)
-            dual = known.solve(dual + there @ known.rows)
+            at_zeros = rows[:, zeros] - self.scale * capacity.solve(dual) @ capacity.rows.T
+            _core.solve_rows(capacity.rest, at_zeros)
+            dual = capacity.solve(dual + at_zeros @ capacity.rows)
 
         def combine(weights: Doubles) -> tuple[Doubles, Doubles]:
             products = self.held.combine_and_multiply(weights, rows, weight)
             return products, np.einsum("ij,ij,j->i", rows, rows, weight)
 
-        if correct and known.gram.single:
+        if correct and capacity.gram.single:
             self._correct(dual, combine(-self.scale * dual), combine)
         else:
             self.held.add_combination(-self.scale * dual, rows)
         rows *= weight
-        if known.rest is not None:
-            rows[:, apart] = there
+        if capacity.rest is not None:
+            rows[:, zeros] = at_zeros
         return dual
 
     def _correct(
@@ -297,23 +297,23 @@ class LowRank:
         start: tuple[Doubles, Doubles],
         combine: Callable[[Doubles], tuple[Doubles, Doubles]],
     ) -> None:
-        """Iterate until F w = q, with q from a Gram matrix that is known to float32 only.
+        """Iterate until F w = q, with q from a Gram matrix in float32 precision.
 
         `start` is F w and |D^1/2 w|^2 of the first w. combine(v) adds W F'v to w and returns both
-        anew: one reading of F. Should corrections not shrink fast, G is summed again in float64.
+        for the new w: one reading of F. If corrections shrink slowly, G is summed again in float64.
         """
         (products, size), before = start, np.full(len(dual), np.inf)
         for correction in range(_CORRECTIONS + 1):
-            known, gap = self._factorised(), products - dual
-            step = known.solve(gap)
+            capacity, gap = self._factorised(), products - dual
+            step = capacity.solve(gap)
             left = self.scale * np.einsum("ij,ij->i", step, gap)
-            large = left > known.accuracy**2 * size
+            large = left > capacity.accuracy**2 * size
             if not large.any():
                 return
             if correction == _CORRECTIONS:
                 break
-            if known.gram.single and (left > _SLOW * before)[large].any():
-                self._set_gram(self._gram_of(known.apart, single=False), known.apart)
+            if capacity.gram.single and (left > _SLOW * before)[large].any():
+                self._set_gram(self._gram_of(capacity.apart, single=False), capacity.apart)
                 step = self._factorised().solve(gap)
             before = left
             dual += step
@@ -336,7 +336,7 @@ def _again(
 
 
 class Compact(Full):
-    """A diagonal and a factor with no fewer columns than rows: no larger as a matrix.
+    """A diagonal and a factor with at least as many columns as rows: no larger as a matrix.
 
     The matrix may be well conditioned where the diagonal, which low-rank forms divide by, is tiny.
     """
@@ -355,7 +355,7 @@ def given(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowR
             f"Expected factor of shape {table.shape} to be ({centre.size}, r): mean has "
             f"{centre.size} coordinates"
         )
-    own = _validate.per_coordinate("diagonal", diagonal, centre.size)
+    variances = _validate.per_coordinate("diagonal", diagonal, centre.size)
     rank = table.shape[1]
     squares = _core.quadratic(table, np.zeros(rank), np.ones(rank))
     if not np.isfinite(squares).all():
@@ -364,10 +364,10 @@ def given(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowR
     if rank >= centre.size:
         wide = table.astype(np.float64)
         values = wide @ wide.T
-        values.flat[:: centre.size + 1] += own
+        values.flat[:: centre.size + 1] += variances
         return centre.copy(), Compact(values, LowRank.rounding)
     rows = np.array(table.T, order="C")
     rows.flags.writeable = False
-    held = np.broadcast_to(own, centre.shape).copy()
+    full_diagonal = np.broadcast_to(variances, centre.shape).copy()
     zeros = np.zeros(centre.size)
-    return centre.copy(), LowRank((rows,), zeros, 1.0, held, held + squares)
+    return centre.copy(), LowRank((rows,), zeros, 1.0, full_diagonal, full_diagonal + squares)

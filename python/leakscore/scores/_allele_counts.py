@@ -17,7 +17,7 @@ _MOST_COPIES = 127  # time grows with its square, memory in proportion
 
 
 def copies(ploidy: object) -> int:
-    """Return the number of alleles of an individual."""
+    """Return the number of alleles of an individual at each variant."""
     why = ": genotypes of int8 count no further, and no genome has as many copies"
     return _validate.count("ploidy", ploidy, 1, _MOST_COPIES, why=why)
 
@@ -82,7 +82,7 @@ def llr(
 
 
 def _indicators(whole: Array, block: Array, ploidy: int, code: float | None) -> list[Doubles]:
-    """Return who has 0, 1, ..., ploidy copies, as numbers 0 and 1."""
+    """Return which genotypes have 0, 1, ..., ploidy copies, as numbers 0 and 1."""
     has = [(block == z).astype(np.float64) for z in range(ploidy + 1)]
     lost = np.isnan(block) if code is not None and np.isnan(code) else block == code
     if not (sum(has) + lost == 1).all():
@@ -96,7 +96,7 @@ def _indicators(whole: Array, block: Array, ploidy: int, code: float | None) -> 
 
 
 def _counts(whole: Array, block: Array, total: Doubles) -> Doubles:
-    """Return allele counts, whole numbers where the frequencies are those of whole numbers."""
+    """Return allele counts: whole numbers where the frequencies come from whole numbers."""
     if not ((block >= 0) & (block <= 1)).all():
         _validate.finite("frequency", whole)
         _validate.interval("frequency", whole, 0.0, 1.0)

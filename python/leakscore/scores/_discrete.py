@@ -21,13 +21,13 @@ def bernoulli_llr(
 ) -> Any:
     """Exact log-likelihood ratio of targets in the mean of records of independent zeros and ones.
 
-    sum over j of z_j log(x_j / p_j) + (1 - z_j) log((1 - x_j) / (1 - p_j)): exact whatever the
-    number of records averaged, which is why it is not asked for.
+    sum over j of z_j log(x_j / p_j) + (1 - z_j) log((1 - x_j) / (1 - p_j)): exact for any number
+    of averaged records, so that number is no argument.
 
     Parameters
     ----------
     observed : (d,) or (T, d) array_like
-        Released means x in [0, 1], one a row; exact means, not noisy or sub-sampled ones. Read
+        Released means x in [0, 1], one a row; exact means, neither noisy nor sub-sampled. Read
         where they are.
     target : (d,) or (k, d) array_like
         Records z of zeros and ones (of any real dtype), one a row.
@@ -52,7 +52,7 @@ def bernoulli_llr(
     References
     ----------
     .. [1] A. Azize and D. Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024),
-       remark 3.3. There asymptotic; the ratio of the binomial laws Bin(n-1, p)(nx - z) and
+       remark 3.3, where it is asymptotic; the ratio of the binomial laws Bin(n-1, p)(nx - z) and
        Bin(n, p)(nx) is exactly this for every n.
 
     Examples

@@ -1,4 +1,4 @@
-"""Scores of estimators that are means only as n grows."""
+"""Scores of estimators that become means as n grows."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def z_estimator_llr(
     SingularCovarianceError
         If the covariance is singular.
     ValueError
-        If shapes do not fit, the covariance is none, `n` < 2, or a value is not finite.
+        If shapes do not fit, the covariance is not valid, `n` < 2, or a value is not finite.
 
     Notes
     -----
-    [1]_, after eq. 7, leaves out the minus of I, scores (I - theta0) where I has mean 0 already,
-    and takes V for the metric, which is no covariance (for the mean it is minus the identity). The
-    AUC of the printed score was 0.55 in a linear regression of 200 records on 20 variables where
-    this one has 0.82.
+    [1]_, after eq. 7, omits the minus sign of I, scores (I - theta0) although I has mean 0 already,
+    and uses V as the metric, which is not a covariance (for the mean it is minus the identity). In
+    a linear regression of 200 records on 20 variables the AUC of the printed score was 0.55; that
+    of this score was 0.82.
 
     References
     ----------

@@ -38,12 +38,12 @@ def genotype_llr(
     p : (d,) array_like
         Allele frequencies in the population, in (0, 1).
     n : int or (d,) array_like
-        Number of individuals in the pool, at least 1; one for each variant where some individuals'
-        genotypes are missing from its frequency.
+        Number of individuals in the pool, at least 1; one number for each variant if the
+        genotypes of some individuals are missing from its frequency.
     ploidy : int
         Alleles of an individual at each variant, 1 to 127.
     pseudocount : float, optional
-        Positive: add so many alleles of both kinds to the ploidy n of a population frequency,
+        Positive: add so many alleles of each kind to the ploidy n of a population frequency,
         p -> (ploidy n p + c) / (ploidy n + 2c). Needed where a `p` is 0 or 1.
     missing : float, optional
         Code of a missing genotype (such as -1, 9 or NaN); such variants are left out of the sum.
@@ -52,7 +52,7 @@ def genotype_llr(
     -------
     float, (T,), (k,) or (T, k) ndarray
         Natural log-likelihood ratios; larger means member. -inf where the pool holds fewer copies
-        of an allele than the target: then it cannot be a member.
+        of an allele than the target has: then it cannot be a member.
 
     Raises
     ------
@@ -65,8 +65,8 @@ def genotype_llr(
     With N = ploidy n alleles, k = N frequency of one kind and z of them the target's, the ratio of
     the binomial laws Bin(N - ploidy, p)(k - z) and Bin(N, p)(k) is a product of falling factorials,
     diploid for z = 2: k (k-1) / (N (N-1) p^2), for z = 1: k (N-k) / (N (N-1) p (1-p)), for z = 0:
-    (N-k) (N-k-1) / (N (N-1) (1-p)^2). Of ploidy 1 it is `bernoulli_llr`. It needs no normal
-    approximation, which a variant with few copies in the pool does not have.
+    (N-k) (N-k-1) / (N (N-1) (1-p)^2). With ploidy 1 it is `bernoulli_llr`. It needs no normal
+    approximation, which fails for a variant with few copies in the pool.
 
     A k within rounding of an integer is taken for that integer; other values (frequencies published
     with few digits) are used as they are.
@@ -96,8 +96,8 @@ def genotype_llr(
 def homer_distance(observed: npt.ArrayLike, target: npt.ArrayLike, p: npt.ArrayLike) -> Any:
     """Homer's distance: how much nearer the target is to the release than to the population.
 
-    The sum over j of abs(z_j - p_j) - abs(z_j - x_j). The first attack of this kind; the likelihood
-    ratios `genotype_llr` and `bernoulli_llr` are stronger.
+    The sum over j of abs(z_j - p_j) - abs(z_j - x_j). It was the first attack of this kind; the
+    likelihood ratios `genotype_llr` and `bernoulli_llr` are stronger.
 
     Parameters
     ----------

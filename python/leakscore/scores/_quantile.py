@@ -22,7 +22,7 @@ def glir(
     *,
     noise_std: npt.ArrayLike = 0.0,
 ) -> Any:
-    """GLiR score: -log p of the release as near to the target as it is, if that is no member.
+    """GLiR score: -log of the probability that a release without the target is as near to it.
 
     S = n (x - z)' C^-1 (x - z) has the noncentral chi-square law of d degrees of freedom and
     noncentrality n M if the target is not among the n records, so p = F(S) is uniform then: one
@@ -51,21 +51,21 @@ def glir(
     Raises
     ------
     SingularCovarianceError
-        If C is singular and no noise makes up for it.
+        If C is singular and the noise does not regularise it.
     ValueError
         If shapes do not fit, `n` < 2, or a value is not finite.
 
     Notes
     -----
     For one fixed target and no noise this orders releases as `gaussian_llr` does, of which S is a
-    decreasing function: it is no different test, but calibrated across targets.
+    decreasing function: it is the same test, but calibrated across targets.
 
     [1]_ (appendix D.3) and the code of the method's authors have log F^-1(S) for log F(S), the
     noncentrality n K for n K^2 with the norm K, and the factor n - 1 for n; with n - 1, p is far
     from uniform (Kolmogorov-Smirnov distance 0.395 at d = 30, n = 8, where this has 0).
 
-    S is rounded to a relative 1e-16, which moves the score by about 1e-16 sqrt(n M) where that
-    exceeds d.
+    S has a relative rounding error of 1e-16, which moves the score by about 1e-16 sqrt(n M) where
+    that root exceeds d.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Attacks that know less, and the threshold of one that knows all."""
+"""Attacks with less knowledge, and the threshold of the attack with full knowledge."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def scalar_product(
 ) -> Any:
     """Scalar product (z - z_ref)'x of the release with a target less a reference point.
 
-    The attack of someone who does not know the covariance. It is as good as `covariance_score` only
-    if C is a multiple of the identity and `reference_point` is the population mean; a single other
-    record in its place costs about half of the leakage score.
+    The attack of an attacker who does not know the covariance. It is as good as `covariance_score`
+    only if C is a multiple of the identity and `reference_point` is the population mean; a single
+    other record as `reference_point` costs about half of the leakage score.
 
     Parameters
     ----------
@@ -71,10 +71,10 @@ def scalar_product(
 def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> Any:
     """Threshold at which the covariance score has Type I error alpha: -m/2 - sqrt(m) ppf(alpha).
 
-    From the law N(-m/2, m) of the score of a non-member, so it holds for `covariance_score` and
-    `gaussian_llr` as n grows, with the true mean and covariance. Not for a `Reference` that was
-    fitted: its scores are shifted by about d/n0 (n0 reference rows), so take a quantile of the
-    scores of releases known to be without the target instead.
+    It follows from the law N(-m/2, m) of the score of a non-member, so it holds for
+    `covariance_score` and `gaussian_llr` as n grows, with the true mean and covariance. It does not
+    hold for a fitted `Reference`: its scores are shifted by about d/n0 (n0 reference rows). Take a
+    quantile of the scores of releases known to be without the target instead.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ __all__ = ["subsampled_llr", "subsampled_product_score"]
 def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
     """Exact log-likelihood ratio of a release that the target entered with a known probability.
 
-    log((1 - rate) + rate exp(llr)): the target, if a member, is in the sample for all coordinates
+    log((1 - rate) + rate exp(llr)): a target that is a member is in the sample for all coordinates
     of the release at once, or for none.
 
     Parameters
@@ -41,11 +41,11 @@ def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
 
     Notes
     -----
-    The score increases with `llr`, so the sampling changes no ROC point's threshold test, only its
-    error rates (`leakscore.tradeoff.subsampled_mean`). [1]_ (theorem 4.3) takes the product over
-    coordinates of mixtures for the mixture of products, as if each coordinate were sampled by
-    itself; then no test could be as weak as all are: the advantage is at most `sample_rate`, where
-    they claim 0.36 at a rate of 0.1.
+    The score increases with `llr`, so sampling changes no threshold test, only its error rates
+    (`leakscore.tradeoff.subsampled_mean`). [1]_ (theorem 4.3) takes the product over coordinates of
+    mixtures for the mixture of products, as if each coordinate were sampled by itself. That
+    overstates every test: the advantage is at most `sample_rate`, but they claim 0.36 at a rate of
+    0.1.
 
     References
     ----------
@@ -65,7 +65,7 @@ def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
         result = ratio + 0.0
     else:
         with np.errstate(over="ignore", under="ignore"):
-            # exp in two factors: the rate may bring what overflows back into range.
+            # exp in two factors: the rate may bring an overflowing factor back into range.
             far = np.exp(np.clip(ratio - 700.0, 0.0, None))
             result = np.log1p(rate * np.expm1(np.minimum(ratio, 700.0)) * far)
             result = np.where(np.isinf(result), ratio + np.log(rate), result)
@@ -87,8 +87,8 @@ def subsampled_product_score(
 ) -> Any:
     """Score of Azize & Basu for the mean of a sample, as if each coordinate were sampled by itself.
 
-    For comparison with their results only: the likelihood ratio is `subsampled_llr`. This score has
-    nearly the same ROC but another scale, so that 0 is not its best threshold.
+    Use it only to compare with their results: the likelihood ratio is `subsampled_llr`. This score
+    has nearly the same ROC but another scale, so 0 is not its best threshold.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def subsampled_product_score(
     SingularCovarianceError
         If a variance is 0.
     ValueError
-        If `sample_rate` is outside (0, 1] or its k is no integer (the two nearest rates are named),
+        If `sample_rate` is outside (0, 1] or k is not an integer (the two nearest rates are named),
         shapes do not fit, or a value is not finite.
 
     Notes
@@ -129,7 +129,7 @@ def subsampled_product_score(
     where u = (x - mu)/sigma and a = (z - mu)/sigma.
 
     Under H1 its mean is rate m/2, as they print, but its variance is rate m + rate (1 - rate) m^2,
-    not rate m, as the coordinates of a member's release are not independent.
+    not rate m, because the coordinates of a member's release are not independent.
 
     References
     ----------

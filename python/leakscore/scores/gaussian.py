@@ -29,8 +29,8 @@ def covariance_score(
 
     (z - mu)' V^-1 (x - mu) - m/2 with V = C + n s^2 and the leakage score
     m = (z - mu)' V^-1 (z - mu) / n. Its law tends to N(-m/2, m) if the target is not a member and
-    to N(m/2, m) if it is. Linear in the release, so it needs no law of the records beyond their
-    mean and covariance.
+    to N(m/2, m) if it is. The score is linear in the release, so it needs only the mean and
+    covariance of the records, not their law.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ def gaussian_llr(
     Computed around mu, with log1p and with the difference of the two inverse covariances formed
     without cancellation, so nothing is lost when n or d is large (the usual form around z leaves a
     relative error of 1e-10 at d = 2e5). Independent coordinates take one pass over the data. With
-    noise the covariances of both laws are kept apart; [1]_ treats the noise as part of the records,
-    which is right only as n grows. Theorems 3.1 and 3.4 of [2]_ are the case without noise.
+    noise each law keeps its own covariance; [1]_ treats the noise as part of the records, which is
+    right only as n grows. Theorems 3.1 and 3.4 of [2]_ are the case without noise.
 
     References
     ----------

@@ -2,7 +2,7 @@
 
 Every score of a Gaussian release is, up to a part that all targets share, linear in the release:
 (x - mu)'w - (z + origin - 2 mu)'w / (2 n) with w = W^-1 (z - origin), where the origin is mu if
-another record is in the target's place, and 0 if none is.
+another record takes the target's place, and 0 if none does.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ def named_rows(
 
 
 def many(target: Array, paired: bool) -> bool:
-    """Whether there are so many targets that products of blocks are faster than passes."""
+    """Whether products of blocks are faster than a pass for each of so many targets."""
     return not paired and target.ndim == 2 and len(target) >= MANY
 
 
 def shaped(result: Doubles, observed: Array, target: Array) -> Any:
-    """Give a result (T, k) the axes that the arguments have; paired results are (T,) already."""
+    """Give a result (T, k) the axes of the arguments; paired results are (T,) already."""
     if result.ndim == 1 or observed.ndim == target.ndim == 2:
         return result
     return float(result[0, 0]) if observed.ndim == target.ndim else result.reshape(-1)
 
 
 def require_finite(result: Doubles, observed: Array, target: Array) -> None:
-    """Find out why some result is NaN or infinite; infinities of finite arguments are legal."""
+    """Explain why a result is NaN or infinite; infinities from finite arguments are legal."""
     _validate.finite("observed", observed)
     _validate.finite("target", target)
     if np.isnan(result).any():
@@ -96,26 +96,26 @@ class Release:
         self._noisy: dict[float, Reference] = {}
 
     def of(self, observed: Array, target: Array, paired: bool) -> Release:
-        """Return the same laws for other rows, with what is known of the laws by now."""
+        """Return the same laws for other rows, with the covariances computed so far."""
         other = Release(observed, target, self.reference, self.n, self.noise_std, paired)
         other._noisy = self._noisy
         return other
 
     @property
     def others(self) -> float:
-        """Share of the release that the n - 1 other records have."""
+        """Share of the n - 1 other records in the release."""
         return (self.n - 1) / self.n
 
     def with_target(self) -> tuple[Reference, float]:
-        """Return (R, f) with W = f R: n times the covariance of the release, the target in it."""
+        """Return (R, f) with W = f R: n times the covariance of the release with the target."""
         return self._with_noise(self.n / self.others), self.others
 
     def without_target(self) -> Reference:
-        """Return V, n times the covariance of the release, the target not in it."""
+        """Return V, n times the covariance of the release without the target."""
         return self._with_noise(self.n)
 
     def _with_noise(self, scale: float) -> Reference:
-        """Return the reference with noise added, the same one each time: it keeps its factor."""
+        """Return the reference with noise added; always the same object, which keeps its factor."""
         if scale not in self._noisy:
             with np.errstate(over="ignore"):
                 noise = scale * self.noise_std**2
@@ -130,7 +130,7 @@ class Release:
 
     @property
     def independent(self) -> bool:
-        """Whether the coordinates are, so that the compiled kernels do it all."""
+        """Whether the coordinates are independent, so that the compiled kernels do all the work."""
         return self.reference.kind == "diagonal"
 
     def score(self, score: Kernel) -> Any:
@@ -140,7 +140,7 @@ class Release:
         return self.checked(result) if flags else shaped(result, x, z)
 
     def checked(self, result: Doubles) -> Any:
-        """Give a result its shape, once it is known why anything in it is not finite."""
+        """Give a result its shape, after a check of what in it is not finite."""
         if not np.isfinite(result).all():
             self.without_target()._require_inverse()
             require_finite(result, self.observed, self.target)
@@ -180,7 +180,7 @@ def bernoulli(observed: Array, target: Array, p: Doubles) -> Doubles | None:
     """Bernoulli log-likelihood ratios (T, k) of many targets; None if an argument is suspect.
 
     Logarithms are taken once for all targets: sum of log((1-x)/(1-p)) + z logit ratio. Means of 0
-    and 1, whose logarithm is infinite, are left out and counted apart.
+    and 1, whose logarithm is infinite, are left out and counted separately.
     """
     if not ((p > 0) & (p < 1)).all():
         return None
@@ -223,7 +223,7 @@ _ALL = slice(None)
 
 
 def _rows(name: str, table: Array, rows: slice, origin: Doubles, cols: slice = _ALL) -> Doubles:
-    """Return some rows less the origin, in float64, contiguous whatever the table is."""
+    """Return some rows less the origin, in float64 and contiguous, for any layout of the table."""
     block = np.subtract(table[rows, cols], origin[cols], order="C")
     if not np.isfinite(block).all():
         _validate.finite(name, table)
@@ -266,7 +266,7 @@ def dense_linear(
 
 
 class _Streamed:
-    """Linear scores of some targets, whose weights come by strips of columns."""
+    """Linear scores of some targets, whose weights come in strips of columns."""
 
     def __init__(self, release: Release, origin: Doubles, rows: slice) -> None:
         self.release, self.origin, self.rows = release, origin, rows

@@ -29,7 +29,7 @@ class Law:
     kurtosis: Doubles
 
     def score(self, kernel: Kernel, *parameters: float) -> Any:
-        """Run a compiled score with the number of records and what else it needs."""
+        """Run a compiled score with the number of records and its other arguments."""
         known = self.reference
         moments = (known.mean, known.variances, self.skewness, self.kurtosis)
         result, flags = kernel(self.observed, self.target, *moments, *parameters)

@@ -1,4 +1,4 @@
-"""Reading csv: what a delimiter, a number, a header and a missing value look like."""
+"""Reading csv: the forms of delimiters, numbers, headers and missing values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Parsed: TypeAlias = tuple[list[str], npt.NDArray[np.float64], dict[int, int], li
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "-nan", "null", "none", "?", ".", "-", "#n/a"})
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-_CHUNK = 1 << 18  # cells that are made numbers together
+_CHUNK = 1 << 18  # cells that are converted to numbers together
 
 
 def parse(
@@ -35,21 +35,21 @@ def parse(
     words: Mapping[str, float] = MappingProxyType({}),
     limit: int = memory_limit.DEFAULT,
 ) -> Parsed:
-    """Parse the bytes of a file called `name`; what is None is found out.
+    """Parse the bytes of a file called `name`; an option that is None is detected.
 
-    `words` are read as numbers, whatever their case. `limit` is the memory that the bytes and the
-    numbers may take.
+    `words` are read as numbers, in any case. `limit` is the memory that the bytes and the numbers
+    may take.
 
     Returns
     -------
     columns : list of str
-        As the file names them, or numbered.
+        Their names in the file, or numbers.
     values : (N, d) ndarray
         NaN where an entry is missing or is not a number.
     text : dict
         Column index -> number of the first record, from 1, whose entry is not a number.
     notes : list of str
-        What was found out.
+        What was detected.
     """
     text, encoding, notes = _decode(name, data, limit)
     delimiter = delimiter or _delimiter_of(text)
@@ -71,22 +71,22 @@ def parse(
         return first, parser.values(), parser.text, notes
     head = _Columns(len(first), decimal, words)
     head.extend([first])
-    found = {j: row + 1 for j, row in parser.text.items()} | head.text
+    text_cells = {j: row + 1 for j, row in parser.text.items()} | head.text
     notes.append("the first line holds a record, no names: columns are numbered from 1")
     columns = [f"column {j}" for j in range(1, len(first) + 1)]
-    return columns, np.vstack([head.values(), parser.values()]), found, notes
+    return columns, np.vstack([head.values(), parser.values()]), text_cells, notes
 
 
 def cells(
     name: str, data: bytes, delimiter: str | None, limit: int = memory_limit.DEFAULT
 ) -> Iterator[list[str]]:
-    """Return the cells of every line that is not blank, as they are written."""
+    """Return the cells of every nonblank line, as they are written."""
     text, encoding, _ = _decode(name, data, limit)
     return _rows(name, data, encoding, delimiter or _delimiter_of(text), limit)
 
 
 def _decode(name: str, data: bytes, limit: int) -> tuple[str, str, list[str]]:
-    """Return the text, its encoding and what is to be said of it."""
+    """Return the text, its encoding and notes about it."""
     memory_limit.require(name, (2 if data.isascii() else 5) * len(data), limit)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding, notes = "utf-16", ["the file is read as UTF-16"]
@@ -105,7 +105,7 @@ def _decode(name: str, data: bytes, limit: int) -> tuple[str, str, list[str]]:
 
 
 def _delimiter_of(text: str) -> str:
-    """The one of tab, semicolon and comma that splits the first lines into equally many cells."""
+    """The delimiter (tab, semicolon or comma) that gives the first lines equally many cells."""
     start = text[:65536] if text[:65536].strip() else text.lstrip()[:65536]
     sample = re.sub(r'"[^"]*"', '""', start).splitlines()
     whole = sample[:-1] if len(text) > 65536 and len(sample) > 1 else sample
@@ -126,8 +126,8 @@ def _decimal_of(text: str, delimiter: str) -> str:
 class _Lines:
     """The lines of a text, as long as the cells of one record do not take too much memory.
 
-    A record may go over several lines, where a cell in quotes does: `cells` counts those of the
-    lines since it was last set to 0.
+    A record spans several lines where a quoted cell does: `cells` counts the cells of the lines
+    since it was last set to 0.
     """
 
     def __init__(self, name: str, lines: Iterator[str], delimiter: str, limit: int) -> None:
@@ -217,7 +217,7 @@ class _Columns:
             for j, number in enumerate(numbers)
             if not number
         )
-        # A name may also be a word that stands for a number, but not all names are.
+        # A name may also be a word that stands for a number, but not every name is.
         named = any(cell.strip() for cell, number in zip(first, numbers, strict=True) if not number)
         alone = not any(
             number and cell.strip().lower() not in self._words

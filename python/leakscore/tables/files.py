@@ -1,4 +1,4 @@
-"""Files of numbers: read up to a limit, and what a file is, told by its content.
+"""Files of numbers: reading up to a limit, and recognising the format by the content.
 
 Nothing is ever unpickled.
 """
@@ -27,7 +27,7 @@ _PICKLED = re.compile(rb"\x80[\x02-\x05]")
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # gzip, xz, zstandard
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_START = 4096  # bytes that tell what a file is
+_START = 4096  # bytes from which the format is recognised
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class File:
     Attributes
     ----------
     name : str
-        For people: without the folder, hidden characters escaped.
+        For display: without the folder, hidden characters escaped.
     data : bytes
     limit : int
-        Bytes that these and what they are unpacked to may take.
+        Bytes that `data`, packed and unpacked, may take.
     """
 
     name: str
@@ -49,7 +49,7 @@ class File:
 
     @cached_property
     def kind(self) -> str:
-        """What it is by its first bytes: "npz", "npy", "parquet", or "text"."""
+        """The format by the first bytes: "npz", "npy", "parquet", or "text"."""
         if self.data.startswith(_ARCHIVE):
             return "npz"
         if self.data.startswith(b"\x93NUMPY"):
@@ -62,21 +62,21 @@ class File:
         return hashlib.sha256(self.data).hexdigest()
 
     def require(self, needed: int, what: str | None = None) -> None:
-        """Refuse to unpack what would take more, beside the file, than the limit."""
+        """Refuse to unpack an amount that exceeds, together with the file, the limit."""
         memory_limit.require(what or self.name, len(self.data) + needed, self.limit)
 
 
 def open_file(path: str, limit: int = memory_limit.DEFAULT) -> File:
-    """Read a file, ``-`` being the standard input; refuse an empty, compressed or pickled one.
+    """Read a file, or the standard input for ``-``; refuse an empty, compressed or pickled one.
 
-    `limit` is the number of bytes that it, and what it is unpacked to, may take.
+    `limit` is the number of bytes that the file, packed and unpacked, may take.
     """
     name = "standard input" if path == "-" else visible(Path(path).name)
     with _opened(path) as stream:
         if path != "-" and stat.S_ISREG((status := os.fstat(stream.fileno())).st_mode):
             memory_limit.require(name, status.st_size, limit)
         start = stream.read(_START)
-        _require_known(File(name, start), path)  # at once: what is no table may never end
+        _require_known(File(name, start), path)  # at once: a stream of other content may never end
         return File(name, memory_limit.read_bounded(stream, name, limit, start), limit)
 
 
@@ -92,7 +92,7 @@ def _opened(path: str) -> Iterator[Any]:
 
 
 def _require_known(start: File, path: str) -> None:
-    """Refuse by its first bytes what is no file of numbers."""
+    """Refuse a file whose first bytes show that it is not a file of numbers."""
     if not start.data:
         raise ValueError(f"{start.name} is empty")
     if start.data.startswith(_COMPRESSED):

@@ -1,7 +1,7 @@
 """How much memory a file may take while it is read: a limit, checked before the memory is taken.
 
 A few kilobytes may announce or unpack to more than a machine holds, and a stream may never end. The
-limit counts the bytes of the file and of what they are unpacked to.
+limit counts the bytes of the file, packed and unpacked.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 __all__ = ["CELL", "COLUMN", "DEFAULT", "parse_size", "read_bounded", "require", "shown"]
 
 DEFAULT = 1 << 30
-"""Bytes that a file may take unless told otherwise."""
+"""Bytes that a file may take by default."""
 
 COLUMN = 512
-"""Bytes that a column takes beside its values: its name, and the lists that it is an entry of."""
+"""Bytes of a column beside its values: its name, and its entries in lists."""
 
 CELL = 25
-"""Bytes that a number of a text file takes until the table is made: three copies of 8 bytes."""
+"""Bytes of a number of a text file until the table is made: three copies of 8 bytes."""
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
@@ -52,7 +52,7 @@ def shown(size: int) -> str:
 
 
 def require(name: str, needed: int, limit: int) -> None:
-    """Refuse what needs more than the limit."""
+    """Refuse a need above the limit."""
     if needed > limit:
         raise ValueError(f"{name} needs {shown(needed)} of memory, {_remedy(limit)}")
 
@@ -65,10 +65,10 @@ def _remedy(limit: int) -> str:
 
 
 def read_bounded(stream: Any, name: str, limit: int, start: bytes = b"") -> bytes:
-    """Read a stream to its end, and refuse it once it is longer than the limit.
+    """Read a stream to its end, and refuse it as soon as it is longer than the limit.
 
-    What the stream announces is not believed: memory is taken as the bytes come. `start` has been
-    read already.
+    The announced length is not trusted: memory is taken as the bytes come. `start` has been read
+    already.
     """
     taken = io.BytesIO()
     block = start or stream.read(_CHUNK)

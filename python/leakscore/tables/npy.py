@@ -1,4 +1,4 @@
-"""Arrays in npy files and npz archives: their headers are read and judged before any data.
+"""Arrays in npy files and npz archives: their headers are read and checked before any data.
 
 An npy header is a Python literal. Only the few forms that numpy writes are parsed, never an
 expression; an array of Python objects, which would be unpickled, is refused.
@@ -52,7 +52,7 @@ def load_npy(file: File) -> Array:
 
 
 def load_npz(file: File) -> Mapping[str, Array]:
-    """Return the arrays of an npz archive by name, each read when it is asked for."""
+    """Return the arrays of an npz archive by name; each is read on first use."""
     file.require(_ENTRY_COST * file.data.count(_ENTRY))
     try:
         archive = zipfile.ZipFile(io.BytesIO(file.data))
@@ -69,7 +69,7 @@ def load_npz(file: File) -> Mapping[str, Array]:
     return _Archive(file, archive, keys)
 
 
-# What zipfile raises of a damaged archive: NotImplementedError is a RuntimeError.
+# What zipfile raises for a damaged archive: NotImplementedError is a RuntimeError.
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -116,7 +116,7 @@ class _Archive(Mapping[str, Array]):
 
 
 def _read(file: File, where: str, stream: Any, size: int) -> Array:
-    """Read an array out of an archive, whose directory says that it has `size` bytes."""
+    """Read an array from an archive; the archive's directory states that it has `size` bytes."""
     dtype, order, shape = _header(file, where, stream)
     needed = prod(shape) * dtype.itemsize
     if size - stream.tell() != needed:
@@ -155,32 +155,32 @@ def _header(file: File, where: str, stream: BinaryIO) -> tuple[np.dtype[Any], st
     if len(text) < size:
         raise _damaged(where, "its header is cut off, or too long")
     dtype, order, shape = _parsed(where, text, "utf-8" if start[-2] == 3 else "latin-1")
-    # An empty array may still have very many rows or columns, whose numbers and names take room.
+    # An empty array may still have very many rows or columns, whose numbers and names take memory.
     file.require(prod(max(side, 1) for side in shape) * dtype.itemsize, where)
     return dtype, order, shape
 
 
 def _parsed(where: str, header: bytes, encoding: str) -> tuple[np.dtype[Any], str, tuple[int, ...]]:
     try:
-        found = _literal(header.decode(encoding))
+        literal = _literal(header.decode(encoding))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise _damaged(where, "its header is none that numpy writes") from None
-    if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
+    if not isinstance(literal, dict) or set(literal) != {"descr", "fortran_order", "shape"}:
         raise _damaged(where, "its header is none that numpy writes")
-    shape = found["shape"]
+    shape = literal["shape"]
     if not isinstance(shape, tuple) or not all(type(side) is int for side in shape):
         raise _damaged(where, f"its shape is {shape!r}")
-    if not isinstance(found["fortran_order"], bool) or len(shape) > 32:
+    if not isinstance(literal["fortran_order"], bool) or len(shape) > 32:
         raise _damaged(where, "its header is none that numpy writes")
     try:
-        dtype = np.lib.format.descr_to_dtype(found["descr"])
+        dtype = np.lib.format.descr_to_dtype(literal["descr"])
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, SyntaxError, MemoryError):
         raise _damaged(where, "its dtype is none that numpy writes") from None
     if dtype.hasobject:
         raise ValueError(f"{where} holds Python objects; only numbers are read")
     if not dtype.itemsize:
         raise _damaged(where, f"its values of dtype {dtype} have no bytes")
-    return dtype, "F" if found["fortran_order"] else "C", shape
+    return dtype, "F" if literal["fortran_order"] else "C", shape
 
 
 def _literal(text: str) -> Any:
@@ -203,7 +203,7 @@ def _mismatch(where: str, shape: tuple[int, ...], dtype: np.dtype[Any], size: in
 
 
 def _checked(where: str, flat: Array, order: str, shape: tuple[int, ...]) -> Array:
-    """Return the array in its shape; bytes that are no value of its dtype are refused."""
+    """Return the array in its shape; refuse bytes that are not a value of its dtype."""
     for part in _parts(flat):
         if part.dtype.kind == "b" and part.size and bool((part.view(np.uint8) > 1).any()):
             raise _damaged(where, "a truth value is neither 0 nor 1")
@@ -218,7 +218,7 @@ def _checked(where: str, flat: Array, order: str, shape: tuple[int, ...]) -> Arr
 
 
 def _parts(array: Array) -> Iterator[Array]:
-    """Return the fields of an array, and theirs, without a copy."""
+    """Return the fields of an array, and their fields, without a copy."""
     if array.dtype.names is None:
         yield array
         return

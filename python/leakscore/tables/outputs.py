@@ -1,4 +1,4 @@
-"""Where results go: nothing that is read is written over, and a file is whole or as it was."""
+"""Where results go: no input is overwritten, and a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _NAMES_OF_STANDARD_OUTPUT = frozenset({"/dev/stdout", "/dev/fd/1", "/proc/self/f
 
 
 def destination(path: str | None) -> str | None:
-    """Return ``-`` for every name of the standard output, another path as it is."""
+    """Return ``-`` for every name of the standard output, and any other path as it is."""
     return STANDARD_OUTPUT if path in _NAMES_OF_STANDARD_OUTPUT else path
 
 
 def require_writable(
     *paths: str | None, read: Sequence[str | None] = (), printed: bool = False
 ) -> None:
-    """Refuse before the work what could not, or must not, be written after it.
+    """Refuse before the work outputs that could not, or must not, be written after it.
 
     Parameters
     ----------
     *paths : str or None
-        Where results are written, ``-`` being the standard output.
+        Where results are written; ``-`` is the standard output.
     read : sequence of str or None
-        The files that are read, ``-`` being the standard input.
+        The files that are read; ``-`` is the standard input.
     printed : bool
         Whether text goes to the standard output anyway.
     """
@@ -72,15 +72,15 @@ def _require_target(path: str) -> None:
 
 
 def _is_special(target: Path) -> bool:
-    """Tell a terminal, a pipe or a device from a file, and from what is not there."""
+    """Whether the path is a terminal, a pipe or a device: neither a file nor missing."""
     return target.exists() and not target.is_file()
 
 
 def _identity(path: str, standard: Any) -> Any:
-    """Return what tells whether two paths are one file; None of a device or a socket.
+    """Return an identity that is equal for two paths to one file; None for a device or a socket.
 
-    A hard link has the device and number of its file, so have standard streams that were redirected
-    from or to it. What is not there yet is told by its folder and its name.
+    A hard link has the device and number of its file, and so do standard streams that were
+    redirected from or to it. A file that does not exist yet is identified by its folder and name.
     """
     try:
         status = os.fstat(standard.fileno()) if path == STANDARD_OUTPUT else Path(path).stat()
@@ -99,8 +99,8 @@ def _identity(path: str, standard: Any) -> Any:
 def write(path: str, text: str) -> None:
     """Write a file as a whole, or print to the standard output.
 
-    A file is written beside its place, then moved there: what was there before is whole until it is
-    replaced. Devices and pipes are written as they are.
+    A file is written beside its target and then moved onto it: an earlier file is whole until it is
+    replaced. Devices and pipes are written directly.
     """
     if path == STANDARD_OUTPUT:
         _print(text)
@@ -116,7 +116,7 @@ def write(path: str, text: str) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Put a file in the place of another, which keeps its permissions; a new one has the usual."""
+    """Replace a file and keep its permissions; a new file gets the usual ones."""
     before = target.stat() if target.exists() else None
     temporary = target.parent / f".leakscore-{secrets.token_hex(8)}.tmp"
     opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -134,7 +134,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _keep_owner(descriptor: int, before: os.stat_result) -> None:
-    """Give a file the owner, as far as that is allowed, and the permissions of another."""
+    """Give a file the permissions of another and, as far as that is allowed, its owner."""
     if not hasattr(os, "fchmod"):
         return
     with contextlib.suppress(OSError):
@@ -149,7 +149,7 @@ def _write_all(file: Any, data: bytes) -> None:
 
 
 def _print(text: str) -> None:
-    """Print to the standard output, whose encoding may know little."""
+    """Print to the standard output, whose encoding may lack characters."""
     if sys.stdout is None:  # closed before the program began: nobody reads
         return
     try:
@@ -162,7 +162,7 @@ def _print(text: str) -> None:
 
 
 def flush() -> None:
-    """Print what was kept back until now."""
+    """Print what is still in the buffer."""
     if sys.stdout is not None:
         with _printing():
             sys.stdout.flush()
@@ -170,7 +170,7 @@ def flush() -> None:
 
 @contextlib.contextmanager
 def _printing() -> Iterator[None]:
-    """Name the standard output in its errors, after which nothing more is printed to it."""
+    """Name the standard output in its errors, and print nothing more to it afterwards."""
     try:
         with _named("standard output"):
             yield
@@ -181,7 +181,7 @@ def _printing() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Name the file in the errors of the system; a reader that has left is none."""
+    """Name the file in the errors of the system; a closed pipe is not an error."""
     try:
         yield
     except OSError as error:
@@ -191,6 +191,6 @@ def _named(path: str) -> Iterator[None]:
 
 
 def abandon_output() -> None:
-    """Send what is still to be printed nowhere: its reader has left, or its disk is full."""
+    """Discard what is still to be printed: its reader has left, or its disk is full."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

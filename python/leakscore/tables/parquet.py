@@ -1,4 +1,4 @@
-"""Columns of a parquet file: what it holds is told by its metadata before any of it is unpacked."""
+"""Columns of a parquet file: its metadata are checked before any of it is unpacked."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _FLOAT = 8
 
 
 class Parquet:
-    """The columns of a parquet file, each read when it is asked for.
+    """The columns of a parquet file; each is read on first use.
 
     Attributes
     ----------
     names : tuple of str
     types : dict
-        Name -> what pyarrow calls its type.
+        Name -> pyarrow's name of the type.
     rows : int
     """
 
@@ -49,7 +49,7 @@ class Parquet:
             raise ValueError(f"{file.name} is damaged: it announces {self.rows} rows")
 
     def numbers(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a column of numbers as float64, NaN where there is none."""
+        """Return a column of numbers as float64, NaN where a value is missing."""
         import pyarrow
 
         column = self._column(name)
@@ -57,7 +57,7 @@ class Parquet:
             return np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(), np.float64)
 
     def array(self, name: str) -> npt.NDArray[Any]:
-        """Return a column as an array of its own dtype, or of strings, missing ones empty."""
+        """Return a column as an array of its dtype, or of strings; missing ones are empty."""
         import pyarrow
 
         if is_text(self.types[name]):
@@ -75,7 +75,7 @@ class Parquet:
         column = self._column(name)
         with _damage(self._file):
             parts = [chunk.dictionary_encode() for chunk in column.chunks]
-            # The last word stands for what is missing.
+            # The last word stands for missing values.
             words = [[*(word or "" for word in part.dictionary.to_pylist()), ""] for part in parts]
             width = max((len(word) for part in words for word in part), default=0)
         self._file.require(4 * width * self.rows)
@@ -86,7 +86,7 @@ class Parquet:
             return np.concatenate(made) if made else np.empty(0, np.str_)
 
     def _column(self, name: str) -> Any:
-        """Read a column, once it is known to fit."""
+        """Read a column after a check that it fits into the limit."""
         self._require()
         kind = self.types[name]
         if not (is_number(kind) or is_text(kind)):
@@ -98,10 +98,10 @@ class Parquet:
             return column
 
     def _require(self) -> None:
-        """Refuse what is larger than the limit: the pages of the file, a column and its copy.
+        """Refuse a file above the limit, with its pages, a column and the column's copy.
 
-        The sizes of single columns are not asked for: pyarrow ends the process where the metadata
-        of a column are damaged (its binding of ColumnChunk lets C++ exceptions through).
+        The sizes of single columns are not read: pyarrow ends the process where the metadata of a
+        column are damaged (its binding of ColumnChunk lets C++ exceptions through).
         """
         with _damage(self._file):
             metadata = self._reader.metadata
@@ -115,7 +115,7 @@ class Parquet:
 
 
 def is_number(kind: Any) -> bool:
-    """Tell whether a type of pyarrow is one of numbers."""
+    """Whether a type of pyarrow is one of numbers."""
     import pyarrow
 
     kinds = pyarrow.types
@@ -128,7 +128,7 @@ def is_number(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Tell whether a type of pyarrow is one of strings, in a dictionary or not."""
+    """Whether a type of pyarrow is one of strings, in a dictionary or not."""
     import pyarrow
 
     kinds = pyarrow.types
@@ -139,7 +139,7 @@ def is_text(kind: Any) -> bool:
 
 @contextlib.contextmanager
 def _damage(file: File) -> Iterator[None]:
-    """Say of what pyarrow cannot read that it is damaged."""
+    """Report a file that pyarrow cannot read as damaged."""
     import pyarrow
 
     try:

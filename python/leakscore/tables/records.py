@@ -1,6 +1,6 @@
 """Which rows and columns of a table can be judged, and why the others cannot.
 
-Nothing leaves the table without a reason that the report prints.
+Each row and column that is left out has a reason, which the report prints.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Records:
     Attributes
     ----------
     values : (N, d) ndarray of float64
-        Finite; no constant, duplicate or linearly dependent column (where N > d).
+        Finite, without constant, duplicate or linearly dependent columns (where N > d).
     columns : tuple of str
     rows : (N,) ndarray of int
         Numbers of the records in the file, from 1.
@@ -148,7 +148,7 @@ def _numeric(table: Table, kept: list[int], left: list[LeftColumn]) -> list[int]
 def _complete(
     table: Table, kept: list[int], missing: str, left: list[LeftColumn]
 ) -> tuple[Doubles, list[int], npt.NDArray[np.bool_], tuple[LeftRows, ...]]:
-    """Leave out the rows, or the columns, that miss a value or hold an infinite one."""
+    """Leave out the rows, or the columns, with a missing or infinite value."""
     values = table.values[:, kept]
     absent, infinite = np.isnan(values), np.isinf(values)
     if missing == "columns":
@@ -194,7 +194,7 @@ def _require(
 
 
 def _require_squares(table: Table, values: Doubles, kept: list[int]) -> None:
-    """Refuse columns whose variance is no float64: in other units they can be judged."""
+    """Refuse columns whose variance float64 does not hold: in other units they can be judged."""
     highest, lowest = values.max(axis=0), values.min(axis=0)
     largest = np.maximum(np.abs(highest), np.abs(lowest))
     with np.errstate(over="ignore"):
@@ -249,14 +249,14 @@ def _independent(
 
 
 def _sources(values: Doubles) -> dict[int, list[int]]:
-    """Column -> the earlier columns that it is made of."""
+    """Column -> the earlier columns of which it is a combination."""
     if not values.shape[1]:
         return {}
     if len(values) < values.shape[1] + 2:  # any column is a combination of so many others
         return _duplicates(values)
     standard = values - values.mean(axis=0)
     standard /= np.linalg.norm(standard, axis=0)
-    # Squaring loses half the digits, so this only tells when there is surely nothing to find.
+    # Squaring loses half the digits, so this only shows when there surely is no dependence.
     if np.linalg.eigvalsh(standard.T @ standard)[0] > 100 * _DEPENDENT**2:
         return {}
     return _combinations(standard)

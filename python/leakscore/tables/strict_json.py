@@ -1,4 +1,4 @@
-"""JSON of others: duplicate keys and odd numbers are refused, and so is what is too deep."""
+"""JSON from others: duplicate keys, odd numbers and too deep nesting are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leakscore.tables.files import File
 __all__ = ["array_of", "load_json"]
 
 _VALUE = 80  # bytes of a number with its place in a list
-_EXACT = 1 << 53  # whole numbers up to here are float64
+_EXACT = 1 << 53  # float64 holds all whole numbers up to this one
 
 
 def load_json(file: File) -> Any:
@@ -40,14 +40,14 @@ class _TwiceError(Exception):
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
                 raise _TwiceError(key)
             seen.add(key)
-    return found
+    return entries
 
 
 def array_of(file: File, name: str, value: Any) -> npt.NDArray[Any]:

@@ -1,7 +1,7 @@
 """Reading a table of records: csv, npz, npy, parquet. Never unpickles, never guesses silently.
 
-A `Table` holds what the file holds: a value that is missing or is not a number is NaN, a column
-with text says where its first text is. What is left out, and why, is decided in `_clean`.
+A `Table` holds the content of the file: a value that is missing or is not a number is NaN, and a
+column with text records the place of its first text. `records` decides what is left out, and why.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ EMBEDDED = "breast-cancer-wisconsin.csv"
 
 @dataclass(frozen=True)
 class Table:
-    """Records as a file holds them.
+    """Records of a file.
 
     Attributes
     ----------
     name : str
-        What to call it.
+        Its name in messages.
     path : str or None
-        Where it was read, None for the embedded table.
+        The file that was read, None for the embedded table.
     sha256 : str
         Of the file's bytes.
     columns : tuple of str
@@ -43,7 +43,7 @@ class Table:
     text : dict
         Column index -> number of the first record (from 1) whose entry is not a number.
     notes : tuple of str
-        Everything about the reading that the file does not say itself.
+        Everything about the reading that the file does not state itself.
     """
 
     name: str
@@ -66,7 +66,7 @@ class _Content:
 
 
 def embedded_table() -> Table:
-    """The table that the package carries: 569 breast masses, 30 measurements each (CC BY 4.0)."""
+    """The table in the package: 569 breast masses, 30 measurements each (CC BY 4.0)."""
     data = (resources.files("leakscore") / "data" / EMBEDDED).read_bytes()
     content = _Content(*csv.parse(EMBEDDED, data, delimiter=",", decimal=".", header="yes"))
     source = (
@@ -85,7 +85,7 @@ def read_table(
     header: str = "auto",
     max_memory: int = memory_limit.DEFAULT,
 ) -> Table:
-    """Read a table of records; the format is told by the content, not by the name.
+    """Read a table of records; the content determines the format, not the name.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ def read_table(
     key : str, optional
         Which array of an npz archive.
     delimiter, decimal : str, optional
-        Of a csv file; by default found out: comma, semicolon or tab; point or comma.
+        Of a csv file; detected by default: comma, semicolon or tab; point or comma.
     header : {"auto", "yes", "no"}
         Whether the first line of a csv file names the columns.
     max_memory : int
-        Bytes that the file and what it is unpacked to may take, 1 GiB by default: a few kilobytes
-        may announce, or unpack to, more than the machine holds.
+        Bytes that the file, packed and unpacked, may take, 1 GiB by default: a few kilobytes may
+        announce, or unpack to, more than the machine holds.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def read_table(
     Raises
     ------
     ValueError
-        If the file is empty, damaged, ragged, too large, or is no table of numbers.
+        If the file is empty, damaged, ragged, too large, or not a table of numbers.
     ImportError
         If a parquet file is given and pyarrow is not installed.
     """
@@ -162,7 +162,7 @@ def _table(name: str, path: str | None, sha256: str, content: _Content, *notes: 
 
 
 def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Table:
-    """Make a table of an array.
+    """Make a table from an array.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
     Returns
     -------
     Table
-        Its hash is that of the values as float64, row after row.
+        Its hash is the hash of the values as float64, row after row.
 
     Raises
     ------

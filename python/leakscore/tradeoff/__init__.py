@@ -1,8 +1,8 @@
 """Trade-off curves: the least false negative rate of any test at each false positive rate.
 
 A `TradeOff` f maps alpha, the share of non-members that a test flags, to f(alpha), the least share
-of members that it then misses. The hypotheses are H0, not a member, and H1, a member. Results have
-the shape of the curve's parameters followed by the shape of the argument: one object holds the
+of members that such a test misses. The hypotheses are H0, not a member, and H1, a member. Results
+have the shape of the curve's parameters followed by the shape of the argument: one object holds the
 curves of many targets.
 """
 

@@ -19,18 +19,18 @@ class Certificate(Result):
         Whether the curve is nowhere below the other, up to `tolerance`; None if the brackets of
         the curves leave it open.
     alpha : float
-        Where the difference is least; for a refutation, where it was found.
+        Where the difference is least; for a refutation, where the curve is below.
     gap : float
-        The difference there, f(alpha) less the other's beta: of the lower curve and the other's
-        upper one unless refuted, then of the upper and the other's lower.
+        The difference at `alpha`, f(alpha) less the other's beta: from the lower curve and the
+        other's upper one; in a refutation, from the upper curve and the other's lower one.
     bound : float
         The difference is at least this at every alpha in [0, 1]; -inf if nothing was proved.
     tolerance : float
-        As asked.
+        As given.
     neighbours : {"replace", "add-remove"} or None
-        The relation of the two data sets that both curves are about, if one of them says.
+        The relation of the two data sets that both curves are about, if one of them states it.
     assumptions : tuple of str
-        What the two curves take for granted.
+        What the two curves assume.
 
     Examples
     --------

@@ -25,13 +25,13 @@ _QUANTITIES = (
     *("reconstruction", "ppv"),
 )
 
-# What makes other curves of a curve, or compares two: it needs the families of curves, which need
-# this module. So it enters itself here by `operation`, when `leakscore.tradeoff` is imported.
+# Functions that make other curves of a curve, or compare two. They need the families of curves,
+# which need this module, so `operation` registers them when `leakscore.tradeoff` is imported.
 _OPERATIONS: dict[str, Callable[..., Any]] = {}
 
 
 def operation(function: _Function) -> _Function:
-    """Enter a function that a method of `TradeOff` calls by its name."""
+    """Register a function that a method of `TradeOff` calls by its name."""
     _OPERATIONS[function.__name__] = function
     return function
 
@@ -39,28 +39,28 @@ def operation(function: _Function) -> _Function:
 class TradeOff(Premised, ABC):
     """A trade-off curve, or an array of them; made by a constructor such as `gaussian`.
 
-    A family gives the quantities of its curves on arrays that are known to be in range (the methods
-    with an underscore); what they mean, and what is refused, is settled here once.
+    A family computes the quantities of its curves on arrays that are in range (the methods with an
+    underscore). This class alone defines what they mean and what is refused.
 
     Attributes
     ----------
     shape : tuple of int
-        Shape of the parameters, hence of everything that needs no argument.
+        Shape of the parameters, and so of every quantity without an argument.
     kind : {"guarantee", "attack"}
         ``"guarantee"``: no test does better. ``"attack"``: one test attains the curve, others may
         do better, so that its epsilon is a lower bound.
     adversary : str
-        What the attacker knows whom the curve describes.
+        What the attacker knows that the curve describes.
     neighbours : {"replace", "add-remove"} or None
-        How the two data sets differ: another record in the record's place, or the record there or
-        not. None where the curve fits either reading, as that of two given laws does.
+        How the two data sets differ: another record in the record's place, or the record present
+        or absent. None where the curve fits either reading, as that of two given laws does.
     assumptions : tuple of str
-        What the curve takes for granted of the mechanism, in words.
+        What the curve assumes about the mechanism, in words.
 
     Notes
     -----
-    A class of your own calls ``super().__init__(shape, kind, adversary)``; if it is made of another
-    curve f, also with ``f.neighbours, f.assumptions``, so that they are kept.
+    A subclass calls ``super().__init__(shape, kind, adversary)``; if it is made from another curve
+    f, it also passes ``f.neighbours, f.assumptions``, so that they are kept.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class TradeOff(Premised, ABC):
         """Give the limit of alpha / power(alpha) as alpha -> 0."""
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
-        """Give alpha and beta where the slope of one curve is -exp(epsilon), if that is known."""
+        """Give alpha and beta where the slope of one curve is -exp(epsilon), or None."""
         del epsilon
         return None
 
@@ -137,7 +137,7 @@ class TradeOff(Premised, ABC):
     def symmetrized(self) -> TradeOff:
         """Return the lower convex hull of the curve and its inverse.
 
-        It bounds an attacker who may choose which hypothesis to accuse; its epsilon and delta are
+        It bounds an attacker who may choose which hypothesis to accuse. Its epsilon and delta are
         those of the curve in direction ``"both"``.
 
         Examples
@@ -150,7 +150,7 @@ class TradeOff(Premised, ABC):
 
     @property
     def lower(self) -> TradeOff:
-        """The curve that no attacker of this kind goes below: itself, where the curve is exact."""
+        """The curve below which no attacker of this kind gets: itself, where the curve is exact."""
         return self
 
     @property
@@ -176,7 +176,7 @@ class TradeOff(Premised, ABC):
             If `alpha` is outside [0, 1] or NaN.
         """
         rate = _validate.interval("alpha", alpha, 0.0, 1.0)
-        return np.minimum(self._beta(rate), 1.0 - rate)[()]  # rounding may carry it over
+        return np.minimum(self._beta(rate), 1.0 - rate)[()]  # rounding may exceed 1 - alpha
 
     def power(self, alpha: npt.ArrayLike) -> Any:
         """Return 1 - f(alpha), the largest true positive rate, without that subtraction.
@@ -204,7 +204,7 @@ class TradeOff(Premised, ABC):
         return self._power(_validate.interval("alpha", alpha, 0.0, 1.0))
 
     def log_power(self, log_alpha: npt.ArrayLike) -> Any:
-        """Return log power from log alpha, for rates that no double can hold.
+        """Return log power from log alpha, for rates below the smallest double.
 
         Parameters
         ----------
@@ -267,8 +267,8 @@ class TradeOff(Premised, ABC):
             Any real number or +-inf; negative values are allowed.
         direction : {"both", "forward", "reverse"}
             ``"forward"`` is H1 against H0, the largest 1 - f(alpha) - e^epsilon alpha;
-            ``"reverse"`` the same of the inverse curve; ``"both"`` the larger, the only reading
-            that is an (epsilon, delta)-DP statement.
+            ``"reverse"`` is the same for the inverse curve; ``"both"`` is the larger, the only
+            direction that is an (epsilon, delta)-DP statement.
 
         Returns
         -------
@@ -302,7 +302,7 @@ class TradeOff(Premised, ABC):
         Returns
         -------
         float or ndarray, shape ``f.shape + delta.shape``
-            0 where delta is at least the advantage; inf where no finite epsilon will do.
+            0 where delta is at least the advantage; inf where no finite epsilon suffices.
 
         Raises
         ------
@@ -420,7 +420,7 @@ class TradeOff(Premised, ABC):
         return np.minimum(*ends)[()], np.maximum(*ends)[()]
 
     def subsample(self, sample_rate: float) -> TradeOff:
-        """Return the curve of a mechanism that the record enters with a probability only.
+        """Return the curve of a mechanism that the record enters only with some probability.
 
         Parameters
         ----------
@@ -432,23 +432,23 @@ class TradeOff(Premised, ABC):
         TradeOff
             (1 - sample_rate)(1 - alpha) + sample_rate f(alpha), of the same kind and adversary. It
             assumes Poisson sampling and a record added or removed (`neighbours` is "add-remove"),
-            and with f exact (real-valued) noise. For many steps sub-sample each and then compose:
-            composing first means one draw for all.
+            and, with f, exact (real-valued) noise. For many steps sub-sample each and then compose:
+            composing first means one draw for all steps.
 
         Raises
         ------
         ValueError
-            If `sample_rate` is outside (0, 1], the curve is of another shape than () and not
-            Gaussian, or it is about a record that is replaced: the other one would be sampled as
-            well. `gaussian_mean` and `subsampled_mean` are not refused, and stay about replacement:
+            If `sample_rate` is outside (0, 1], the curve has another shape than () and is not
+            Gaussian, or it is about a record that is replaced: the other record would be sampled
+            too. `gaussian_mean` and `subsampled_mean` are accepted and remain about replacement:
             their H0, all records drawn from one law, is the same for every sample.
 
         Notes
         -----
         It does not commute with `inverse`: H0 against the mixture is another problem, the numerical
         inverse of the above. Kaissis et al., "Optimal privacy guarantees for a relaxed threat
-        model" (NeurIPS 2023), lemma 9, allows the formula for the inverse too; at mu = 1.5 and a
-        rate of .3 of `relaxed_gaussian` that is wrong by up to .048.
+        model" (NeurIPS 2023), lemma 9, allows the formula for the inverse too; for
+        `relaxed_gaussian` at mu = 1.5 and a rate of .3 that is wrong by up to .048.
 
         Examples
         --------
@@ -481,7 +481,7 @@ class TradeOff(Premised, ABC):
         Raises
         ------
         ValueError
-            If `T` is no integer from 1 on, or the curve is of another shape than ().
+            If `T` is not an integer from 1 on, or the curve has another shape than ().
 
         References
         ----------
@@ -503,26 +503,26 @@ class TradeOff(Premised, ABC):
         Parameters
         ----------
         other : TradeOff
-            The curve to compare with; both of shape ().
+            The curve to compare with; both have shape ().
         tolerance : float
-            By how much f(alpha) may fall below the other's beta, in [1e-12, 1). It is absolute: two
-            curves that differ only where alpha or beta is smaller are not told apart.
+            By how much f(alpha) may fall below the other's beta, in [1e-12, 1). It is absolute: it
+            does not distinguish curves that differ only where alpha or beta is smaller.
 
         Returns
         -------
         Certificate
             `verdict` True: f(alpha) >= other(alpha) - tolerance for every alpha in [0, 1], by
-            convexity, not on a grid only. False: at `alpha` it is below, beyond rounding. None: it
-            cannot be told within the brackets of the two curves.
+            convexity, not on a grid only. False: at `alpha` it is below, beyond rounding. None:
+            the brackets of the two curves do not decide it.
 
         Raises
         ------
         TypeError
             If `other` is no `TradeOff`.
         ValueError
-            If a curve is of another shape than (), `tolerance` is out of range, or one curve is
-            about a record that is replaced and the other about one that is there or not: what
-            bounds the tests of one pair of data sets says nothing about another pair.
+            If a curve has another shape than (), `tolerance` is out of range, or one curve is
+            about a replaced record and the other about a present or absent one: a bound on the
+            tests of one pair of data sets says nothing about another pair.
 
         References
         ----------
@@ -541,8 +541,8 @@ class TradeOff(Premised, ABC):
         reference: TradeOff = _validate.instance("other", other, TradeOff)  # type: ignore[type-abstract]
         slack = _validate.scalar("tolerance", tolerance, 1e-12, 1.0, closed="left")
         premise = joined([("the curve", self._premise), ("other", reference._premise)])
-        found: Certificate = _OPERATIONS["certify"](self, reference, slack)
-        return replace(found, neighbours=premise.neighbours, assumptions=premise.assumptions)
+        certificate: Certificate = _OPERATIONS["certify"](self, reference, slack)
+        return replace(certificate, neighbours=premise.neighbours, assumptions=premise.assumptions)
 
     def _directed(self, direction: str) -> tuple[TradeOff, ...]:
         """Give the curves whose forward reading counts in this direction."""
@@ -554,5 +554,5 @@ class TradeOff(Premised, ABC):
 
 
 def aligned(parameter: Doubles, argument: Doubles) -> Doubles:
-    """Give the parameter axes of its own in front of the argument's."""
+    """Give the parameters' axes a place in front of the argument's."""
     return parameter.reshape(parameter.shape + (1,) * argument.ndim)

@@ -1,6 +1,6 @@
-"""What a trade-off curve is about: how its two data sets differ, and what is taken for granted.
+"""What a trade-off curve is about: how its two data sets differ, and what is assumed.
 
-It travels with the curve through every operation, as its kind and its adversary do.
+Every operation on the curve keeps it, like the kind and the adversary.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Curve = TypeVar("Curve", bound="Premised")
 
 
 def premise_of(neighbours: str | None, assumptions: Iterable[str] = ()) -> Premise:
-    """Check what the maker of a curve says that it is about."""
+    """Check what the maker of a curve states about it."""
     if neighbours is not None:
         _validate.choice("neighbours", neighbours, NEIGHBOURS)
     if isinstance(assumptions, str):
@@ -58,7 +58,7 @@ def premise_of(neighbours: str | None, assumptions: Iterable[str] = ()) -> Premi
 
 
 class Premised:
-    """What curves inherit: it holds their premise and hands it on."""
+    """Base of curves: it holds their premise and passes it on."""
 
     __slots__ = ("_held_premise",)
 
@@ -71,7 +71,7 @@ class Premised:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the curve takes for granted of the mechanism, in words."""
+        """What the curve assumes about the mechanism, in words."""
         return self._premise.assumptions
 
     @property
@@ -79,7 +79,7 @@ class Premised:
         return getattr(self, "_held_premise", UNSTATED)  # a class of a user need not set it
 
     def _about(self: Curve, premise: Premise) -> Curve:
-        """Give the same curve, said to be about this."""
+        """Give the same curve with this premise."""
         if premise == self._premise:
             return self
         other = copy(self)
@@ -88,10 +88,10 @@ class Premised:
 
 
 def joined(named: Iterable[tuple[str, Premise]]) -> Premise:
-    """Give what several curves together are about; they are named for the message.
+    """Give what several curves together are about; their names are for the message.
 
-    Raises ValueError if two are about different relations: what they say is then true of different
-    pairs of data sets, and of none together.
+    Raises ValueError if two are about different relations: their statements are then true of
+    different pairs of data sets, and together of none.
     """
     result, first = UNSTATED, ""
     for name, (relation, assumptions) in named:
@@ -110,9 +110,9 @@ def joined(named: Iterable[tuple[str, Premise]]) -> Premise:
 
 
 def settled(premise: Premise, stated: str | None, what: object) -> str | None:
-    """Return the relation that is stated, if it is not another than the curve's; else the curve's.
+    """Return the stated relation or, if none is stated, the curve's.
 
-    Raises ValueError where both are known and differ.
+    Raises ValueError if both are known and differ.
     """
     own = premise.neighbours
     if stated is None:

@@ -1,4 +1,4 @@
-"""White-box attacks: who sees every step of a training attacks the gradient averaged in each.
+"""White-box attacks: an attacker who sees every step of a training attacks each mean gradient.
 
 One step of (DP-)SGD releases a mean, that of the clipped per-sample gradients in its batch, so the
 scores of a released mean apply to it: the record is the target's clipped gradient, n the batch, and

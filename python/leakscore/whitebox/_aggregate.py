@@ -18,7 +18,7 @@ _BATCHES = ("every-step", "one-epoch", "poisson", "max")
 
 
 def aggregate(steps: npt.ArrayLike, batches: Batches, sample_rate: float | None = None) -> Any:
-    """Put the log-likelihood ratios of the steps of a training together.
+    """Combine the log-likelihood ratios of the steps of a training.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def aggregate(steps: npt.ArrayLike, batches: Batches, sample_rate: float | None 
         of shuffled data); in each with probability `sample_rate`, independently. "max" is the
         largest score, a heuristic.
     sample_rate : float, optional
-        Probability q of the Poisson sampling, in (0, 1]; for "poisson", and only there.
+        Probability q of the Poisson sampling, in (0, 1]; for "poisson" only.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def aggregate(steps: npt.ArrayLike, batches: Batches, sample_rate: float | None 
     ------
     ValueError
         If `steps` is empty, holds NaN, or holds inf and -inf in one sum; if `sample_rate` is out of
-        its range, missing with "poisson" or given without.
+        its range, missing with "poisson" or given without it.
 
     Notes
     -----
@@ -112,6 +112,6 @@ def _mixture(scores: _Doubles, rate: float) -> _Doubles:
     """Return log(1 - q + q exp(s)) elementwise for 0 < q < 1."""
     with np.errstate(over="ignore"):
         excess = rate * np.expm1(scores)
-        apart = np.logaddexp(np.log1p(-rate), np.log(rate) + scores)
+        logs = np.logaddexp(np.log1p(-rate), np.log(rate) + scores)
         near = (excess > -0.5) & (excess < 1.0)
-        return np.where(near, np.log1p(np.where(near, excess, 0.0)), apart)
+        return np.where(near, np.log1p(np.where(near, excess, 0.0)), logs)

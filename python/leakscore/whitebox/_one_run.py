@@ -1,4 +1,4 @@
-"""Audits with one training: canaries are in by coins, and their scores guess which were."""
+"""Audits with one training: coins include canaries, and scores guess which were included."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def one_run(
     Parameters
     ----------
     train : callable
-        Takes the (m,) bool array of which canaries are in, trains on them and on whatever else, and
-        returns the canaries' scores (m,), larger meaning member: any score, black- or white-box.
+        Takes the (m,) bool array of which canaries are in, trains on them and on any other data,
+        and returns the canaries' scores (m,), larger meaning member; any black- or white-box score.
     m : int
         Number of canaries, at least 1.
     k_plus, k_minus : int
@@ -41,7 +41,7 @@ def one_run(
     selection : (m,) ndarray of int8
         1 if the canary was in, -1 if not.
     guesses : (m,) ndarray of int8
-        1, -1, or 0 where none is made.
+        1, -1, or 0 for no guess.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def one_run_guesses(scores: npt.ArrayLike, k_plus: int, k_minus: int) -> _Signs:
     -------
     (m,) ndarray of int8
         1 for the k_plus largest scores, -1 for the k_minus smallest, 0 for the others. Of scores
-        that tie at a cut the first ones are taken: they say nothing, and canaries that were
+        that tie at a cut the first are taken: ties carry no information, and canaries that were
         selected by coins may be in any order.
 
     Raises

@@ -81,8 +81,8 @@ def covariance_attack(
     Parameters
     ----------
     theta : (L + 1, d) array_like
-        Parameters before the first step and after each. Read where they are; as differences are
-        taken, float32 parameters lose digits where the steps are small.
+        Parameters before the first step and after each. Read where they are. Their differences are
+        taken, so float32 parameters lose digits where the steps are small.
     target_gradients : (L, d) array_like
         The target's gradient at theta_t, clipped if the training clips (`clip`).
     reference : Reference or sequence of L References
@@ -101,8 +101,8 @@ def covariance_attack(
     Returns
     -------
     (L,) ndarray
-        Log-likelihood ratio of each step, "in this step's batch" against "not". Put them together
-        with `aggregate`.
+        Log-likelihood ratio of each step, "in this step's batch" against "not". Combine them with
+        `aggregate`.
 
     Raises
     ------
@@ -114,9 +114,9 @@ def covariance_attack(
     Notes
     -----
     Algorithm 4 of [1]_ prints the averaged gradient as (theta_{t+1} - theta_t) / learning_rate,
-    which contradicts its own update and turns the attack round: in a logistic regression its AUC
-    falls from .600 to .401. Algorithm 7 of [2]_ has the sign right, but 1/(2 q eta), eta being the
-    learning rate, where 1/(2 n) belongs, n = q N the batch of a table of N records.
+    which contradicts its own update and reverses the attack: in a logistic regression its AUC
+    falls from .600 to .401. Algorithm 7 of [2]_ has the right sign, but the constant 1/(2 q eta)
+    with eta the learning rate, where 1/(2 n) belongs, n = q N the batch of a table of N records.
 
     References
     ----------
@@ -135,11 +135,11 @@ def covariance_attack(
     gradients = _validate.matrix("target_gradients", target_gradients)
     steps, dim = gradients.shape
     path = _path(theta, steps, dim)
-    known = _references(reference, steps, dim)
+    references = _references(reference, steps, dim)
     eta = _learning_rate(learning_rate, steps)
     scores = np.empty(steps)
-    # One reference scores many steps at once, several score one each.
-    block = max(1, _BLOCK // dim) if len(known) == 1 else 1
+    # One reference scores many steps at once; of several, each scores one step.
+    block = max(1, _BLOCK // dim) if len(references) == 1 else 1
     for first in range(0, steps, block):
         part = slice(first, min(first + block, steps))
         target = np.asarray(gradients[part], dtype=np.float64)
@@ -147,7 +147,7 @@ def covariance_attack(
         scores[part] = covariance_score(
             _averaged(path, part, eta),
             target,
-            known[first % len(known)],
+            references[first % len(references)],
             n,
             noise_std=noise_std,
             neighbours=neighbours,
@@ -189,23 +189,23 @@ def _learning_rate(value: npt.ArrayLike, steps: int) -> _Doubles:
 def _references(value: Reference | Sequence[Reference], steps: int, dim: int) -> list[Reference]:
     """Return one reference, or as many as there are steps."""
     if isinstance(value, Reference):
-        known = [value]
+        references = [value]
     else:
         if not isinstance(value, (list, tuple)):
             _validate.instance("reference", value, Reference)
-        known = [
+        references = [
             _validate.instance(f"reference[{i}]", one, Reference) for i, one in enumerate(value)
         ]
-        if len(known) != steps:
+        if len(references) != steps:
             raise ValueError(
-                f"Expected reference to be one Reference or {steps} of them, not {len(known)}"
+                f"Expected reference to be one Reference or {steps} of them, not {len(references)}"
             )
-    for one in known:
+    for one in references:
         if one.dim != dim:
             raise ValueError(
                 f"Expected reference of {one.dim} coordinates to have the {dim} of target_gradients"
             )
-    return known
+    return references
 
 
 def white_box_score(
@@ -247,8 +247,8 @@ def white_box_score(
     steps : (L,) ndarray
         Score of each step, as from `covariance_attack`.
     largest : float
-        The largest of them, the paper's score of the canary. `aggregate` has what is better where
-        it is known how batches are drawn.
+        The largest of them, the paper's score of the canary. `aggregate` has better scores for
+        known ways of drawing batches.
 
     Raises
     ------
@@ -281,24 +281,24 @@ def white_box_score(
     steps = np.empty(len(targets))
     for t, table in enumerate(_tables(reference_gradients, *targets.shape)):
         reference = Reference.fit(clip(table, c), **fit)
-        here = slice(t, t + 1)
-        steps[here] = covariance_attack(
-            path[t : t + 2], targets[here], reference, eta[t], n, noise_std=noise_std
+        step = slice(t, t + 1)
+        steps[step] = covariance_attack(
+            path[t : t + 2], targets[step], reference, eta[t], n, noise_std=noise_std
         )
     return steps, float(steps.max())
 
 
 def _tables(value: Iterable[npt.ArrayLike], steps: int, dim: int) -> Iterator[npt.NDArray[Any]]:
     """Hand out one table of gradients after the other."""
-    name, found = "reference_gradients", 0
-    for found, table in enumerate(_iterable(name, value), 1):
-        if found <= steps:
-            rows = _validate.matrix(f"{name}[{found - 1}]", table, cols=dim, min_rows=2)
-            yield _validate.finite(f"{name}[{found - 1}]", rows)
-    if found != steps:
+    name, count = "reference_gradients", 0
+    for count, table in enumerate(_iterable(name, value), 1):
+        if count <= steps:
+            rows = _validate.matrix(f"{name}[{count - 1}]", table, cols=dim, min_rows=2)
+            yield _validate.finite(f"{name}[{count - 1}]", rows)
+    if count != steps:
         raise ValueError(
             f"Expected {name} to hold {steps} tables, one for each row of target_gradients, "
-            f"not {found}"
+            f"not {count}"
         )
 
 

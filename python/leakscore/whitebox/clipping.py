@@ -12,7 +12,7 @@ _LEAST, _MOST = 1e-280, 1e300  # squared norms that lost nothing to under- or ov
 
 
 def norms(rows: Doubles) -> Doubles:
-    """Return the norm of every row of (k, d); NaN or inf if the row holds one or the norm is it."""
+    """Return the norm of every row of (k, d); NaN or inf if the row holds it or the norm is inf."""
     squares, extreme = _squares(rows)
     result = np.sqrt(squares)
     for i in extreme:
@@ -25,7 +25,7 @@ def norms(rows: Doubles) -> Doubles:
 def clip(rows: Doubles, bound: float) -> bool:
     """Scale the rows of (k, d) that are longer than the bound down to it, in place.
 
-    Return whether all are finite; nothing is done to those that are not.
+    Return whether all are finite; rows that are not stay as they are.
     """
     squares, extreme = _squares(rows)
     lengths = np.sqrt(squares)
@@ -44,7 +44,7 @@ def clip(rows: Doubles, bound: float) -> bool:
 
 
 def _squares(rows: Doubles) -> tuple[Doubles, Indices]:
-    """Return the sums of squares, and the finite rows, not all 0, for which they are no good."""
+    """Return the sums of squares, and the finite nonzero rows for which they are inaccurate."""
     with np.errstate(over="ignore", under="ignore"):
         squares = np.asarray(np.einsum("ij,ij->i", rows, rows))
     suspect = np.flatnonzero(~((squares > _LEAST) & (squares < _MOST)))

@@ -35,7 +35,7 @@ inline double cells_auc(std::span<const std::int64_t> nonmembers,
   return doubled / (2.0 * above * flagged);
 }
 
-// Largest true minus false positive rate of the tests that flag the first so many cells.
+// Largest true minus false positive rate of the tests that flag the first cells.
 inline double cells_advantage(std::span<const std::int64_t> nonmembers,
                               std::span<const std::int64_t> members) {
   const auto total = [](std::span<const std::int64_t> counts) {

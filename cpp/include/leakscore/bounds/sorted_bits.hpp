@@ -1,6 +1,6 @@
 // Critical counts of the sorted-bits test: how many of the g highest scores may be members.
 //
-// Of R rounds with fair bits each is exposed with probability delta, whatever its bit; any other
+// Of R rounds with fair bits each is exposed with probability delta, for either bit; any other
 // bit is guessed from its score with probability q = e^epsilon / (1 + e^epsilon) at most, if the
 // mechanism is (epsilon, delta)-DP. An exposed non-member among the highest scores is a wrong
 // guess. With F ~ Bin(R, delta/2) exposed members, right guesses among the first g are therefore

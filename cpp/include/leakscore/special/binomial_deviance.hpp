@@ -108,7 +108,7 @@ LEAKSCORE_FN Extended deviance(double a, Extended b) {
   return {a > 0.0 ? found.high : b.high, a > 0.0 ? found.low : b.low};
 }
 
-// The same in double precision, D(a, a + difference), for callers to whom its rounding is small.
+// The same in double precision, D(a, a + difference), for callers that tolerate its rounding.
 LEAKSCORE_FN double rough_deviance(double a, double difference) {
   const double b = a + difference, s = difference / (a + b), z = s * s;
   if (z > 0.02) return a > 0.0 ? a * log_positive(a / b) + difference : b;

@@ -3,7 +3,7 @@
 //   tail    = +-1/(2 pi i) int exp(K(s) - s y) ds / s,   density = 1/(2 pi i) int exp(K(s) - s y)
 //   ds
 // on the contour of gx2_hyperbola.hpp through the crossing of gx2_saddle.hpp. The sum over every
-// other node tells how good the step was, since halving it squares the error: it is halved until
+// other node shows how good the step was, since halving it squares the error: it is halved until
 // that shows about 1e-16.
 #pragma once
 

@@ -68,7 +68,7 @@ LEAKSCORE_FN Complex series(const double (&c)[order], Complex z) {
   return sum;
 }
 
-// The saddle, -h'(c) = 2x, to the 24 bits that make c^2 exact; any c near it will do.
+// The saddle, -h'(c) = 2x, to the 24 bits that make c^2 exact; any c near it suffices.
 LEAKSCORE_FN double saddle(double x) {
   double c = 2.0 * x;
   for (int step = 0; step < 3; ++step) {
@@ -114,7 +114,7 @@ LEAKSCORE_FN double saddle(double x) {
     const SineCosine turn = sine_cosine(phase), half_turn = sine_cosine(0.5 * phase);
     const Complex value = {q.re * turn.cosine - q.im * turn.sine,
                            q.re * turn.sine + q.im * turn.cosine};
-    // (1 - e^(i phase)) Q where the lower tail is asked for
+    // (1 - e^(i phase)) Q where the lower tail is requested
     const double missing = 2.0 * half_turn.sine * half_turn.sine * q.re + turn.sine * q.im;
     tail[i] = weight * (lower ? missing : value.re);
     density[i] = weight * 2.0 * n * (c * value.re - y * value.im);

@@ -1,4 +1,4 @@
-"""Critical values: the local level at which a band misses with exactly the given probability."""
+"""Critical values: the local level at which a band fails with exactly the given probability."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Counts = npt.NDArray[np.int64]
 
 FAR_SHARE = 0.01  # of the miss, for the counts between the ends of very large samples
 
-# The crossing probability that is aimed at falls short of the allowed one by this, relatively, and
-# by half of it at least: more than the rounding of both the bounds and the probability.
+# The target of the crossing probability is below the allowed one by this relative amount, and the
+# result is below it by at least half of it: more than the rounding of bounds and probability.
 _SLACK = 2e-12
 
-_SECANTS = 20  # steps, after which a bracket is halved
+_SECANTS = 20  # steps, after which bisection takes over
 
 Bounds = Callable[[Counts, int, float], tuple[Doubles, Doubles]]
 
@@ -49,7 +49,7 @@ LEVEL_METHODS: dict[str, Bounds] = {
 
 
 def algorithm(n: int) -> str:
-    """Say how the crossing probability of n variables is computed."""
+    """Describe how the crossing probability of n variables is computed."""
     sets = boundaries(n)
     if len(sets) == 2:
         return "exact on square-root grids of both ends, a maximal inequality between them"
@@ -62,7 +62,7 @@ def constraints(method: str, n: int, critical: float) -> list[tuple[Counts, Doub
 
 
 def crossing(method: str, n: int, critical: float) -> float:
-    """Return the probability, at most, that a constraint fails."""
+    """Return an upper bound on the probability that a constraint fails."""
     return sum(
         _core.crossing_probability(n, index, *LEVEL_METHODS[method](index, n, critical))[0]
         for index in boundaries(n)
@@ -71,16 +71,16 @@ def crossing(method: str, n: int, critical: float) -> float:
 
 def solve(method: str, n: int, miss: float) -> float:
     """Return the critical value of the band: from the shipped table or by root finding."""
-    known = _table()[method].get(repr(miss), {}).get(str(n))
-    return search(method, n, miss) if known is None else float(known)
+    shipped = _table()[method].get(repr(miss), {}).get(str(n))
+    return search(method, n, miss) if shipped is None else float(shipped)
 
 
 def search(method: str, n: int, miss: float) -> float:
-    """Find where the crossing probability is the miss, in logarithms, from its safe side.
+    """Find where the crossing probability equals the miss, in logarithms, from the safe side.
 
     The logarithm of the probability is nearly linear in that of the level (for Berk-Jones, in the
-    threshold), with a slope near one: the secant takes three or four steps. Where rounding shows,
-    the search ends on the safe side of it.
+    threshold), with a slope near one: the secant takes three or four steps. Where rounding
+    dominates, the search ends on its safe side.
     """
     allowed = miss * (1.0 - FAR_SHARE) if n > 2 * ENDS else miss
     aim = math.log(allowed) + math.log1p(-_SLACK)
@@ -89,8 +89,8 @@ def search(method: str, n: int, miss: float) -> float:
         return -x if method == "berk-jones" else math.exp(x)
 
     def excess(x: float) -> float:
-        found = crossing(method, n, value_of(x))
-        return math.log(found) - aim if found > 0.0 else -math.inf
+        probability = crossing(method, n, value_of(x))
+        return math.log(probability) - aim if probability > 0.0 else -math.inf
 
     low, high, shortfall = -math.inf, math.inf, math.inf
     x, slope = _start(method, n, miss), 1.0

@@ -1,4 +1,4 @@
-"""The thresholds of two sorted score arrays that can be best for some objective."""
+"""The thresholds of two sorted score arrays that can be optimal for some objective."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Counts = npt.NDArray[np.int64]
 class Frontier(NamedTuple):
     """Thresholds, ascending, that no other beats in both upper bounds.
 
-    Any objective that falls with both bounds is largest at one of them. Flagged is
+    Any objective that falls with both bounds is largest at one of them. A threshold flags
     ``score > threshold``; an entry is an observed score or -inf.
     """
 
@@ -39,10 +39,10 @@ def frontier(nonmembers: Array, members: Array, fpr_band: Band, fnr_band: Band) 
 
 
 def _below_members(nonmembers: Array, members: Array, fpr_band: Band, fnr_band: Band) -> Frontier:
-    """Just below a member's score the fewest non-members are flagged for those members missed.
+    """A threshold just below a member's score flags the fewest non-members for its missed members.
 
     Among members between the same two non-members only the first is a candidate, and nothing lies
-    below -inf. The last candidate flags no one.
+    below -inf. The last candidate flags none.
     """
     lowest = int(np.searchsorted(members, -np.inf, side="right"))
     ranks = np.append(np.searchsorted(nonmembers, members[lowest:]), nonmembers.size)

@@ -1,8 +1,8 @@
 """Bands as constraints on the order statistics of n uniform variables.
 
 The error rate above a threshold with k errors exceeds A(k) only if the order statistic U_(k+1)
-exceeds it, so that a band is a set of constraints U_(i) <= c_i, and A(k) is c_i for the first
-constrained index i > k. It stays exactly valid when constraints are left out.
+exceeds it. So a band is a set of constraints U_(i) <= c_i, and A(k) is c_i for the first
+constrained index i > k. It stays exactly valid if constraints are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["ENDS", "beta_bounds", "boundaries", "far_counts", "indexes"]
 Counts = npt.NDArray[np.int64]
 
 ALL_INDEXES = 20_000  # samples up to this size have every index constrained
-ENDS = 100_000  # of samples larger than both ends together, only so many indexes at each end are
+ENDS = 100_000  # of samples larger than both ends together, only this many indexes at each end are
 
 _SPACING = 0.1  # of constrained indexes, in standard deviations of the order statistic
 _FAR_SPACING = 0.2, 5e-4  # of counts between the ends: the same, and relative to the nearer end
@@ -32,11 +32,11 @@ def grid_to(n: int, last: int) -> Counts:
     """Return the constrained indexes from 1 to `last`: all, or a square-root grid."""
     if n <= ALL_INDEXES:
         return np.arange(1, last + 1, dtype=np.int64)
-    found = [1]
-    while (i := found[-1]) < last:
+    indexes = [1]
+    while (i := indexes[-1]) < last:
         deviation = math.sqrt(i * ((n - i) / n))
-        found.append(min(last, i + max(1, math.floor(_SPACING * deviation))))
-    return np.array(found, dtype=np.int64)
+        indexes.append(min(last, i + max(1, math.floor(_SPACING * deviation))))
+    return np.array(indexes, dtype=np.int64)
 
 
 @lru_cache(maxsize=8)
@@ -59,9 +59,9 @@ def indexes(n: int) -> Counts:
 
 
 def beta_bounds(index: Counts, n: int, level: Doubles | float) -> tuple[Doubles, Doubles]:
-    """Return the (1 - level)-quantiles of Beta(i, n + 1 - i), rounded up, and 1 less these.
+    """Return the (1 - level)-quantiles of Beta(i, n + 1 - i), rounded up, and their complements.
 
-    The latter is relatively exact where it is small.
+    The complements are relatively exact where they are small.
     """
     levels = np.full(index.size, level)
     upper, rest = _core.clopper_pearson(
@@ -95,7 +95,7 @@ def far_counts(n: int, miss: float) -> tuple[Counts, Doubles]:
     bounds, mirrored = np.ones(lower.size), np.zeros(lower.size)
     share = lower / n
     for a, low, high in zip(begin, fewest, most, strict=True):
-        # N(t)/t > n low/a for t >= a, and t < a is no harm to an upper bound.
+        # N(t)/t > n low/a for t >= a, and t < a does not affect an upper bound.
         bounds = np.minimum(bounds, np.maximum(a, share * (a / low)))
         # 1 - N(1 - s) < n high s/a for s >= a, and no more than n high below.
         mirrored = np.maximum(mirrored, np.where(share > high, share * (a / high), 0.0))

@@ -20,7 +20,7 @@ __all__ = ["BAND_METHODS", "Band", "band", "critical_value"]
 
 Counts = npt.NDArray[np.int64]
 
-_LARGEST = 10**12  # size; beyond, counts lose their digits
+_LARGEST = 10**12  # size, beyond which counts lose their digits
 _LARGEST_KS = 10**9  # of the exact law of Kolmogorov and Smirnov
 _ULP = float(np.finfo(np.float64).eps)
 
@@ -48,13 +48,13 @@ class Band:
     Attributes
     ----------
     method : str
-        As `Audit.epsilon` takes it.
+        As in `Audit.epsilon`.
     n : int
         Number of scores of the class.
     miss : float
-        Probability, at most, with which any of the bounds is too small.
+        Upper bound on the probability that any of the bounds is too small.
     algorithm : str
-        How the critical value was found.
+        How the critical value was computed.
     critical : float
         Half-width of a linear band, otherwise the local level; see `critical_value`.
     knots, values : ndarray
@@ -80,8 +80,8 @@ class Band:
     def lower(self, counts: npt.ArrayLike) -> Doubles:
         """Return the lower bounds of the mirrored band, ``L(k) = 1 - A(n - k)``, rounded down.
 
-        They are as certain as the upper bounds, but not together with them: errors and non-errors
-        swap their roles, so that a band of both sides costs the sum of two misses.
+        They are as certain as the upper bounds, but not jointly with them: errors and non-errors
+        swap their roles, so a band of both sides costs the sum of two misses.
         """
         upper = self(self.n - np.asarray(counts))
         return np.asarray(np.maximum(0.0, (1.0 - upper) * (1.0 - _ULP)))
@@ -96,7 +96,7 @@ class Band:
 def band(method: str, n: int, miss: float) -> Band:
     """Return the band of n scores that fails with probability at most `miss` (<= 1/2); cached.
 
-    An audit of a confidence gives each of its two bands half of what it may miss.
+    An audit gives each of its two bands half of 1 - confidence.
     """
     if n > _LARGEST:
         raise ValueError(f"Expected n={n} in [1, {_LARGEST}] scores of one class")
@@ -114,7 +114,7 @@ def critical_value(n: int, confidence: float = 0.95, method: str = "weighted-ell
         Of the audit, in (0, 1): each of its two one-sided bands may miss with probability
         ``(1 - confidence) / 2``.
     method : str
-        As `Audit.epsilon` takes it, of those that are bands.
+        As in `Audit.epsilon`; only methods that are bands.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def critical_value(n: int, confidence: float = 0.95, method: str = "weighted-ell
         "weighted-ell": eta, where the bound for k errors is the (1 - eta / sqrt(k + 1))-quantile
         of Beta(k + 1, n - k); "ell": the same with eta alone; "bonferroni": the same with
         ``(1 - confidence) / (2 n)``. "berk-jones": t, where it is the largest rate u with
-        n KL(k/n, u) <= t. "dkw", "dkw-two-sided", "ks": the width that is added to k/n.
+        n KL(k/n, u) <= t. "dkw", "dkw-two-sided", "ks": the width added to k/n.
 
     Raises
     ------
@@ -133,15 +133,15 @@ def critical_value(n: int, confidence: float = 0.95, method: str = "weighted-ell
 
     Notes
     -----
-    The crossing probability of the bounds meant is never above the allowed one, and within 1e-8 of
-    it, relatively, at any confidence. (The doubles that a band rounds them up to miss less often.)
+    The crossing probability of the exact bounds is never above the allowed one, and within a
+    relative 1e-8 of it, at any confidence. (A band rounds the bounds up, so it fails less often.)
     Values are kept for later calls; those of common sizes and confidences come with the package.
 
-    Up to 20 000 scores every count is constrained. Up to 200 000 a grid of counts is, a tenth of a
-    standard deviation apart, which is as certain and a little wider. Of larger samples the lowest
-    and the highest 100 000 counts are, on the same grid; those between are bounded by Chernoff
-    bounds, extended to all rates at once by Doob's inequality for the reverse martingale of the
-    empirical rate over the rate, with a hundredth of the miss.
+    Up to 20 000 scores every count is constrained. Up to 200 000 scores a grid of counts is
+    constrained, a tenth of a standard deviation apart, which is as certain and a little wider. For
+    larger samples the lowest and the highest 100 000 counts are constrained, on the same grid; the
+    counts between have Chernoff bounds, extended to all rates at once by Doob's inequality for the
+    reverse martingale of the empirical rate over the rate, with a hundredth of the miss.
 
     References
     ----------
@@ -170,7 +170,7 @@ def _massart(sides: float, method: str, n: int, miss: float) -> Band:
 def _kolmogorov(method: str, n: int, miss: float) -> Band:
     """The exact law of the same supremum (Birnbaum and Tingey 1951), for up to 1e9 scores.
 
-    For more, Massart's bound is wider by 4e-6 of itself at most.
+    For more scores, Massart's bound is wider by a relative 4e-6 at most.
     """
     from leakscore.distributions import kolmogorov
 
@@ -208,7 +208,7 @@ def _steps(
     parts.append((np.array([n]), np.array([1.0])))
     knots = np.concatenate([counts for counts, _ in parts])
     bounds = np.concatenate([bounds for _, bounds in parts])
-    # The bound of a count is one of all smaller counts.
+    # The bound of a count is also a bound of all smaller counts.
     values = np.minimum.accumulate(bounds[::-1])[::-1].copy()
     return Band(method, n, miss, algorithm, critical, _frozen(knots), _frozen(values))
 

@@ -1,4 +1,4 @@
-"""The tests of an audit that can be best, with bounds on both error rates of all of them."""
+"""The tests of an audit that can be optimal, with bounds on both error rates of all of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Bounded:
     fpr, fnr : ndarray
         The upper bounds.
     least : tuple of ndarray, shape (1,)
-        Those of a test that makes no error.
+        The bounds of a test that makes no error.
     """
 
     audit: Sampled
@@ -47,7 +47,7 @@ class Bounded:
         return self.frontier.fnr_upper
 
     def fields(self, index: int, *further: str) -> dict[str, Any]:
-        """Return what results say of one test and of how it was found; further assumptions too."""
+        """Return the fields of results about one test and its method, with further assumptions."""
         return {
             "threshold": float(self.frontier.threshold[index]),
             "fpr": int(self.frontier.false_positives[index]) / self.audit.n_nonmembers,
@@ -63,7 +63,7 @@ class Bounded:
 
 
 def bounded(audit: Sampled, confidence: float, method: str, orientation: str) -> Bounded:
-    """Bound both error rates; each band gets an equal share of what the audit may miss."""
+    """Bound both error rates; each band gets an equal share of 1 - confidence."""
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     chosen = _validate.choice("method", method, BAND_METHODS)
     both = _validate.choice("orientation", orientation, ("high", "both")) == "both"

@@ -18,14 +18,14 @@ __all__ = ["Comparison", "Family", "verdict"]
 
 @dataclass(frozen=True)
 class Comparison(Assuming):
-    """What the scores say about a claimed trade-off curve f; see `Audit.compare`.
+    """The verdict of the scores on a claimed trade-off curve f; see `Audit.compare`.
 
     Attributes
     ----------
     verdict : {"refuted", "consistent", "cannot-tell"}
         ``"refuted"``: at this confidence the mechanism does not satisfy f. ``"consistent"``: it may
-        or may not; scores of these sizes could have shown it. ``"cannot-tell"``: even perfectly
-        separated scores of these sizes would not refute f.
+        or may not satisfy f; samples of these sizes could have refuted it. ``"cannot-tell"``: even
+        perfectly separated scores of these sizes would not refute f.
     threshold : float
         The threshold that refutes f by the widest margin, or comes closest.
     fpr, fnr : float
@@ -33,30 +33,30 @@ class Comparison(Assuming):
     fpr_upper, fnr_upper : float
         Upper confidence bounds on the two rates, valid at all thresholds at once.
     claimed : float
-        f(fpr_upper), the least false negative rate that the claim allows there; of the lower curve
-        where f is known within bounds.
+        f(fpr_upper), the least false negative rate that the claim allows at that false positive
+        rate; of the lower curve where f is known within bounds.
     margin : float
-        claimed - fnr_upper, less a part in 1e13: positive iff f is refuted.
+        claimed - fnr_upper, less a relative 1e-13: positive iff f is refuted.
     max_margin : float
         The margin that perfectly separated scores would have with as many members and non-members.
     claim : str
         The curve, as it prints itself.
     kind, adversary : str
-        Of the curve. Refuting one of kind ``"attack"`` shows that the audited attack does better
-        than that one, and breaks no guarantee.
+        Of the curve. Refuting a curve of kind ``"attack"`` shows that the audited attack does
+        better than the curve's, and breaks no guarantee.
     neighbours : {"replace", "add-remove"}
         The relation of the two data sets that the verdict is about.
     confidence : float
-        As asked for.
+        As given.
     method : str
-        As asked for.
+        As given.
     orientation : str
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
     assumptions : tuple of str
-        What must be true, beyond the scores, for this to hold, and what the claim takes for granted
-        of the mechanism: that it is refuted may also mean that one of these is not so.
+        What must be true, beyond the scores, for this to hold, and what the claim assumes about the
+        mechanism: a refutation may also mean that one of these assumptions is false.
 
     Examples
     --------
@@ -100,12 +100,12 @@ def verdict(
 
 
 class Family:
-    """A family of curves that are all about one relation of the two data sets, the one stated."""
+    """A family of curves that are all about one relation of the two data sets, the stated one."""
 
     def __init__(self, make: Callable[[float], TradeOff], stated: str | None) -> None:
         self._make, self._stated = make, stated
         self._premise, self._first, self._made = UNSTATED, "", False
-        settled(self._premise, stated, make)  # refuses a word that is no relation
+        settled(self._premise, stated, make)  # refuses an unknown relation
 
     def __call__(self, parameter: float) -> TradeOff:
         curve = self._make(parameter)
@@ -118,7 +118,7 @@ class Family:
         return curve
 
     def about(self, parameter: float) -> Premise:
-        """Give what the curves made so far are about, at least that of one parameter."""
+        """Give the premise of the curves made so far, at least of one parameter."""
         if not self._made:
             self(parameter)
         return Premise(self._stated or self._premise.neighbours, self._premise.assumptions)

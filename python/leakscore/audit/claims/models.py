@@ -1,4 +1,4 @@
-"""What upper bounds on both error rates say about a family of trade-off curves."""
+"""What upper bounds on both error rates prove about a family of trade-off curves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 _ULP = float(np.finfo(np.float64).eps)
 _ROUNDING = 1e-13  # relative, of f(alpha): a curve is refuted only beyond it
 _LEAST_STEP, _LARGEST_STEP = 2.0**-30, 2.0**60
-_CLOSE, _CLOSE_BRACKET = 2.0**-43, 2.0**-24  # relative width of what is left of the search
+_CLOSE, _CLOSE_BRACKET = 2.0**-43, 2.0**-24  # relative width of the final bracket
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class MuBound(Assuming):
     max_certifiable : float
         The bound that perfectly separated scores would give with as many members and non-members.
     confidence : float
-        As asked for.
+        As given.
     method : str
-        As asked for.
+        As given.
     orientation : str
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
@@ -92,20 +92,20 @@ class GaussianEpsilon(Assuming):
     Attributes
     ----------
     epsilon_if_gaussian : float or ndarray
-        Epsilon, at delta, of the Gaussian curve with parameter `mu`. No bound on the epsilon of any
-        other mechanism.
+        Epsilon, at delta, of the Gaussian curve with parameter `mu`. It is no bound on the epsilon
+        of any other mechanism.
     mu : float
-        The certified lower bound on mu that it comes from, of `Audit.mu`.
+        The certified lower bound on mu from which it follows, of `Audit.mu`.
     max_certifiable : float or ndarray
         The value that perfectly separated scores would give with as many members and non-members.
     assumption : str
-        What the numbers rest on.
+        The assumption behind the numbers.
     delta : float or ndarray
-        As asked for.
+        As given.
     confidence : float
-        As asked for.
+        As given.
     method : str
-        As asked for.
+        As given.
     orientation : str
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
@@ -149,9 +149,9 @@ class ParameterBound(Assuming):
     ----------
     parameter : float
         At this confidence no mechanism of the family with a smaller parameter gives such scores.
-        Equal to `low` if none above it is refuted, to `high` if that one is.
+        It is `low` if no larger parameter is refuted, and `high` if `high` is refuted.
     threshold : float
-        The threshold that proves it; if nothing is refuted, the one with the least sum of the two
+        The threshold that proves it; if no curve is refuted, the one with the least sum of the two
         bounds.
     fpr, fnr : float
         Observed share of non-members that this test flags, and of members that it does not.
@@ -162,17 +162,17 @@ class ParameterBound(Assuming):
         The bound that perfectly separated scores would give with as many members and non-members;
         inf if they refute every curve of the family.
     neighbours : {"replace", "add-remove"} or None
-        The relation of the two data sets: as stated, or that of the curves, if they have one.
+        The relation of the two data sets: the stated one, or that of the curves, if they have one.
     confidence : float
-        As asked for.
+        As given.
     method : str
-        As asked for.
+        As given.
     orientation : str
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
         How the critical values of the bands were found.
     assumptions : tuple of str
-        What must be true, beyond the scores, for this to hold; what the curves take for granted.
+        What must be true, beyond the scores, for this to hold, and what the curves assume.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def margins(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> Doubles:
 def largest_parameter(
     family: Callable[[float], TradeOff], fpr: Doubles, fnr: Doubles, low: float, high: float
 ) -> tuple[float, int]:
-    """Return the largest parameter found to be refuted, at least `low`, and the point that does it.
+    """Return the largest refuted parameter of the search, at least `low`, and its point.
 
     Raises RuntimeError if every parameter is refuted and `high` is infinite.
     """
@@ -255,14 +255,14 @@ def cap(
 
 
 class AllRefutedError(RuntimeError):
-    """No parameter was found that is not refuted."""
+    """The search found no parameter that is not refuted."""
 
 
 class _Search:
-    """For the largest parameter that some point (fpr, fnr) refutes.
+    """Search for the largest parameter that some point (fpr, fnr) refutes.
 
-    A larger parameter has a lower curve, so that only points that refute the last refuted parameter
-    can refute a larger one: the others are dropped on the way.
+    A larger parameter has a lower curve, so only points that refute the last refuted parameter can
+    refute a larger one: the search drops the others.
     """
 
     def __init__(self, family: Callable[[float], TradeOff], fpr: Doubles, fnr: Doubles) -> None:
@@ -294,7 +294,7 @@ class _Search:
         return float(ratios[first])
 
     def bracket(self, low: float, high: float) -> tuple[float, float]:
-        """Return a refuted parameter and one that is not; twice the same if there is no other."""
+        """Return a refuted parameter and one that is not; twice the same if there is no pair."""
         if not self._index.size:
             return low, low
         step = min(1.0, high - low)
@@ -335,7 +335,7 @@ class _Search:
             )
 
     def narrow(self, bottom: float, top: float) -> float:
-        """Return the refuted end of what is left of a bracket when it is narrow."""
+        """Narrow the bracket and return its refuted end."""
         exact = self._curve(bottom).lower is self._curve(bottom)
         close = _CLOSE if exact else _CLOSE_BRACKET
         root = sign_change(

@@ -1,4 +1,4 @@
-"""What the scores refute: trade-off curves, one by one or a family of them."""
+"""What the scores refute: single trade-off curves, or a family of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Refuted(Sampled):
             The band around the error rates, as in `epsilon`: one that holds at all thresholds at
             once.
         orientation : {"high", "both"}
-            As in `epsilon`: with ``"both"`` smaller scores may mean member as well, and each
+            As in `epsilon`: with ``"both"`` smaller scores may mean member too, and each
             orientation gets half of ``1 - confidence``.
 
         Returns
@@ -55,18 +55,18 @@ class Refuted(Sampled):
 
         Notes
         -----
-        A mechanism is mu-GDP if no test does better than the Gaussian curve G_mu; here, no test of
-        the two data sets of the rounds, whether they differ by a record that is replaced or by one
-        that is there or not: a mu for the one is none for the other. With upper
-        bounds A and B on the two error rates at every threshold at once, G_mu is refuted where
-        ``B < G_mu(A)``, so that
+        A mechanism is mu-GDP if no test does better than the Gaussian curve G_mu. The tests are
+        those of the two data sets of the rounds, which differ by a replaced record or by one that
+        is present or absent: a mu for one relation is none for the other. With upper bounds A and B
+        on the two error rates at every threshold at once, G_mu is refuted where ``B < G_mu(A)``, so
+        that
 
         ``mu >= Phi^-1(1 - A) - Phi^-1(B)``
 
         at every threshold with A, B < 1. A negative right side proves nothing, in particular
-        nothing about the attack turned round: A and B are bounds from above, and their complements
-        are not. The bound holds for every mechanism; only the step from mu to epsilon needs the
-        curve to be Gaussian, see `epsilon_if_gaussian`. The last bits are rounded down.
+        nothing about the reversed attack: A and B are bounds from above, and their complements are
+        not. The bound holds for every mechanism; only the step from mu to epsilon needs a Gaussian
+        curve, see `epsilon_if_gaussian`. It is rounded down in the last bits.
 
         References
         ----------
@@ -92,7 +92,7 @@ class Refuted(Sampled):
         *,
         orientation: str = "high",
     ) -> GaussianEpsilon:
-        """Return what epsilon would be if the mechanism's curve were Gaussian. It is no bound.
+        """Return what epsilon would be if the mechanism's curve were Gaussian; this is no bound.
 
         Parameters
         ----------
@@ -120,9 +120,9 @@ class Refuted(Sampled):
         -----
         The epsilon(delta) of the Gaussian curve at the lower bound of `mu`. If the mechanism's
         curve is G_mu for some mu, this is a lower bound on its epsilon, and a far larger one than
-        `epsilon`: it reaches into tails that no score was drawn from. If the curve is any other,
-        the number means nothing: of Laplace noise and randomised response it exceeds the true
-        epsilon in nearly every audit.
+        `epsilon`: it reaches into tails from which no score was drawn. For any other curve the
+        number means nothing: for Laplace noise and randomised response it exceeds the true epsilon
+        in nearly every audit.
 
         Examples
         --------
@@ -167,20 +167,21 @@ class Refuted(Sampled):
         ----------
         family : callable
             Makes a `TradeOff` of shape () from one float. A larger parameter leaks more: its curve
-            is nowhere above. For a family in terms of noise pass the reciprocal,
+            is nowhere above a smaller one's. For a family in terms of noise pass the reciprocal,
             ``lambda theta: subsampled_gaussian(1 / theta, ...)``.
         confidence : float
             Probability, in (0, 1), with which the bound holds, over the rounds.
         method : str
             As in `mu`.
         low : float
-            The least parameter. It is returned if none is refuted that is larger by 1e-9 of the
-            range, or of 1; the family is asked for parameters above it only.
+            The least parameter. It is the result if no parameter is refuted that is larger by 1e-9
+            of the range, or of 1; the family is called only with parameters above it.
         high : float
             The largest parameter of the family.
         neighbours : {"replace", "add-remove"}, optional
-            What the rounds without the target hold instead, as in `compare`: it must be what the
-            curves are about. Without it theirs is recorded, None if they fit either reading.
+            What the rounds without the target hold instead, as in `compare`: it must be the
+            relation of the curves. Without it that relation is recorded, None if the curves fit
+            either reading.
         orientation : str
             As in `mu`.
 
@@ -204,17 +205,17 @@ class Refuted(Sampled):
 
         ``sup {theta : B < f_theta(A) at some threshold}``.
 
-        The mechanism's own curve is refuted with probability 1 - confidence at most, and with it
-        every smaller parameter; what is returned is itself refuted, and so never too large. It is
-        found to a part in 1e12. A curve that is known within bounds counts as refuted only if the
-        lower one is.
+        With probability 1 - confidence at most, the mechanism's own curve is refuted, and with it
+        every smaller parameter. The result is itself refuted, and so never too large. It has a
+        relative precision of 1e-12. A curve that is known within bounds counts as refuted only if
+        its lower curve is.
 
         f_theta(alpha) bounds the false negative rate with H0 "not a member" and H1 "a member", in
         this order. If it is not symmetric and claimed in both directions, pass the family of
         ``f.symmetrized()``; for the reverse direction alone that of ``f.inverse()``.
 
-        With ``gaussian`` as the family this is `mu`. The bound is one on the parameter of a
-        mechanism of this family, and says nothing about others.
+        With ``gaussian`` as the family this is `mu`. The bound is on the parameter of a mechanism
+        of this family, and proves nothing about others.
 
         Examples
         --------
@@ -250,7 +251,7 @@ class Refuted(Sampled):
         neighbours: str | None = None,
         orientation: str = "high",
     ) -> Comparison:
-        """Hold a claim about the mechanism against the scores.
+        """Test a claim about the mechanism with the scores.
 
         Parameters
         ----------
@@ -262,9 +263,9 @@ class Refuted(Sampled):
         method : str
             As in `mu`.
         neighbours : {"replace", "add-remove"}, optional
-            What the rounds without the target hold instead: another record, or none. It must be
-            what the claim is about, `TradeOff.neighbours`; without it that relation is recorded,
-            where the curve has one, and "replace" otherwise.
+            What the rounds without the target hold instead: another record, or none. It must be the
+            claim's relation, `TradeOff.neighbours`. Without it that relation is recorded if the
+            curve has one, and "replace" otherwise.
         orientation : str
             As in `mu`.
 
@@ -275,22 +276,22 @@ class Refuted(Sampled):
         Raises
         ------
         ValueError
-            If an argument is outside its range, the curve is of another shape than (), or
-            `neighbours` is not what the claim is about.
+            If an argument is outside its range, the curve has another shape than (), or
+            `neighbours` is not the claim's relation.
         TypeError
             If `tradeoff` is no `TradeOff`, or another argument has the wrong type.
 
         Notes
         -----
         The claim f is refuted if ``B < f(A)`` at some threshold, A and B the upper bounds on the
-        two error rates that hold at all thresholds at once; of a curve that is known within bounds
-        the lower one must be refuted. That the scores are consistent with a claim never shows that
-        it is true: another attack may refute it.
+        two error rates that hold at all thresholds at once; for a curve that is known within bounds
+        the lower curve must be refuted. Scores that are consistent with a claim never show that it
+        is true: another attack may refute it.
 
         f(alpha) bounds the false negative rate with H0 "not a member" and H1 "a member", in this
         order; a curve that is not symmetric, claimed in both directions, is
-        ``f.symmetrized()``. Either is about the same two data sets as f: a curve for a record that
-        is there or not cannot be held against rounds in which another record takes its place.
+        ``f.symmetrized()``. Both are about the same two data sets as f: rounds in which another
+        record takes the target's place cannot test a curve for a record that is present or absent.
 
         Examples
         --------

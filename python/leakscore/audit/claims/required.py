@@ -1,4 +1,4 @@
-"""How many rounds an audit needs to certify an epsilon, before any is played."""
+"""The number of rounds that an audit needs to certify an epsilon, before any is played."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["RequiredRounds", "required_rounds"]
 Counts = npt.NDArray[np.intp]
 
 _REPS = (500, 2000)  # simulated audits of each number of rounds tried
-_FINAL = 4  # times as many of the one that is returned
-_DRAWS = 1_000_000  # simulated scores, before the audits become fewer
+_FINAL = 4  # times as many for the returned number of rounds
+_DRAWS = 1_000_000  # simulated scores, beyond which there are fewer audits
 _AT_ONCE = 1 << 20  # of them in memory
-_SPACING = 0.2  # of the counts looked at, in their standard deviations
-_FAR = 5.0  # standard deviations that no rate is off
-_CLOSE = 1.01  # ratio of what is left of the search
+_SPACING = 0.2  # of the simulated counts, in their standard deviations
+_FAR = 5.0  # standard deviations that no rate deviates
+_CLOSE = 1.01  # ratio of the ends of the final bracket
 _MOST = 10**7
 
 
 @dataclass(frozen=True)
 class RequiredRounds(Result):
-    """How many rounds an audit needs, and how likely it then succeeds; see `required_rounds`.
+    """How many rounds an audit needs, and its power with them; see `required_rounds`.
 
     Attributes
     ----------
@@ -43,16 +43,16 @@ class RequiredRounds(Result):
     standard_error : float
         Of `power`, from the number of simulated audits.
     max_certifiable : float
-        The bound that perfectly separated scores would give with so many rounds.
+        The bound that perfectly separated scores would give with these rounds.
     epsilon, delta, confidence : float
-        As asked for.
+        As given.
     method : str
-        As asked for.
+        As given.
     neighbours : {"replace", "add-remove"} or None
-        What the planned rounds without the target hold instead: as stated, or what the curve is
-        about, if it says.
+        What the planned rounds without the target hold instead: the stated relation, or that of the
+        curve, if it has one.
     assumptions : tuple of str
-        What the curve takes for granted of the mechanism, in words.
+        What the curve assumes about the mechanism, in words.
 
     Examples
     --------
@@ -94,53 +94,54 @@ def required_rounds(
     ----------
     tradeoff : TradeOff
         The curve, of shape (), that the scores of the planned audit attain: that of the mechanism
-        if they are the best possible, or that of the attack. Of a curve that is known within
-        bounds, the upper one, which an attacker attains.
+        if they are the best possible, or that of the attack. For a curve that is known within
+        bounds the upper curve counts, which an attacker attains.
     epsilon : float
-        What ``Audit.epsilon(delta, confidence, method)`` shall exceed; at least 0.
+        The value that ``Audit.epsilon(delta, confidence, method)`` must exceed; at least 0.
     delta : float
         In [0, 1).
     confidence : float
         Of the bound; in (0, 1).
     power : float
-        Probability, in (0, 1), over the rounds, with which the bound shall exceed `epsilon`.
+        Probability, in (0, 1), over the rounds, with which the bound exceeds `epsilon`.
     method : str
         The band around the error rates, as in `Audit.epsilon`: one that holds at all thresholds at
         once.
     neighbours : {"replace", "add-remove"}, optional
         What the planned rounds without the target hold instead, as in `Audit.compare`: it must be
-        what the curve is about.
+        the curve's relation.
 
     Returns
     -------
     RequiredRounds
-        The same for the same arguments, always.
+        Always the same for the same arguments.
 
     Raises
     ------
     TypeError
         If an argument has the wrong type.
     ValueError
-        If an argument is out of range, the curve is of another shape than () or about other
-        `neighbours`, or `epsilon` is no less than the curve's own epsilon(delta), which no number
-        of rounds can show.
+        If an argument is out of range, the curve has another shape than () or is about other
+        `neighbours`, or `epsilon` is at least the curve's epsilon(delta), which no number of rounds
+        can show.
     RuntimeError
         If more than 1e7 rounds of each kind are needed.
 
     Notes
     -----
     In n rounds without the target the false positive rates of the best scores are n uniform
-    numbers; with it, so are the true positive rates. The bound exceeds `epsilon` iff for some k0
-    the threshold just below the (k0 + 1)-th largest non-member leaves at most h(k0) members out,
-    where h follows from the band alone: with order statistics U and W of n uniform numbers each,
+    numbers; in n rounds with it the true positive rates are too. The bound exceeds `epsilon` iff
+    for some k0 the threshold just below the (k0 + 1)-th largest non-member misses at most h(k0)
+    members, where h follows from the band only: with order statistics U and W of n uniform numbers
+    each,
 
     ``W_(n - h(k0)) <= power(U_(k0 + 1))``  for some k0.
 
-    This is simulated, with a fixed seed, by drawing the order statistics that matter and no others
-    (all of the first ranks, then at distances of 0.2 standard deviations). The number of rounds is
-    searched for by secant steps on the logarithm, to 1 %, with 500 to 2000 audits each, and the
-    power of the result comes from four times as many others. What the spacing misses makes the
-    power too small, by less than 0.01 wherever it was measured.
+    This is simulated, with a fixed seed, by drawing only the order statistics that matter (all of
+    the first ranks, then at distances of 0.2 standard deviations). Secant steps on the logarithm
+    search the number of rounds, to 1 %, with 500 to 2000 audits each, and the power of the result
+    comes from four times as many other audits. The spacing makes the power too small, by less than
+    0.01 wherever it was measured.
 
     Examples
     --------
@@ -198,9 +199,9 @@ class _Plan:
         return max(float(np.log(max(1.0 - self.delta - least, 0.0) / least)), 0.0)
 
     def _allowed(self, rounds: int, errors: Counts) -> Counts:
-        """Return the most errors of the other kind with which the bound exceeds epsilon, or -1.
+        """Return the most errors of the other kind at which the bound exceeds epsilon, or -1.
 
-        By symmetry it does not matter which kind is which: both directions are tried.
+        By symmetry the kinds may be swapped: both directions are tried.
         """
         band = self._band(rounds)
         bound = band(errors)
@@ -222,14 +223,14 @@ class _Plan:
         second = self._allowed(rounds, first)
         kept = second >= 0
         second = second[kept]
-        first = self._allowed(rounds, second)  # the most, with so many of the other kind
+        first = self._allowed(rounds, second)  # the most, given these of the other kind
         pairs = np.unique(
             np.concatenate([np.stack([first, second]), np.stack([second, first])], axis=1), axis=1
         )
         return self._likely(rounds, pairs)
 
     def _likely(self, rounds: int, pairs: Counts) -> tuple[Counts, Counts]:
-        """Leave out pairs that lie further from the curve than chance will carry the scores."""
+        """Leave out pairs that are further from the curve than the scores deviate by chance."""
         alpha, beta = (pairs + 1.0) / rounds
         far = _FAR / np.sqrt(rounds)
         alpha, beta = (
@@ -246,17 +247,17 @@ class _Plan:
         reps = effort * int(np.clip(_DRAWS // false_positives.size, *_REPS))
         rng = np.random.default_rng(seed)
         block = max(1, _AT_ONCE // false_positives.size)
-        found = 0
+        successes = 0
         for start in range(0, reps, block):
             size = min(block, reps - start)
             outside = _order_statistics(rng, rounds, false_positives + 1, size)
             inside = _order_statistics(rng, rounds, rounds - false_negatives, size)
-            found += int((inside <= self.curve.power(outside)).any(axis=1).sum())
-        share = (found + 1.0) / (reps + 2.0)
-        return found / reps, float(np.sqrt(share * (1.0 - share) / reps))
+            successes += int((inside <= self.curve.power(outside)).any(axis=1).sum())
+        share = (successes + 1.0) / (reps + 2.0)
+        return successes / reps, float(np.sqrt(share * (1.0 - share) / reps))
 
     def search(self, wanted: float) -> int:
-        """Return the least number of rounds whose simulated power is the one wanted, to 1 %."""
+        """Return the least number of rounds with the required simulated power, to 1 %."""
         tried: dict[int, float] = {}
 
         def power(rounds: int) -> float:
@@ -287,7 +288,7 @@ class _Plan:
         return high
 
     def _guess(self) -> int:
-        """Return about how many rounds make a bound of epsilon from rates without any error."""
+        """Return about how many rounds without any error give a bound of epsilon."""
         from leakscore.distributions import norm
 
         alpha = norm.cdf(np.linspace(-8.0, 8.0, 321))
@@ -305,7 +306,7 @@ class _Plan:
 
 
 def _between(low: int, under: float, high: int, over: float, wanted: float) -> int:
-    """Return where a line through the probits on log rounds meets the power wanted."""
+    """Return where a line through the probits on log rounds meets the required power."""
     from leakscore.distributions import norm
 
     ends = norm.ppf(np.clip([under, wanted, over], 0.5 / _REPS[1], 1.0 - 0.5 / _REPS[1]))
@@ -315,7 +316,7 @@ def _between(low: int, under: float, high: int, over: float, wanted: float) -> i
 
 
 def _spaced(rounds: int) -> Counts:
-    """Return counts below `rounds`: every small or large one, then at shares of their deviation."""
+    """Return counts below `rounds`: all small and large ones, others by their deviation."""
     counts = [0]
     while counts[-1] < rounds - 1:
         last = counts[-1]

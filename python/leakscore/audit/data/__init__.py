@@ -1,1 +1,1 @@
-"""The scores of an audit: sorted, binned, or the bits in their order."""
+"""The scores of an audit: sorted scores, counts of bins, or bits in the order of the scores."""

@@ -1,4 +1,4 @@
-"""The counts of an audit whose scores were binned: every score is known up to its bin."""
+"""The counts of an audit whose scores were binned: of every score only the bin is known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Histogram"]
 
 
 class Histogram:
-    """Members and non-members per bin; what `Scores` is to single scores.
+    """Members and non-members per bin; it is to binned scores what `Scores` is to single ones.
 
     The edges reach from -inf to inf, so that every score has a bin. A place is the index of an
     edge: the test there flags the bins above that edge, and a score in bin j has the place j + 1,
@@ -95,7 +95,7 @@ class Histogram:
         return other
 
     def next_above(self, thresholds: Doubles) -> Doubles:
-        """Return the edges themselves: the scores that are not flagged are those below."""
+        """Return the edges themselves: the scores below an edge are not flagged."""
         return thresholds
 
     def frontier(self, fpr_band: Band, fnr_band: Band) -> Frontier:
@@ -126,8 +126,8 @@ class Histogram:
     def _candidates(self, knots: Array) -> Array:
         """Return the places that can be best, after the one that flags no one.
 
-        As for scores: where an error more would be another step of the band, descending; without
-        knots, just below each bin that holds members, ascending.
+        As for scores: where one more error would reach another step of the band, descending;
+        without knots, just below each bin that holds members, ascending.
         """
         used = np.flatnonzero(self.member_counts + self.nonmember_counts)
         if knots.size:

@@ -16,8 +16,8 @@ __all__ = ["Flagged", "Points", "spread_ranks"]
 class Flagged:
     """How many scores of one class descending thresholds flag; the last flags all.
 
-    Each threshold stands for all from itself up to, and without, the one before it. Those flag
-    between `least` and `counts` scores: the same number unless thresholds were left out.
+    Each threshold stands for all thresholds from itself up to, but excluding, the one before it.
+    They flag between `least` and `counts` scores: the same number unless thresholds were left out.
     """
 
     least: Array
@@ -39,11 +39,11 @@ class Points:
 
 
 def spread_ranks(n: int, count: int) -> Array:
-    """Return about `count` of the ranks 0 to n - 1, the standard error apart in even steps.
+    """Return about `count` of the ranks 0 to n - 1, at equal distances in standard errors.
 
-    The count of scores above a threshold that should have k has a standard deviation of
-    sqrt(k (n - k) / n); ranks of ``n sin(t)^2`` with equal steps of t are equally many of these
-    apart.
+    The count of scores above a threshold that has k on average has a standard deviation of
+    sqrt(k (n - k) / n); ranks ``n sin(t)^2`` with equal steps of t are equally many of these
+    deviations apart.
     """
     steps = np.arange(count) * (math.pi / (2 * count))
     return np.unique(np.append((n * np.sin(steps) ** 2).astype(np.int64), n - 1))

@@ -1,4 +1,4 @@
-"""The bits of the rounds in the order of their scores: all that the sorted-bits test sees."""
+"""The bits of the rounds in the order of their scores: the data of the sorted-bits test."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ __all__ = ["MAX_ROUNDS", "RankedBits"]
 
 MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
 
-# Mixed into the seed of the order of ties, so that bits drawn from a generator with the very same
-# seed do not share its stream.
+# Mixed into the seed of the order of ties, so that bits drawn from a generator with the same seed
+# do not share its stream.
 _TIES = 0x74696573
 
 
 @dataclass(frozen=True, eq=False)
 class RankedBits:
-    """Rounds by ascending score, and counts of members among so many highest and lowest scores.
+    """Rounds by ascending score, and counts of members among the highest and the lowest scores.
 
     Attributes
     ----------
     rounds : int
-        Number of rounds; beyond MAX_ROUNDS nothing else is kept.
+        Number of rounds; above MAX_ROUNDS nothing else is kept.
     scores, lots, member : ndarray
-        Of each round. Tied scores are ordered by lot, and equal lots as they were given.
+        Of each round. Tied scores are ordered by lot, and rounds of equal lots as they were given.
     sizes : ndarray
         The preset sizes of the test, ascending, up to half the rounds.
     highest, lowest : ndarray
-        Members among that many highest, and lowest, scores.
+        Members among the highest, and the lowest, scores of each size.
     """
 
     rounds: int
@@ -48,10 +48,11 @@ class RankedBits:
     def of(
         cls, scores: Array, member: npt.NDArray[np.bool_], rng: np.random.Generator
     ) -> RankedBits:
-        """Rank the rounds by score, ties in a random order that does not know the bits.
+        """Rank the rounds by score, ties in a random order that is independent of the bits.
 
-        The scores are part of the seed: with the same lots in every audit, rounds that come members
-        first would be ordered by their bits in the same way each time, and a seed be lucky.
+        The scores are part of the seed: with the same lots in every audit, rounds in the order
+        members first would be ordered by their bits in the same way each time, and a seed could be
+        lucky.
         """
         words = rng.integers(0, 2**32, 4, dtype=np.uint64)
         kept = slice(None if scores.size <= MAX_ROUNDS else 0)
@@ -64,7 +65,7 @@ class RankedBits:
         return cls._ranked(scores.size, scores[kept], lots, member[kept])
 
     def merge(self, other: RankedBits) -> RankedBits:
-        """Rank the rounds of both; each keeps its lot, which was drawn without regard to bits."""
+        """Rank the rounds of both; each keeps its lot, which is independent of the bits."""
         rounds = self.rounds + other.rounds
         kept = slice(None if rounds <= MAX_ROUNDS else 0)
         columns = [

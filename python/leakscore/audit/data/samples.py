@@ -21,8 +21,8 @@ __all__ = ["Sampled", "Scores", "allowed_errors"]
 class Scores:
     """Member and non-member scores, each ascending, of one dtype and read-only.
 
-    A place is a score: the test there flags the scores above it. Bits remember which scores were at
-    even and which at odd positions of the input: halves that are independent of each other.
+    A place is a score: the test there flags the scores above it. Bits record which scores were at
+    even and which at odd positions of the input: two independent halves.
     """
 
     __slots__ = ("_odd_members", "_odd_nonmembers", "members", "nonmembers", "ranked")
@@ -49,7 +49,7 @@ class Scores:
 
     @property
     def constant(self) -> bool:
-        """Whether all scores are equal: no test tells one round from another."""
+        """Whether all scores are equal: no test distinguishes the rounds."""
         return bool(
             min(self.members[0], self.nonmembers[0]) == max(self.members[-1], self.nonmembers[-1])
         )
@@ -162,7 +162,7 @@ class Scores:
 
 
 class Sampled:
-    """What every part of an audit sees of its scores."""
+    """The scores of an audit, as all its parts use them."""
 
     __slots__ = ("_samples",)
 
@@ -179,7 +179,7 @@ class Sampled:
         return self._samples.n_nonmembers
 
     def _single(self, what: str) -> Scores:
-        """Return the single scores, which binned ones do not have."""
+        """Return the single scores, which a histogram does not have."""
         if isinstance(self._samples, Histogram):
             raise ValueError(f"Expected single scores for {what}, not the counts of bins")
         return self._samples
@@ -192,7 +192,7 @@ def allowed_errors(rate: Doubles, n: int) -> Array:
 
 
 def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """Sort a copy of the scores, read-only; return it, and who is at an odd position, in bits."""
+    """Sort a copy of the scores, read-only; return it, and bits for the odd positions."""
     even = np.array(scores[::2], dtype=dtype)
     array = np.empty(scores.size, dtype=dtype)
     odd = array[even.size :]
@@ -205,14 +205,14 @@ def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Arra
 
 
 def _joined(even: Array, array: Array) -> tuple[Array, Array]:
-    """Merge a sorted half with the other, the end of `array`; return all, and bits for the odd."""
+    """Merge a sorted half with the other half, the end of `array`; return all and the odd bits."""
     bits = _core.merge_score_halves(even, array)
     array.flags.writeable = False
     return array, bits
 
 
 def _half(array: Array, bits: Array, *, odd: bool) -> Array:
-    """Return one of the halves that were joined."""
+    """Return one of the joined halves."""
     is_odd = np.unpackbits(bits, count=array.size, bitorder="little").view(np.bool_)
     return np.asarray(array[is_odd if odd else ~is_odd])
 

@@ -16,7 +16,7 @@ from leakscore.audit.methods.split import Certificate, Counts, at_one_threshold
 
 __all__ = ["credible", "credible_epsilon"]
 
-_FALL = 42.0  # of log densities, beyond which nothing is integrated
+_FALL = 42.0  # of log densities, beyond which the density is not integrated
 _PANELS = 16
 _NODES = 20
 
@@ -38,7 +38,7 @@ def credible(
 
 
 def _judge(counts: Counts, delta: float, miss: float) -> Certificate:
-    """The marginal posterior bounds of both rates are shown beside epsilon; it needs them not."""
+    """Return epsilon and the marginal posterior bounds of both rates, which it does not use."""
     from scipy.special import betainccinv
 
     if not counts.n_nonmembers or not counts.n_members:
@@ -53,10 +53,10 @@ def credible_epsilon(counts: Counts, delta: float, miss: float) -> float:
     """Return epsilon with P(the rates are possible under (epsilon, delta)-DP) = miss.
 
     The rates have independent posteriors Beta(1/2 + errors, 1/2 + others) (Zanella-Beguelin et al.
-    2023); that probability grows with epsilon. 0 if it is above miss already there.
+    2023); that probability grows with epsilon. 0 if it exceeds miss at 0 already.
     """
     possible = _possible(counts, delta)
-    miss = min(miss, 1.0 - 2.0**-40)  # what rounding lets the probability reach
+    miss = min(miss, 1.0 - 2.0**-40)  # the largest probability within reach of rounding
 
     def excess(epsilon: Doubles) -> Doubles:
         return np.array([math.log(max(possible(float(epsilon[0])), 1e-300)) - math.log(miss)])
@@ -72,9 +72,9 @@ def credible_epsilon(counts: Counts, delta: float, miss: float) -> float:
 def _possible(counts: Counts, delta: float) -> Callable[[float], float]:
     """Return P(L(x) <= y <= U(x)) as a function of epsilon, x the FPR and y the FNR.
 
-    x = sin(t)^2 makes its density sin(t)^(2 k) cos(t)^(2 (n - k)), smooth and log-concave. Panels
-    end where L or U crosses the mass of y, where they bend and where they end; within each a cubic
-    with flat ends makes square roots at the ends smooth.
+    With x = sin(t)^2 the density is sin(t)^(2 k) cos(t)^(2 (n - k)), smooth and log-concave. Panels
+    end where L or U enters the range of y that has mass, where they bend and where they end; within
+    each panel a cubic with flat ends makes square roots at the ends smooth.
     """
     from scipy.special import betaincc
 

@@ -1,4 +1,4 @@
-"""What a method of `Audit.epsilon` finds."""
+"""The result of a method of `Audit.epsilon`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Found"]
 
 
 class Found(NamedTuple):
-    """One entry per delta, but for the algorithm and what was counted."""
+    """One entry per delta; the algorithm and the sizes are common to all."""
 
     epsilon: Doubles
     threshold: Doubles
@@ -25,4 +25,4 @@ class Found(NamedTuple):
     max_certifiable: Doubles
     algorithm: str
     flags_low: npt.NDArray[np.bool_]  # whether the test flags score < threshold
-    counted: tuple[int, int]  # non-members and members that the errors were counted among
+    counted: tuple[int, int]  # non-members and members among which errors were counted

@@ -18,7 +18,7 @@ from leakscore.audit.data.samples import Sampled, Scores
 
 __all__ = ["MAX_EXPOSED", "sorted_bits"]
 
-MAX_EXPOSED = 0.1  # rounds times delta: with more, the test spends its confidence on them
+MAX_EXPOSED = 0.1  # rounds times delta: with more, exposed rounds use up the confidence
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 _CHUNK = 32  # of them are calibrated together
@@ -71,7 +71,7 @@ def sorted_bits(
 
 
 def _ranked(audit: Sampled, deltas: Doubles, method: str) -> tuple[Scores, RankedBits]:
-    """Return scores and ranked bits, or refuse: the rounds and delta alone decide."""
+    """Return scores and ranked bits, or refuse; only the rounds and delta decide."""
     samples = audit._samples
     if not isinstance(samples, Scores) or samples.ranked is None:
         raise ValueError(
@@ -101,7 +101,7 @@ def _ranked(audit: Sampled, deltas: Doubles, method: str) -> tuple[Scores, Ranke
 def _search(key: tuple[int, float, float], sizes: Counts, highest: Counts, lowest: Counts) -> Proof:
     """Refute 0.05, 0.1, ... up to the first epsilon at which no count is critical.
 
-    `highest` and `lowest` are the right guesses among so many extreme scores.
+    `highest` and `lowest` are the right guesses among the extreme scores of each size.
     """
     right = np.maximum(highest, lowest)
     steps = 0
@@ -113,7 +113,7 @@ def _search(key: tuple[int, float, float], sizes: Counts, highest: Counts, lowes
         steps += _CHUNK
     last = max(steps - 1, 0)
     critical = _critical_counts(*key, last // _CHUNK)[last % _CHUNK]
-    # In units of the spread; sizes too small for any count to be critical come last.
+    # In units of the spread; sizes at which no count is critical come last.
     margin = np.where(critical <= sizes, (right - critical) / np.sqrt(sizes), -np.inf)
     j = int(np.argmax(margin))
     return Proof(
@@ -134,7 +134,7 @@ def _threshold(scores: Scores, proof: Proof, low: bool) -> float:
     A test flags ``score > threshold`` (``score < threshold`` if it flags low scores).
     """
     members, nonmembers = scores.members, scores.nonmembers
-    # The flagged scores are the extreme ones if the flagged end is, else all others.
+    # The flagged scores are the extreme ones if that end is flagged, else all others.
     rank = proof.size if proof.highest != low else proof.size - 1
     if proof.highest:
         both = np.sort(np.concatenate([members[-rank - 1 :], nonmembers[-rank - 1 :]]))

@@ -1,4 +1,4 @@
-"""A threshold that one half of the scores chooses, or the user, and counts at it alone."""
+"""One threshold, chosen by the user or by one half of the scores, and the counts at it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ULP = float(np.finfo(np.float64).eps)
 
 
 class Counts(NamedTuple):
-    """Errors at one threshold, of so many non-members and members."""
+    """Errors at one threshold, and the numbers of non-members and members."""
 
     false_positives: int
     n_nonmembers: int
@@ -32,7 +32,7 @@ class Counts(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """What counts prove."""
+    """The bound that counts prove."""
 
     epsilon: float
     fpr_upper: float
@@ -68,7 +68,7 @@ def at_one_threshold(
     judge: Judge,
     algorithm: str,
 ) -> Found:
-    """Judge the counts at the given threshold, or the odd half's at the even half's choice.
+    """Judge all counts at the given threshold, or the odd half's counts at the even half's choice.
 
     The choice may depend on delta and include the orientation: it is made on other scores. Without
     a choice both orientations share the miss.
@@ -121,7 +121,7 @@ def at_one_threshold(
 def _choice(
     members: Array, nonmembers: Array, delta: float, miss: float, orientation: str
 ) -> tuple[float, bool]:
-    """Choose the threshold, and whether to flag low scores, at which these would prove most.
+    """Choose the threshold, and whether to flag low scores, at which these scores prove most.
 
     It lies halfway between two scores.
     """
@@ -139,7 +139,7 @@ def _choice(
 
 @lru_cache(maxsize=8)
 def _pointwise(n: int, miss: float) -> Band:
-    """Clopper-Pearson bounds, each at this level: no band, but what one threshold will prove."""
+    """Clopper-Pearson bounds, each at this level: not a band, but the bound at one threshold."""
     index = indexes(n)
     knots, values = np.append(index - 1, n), np.append(beta_bounds(index, n, miss)[0], 1.0)
     return Band("split", n, miss, "closed form", miss, knots, values)
@@ -175,7 +175,7 @@ def _binned_errors(samples: Histogram, edge: float, low: bool) -> Counts:
 
 
 def _below(scores: Array, threshold: float, *, strictly: bool) -> int:
-    """Count the scores below or at a threshold that their dtype need not hold."""
+    """Count the scores below, or at, a threshold that their dtype may not hold."""
     with np.errstate(over="ignore"):
         near = scores.dtype.type(threshold)
     if float(near) == threshold:

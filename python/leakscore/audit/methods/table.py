@@ -71,10 +71,10 @@ def _one_orientation(
     *,
     low: bool,
 ) -> Found:
-    """Each of the two bands, or of the four of both orientations, gets an equal share of the miss.
+    """Give each of the two bands, or four for both orientations, an equal share of the miss.
 
     A test that flags low scores is the complement of one that flags high scores, with the classes
-    swapped; the two inequalities of differential privacy are symmetric in that.
+    swapped; the two inequalities of differential privacy are symmetric in this swap.
     """
     miss = (1.0 - confidence) / (4.0 if shared else 2.0)
     classes = samples.swapped() if low else samples

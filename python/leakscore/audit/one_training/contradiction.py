@@ -14,7 +14,7 @@ __all__ = ["Contradiction"]
 _LINES = 256  # to begin with
 _ROUNDS = 200
 _STEP = 2.0**-14  # of the slopes
-_SHIFT = 1.0 - 1e-9  # to the left of where the next pass will ask, all roundings included
+_SHIFT = 1.0 - 1e-9  # to the left of the next pass's points, all roundings included
 _SAFE = 1.0 - 1e-12  # more than the error of any curve
 _SAFE_SLOPE = 1.0 - 2.0**-16  # that error over the step
 
@@ -28,7 +28,7 @@ class Contradiction:
         if curve.shape:
             raise ValueError(f"Expected a tradeoff of shape {curve.shape} to be of shape ()")
         one_kind = guesses.k_plus == 0 or guesses.k_minus == 0
-        # Theorem and proof in one_run_curve.hpp: one kind of guess sees the canaries half as often.
+        # Theorem and proof in one_run_curve.hpp: guesses of one kind halve the number of canaries.
         self._canaries = (0.5 if one_kind else 1.0) * guesses.canaries
         self._made = guesses.made
         self._mu = float(curve.mu) if isinstance(curve, GaussianTradeOff) else None
@@ -45,7 +45,7 @@ class Contradiction:
         m, made = self._canaries, self._made
         if self._mu is not None:
             return _core.one_run_gaussian_contradiction(m, made, correct, level, self._mu)
-        # Lines through points of s from below; then also through those a pass along them asks for.
+        # Lines through points of s from below; then also through the points that a pass evaluates.
         first, last = level * correct / m * (1.0 - 1e-14), made / m
         at = start = np.geomspace(min(first, 1.0), min(last, 1.0), _LINES)
         before = np.zeros(1)
@@ -75,7 +75,7 @@ def _misses(right: Doubles) -> Doubles:
 
 
 def _grows(asked: Doubles, before: Doubles) -> bool:
-    """Return whether a pass got above the one before, anywhere or at its end."""
+    """Return whether a pass is above the previous one, anywhere or at its end."""
     both = min(asked.size, before.size)
     grown = asked[:both] > before[:both] * (1.0 + 1e-12)
     return bool(grown.any()) or bool(asked[-1] > before[-1] * (1.0 + 1e-12))

@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon from one training with many canaries."""
+"""Lower bounds on epsilon from a single training with many canaries."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class OneRunBound(Assuming):
         The training is not (epsilon', delta)-DP for any epsilon' below it, at this confidence. 0
         means no evidence, not safety.
     canaries : int
-        Their number m.
+        Number of canaries m.
     k_plus, k_minus : int
-        How many were guessed in and out: of a grid, the pair with the largest bound.
+        How many were guessed in and out; for a grid, the pair with the largest bound.
     correct : int
         How many of these guesses are right.
     p_value : float
-        Upper bound on the probability of so many right guesses at epsilon = 0, corrected for the
+        Upper bound on the probability of this many right guesses at epsilon = 0, corrected for the
         grid.
     max_certifiable : float
-        The largest bound if all guesses were right.
+        The largest bound, if all guesses were right.
     delta, confidence : float
-        As asked for.
+        As given.
     assumptions : tuple of str
         What must be true, beyond the scores, for this to hold.
 
@@ -78,21 +78,21 @@ def one_run(
 ) -> OneRunBound:
     """Certify a lower bound on epsilon from one training with many canaries.
 
-    Each of m canaries is included by a fair coin of its own; the k_plus largest scores are guessed
-    in, the k_minus smallest out, nothing is said of the others, and the right guesses are counted.
+    An independent fair coin includes each of m canaries. The k_plus largest scores are guessed in,
+    the k_minus smallest out, the others are not guessed, and the right guesses are counted.
 
     Parameters
     ----------
     scores : array_like, shape (m,)
-        One per canary, larger means member; of the training and nothing else (not of the coins).
-        Any real dtype. ``+-inf`` are legal and only ordered.
+        One per canary, larger means member; computed from the training only, not from the coins.
+        Any real dtype. ``+-inf`` are legal; only their order is used.
     included : array_like, shape (m,)
         Whether the canary was in: bool, or 1 and 0.
     k_plus, k_minus : int or sequence of int
         How many to guess in and out, fixed before the scores are seen; together 1 to m. Two
-        sequences of one length are a grid of pairs, likewise fixed before: the bound is the best
-        of them, each at confidence ``1 - (1 - confidence) / pairs``. For k that are chosen by
-        their result no bound holds, and none is offered.
+        sequences of one length are a grid of pairs, also fixed before: the bound is the best of
+        their bounds, each at confidence ``1 - (1 - confidence) / pairs``. No bound holds, and none
+        is offered, for k that are chosen by their result.
     delta : float
         Delta of the (epsilon, delta)-DP claim, in [0, 1).
     confidence : float
@@ -118,13 +118,14 @@ def one_run(
     ``P(at least v right) <= P(W >= v) + 2 m delta max over i of P(v - i <= W < v) / i``;
 
     the bound is the largest epsilon at which the right side is below 1 - confidence. It holds even
-    where the right side does not grow with epsilon, since all of it rests on one number, v. With
-    ``delta = 0`` it is the logit of the Clopper-Pearson bound on the share of right guesses. The
-    last bits are rounded down. Beyond ``2 m delta`` of about 1 - confidence nothing is certified.
+    where the right side does not grow with epsilon, since it depends on one number only, v. With
+    ``delta = 0`` it is the logit of the Clopper-Pearson bound on the share of right guesses. It is
+    rounded down in the last bits. Beyond ``2 m delta`` of about 1 - confidence nothing is
+    certified.
 
     Guesses among scores that tie at a cut, where the order of the canaries would decide, count as
     wrong: this can only lower the bound, and no result depends on the order.
-    `leakscore.whitebox.one_run_guesses` takes the first of them instead.
+    `leakscore.whitebox.one_run_guesses` guesses the first of them instead.
 
     References
     ----------
@@ -145,7 +146,7 @@ def one_run(
     exposure = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     grid = guesses_of(scores, included, k_plus, k_minus)
-    # 1 - level is exact where it matters; a small level is its own complement's digits.
+    # 1 - level is exact where it matters; a small level keeps its digits in the level itself.
     miss = (1.0 - level) / len(grid)
     sure = level if len(grid) == 1 else 1.0 - miss
     bounds = [_epsilon(guesses, guesses.correct, exposure, miss, sure) for guesses in grid]

@@ -35,7 +35,7 @@ class OneRunTest(Assuming):
     Attributes
     ----------
     refuted : bool
-        Whether the training is not f-DP, at this confidence. If not, that is no evidence for f-DP.
+        Whether the training is not f-DP, at this confidence. False is no evidence for f-DP.
     p_value : float
         The least 1 - confidence at which the curve is refuted, rounded up, corrected for the grid;
         at most 1.
@@ -44,11 +44,11 @@ class OneRunTest(Assuming):
     canaries : int
         Their number m.
     k_plus, k_minus : int
-        How many were guessed in and out: of a grid, the pair with the least p-value.
+        How many were guessed in and out; for a grid, the pair with the least p-value.
     correct : int
         How many of these guesses are right.
     confidence : float
-        As asked for.
+        As given.
     neighbours : {"replace", "add-remove"} or None
         What was in the training in place of a canary that was out: as stated, or what the curve is
         about, if it says.
@@ -92,11 +92,11 @@ class OneRunFamilyBound(Assuming):
     canaries : int
         Their number m.
     k_plus, k_minus : int
-        How many were guessed in and out: of a grid, the pair with the largest parameter.
+        How many were guessed in and out; for a grid, the pair with the largest parameter.
     correct : int
         How many of these guesses are right.
     confidence : float
-        As asked for.
+        As given.
     neighbours : {"replace", "add-remove"} or None
         What was in the training in place of a canary that was out: as stated, or what the curve is
         about, if it says.
@@ -128,8 +128,9 @@ class OneRunFamilyBound(Assuming):
     def epsilon_if_family(self, delta: npt.ArrayLike) -> Any:
         """Return epsilon(delta) of the curve of this parameter, 0 if there is none.
 
-        It bounds the epsilon of the training from below only if its curve is one of the family. Of
-        another training, say with Laplace noise and the Gaussian family, it is no statement at all.
+        It bounds the epsilon of the training from below only if the training's curve is one of the
+        family. For another training, such as one with Laplace noise and the Gaussian family, it
+        means nothing.
 
         Parameters
         ----------
@@ -191,8 +192,8 @@ def one_run_fdp(
 ) -> OneRunTest | OneRunFamilyBound:
     """Refute a trade-off curve, or a family of them up to a parameter, by one training.
 
-    The canaries and the guesses are those of `one_run`; what is refuted is a whole curve, which
-    says more than an (epsilon, delta) pair does.
+    The canaries and the guesses are those of `one_run`, but the claim is a whole curve, which is
+    more than an (epsilon, delta) pair.
 
     Parameters
     ----------
@@ -207,22 +208,22 @@ def one_run_fdp(
         Probability, in (0, 1), with which a true claim is not refuted.
     neighbours : {"replace", "add-remove"}, optional
         What was in the training in place of a canary that was out: another record, or none. It must
-        be what the claim is about, `TradeOff.neighbours`; without it that relation is recorded.
+        be the claim's relation, `TradeOff.neighbours`; without it that relation is recorded.
 
     Returns
     -------
     OneRunTest
-        For a curve: whether it is refuted, and the least level at which it is.
+        For a curve: whether it is refuted, and the least level at which it is refuted.
     OneRunFamilyBound
         For a function: the largest parameter whose curve is refuted, within 1e-12 (relative) and
-        never too large. It is searched by halving in [2^-40, 2^40], between a refuted and an
-        unrefuted curve.
+        never too large. Bisection finds it in [2^-40, 2^40], between a refuted and an unrefuted
+        curve.
 
     Raises
     ------
     ValueError
         If a number is outside its range, lengths differ, `scores` is empty or holds NaN, `included`
-        anything but True/False or 1/0, or a curve is of another shape than () or about other
+        anything but True/False or 1/0, or a curve has another shape than () or is about other
         `neighbours`.
     TypeError
         If an argument has the wrong type, or the function makes no `TradeOff`.
@@ -232,26 +233,26 @@ def one_run_fdp(
     Notes
     -----
     With p_j the probability that j of the g guesses are right, r_i the sum of p_j j / m and h_i of
-    p_j (g - j) / m over j >= i, f-DP asks for ``h_i >= s(r_(i+1))``, s the inverse of 1 - f. If
+    p_j (g - j) / m over j >= i, f-DP requires ``h_i >= s(r_(i+1))``, s the inverse of 1 - f. If
     P(at least v right) is 1 - confidence, this bounds every r_i and h_i from below, i from v - 1
-    down to 0; f is refuted if ``r_0 + h_0`` comes out above g / m. For ``gaussian(mu)``, s(r) is
-    ``norm.cdf(norm.ppf(r) - mu)``.
+    down to 0; f is refuted if the bound on ``r_0 + h_0`` is above g / m. For ``gaussian(mu)``, s(r)
+    is ``norm.cdf(norm.ppf(r) - mu)``.
 
-    If only inclusions, or only exclusions, are guessed, the same holds with m / 2 in the place of
-    m, which refutes more. With E the event that a canary is guessed in and j others are right,
-    ``P(E and in) = P(E | in) / 2`` and ``P(E and out) = P(E | out) / 2``, so that f-DP, averaged
-    over the canaries, asks for ``2 h_j >= s(2 r_(j+1))``.
+    If only inclusions, or only exclusions, are guessed, the same holds with m / 2 in place of m,
+    which refutes more. With E the event that a canary is guessed in and j others are right,
+    ``P(E and in) = P(E | in) / 2`` and ``P(E and out) = P(E | out) / 2``, so f-DP, averaged over
+    the canaries, requires ``2 h_j >= s(2 r_(j+1))``.
 
     An inclusion guessed right is a true positive of f, an exclusion guessed right one of its
-    inverse: if only the former (latter) are guessed, f (its inverse) is the curve in question,
+    inverse: if only inclusions (exclusions) are guessed, f (its inverse) is the curve in question,
     otherwise the lower convex hull of both, since the inequality is an average over the canaries
     and both curves are above the hull. A curve that is known within bounds is refuted if the lower
-    one is. Curves that are not Gaussian are followed along lines below s, which are drawn anew
-    through the points that s was asked for until those stay: every step is on the safe side. Their
-    p-values have an absolute error of about 1e-15 m / correct.
+    curve is. Curves that are not Gaussian are replaced by lines below s, which are drawn again
+    through the points at which s was evaluated until these points stay: every step is on the safe
+    side. Their p-values have an absolute error of about 1e-15 m / correct.
 
-    Parameters of families are statements about the family: a bound on mu refutes "mu-GDP", but its
-    epsilon is none of a mechanism that is not Gaussian.
+    Parameters of families are statements about the family: a bound on mu refutes "mu-GDP", but the
+    epsilon of that mu is no bound for a mechanism that is not Gaussian.
 
     References
     ----------
@@ -352,7 +353,7 @@ def _parameter(family: Family, guesses: Guesses, correct: int, level: float) -> 
 
 
 def _cap(family: Family, guesses: Guesses, level: float) -> float:
-    """Return the parameter that right guesses alone would refute; inf if they refute all."""
+    """Return the parameter that all right guesses would refute; inf if they refute all."""
     try:
         return _parameter(family, guesses, guesses.made, level)
     except AllRefutedError:

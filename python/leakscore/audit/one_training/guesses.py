@@ -17,7 +17,7 @@ __all__ = ["Guesses", "guesses_of"]
 
 @dataclass(frozen=True)
 class Guesses:
-    """The canaries of one training and what was guessed of them."""
+    """The canaries of one training and the guesses about them."""
 
     canaries: int
     k_plus: int
@@ -47,16 +47,16 @@ def guesses_of(
     members, everyone = np.sort(values[inside]), np.sort(values)
     if np.isnan(everyone[-1]):  # NaN is sorted last
         raise ValueError("Expected scores without NaN")
-    found = []
+    guesses = []
     for plus, minus in pairs:
         right = _right_inclusions(everyone, members, plus)
         right += _right_exclusions(everyone, members, minus)
-        found.append(Guesses(values.size, plus, minus, right))
-    return found
+        guesses.append(Guesses(values.size, plus, minus, right))
+    return guesses
 
 
 def _right_inclusions(everyone: Array, members: Array, k: int) -> int:
-    """Count the members among the k largest scores, but for those tied with one not among them."""
+    """Count the members among the k largest scores that do not tie with a score outside them."""
     if k == 0:
         return 0
     start = everyone.size - k
@@ -66,7 +66,7 @@ def _right_inclusions(everyone: Array, members: Array, k: int) -> int:
 
 
 def _right_exclusions(everyone: Array, members: Array, k: int) -> int:
-    """Count the non-members among the k smallest scores, but for those tied with one above."""
+    """Count the non-members among the k smallest scores that do not tie with one above."""
     if k == 0:
         return 0
     tied = k < everyone.size and everyone[k] == everyone[k - 1]

@@ -1,1 +1,1 @@
-"""The ROC curve: what the scores show, and bounds on the true one."""
+"""The ROC curve: the empirical one, and bounds on the true one."""

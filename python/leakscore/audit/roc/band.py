@@ -18,7 +18,7 @@ from leakscore.audit.data.samples import Scores
 
 __all__ = ["RocBand", "roc_band"]
 
-# Up to so many scores or bins every threshold has a row.
+# Up to this many scores or bins every threshold has a row.
 _ROWS = 2**17
 _SLACK = 2.0**-46  # beyond the rounding of a sum of 2^40 areas, pairwise
 
@@ -27,8 +27,8 @@ _SLACK = 2.0**-46  # beyond the rounding of a sum of 2^40 areas, pairwise
 class RocBand(Assuming):
     """Bounds on the true rates, valid at all thresholds and on all four sides at once.
 
-    See `Audit.band`. Row i bounds the rates of all thresholds from ``thresholds[i]`` up to, and
-    without, ``thresholds[i - 1]``.
+    See `Audit.band`. Row i bounds the rates of all thresholds from ``thresholds[i]`` up to, but
+    excluding, ``thresholds[i - 1]``.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class RocBand(Assuming):
     confidence : float
         Probability that all of them hold.
     method : str
-        As asked for.
+        As given.
     assumptions : tuple of str
         What must be true, beyond the scores, for this to hold.
 
@@ -101,8 +101,8 @@ class RocBand(Assuming):
         Parameters
         ----------
         fpr : float or array_like
-            Largest false positive rate allowed, in [0, 1]. Many cost no confidence: the bounds hold
-            for all of them at once.
+            Largest false positive rate allowed, in [0, 1]. Several rates cost no confidence: the
+            bounds hold for all of them at once.
 
         Returns
         -------
@@ -118,15 +118,15 @@ class RocBand(Assuming):
         Notes
         -----
         A threshold with ``fpr_upper <= fpr`` is allowed, and its true positive rate is at least
-        `tpr_lower`: the largest of these is the lower bound. An allowed threshold has a true, so
-        also a lower bound on its, false positive rate of at most `fpr`: the largest `tpr_upper`
-        where ``fpr_lower <= fpr`` is the upper bound. The bounds are monotone, which makes both
-        the last such row; nothing is assumed of the shape of the curve.
+        `tpr_lower`: the largest of these is the lower bound. An allowed threshold has a true false
+        positive rate of at most `fpr`, and so ``fpr_lower <= fpr``: the largest `tpr_upper` of
+        such rows is the upper bound. The bounds are monotone, so both are in the last such row;
+        nothing is assumed about the shape of the curve.
         """
         allowed = _validate.interval("fpr", fpr, 0.0, 1.0)
         rows = np.searchsorted(self.fpr_upper, allowed, side="right")
         lower = np.append(0.0, self.tpr_lower)[rows]
-        # With everything allowed, flagging everyone is the best.
+        # If every rate is allowed, flagging all is best.
         lower = np.where(allowed == 1.0, 1.0, lower)
         upper = self.tpr_upper[np.searchsorted(self.fpr_lower, allowed, side="right") - 1]
         return lower[()], upper[()]
@@ -156,7 +156,7 @@ def roc_band(samples: Scores | Histogram, confidence: float, method: str) -> Roc
 
 
 def _ranks(upper: Band) -> Array:
-    """Return where the bounds of either side step up; evenly spread ranks if they never rest."""
+    """Return where the bounds of either side step up; evenly spread ranks if all do."""
     if upper.knots.size == 0:
         return spread_ranks(upper.n, _ROWS)
     ranks = np.union1d(upper.knots, upper.n - 1 - upper.knots)

@@ -1,4 +1,4 @@
-"""Percentile bootstrap of what the scores show. Approximate: it certifies nothing."""
+"""Percentile bootstrap of empirical statistics. It is approximate and certifies nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ __all__ = ["BootstrapInterval", "curve_resamples", "tpr_resamples"]
 
 Counts = npt.NDArray[np.int64]
 
-# Up to so many scores or bins each is a cell; more are grouped, into about so many per class.
+# Up to the first number of scores or bins each is a cell; more are grouped into about the second
+# number of cells per class.
 _CELLS, _GROUPS = 2**16, 2**11
 _BLOCK = 2**16  # draws and cells of the resamples that are worked on at once
 
@@ -30,17 +31,17 @@ class BootstrapInterval(Assuming):
     Attributes
     ----------
     statistic : str
-        As asked for.
+        As given.
     estimate : float
         The value on the scores themselves.
     lower, upper : float
         Ends of the interval.
     fpr : float or None
-        As asked for; None unless the statistic is ``"tpr_at"``.
+        As given; None unless the statistic is ``"tpr_at"``.
     confidence : float
-        Nominal, for one statistic asked for once; at small samples the true one is lower.
+        Nominal, for a single statistic; the true one is lower for small samples.
     resamples : int
-        As asked for.
+        As given.
     kind : str
         ``"percentile bootstrap (approximate)"``.
     assumptions : tuple of str
@@ -67,7 +68,7 @@ class BootstrapInterval(Assuming):
 def tpr_resamples(
     samples: Scores | Histogram, fpr: float, resamples: int, rng: np.random.Generator
 ) -> Doubles:
-    """Return `tpr_at` of resamples, without resampling: two draws give exactly their law.
+    """Return `tpr_at` of resamples, without resampling: two draws have exactly the same law.
 
     With k false positives allowed, the threshold is the (k+1)-th largest of n0 non-members drawn
     with replacement, at rank floor(n0 V) of the sample, V the (k+1)-th smallest of n0 uniforms:

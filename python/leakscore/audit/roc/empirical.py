@@ -1,4 +1,4 @@
-"""What the scores show: the empirical ROC curve and its summaries. They certify nothing."""
+"""The empirical ROC curve of the scores and its summaries, which certify nothing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Roc(Result):
     fpr, tpr : ndarray
         Share of non-members and of members with ``score > thresholds``, non-decreasing.
     thresholds : ndarray
-        The distinct scores, descending, and -inf for the last point, at which everyone is flagged
-        (scores of -inf included). Of `Audit.from_counts` the upper edges of the bins that hold
-        scores, and the first edge.
+        The distinct scores, descending, and -inf for the last point, at which all are flagged
+        (scores of -inf too). For `Audit.from_counts` the upper edges of the bins that hold scores,
+        and the first edge.
 
     Examples
     --------
@@ -79,7 +79,7 @@ thresholds=array([  3.,   2.,   1., -inf]))
         """Return the largest ``tpr - fpr`` over all thresholds.
 
         The threshold is chosen on the same scores, so the mean is 0.63 sqrt(1/n0 + 1/n1) even for
-        an attack that knows nothing. It certifies nothing; `epsilon` does.
+        scores without information. This certifies nothing; `epsilon` does.
 
         Examples
         --------
@@ -117,6 +117,6 @@ thresholds=array([  3.,   2.,   1., -inf]))
         allowed = _validate.interval("fpr", fpr, 0.0, 1.0)
         n0, n1 = self.n_nonmembers, self.n_members
         count = allowed_errors(allowed, n0)
-        # The threshold is the next non-member: it and everything below stays unflagged.
+        # The threshold is the next non-member: it and all scores below stay unflagged.
         place = self._samples.nth_nonmember(np.minimum(count, n0 - 1))
         return np.where(count == n0, 1.0, self._samples.members_above(place) / n1)[()]

@@ -29,7 +29,7 @@ class Intervals(Empirical):
         confidence : float
             Probability, in (0, 1), with which all bounds hold, over the rounds.
         method : str
-            The band around the error rates, one of those of `epsilon` that are bands.
+            The band around the error rates: a method of `epsilon` that is a band.
 
         Returns
         -------
@@ -57,10 +57,10 @@ class Intervals(Empirical):
         count ("dkw", "ks") keeps 131072 ranks per class, and a row bounds all thresholds up to the
         one before it.
 
-        The default is the tightest at small rates. For the AUC alone "dkw" is as good from about
+        The default is the tightest at small rates. For the AUC only, "dkw" is as good from about
         1e5 scores per class, and 14 % tighter at 1e6 (at 1000 it is 10 % wider).
 
-        Of an audit made by `Audit.from_counts` these are the rates of tests at the edges: the
+        For an audit from `Audit.from_counts` these are the rates of tests at the edges: the
         lower bounds of `RocBand.tpr_at` and `RocBand.advantage` hold for the single scores too.
 
         Examples
@@ -84,8 +84,8 @@ class Intervals(Empirical):
     ) -> BootstrapInterval:
         """Return an approximate interval: the percentile bootstrap, which certifies nothing.
 
-        Members and non-members are drawn with replacement, each from their own, as many as there
-        are; the interval holds the middle share `confidence` of the statistic's values.
+        Members are drawn with replacement from the members, non-members from the non-members, as
+        many as in the sample; the interval holds the middle share `confidence` of the statistic.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class Intervals(Empirical):
         rng : numpy.random.Generator or int
             Source of the resamples.
         fpr : float, optional
-            For "tpr_at", and only there: the false positive rate allowed, in [0, 1].
+            For "tpr_at" only: the false positive rate allowed, in [0, 1].
         confidence : float
             Nominal level, in (0, 1).
         resamples : int
@@ -115,13 +115,13 @@ class Intervals(Empirical):
         -----
         No finite sample makes this interval valid. It is far too short where few scores decide: at
         false positive rates of less than about ten over the number of non-members, or with rates
-        of exactly 0 or 1, which every resample repeats. The advantage is biased upwards, and its
-        resamples once more. `band` has bounds that hold.
+        of exactly 0 or 1, which every resample repeats. The advantage is biased upwards, and that
+        of its resamples even more. `band` has bounds that hold.
 
         The resamples of `tpr_at` are not drawn score by score: an order statistic of n0 draws is a
         beta variable, and the members above it are binomial, which is their exact law. For the
-        others more than 65536 scores are grouped into cells, about 2048 per class, and what that
-        changes in the statistic of the sample itself is taken off again.
+        others more than 65536 scores are grouped into cells, about 2048 per class, and the change
+        that this makes in the statistic of the sample itself is subtracted.
 
         References
         ----------
@@ -144,11 +144,11 @@ class Intervals(Empirical):
         if fpr is not None:
             fpr = _validate.scalar("fpr", fpr, 0.0, 1.0)
             estimate = float(self.tpr_at(fpr))
-            found = tpr_resamples(self._samples, fpr, times, generator)
+            resampled = tpr_resamples(self._samples, fpr, times, generator)
         else:
             estimate = self.auc() if name == "auc" else self.advantage()
-            found = estimate + curve_resamples(self._samples, name, times, generator)
-        ends = np.clip(np.quantile(found, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]), 0.0, 1.0)
+            resampled = estimate + curve_resamples(self._samples, name, times, generator)
+        ends = np.clip(np.quantile(resampled, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]), 0.0, 1.0)
         return BootstrapInterval(
             statistic=name,
             estimate=estimate,

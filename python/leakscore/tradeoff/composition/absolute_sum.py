@@ -37,7 +37,7 @@ def absolute_sum(parts: list[tuple[Step, int]]) -> tuple[Doubles, Doubles]:
 
 
 def _binomial(n: int, rate: float) -> tuple[Doubles, Doubles]:
-    """Give the likely counts, all but a mass of 1e-30, and their masses."""
+    """Give the likely counts, which miss a mass of 1e-30, and their masses."""
     if rate == 1.0:
         return np.array([float(n)]), np.ones(1)
     spread = 12.0 * (1.0 + math.sqrt(n * rate * (1.0 - rate)))

@@ -38,8 +38,8 @@ _ADVERSARIES = ("informed", "relaxed-aligned", "relaxed-unaligned")
 class ComposedTradeOff(Bracket):
     """The curve of a sequence of mechanisms, between certified bounds; see `subsampled_gaussian`.
 
-    The bounds are worked out when first asked for, once. f(alpha) is the lower one; power,
-    advantage, auc, delta and epsilon are the ends of larger leakage; `interval` gives both.
+    The bounds are computed once, on first use. f(alpha) is the lower bound; power, advantage, auc,
+    delta and epsilon are the ends of larger leakage; `interval` gives both ends.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class ComposedTradeOff(Bracket):
 
     @property
     def estimate(self) -> TradeOff:
-        """The central limit's curve: an approximation for many steps, and no bound."""
+        """The central limit's curve: an approximation for many steps, not a bound."""
         return limit(list(self._parts), self.adversary)._about(self._premise)
 
 
@@ -86,8 +86,8 @@ def subsampled_gaussian(
     """Return the trade-off curve of DP-SGD: Gaussian noise on Poisson samples, step after step.
 
     H0 is the data without the record and H1 the data with it. In every step the record is in the
-    batch with probability `sample_rate`; what is released is the sum of the batch's contributions,
-    each of norm at most 1, with noise of standard deviation `noise_multiplier`.
+    batch with probability `sample_rate`; the release is the sum of the batch's contributions, each
+    of norm at most 1, with noise of standard deviation `noise_multiplier`.
 
     Parameters
     ----------
@@ -99,13 +99,14 @@ def subsampled_gaussian(
         Number of steps, 1 to 10^7; any number where there is a closed form.
     adversary : {"informed", "relaxed-aligned", "relaxed-unaligned"}
         ``"informed"`` knows the record's contribution in every step: the attacker of differential
-        privacy. ``"relaxed-aligned"`` knows it but for one sign, the same in all steps.
-        ``"relaxed-unaligned"`` looks only at the magnitude of each step's projection, as if the
-        signs changed at random from step to step.
+        privacy. ``"relaxed-aligned"`` knows it up to one sign, the same in all steps.
+        ``"relaxed-unaligned"`` uses only the magnitude of each step's projection, as if the signs
+        changed at random from step to step.
     neighbours : {"add-remove", "replace"}
-        ``"add-remove"``: H0 holds nothing in its place. ``"replace"``: H0 holds another record
-        there, with the opposite contribution at worst; for `sample_rate` 1 only. The curve, and
-        what is made of it, carries it as `TradeOff.neighbours`, and can be held against no other.
+        ``"add-remove"``: H0 holds nothing in the record's place. ``"replace"``: H0 holds another
+        record in its place, with the opposite contribution at worst; for `sample_rate` 1 only. The
+        curve, and every curve made from it, carries the relation as `TradeOff.neighbours`, and
+        cannot be compared with one of the other relation.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def subsampled_gaussian(
         "forward" is H1 against H0 (the record was removed), "reverse" H0 against H1 (added), and
         "both" the larger, which is the accountants' epsilon. epsilon(0) is inf. Of kind
         "guarantee", except against "relaxed-unaligned": "attack", since a sum over the steps does
-        better than the product of their magnitudes. `TradeOff.assumptions` says what it rests on:
+        better than the product of their magnitudes. `TradeOff.assumptions` lists the assumptions:
         Poisson sampling and exact noise.
 
     Raises
@@ -130,26 +131,26 @@ def subsampled_gaussian(
     -----
     Every number of the curve assumes
 
-    - Poisson sampling: each record is in each batch by a draw of its own. Batches of a fixed size,
-      and records that are shuffled, have other curves, and may leak more;
-    - a record added or removed, unless `neighbours` says otherwise. Replacing it is another claim:
-      an audit of rounds with another record in its place may refute this one though it is true;
+    - Poisson sampling: an independent draw decides for each record and batch. Batches of a fixed
+      size, and shuffled records, have other curves, and may leak more;
+    - a record added or removed, unless `neighbours` is "replace". Replacing it is another claim: an
+      audit of rounds with another record in its place may refute this one although it is true;
     - exact noise: real numbers. Noise in floating point has another law, and may leak more.
 
     The loss of a step, L = log(1 - p + p exp(mu x - mu^2/2)) with mu = 1/noise_multiplier, is put
     on a lattice twice: split between neighbouring points so that no test of the true laws beats
     the split ones (the lower curve), and rounded down, which an attacker can do (the upper one).
-    Sums are composed by FFT with the truncation and the rounding of all operations in the bounds.
-    At delta = 1e-5 both epsilons differ by some 4e-5 up to 1e4 steps and 2e-4 at 1e5 steps, or
-    relatively by so much where epsilon is small; deltas below 1e-12 get wider bounds. Where a small
+    Sums are composed by FFT; the bounds include the truncation and the rounding of all operations.
+    At delta = 1e-5 both epsilons differ by some 4e-5 up to 1e4 steps and 2e-4 at 1e5 steps, or by
+    this relative amount where epsilon is small; deltas below 1e-12 get wider bounds. Where a small
     rate makes rare losses huge, those of a mass below 1e-14 over all steps are cut off: epsilon is
-    inf at smaller deltas. Where the noise is so small that epsilon is in the thousands the bounds
-    are wider, relatively by 1e-4 for a few steps and by far more for 1e5 of them. Below a
-    `noise_multiplier` of 1/1024 (1/8192 for Laplace noise) the upper end takes a batch with the
-    record for plain to see: it is inf at a delta below 1 - (1 - sample_rate)^num_steps.
+    inf at smaller deltas. Where the noise is so small that epsilon is in the thousands, the bounds
+    are wider, relatively by 1e-4 for a few steps and by far more for 1e5 steps. Below a
+    `noise_multiplier` of 1/1024 (1/8192 for Laplace noise) the upper end assumes that the attacker
+    sees which batches hold the record: it is inf at a delta below 1 - (1 - sample_rate)^num_steps.
 
     Against "relaxed-aligned" the lower curve is the informed attacker's; the upper one is attained
-    by the better of two tests, which try both signs or take the absolute sum of all outputs.
+    by the better of two tests: one tries both signs, one takes the absolute sum of all outputs.
     `ComposedTradeOff.estimate` is the central limit for the best test.
 
     References
@@ -183,7 +184,7 @@ def subsampled_laplace(
 ) -> TradeOff:
     """Return the trade-off curve of Laplace noise on Poisson samples, step after step.
 
-    As `subsampled_gaussian`, with noise of scale `noise_multiplier` on a released number to which
+    Like `subsampled_gaussian`, with noise of scale `noise_multiplier` on a released number to which
     each record contributes at most 1.
 
     Parameters
@@ -278,24 +279,24 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     curves : iterable of TradeOff or (TradeOff, num_steps)
         Curves of `gaussian`, `laplace`, `compose_relaxed_gaussian` in one dimension,
         `subsampled_gaussian`, `subsampled_laplace` or `compose`, all of one
-        `adversary` and `kind` and of shape (); a pair stands for so many repetitions. All have the
-        same hypotheses, in the same order: `neighbours` are the same, or None.
+        `adversary` and `kind` and of shape (); a pair is a curve and its number of repetitions. All
+        have the same hypotheses, in the same order: `neighbours` are the same, or None.
 
     Returns
     -------
     TradeOff
         ``gaussian`` if all are Gaussian, with mu the root of the sum of squares; otherwise a
-        `ComposedTradeOff`. It is about what the curves are about, with the assumptions of them all:
-        for sub-sampled ones Poisson sampling, drawn anew in every step, a record added or removed,
-        and exact (real-valued) noise.
+        `ComposedTradeOff`. It has the curves' relation and all their assumptions: for sub-sampled
+        curves Poisson sampling, drawn anew in every step, a record added or removed, and exact
+        (real-valued) noise.
 
     Raises
     ------
     TypeError
-        If an entry is no such curve.
+        If an entry is not such a curve.
     ValueError
-        If there is none, if a number of steps is below 1 or they are more than 10^7 without a
-        closed form, or if kinds, adversaries, shapes or `neighbours` differ.
+        If there is no curve, if a number of steps is below 1, if the steps are more than 10^7
+        without a closed form, or if kinds, adversaries, shapes or `neighbours` differ.
 
     Examples
     --------

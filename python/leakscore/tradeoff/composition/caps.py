@@ -1,10 +1,10 @@
-"""Steps whose shift is too large for a lattice: a more and a less informative pair in their place.
+"""Steps whose shift is too large for a lattice: a more and a less informative pair replace them.
 
-- More informative: with probability `rate` the loss is infinite under H1, otherwise the step tells
-  nothing. Any pair H0, (1 - rate) H0 + rate H' is a post-processing of that one.
-- Less informative: the same step with a smaller shift, for an attacker can shrink the output and
-  add noise. Normal and Laplace laws are self-decomposable: cX + Y has the law of X for some Y that
-  is independent of X. With a magnitude the same is done after a random sign.
+- More informative: with probability `rate` the loss is infinite under H1, otherwise the step
+  reveals nothing. Any pair H0, (1 - rate) H0 + rate H' is a post-processing of that one.
+- Less informative: the same step with a smaller shift, because an attacker can shrink the output
+  and add noise. Normal and Laplace laws are self-decomposable: cX + Y has the law of X for some Y
+  that is independent of X. For a magnitude the attacker first adds a random sign.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Parts = list[tuple[Step, int]]
 def revealed(parts: Parts) -> tuple[Parts, float]:
     """Return the steps that fit a lattice, and log P(no infinite loss | H1) of the others.
 
-    The curve of the sequence lies above that probability times the curve of the former.
+    The curve of the sequence lies above that probability times the curve of the returned steps.
     """
     log_none = 0.0
     for step, count in parts:

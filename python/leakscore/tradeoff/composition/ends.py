@@ -25,8 +25,8 @@ Points: TypeAlias = tuple[Doubles, Doubles]  # logs of alpha and of beta
 # The relative rounding of sums and exponents.
 _ROUNDING = 1e-12
 # Rare and huge losses are cut off, at this mass over all steps, where they stretch the range of a
-# step's losses more than so many times: the lattice is the finer for it. Half as many will do where
-# the record is hardly ever in a batch.
+# step's losses more than this many times: that makes the lattice finer. Half this factor is enough
+# where the record is hardly ever in a batch.
 _UNSEEN, _STRETCH, _HARDLY = 1e-14, 4.0, 1e-2
 
 
@@ -36,8 +36,8 @@ def ends(
     """Bound the curve of a sequence of independent steps from below and from above.
 
     Against "relaxed-aligned" the lower curve is that of the attacker who knows the sign, and the
-    upper one the best of two attacks: both signs are tried and the larger ratio taken (false
-    positives at most double), or the absolute sum of the outputs.
+    upper one the better of two attacks: one tries both signs and takes the larger ratio (false
+    positives at most double), one takes the absolute sum of the outputs.
     """
     nearly_none = sum(n * step.rate * min(step.mu, 1.0) for step, n in parts)
     if nearly_none < 1e-13:
@@ -79,7 +79,7 @@ def ends(
 
 
 def _shortened(parts: list[tuple[Step, int]]) -> list[tuple[Step, int]]:
-    """Cut off losses that are too rare to be seen, of steps that have far longer tails."""
+    """Cut off losses that are too rare to matter, in steps with far longer tails."""
     share = _UNSEEN / sum(n for _, n in parts)
     drawn = sum(n * step.rate for step, n in parts)
     stretch = _STRETCH if drawn > _HARDLY else 0.5 * _STRETCH
@@ -91,7 +91,7 @@ def _shortened(parts: list[tuple[Step, int]]) -> list[tuple[Step, int]]:
 
 
 def _nothing(distance: float, kind: Kind, adversary: str) -> tuple[Polygon, Polygon]:
-    """Give the curves of laws that no test tells apart by more than their total variation."""
+    """Give the curves of laws between which no test has more advantage than total variation."""
     rest = float(np.log1p(-distance))
     lower = np.array([-np.inf, rest]), np.array([rest, -np.inf])
     upper = np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])
@@ -102,13 +102,13 @@ def _nothing(distance: float, kind: Kind, adversary: str) -> tuple[Polygon, Poly
 
 
 def _damped(curve: Polygon, log_none: float) -> Polygon:
-    """Multiply beta by P(no infinite loss); where one is seen, the record is known to be in."""
+    """Multiply beta by P(no infinite loss); an infinite loss reveals the record."""
     log_alpha, log_beta = curve.vertices
     return curve._like(log_alpha, log_beta + log_none)
 
 
 def _revealed_only(log_none: float, kind: Kind, adversary: str) -> Polygon:
-    """Give the curve of an infinite loss under H1, or of nothing at all."""
+    """Give the curve of an infinite loss under H1, or of no information at all."""
     log_alpha, log_beta = np.array([-np.inf, 0.0]), np.array([log_none, -np.inf])
     if log_none == -np.inf:
         log_alpha, log_beta = log_alpha[:1], log_beta[:1]
@@ -116,10 +116,10 @@ def _revealed_only(log_none: float, kind: Kind, adversary: str) -> Polygon:
 
 
 def _lower(sums: Sums, hidden: float) -> tuple[Doubles, Doubles]:
-    """Take every vertex of the dominating pair at the least that its alpha and beta may be.
+    """Take every vertex of the dominating pair at the least possible alpha and beta.
 
-    A test of the true laws is one of the dominating pair, whose vertices lie above and to the right
-    of these; so does then their hull above the hull of these.
+    A test of the true laws is a test of the dominating pair. The vertices of that pair lie above
+    and to the right of these, and so their hull lies above the hull of these.
     """
     points = sums.points
     low, high = (
@@ -135,7 +135,7 @@ def _lower(sums: Sums, hidden: float) -> tuple[Doubles, Doubles]:
 
 
 def _tests(h0: Sums, h1: Sums) -> Points:
-    """Give every test of a threshold at the most that its alpha and beta may be."""
+    """Give every test of a threshold at its largest possible alpha and beta."""
     first = min(h0.first, h1.first)
     last = max(sums.first + sums.low.shape[1] for sums in (h0, h1))
 
@@ -152,7 +152,7 @@ def _tests(h0: Sums, h1: Sums) -> Points:
 
 
 def _upper(tests: Points) -> Points:
-    """Join tests by randomising between them, and with those that accuse nobody or everybody."""
+    """Join tests by randomising between them, and with the tests that accuse none or all."""
     alpha, beta = (np.minimum(values, 0.0) for values in tests)
     order = np.lexsort((beta, alpha))
     return lower_hull(
@@ -162,22 +162,23 @@ def _upper(tests: Points) -> Points:
 
 
 def _moved(log_mass: Doubles, sign: float, largest: float = 0.0) -> Doubles:
-    """Move logs up or down by the rounding of what is done with them.
+    """Move logs up or down by the rounding of the operations on them.
 
-    A sum of masses errs by far less than `_ROUNDING` (`running_log_sums.hpp`); its log, and the log
-    of a mass with a loss of up to `largest` added, by a few units in the last place of each.
+    The error of a sum of masses is far below `_ROUNDING` (`running_log_sums.hpp`); that of its log,
+    and of the log of a mass with a loss of up to `largest` added, is a few units in the last place
+    of each.
     """
     size = np.where(np.isneginf(log_mass), 0.0, np.abs(log_mass))
     return np.asarray(log_mass + sign * (_ROUNDING + 8e-16 * (largest + size)))
 
 
 def _joined(masses: Doubles) -> Doubles:
-    """Add what comes to a point from the blocks on both of its sides."""
+    """Add the masses that a point receives from the blocks on both sides."""
     return np.asarray(np.logaddexp(np.append(masses[0], -np.inf), np.append(-np.inf, masses[1])))
 
 
 def _from_below(log_mass: Doubles, start: float = -np.inf) -> Doubles:
-    """Return logs of the sums of the first 0, 1, ... masses, and what lies before them."""
+    """Return logs of the sums of the first 0, 1, ... masses and the mass before them."""
     return _core.running_log_sums(start, np.ascontiguousarray(log_mass))
 
 

@@ -1,13 +1,13 @@
-"""The losses of one step on a lattice, bound from either side.
+"""The losses of one step on a lattice, with bounds from either side.
 
 A cell of the lattice is the set of x whose loss lies between two neighbouring points. Its mass is
 integrated by Gauss's rule, and each node is split between the two points so that both of its masses
-(under H0 and under H1) are kept. Two laws come of it:
+(under H0 and under H1) are kept. This gives two laws:
 
 - the split itself. A node's ratio becomes that of one of two points, with the same mean: the node
-  is a merger of the two, so that the pair of split laws is at least as informative as the true one.
+  is a merger of the two, so the pair of split laws is at least as informative as the true one.
 - the whole cell at its left point: the law of a statistic that an attacker can compute, the loss
-  rounded down. Its laws under H0 and under H1 are those of a real test, whatever its losses.
+  rounded down. Its laws under H0 and under H1 are those of a real test, for any losses.
 
 The second moment of the loss changes by at most h^2/4 a step either way: errors are O(h^2).
 """
@@ -37,7 +37,7 @@ class Lattice:
 
 
 def lattice(step: Step, spacing: float) -> Lattice:
-    """Put the losses of a step on a lattice that starts at the least of them."""
+    """Put the losses of a step on a lattice that starts at the least loss."""
     low, high = step.support
     first, last = step.loss(np.array([low, high])).tolist()
     count = max(1, int(np.ceil((last - first) / spacing * (1.0 - 1e-12))))
@@ -70,7 +70,7 @@ def lattice(step: Step, spacing: float) -> Lattice:
 
 
 def _check(step: Step, dominating: Doubles, points: Doubles) -> None:
-    """Refuse masses that do not add up to 1 under both hypotheses: a bound would be none."""
+    """Refuse masses that do not add up to 1 under both hypotheses: they give no bound."""
     allowed = 2.0 * step.hidden + 1e-13 * (10.0 + float(np.abs(points).max()))
     for totals in (dominating, dominating + points):
         lost = float(np.logaddexp.reduce(totals))
@@ -83,7 +83,7 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
 
     Gauss's rule with n nodes errs by c_n a^2n relatively where the integrand behaves as exp(a t) on
     [-1, 1], c_3 = 6e-5 and c_5 = 8e-10: parts of a cell are so narrow that this is below 1e-16. A
-    large shift makes so many narrow parts that more nodes in fewer, wider ones are cheaper. Beyond
+    large shift makes so many narrow parts that more nodes in fewer, wider parts are cheaper. Beyond
     a = 1 the error is relative to e^a, at most 2a times the integral: c_16 = 3e-45.
     """
     order, limit = (5, 0.2) if x.size < 20_000 else (3, 0.007)

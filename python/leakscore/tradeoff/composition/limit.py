@@ -17,8 +17,8 @@ __all__ = ["limit"]
 def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
     """Return the curve towards which the composition tends.
 
-    A Gaussian one with mu^2 = sum of n rate^2 (E r^2 - 1), except for who does not know the sign:
-    his likelihood ratio is (e^A + e^B)/2, the logs of both ratios jointly normal.
+    A Gaussian one with mu^2 = sum of n rate^2 (E r^2 - 1), except for an attacker who does not know
+    the sign. That attacker's likelihood ratio is (e^A + e^B)/2, with jointly normal A and B.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         moments = [(n * step.rate**2, *step.moments) for step, n in parts]
@@ -32,7 +32,7 @@ def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
 
 
 def _two_signs(mu: float, correlation: float) -> TradeOff:
-    """Integrate over U, given which the ratio's tails are those of V.
+    """Integrate over U; given U, the ratio's tails are those of V.
 
     With Z+ = a U + b V and Z- = -a U + b V the ratio is exp(mu b V - mu^2/2) cosh(mu a U); a member
     of sign + shifts U by mu a and V by mu b.
@@ -50,7 +50,7 @@ def _two_signs(mu: float, correlation: float) -> TradeOff:
     )
 
     def distances(shift: float) -> Doubles:
-        """Give the distances of V from every threshold where U and V have moved."""
+        """Give the distances of V from every threshold for shifted U and V."""
         ahead = levels[:, np.newaxis] - log_cosh(mu * a * np.abs(u + shift * mu * a))
         return np.asarray(ahead / (mu * b) - shift * mu * b)
 

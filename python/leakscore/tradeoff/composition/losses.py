@@ -1,8 +1,8 @@
 """What one step of a mechanism releases: the laws of the log-likelihood ratio, member or not.
 
-A step releases x of density q(x) under H0, the record is not in the data. Under H1 the record is in
-this step's batch with probability `rate`, so that the density is q(x) (1 + rate (r(x) - 1)), with r
-the likelihood ratio of a step whose batch holds the record. r grows with x, hence so does the loss
+A step releases x of density q(x) under H0: the record is not in the data. Under H1 the record is in
+this step's batch with probability `rate`, so the density is q(x) (1 + rate (r(x) - 1)), with r the
+likelihood ratio of a step whose batch holds the record. r grows with x, and so does the loss
 L(x) = log(1 + rate (r(x) - 1)).
 """
 
@@ -34,8 +34,8 @@ class Step(ABC):
     rate: float
     hidden: float = _HIDDEN
 
-    # The largest shift whose losses are put on a lattice, for the work grows with it. `_caps` has
-    # bounds for the steps beyond.
+    # The largest shift whose losses are put on a lattice: the work grows with it. `caps` has bounds
+    # for larger shifts.
     largest: ClassVar[float] = 1024.0
 
     @property
@@ -46,12 +46,12 @@ class Step(ABC):
     @property
     @abstractmethod
     def support(self) -> tuple[float, float]:
-        """The range of x in which r varies, or all but a mass of `hidden` of it."""
+        """The range of x in which r varies, perhaps without a mass of `hidden`."""
 
     @property
     @abstractmethod
     def atomic(self) -> bool:
-        """Whether r is constant beyond either end, which makes an atom of each."""
+        """Whether r is constant beyond either end, which makes each end an atom."""
 
     @abstractmethod
     def log_density(self, x: Doubles) -> Doubles: ...
@@ -91,7 +91,7 @@ class Step(ABC):
 
     @property
     def log_second(self) -> float:
-        """The log of rate^2 (E r^2 - 1), to leading order where that moment is no double."""
+        """The log of rate^2 (E r^2 - 1), to leading order where that moment overflows."""
         with np.errstate(over="ignore"):
             own = self.moments[0]
         exponent = self.mu if self.atomic else self.mu * self.mu
@@ -99,7 +99,7 @@ class Step(ABC):
 
     @property
     def span(self) -> float:
-        """The largest loss less the least one."""
+        """The largest loss less the least."""
         low, high = self.loss(np.array(self.support)).tolist()
         return float(high - low)
 
@@ -152,13 +152,13 @@ def _reach(mass: float) -> float:
 
 
 def _highest(step: Step) -> float:
-    """Give the x above which a quarter of `hidden` is left of the noise, or of the record's."""
+    """Give the x above which the noise, or the record's law, has a quarter of `hidden`."""
     part = 0.25 * step.hidden
     return max(_reach(part), step.mu + _reach(min(part / step.rate, 0.5)))
 
 
 class GaussianStep(Step):
-    """N(0, 1) against (1 - rate) N(0, 1) + rate N(mu, 1): who knows the record's gradient."""
+    """N(0, 1) against (1 - rate) N(0, 1) + rate N(mu, 1): the attacker knows the gradient."""
 
     atomic = False
 

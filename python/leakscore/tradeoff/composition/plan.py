@@ -1,6 +1,6 @@
-"""Where to look at a composed law, and how finely: spacing, tilts and windows.
+"""Where to compute a composed law, and how finely: spacing, tilts and windows.
 
-Nothing here need be exact: a poor plan makes bounds wide, never wrong.
+Nothing in this module needs to be exact: a poor plan makes bounds wide, never wrong.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from leakscore.tradeoff.composition.losses import Step
 
 __all__ = ["Plan", "plan"]
 
-# Bounds on epsilon shall differ by no more than this, relative to the range of the loss if that is
-# below 1, and by as much more for longer sequences as their rounding and their time ask for.
+# Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is
+# below 1. It is larger for longer sequences, as their rounding and their time require.
 _GAP = 4e-5
 _CELLS = 1 << 21  # of all windows together
 _STEP_CELLS = 1 << 18  # of one step's lattice
@@ -30,7 +30,7 @@ _DEEP, _TYPICAL, _EDGE, _APART = 28.0, 16.0, 42.0, 9.0
 
 @dataclass(frozen=True)
 class Window:
-    """A tilt (0 is the law under H0, 1 that under H1) and the range of the loss to look at.
+    """A tilt (0 is the law under H0, 1 that under H1) and its range of the loss.
 
     The range reaches from `low` below the tilted law's mean to `high` above it; beyond either end,
     Chernoff's bound is best at the tilts `below` and `above`.
@@ -84,7 +84,7 @@ class _Cumulants:
         return (theta - 1.0 if theta > 0.5 else theta) * mean - total
 
     def tilt(self, exponent: float, sign: float) -> float:
-        """Find the tilt with this exponent, above 1 or below 0, or close to where the law ends."""
+        """Find the tilt with this exponent, above 1 or below 0, or one near the law's end."""
         start = 1.0 if sign > 0.0 else 0.0
         low, high = 0.0, 0.1 / max(self(start)[2], 1e-300)
         reached = 0.0
@@ -102,7 +102,7 @@ class _Cumulants:
         return start + sign * bisect(before, low, high, steps=20)[1]
 
     def cut(self, theta: float) -> bool:
-        """Tell whether the end of a step's range holds much of a tilted law that goes beyond."""
+        """Whether a tilted law that goes beyond the end of a step's range has much mass there."""
         for (log_mass, loss, _), inner in zip(self.laws, self.inner, strict=True):
             weights = np.exp(log_mass + theta * loss - (log_mass + theta * loss).max())
             if weights[~inner].sum() > 0.01 * weights.sum():
@@ -122,7 +122,7 @@ class _Cumulants:
         return start + sign * bisect(before, low, high, steps=20)[1]
 
     def divergence(self, at: float, of: float) -> float:
-        """Give how far below its peak the law tilted by `of` is at the mean of that by `at`."""
+        """Give how far below its peak the law tilted by `of` is at the mean of the tilt `at`."""
         total, mean, _ = self(at)
         return (at - of) * mean - total + self(of)[0]
 
@@ -152,14 +152,14 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
     # v/2 times the decay of the tail, d log delta / d epsilon.
     decay = 2.0 * _TYPICAL / reach
     scale = min(1.0, reach) if reach < 50.0 else 0.02 * reach
-    # Of a large shift it is epsilon's relative accuracy that counts, and epsilon is of the size of
-    # the losses under H1.
+    # For a large shift epsilon's relative accuracy matters, and epsilon is of the size of the
+    # losses under H1.
     if any(step.steep for step, _ in parts):
         shift = max(step.mu for step, _ in parts)
         scale = max(scale, 2e-5 * shift * abs(cumulants(1.0)[1]))
     gap = _GAP * scale * max(1.0, count / 1e4) ** 0.5
     spacing = np.sqrt(8.0 * gap / (count * decay))
-    # A tail far longer than the deviation asks for more, unless it is never seen.
+    # A tail far longer than the deviation needs a finer lattice, unless it never matters.
     typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]
     typical = [deviation for deviation in typical if deviation > 1e-9 * reach]
     spacing = min(spacing, 0.05 * min(typical, default=reach) / np.sqrt(count))
@@ -180,7 +180,7 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
 
 def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
     """Choose tilts from tail to tail, so close that one of two is well above its error anywhere."""
-    # The last cells before the law ends are as good as one.
+    # The last cells before the law ends count as one.
     lowest, highest = cumulants.low + 2.0 * spacing, cumulants.high - 2.0 * spacing
     first, last = 0.0, 1.0
     if cumulants(first)[1] > lowest:
@@ -209,7 +209,7 @@ def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
 
 
 def _narrow(cumulants: _Cumulants, last: float) -> float:
-    """Lower a tilt at which a far tail of one step outweighs the rest, for its window is wide."""
+    """Lower a tilt at which a far tail of one step outweighs the rest: its window is wide."""
 
     def wide(tilt: float) -> bool:
         window = _window(cumulants, tilt)

@@ -1,8 +1,8 @@
 """Sums of independent losses on a lattice: their laws by FFT, with certified errors.
 
-Each law is composed several times, tilted by exp(theta loss) and normalised, so that every part of
-it has its turn in the middle of a window, where the FFT's absolute error is small against it; a
-block of cells is read from the tilt whose error there is least.
+Each law is composed several times, tilted by exp(theta loss) and normalised. So every part of it is
+once in the middle of a window, where the FFT's absolute error is small against it. A block of cells
+is read from the tilt with the least error at that block.
 
 The error of one cell of a tilted law (u = 2^-53; N the length of the FFT):
 
@@ -12,9 +12,9 @@ The error of one cell of a tilted law (u = 2^-53; N the length of the FFT):
 - A product of powers then errs by at most prod (|z| + d)^n - prod |z|^n, plus 4 n u prod |z|^n for
   the products, and the inverse FFT by the mean of that over the frequencies plus d times that of
   prod |z|^n.
-- Frequencies with prod (|z| + d)^n below e^-92 are left out, at that price.
-- The window wraps around: mass outside is added to cells inside, at most what Chernoff's bound on
-  the very lattice laws leaves out there.
+- Frequencies with prod (|z| + d)^n below e^-92 are left out, which adds that error.
+- The window wraps around: mass outside is added to cells inside. Chernoff's bound on these lattice
+  laws bounds that mass.
 - Masses of one step, the cells' ends, and sums of them have a relative error of at most `_UNIT`
   times the size of the logarithms that go into them, n times that after n steps.
 """
@@ -50,9 +50,9 @@ Part = tuple[float, Doubles, int]
 class Sums:
     """Certified logs of the masses of blocks of cells.
 
-    Row 0 of `low` and `high` is what goes to a block's first point and row 1 what goes to the next
-    block's, where the masses of a block are split so that the sum of e^loss is kept. `offset` is
-    the loss of block 0, `width` the blocks' distance, `first` the first block.
+    The masses of a block are split between its first point (row 0 of `low` and `high`) and the next
+    block's (row 1), so that the sum of e^loss is kept. `offset` is the loss of block 0, `width` the
+    blocks' distance, `first` the first block.
     """
 
     offset: float
@@ -90,7 +90,7 @@ def compose_lattices(
     windows: tuple[Window, ...],
     shift: float = 0.0,
 ) -> Sums:
-    """Compose the parts; `shift` is taken off every tilt, for a law under H1."""
+    """Compose the parts; `shift` is subtracted from every tilt, for a law under H1."""
     offset = sum(first * n for first, _, n in parts)
     laws = [_Tilt(parts, spacing, window.tilt - shift) for window in windows]
     ranges = [law.range(block, window) for law, window in zip(laws, windows, strict=True)]
@@ -102,7 +102,7 @@ def compose_lattices(
 
 @dataclass
 class _Range:
-    """Blocks to look at, and the tilts of Chernoff's bounds below and above them."""
+    """Blocks of a window, and the tilts of Chernoff's bounds below and above them."""
 
     start: int
     stop: int
@@ -142,7 +142,7 @@ class _Tilt:
         return min(float(total), 0.0)
 
     def range(self, block: int, window: Window) -> _Range:
-        """Place a window about the mean of this law, and widen it if that leaves out too much."""
+        """Place a window around the mean of this law, and widen it if it leaves out too much."""
         below, above = window.below - window.tilt, window.above - window.tilt
         low, high = window.low / self.spacing, window.high / self.spacing
         for _ in range(8):
@@ -200,15 +200,15 @@ class _Tilt:
 
 
 def _fft_unit(size: int) -> float:
-    """Bound the error of a FFT, or of its inverse, at any place if the moduli add up to 1."""
+    """Bound the error of an FFT, or of its inverse, in any entry if the moduli add up to 1."""
     return 8.0 * _U * float(np.log2(size))
 
 
 def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
     """Give the FFT of one step's masses, and a bound on its error.
 
-    Where a few neighbouring cells hold nearly all of the mass, theirs is summed as it stands, with
-    an error of some u, and the FFT's counts for the rest alone.
+    Where a few neighbouring cells hold nearly all of the mass, their part is summed directly, with
+    an error of some u, and the FFT's error applies to the rest only.
     """
     if masses.size > size:
         masses = _folded(masses, size)
@@ -234,7 +234,7 @@ def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
 
 
 def _folded(masses: Doubles, size: int) -> Doubles:
-    """Add up what comes to the same place of a circle."""
+    """Add up the entries of the same place on a circle."""
     turns = -(-masses.size // size)
     padded = np.pad(masses, (0, turns * size - masses.size))
     return np.asarray(padded.reshape(turns, size).sum(axis=0))
@@ -266,7 +266,7 @@ def _power(base: Complexes, n: int) -> Complexes:
 
 
 def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) -> Sums:
-    """Take every block from the tilt with the least error there, scaled back."""
+    """Take every block from the tilt with the least error at it, scaled back."""
     width = spacing * block
     cell = spacing * np.arange(block)
     # The part of a block's cells that goes to its end; without overflow where they are wide.

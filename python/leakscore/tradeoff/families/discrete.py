@@ -1,4 +1,4 @@
-"""Integer noise: exact curves, piecewise linear between the atoms, where tests randomise."""
+"""Integer noise: exact curves, piecewise linear between the atoms, at which tests randomise."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leakscore.tradeoff.shapes.polygon import Polygon
 __all__ = ["discrete_gaussian", "discrete_laplace"]
 
 _WIDEST = 1e4  # standard deviations, or steps of the shift, that are held atom by atom
-_RARE = -600.0  # log alpha, below which the held atoms' sums lack those beyond
-_REACH = 37.0  # standard deviations: beyond, sums of masses have no double
+_RARE = -600.0  # log alpha, below which sums of the stored atoms lack the atoms beyond
+_REACH = 37.0  # standard deviations, beyond which sums of masses underflow
 
 
 def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> TradeOff:
@@ -29,7 +29,7 @@ def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> 
     shift : int
         By how much the record moves the result, an integer from 1 to 1e6.
     relaxed : bool
-        Whether the attacker sees only the magnitude abs(k): he lacks the sign of the shift.
+        Whether the attacker sees only the magnitude abs(k), without the sign of the shift.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> 
     With q = e^(-1/scale), P(k) = (1 - q)/(1 + q) q^abs(k). The likelihood ratio rises from k = 0 to
     k = shift and is constant outside, that of the magnitude likewise: all outcomes beyond are one.
     The informed epsilon(0) is shift/scale; the relaxed one is log cosh(shift/scale) forward and
-    shift/scale in reverse, as without rounding.
+    shift/scale in reverse, as for real-valued noise.
 
     References
     ----------
@@ -87,19 +87,19 @@ def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) ->
     Parameters
     ----------
     sigma : float
-        Of the noise, in [0.05, 1e4]. For larger ones, `gaussian` (shift/sigma) is the same to
-        every digit that can be seen.
+        Of the noise, in [0.05, 1e4]. For a larger sigma, `gaussian` (shift/sigma) is the same to
+        every visible digit.
     shift : int
         By how much the record moves the result, an integer from 1 to 40 sigma + 40.
     relaxed : bool
-        Whether the attacker sees only the magnitude abs(k): he lacks the sign of the shift.
+        Whether the attacker sees only the magnitude abs(k), without the sign of the shift.
 
     Returns
     -------
     TradeOff
         Of shape () and kind "guarantee", adversary "informed" or "relaxed". A polygon: its vertices
-        are the atoms, between them tests accuse at random. Those beyond alpha = e^-600 are summed
-        when asked for. epsilon(0) is inf, but shift^2/(2 sigma^2) in reverse of the relaxed curve.
+        are the atoms, between them tests accuse at random. Atoms beyond alpha = e^-600 are summed
+        on demand. epsilon(0) is inf, but shift^2/(2 sigma^2) in reverse of the relaxed curve.
 
     Raises
     ------
@@ -137,9 +137,9 @@ def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) ->
 
 
 class _GaussianAtoms(Polygon):
-    """The atoms that have a double, and the sum of the others beyond the first of them.
+    """The atoms whose masses a double holds, and the sum of the others beyond the first of them.
 
-    The informed curve is symmetric; of the relaxed one, the hull begins as the curve itself.
+    The informed curve is symmetric; the hull of the relaxed curve begins as the curve itself.
     """
 
     __slots__ = ("_noise", "_relaxed", "_shift")
@@ -232,7 +232,7 @@ def _beyond(k: Doubles, sigma: float) -> Doubles:
 
 
 def _gaussian(k: Doubles, sigma: float) -> Doubles:
-    """Return logs of the masses; the normaliser by the series that converges at once."""
+    """Return logs of the masses; the normaliser is a rapidly convergent series."""
     # sum exp(-k^2/2s^2) = s sqrt(2 pi) (1 + 2 exp(-2 pi^2 s^2) + ...), by Poisson's formula.
     squares = np.arange(1.0, 12.0) ** 2
     if sigma > 1.0:

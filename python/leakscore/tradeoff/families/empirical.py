@@ -16,9 +16,9 @@ __all__ = ["from_llr"]
 def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None = None) -> TradeOff:
     """Estimate the trade-off curve from log-likelihood ratios drawn under one hypothesis or both.
 
-    The ratio tells how much likelier each draw is under the other hypothesis: alpha at a threshold
-    t is the mean of exp(-L) 1{L > t} over members' draws L, so that no non-member has to be waited
-    for: alpha = 1e-6 needs no 1e8 rounds.
+    The ratio gives the probability of each draw under the other hypothesis: alpha at a threshold t
+    is the mean of exp(-L) 1{L > t} over members' draws L. So alpha = 1e-6 does not need 1e8 rounds
+    of non-members.
 
     Parameters
     ----------
@@ -45,17 +45,18 @@ def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None =
     -----
     Draws under H1 alone give f accurately at small alpha (standard error of log alpha about
     sqrt((e^v - 1)/k) over the k draws beyond the threshold, v the variance of L among them), draws
-    under H0 at small beta; each leaves the other end to few draws. With both, the pooled draws
+    under H0 at small beta; each has few draws at the other end. With both, the pooled draws
     have the density (T0 p0 + T1 p1)/T, hence weights 1/(T0 + T1 e^L) for alpha and
     e^L/(T0 + T1 e^L) for beta (the balance heuristic of Veach & Guibas, SIGGRAPH 1995), which never
     exceed 1/T0 and 1/T1; ratios above 0 are summed from the top, the others from the bottom. The
     curve is the lower convex hull of the points.
 
-    Draws under one hypothesis may miss a part of the other's mass, which counts as told apart: in
-    the direction of the missing end a delta below it is not to be trusted. Give both samples.
+    Draws under one hypothesis may miss a part of the other's mass, which then counts as perfectly
+    distinguished: in the direction of the missing end, do not trust a delta below that mass. Give
+    both samples.
 
-    The ratios must be those of the laws that were drawn from. Scores that are no likelihood ratios
-    go to `leakscore.audit`.
+    The ratios must be those of the laws that were drawn from. Use `leakscore.audit` for scores that
+    are not likelihood ratios.
 
     Examples
     --------
@@ -97,8 +98,8 @@ def _ratios(name: str, value: npt.ArrayLike) -> Doubles:
 def _arc(steps: Doubles, gains: Doubles) -> tuple[Doubles, Doubles]:
     """Sum both masses from one corner on; logs of the first, and of 1 less the second.
 
-    From (0, 1), with alpha and power, or from (1, 0) with beta and 1 - alpha. Ends before a mass
-    exceeds 1, and where all draws are used: the next corner takes the rest.
+    From (0, 1), with alpha and power, or from (1, 0) with beta and 1 - alpha. It ends before a mass
+    exceeds 1, or when all draws are used: the other corner takes the rest.
     """
     x = (
         np.concatenate([[-np.inf], np.logaddexp.accumulate(steps)])

@@ -106,13 +106,13 @@ def gaussian(
 
     It is the curve of a released mean whose target has leakage score m = mu^2, and that of the
     Gaussian mechanism. No test of the two laws does better: it is a guarantee against an attacker
-    who knows everything but the one bit.
+    who knows everything except the membership.
 
     Parameters
     ----------
     mu : array_like, optional
         Distance of the means in standard deviations, in [0, inf]. At 0 the laws are equal; at inf
-        they are told apart without error: f is 0 everywhere, f(0) included.
+        a test distinguishes them without error: f is 0 everywhere, f(0) included.
     leakage : array_like, optional
         The leakage score, mu squared, in [0, inf]. Exactly one of the two must be given.
 
@@ -135,8 +135,8 @@ def gaussian(
     ``delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)``
 
     The last is evaluated as an integral of positive terms, phi(a) int exp(-a s - s^2/2)
-    (1 - exp(-mu s)) ds with a = epsilon/mu - mu/2, so that it keeps its relative accuracy where the
-    difference has none; epsilon(delta) inverts it by Newton steps on its logarithm.
+    (1 - exp(-mu s)) ds with a = epsilon/mu - mu/2, which keeps its relative accuracy where the
+    difference loses it; epsilon(delta) inverts it by Newton steps on its logarithm.
 
     References
     ----------
@@ -164,10 +164,10 @@ def gaussian(
 
 
 def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeOff:
-    """Return the trade-off curve of the attack on a released mean that takes another target for it.
+    """Return the trade-off curve of an attack on a released mean that has the wrong target.
 
-    The scores of `leakscore.scores.covariance_score` for a target z_targ, where in truth another
-    record z is a member or not, have the laws N(-m_targ/2, m_targ) and N(m_scal - m_targ/2,
+    The attack computes `leakscore.scores.covariance_score` for a target z_targ, but another record
+    z is a member or not. The scores have the laws N(-m_targ/2, m_targ) and N(m_scal - m_targ/2,
     m_targ): a Gaussian curve with mu = abs(m_scal) / sqrt(m_targ).
 
     Parameters
@@ -181,8 +181,9 @@ def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeO
     Returns
     -------
     GaussianTradeOff
-        Of the broadcast shape, kind "attack" and adversary "misspecified": who knows z does better,
-        with ``gaussian(leakage=m)``, m = leakage_score(z, ...). Its `leakage` is m_scal^2 / m_targ.
+        Of the broadcast shape, kind "attack" and adversary "misspecified": an attacker who knows z
+        does better, with ``gaussian(leakage=m)``, m = leakage_score(z, ...). The curve's `leakage`
+        is m_scal^2 / m_targ.
 
     Raises
     ------
@@ -194,8 +195,8 @@ def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeO
     -----
     The advantage 2 Phi(abs(m_scal) / (2 sqrt m_targ)) - 1 is attained at the threshold
     (m_scal - m_targ)/2 of the score; where m_scal < 0 members have the lower scores, and the curve
-    is that of the attacker who accuses below the threshold. The loss against the informed attacker
-    is the difference of the two advantages, and never negative, as m_scal^2 <= m m_targ.
+    is that of an attacker who accuses below the threshold. The informed attacker's advantage less
+    this one is never negative, because m_scal^2 <= m m_targ.
 
     References
     ----------
@@ -266,7 +267,7 @@ def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> Any:
     Returns
     -------
     float or ndarray
-        Of the broadcast shape; at least 0, and inf where no finite epsilon will do.
+        Of the broadcast shape; at least 0, and inf where no finite epsilon suffices.
 
     Raises
     ------

@@ -60,8 +60,9 @@ def laplace(mu: npt.ArrayLike) -> TradeOff:
 def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff:
     """Return the curve of the Laplace mechanism against an attacker who lacks the record's sign.
 
-    The attacker sees the output but not the record; what is left is the magnitude, abs(Laplace(0,
-    1)) against abs(Laplace(mu, 1)). No test of the two magnitudes does better than the curve.
+    The attacker sees the output but not the record, and so can use only the magnitude,
+    abs(Laplace(0, 1)) against abs(Laplace(mu, 1)). No test of the two magnitudes does better than
+    the curve.
 
     Parameters
     ----------
@@ -83,9 +84,9 @@ def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff:
     f(alpha) = e^-mu (1/alpha - alpha)/2 where alpha >= e^-mu, else 1 - alpha cosh(mu). The
     likelihood ratio lies in [e^-mu, cosh mu], so that epsilon(0) is log cosh(mu) forward and mu in
     reverse: at delta = 0 the relaxed attacker is no weaker. With B = exp(epsilon - mu), delta is
-    1 - sqrt(2 B - e^(-2 mu)) forward and 1 - sqrt(B (2 - B)) in reverse, both without
-    cancellation here. The hull is the inverse up to x1 = (1 - e^-mu) x0, a chord of slope -1, and
-    the curve from x0 = (2 e^mu - 1)^(-1/2) on.
+    1 - sqrt(2 B - e^(-2 mu)) forward and 1 - sqrt(B (2 - B)) in reverse; both are computed without
+    cancellation. The hull is the inverse up to x1 = (1 - e^-mu) x0, a chord of slope -1, and the
+    curve from x0 = (2 e^mu - 1)^(-1/2) on.
 
     References
     ----------
@@ -286,10 +287,10 @@ class _RelaxedLaplace(TradeOff):
         square = delta * (2.0 - delta)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self._reversed:
-                found = mu + np.log1p(-np.sqrt(square))
+                epsilon = mu + np.log1p(-np.sqrt(square))
             else:
-                found = log_cosh(mu) + np.log1p(-square / (1.0 + np.exp(-2.0 * mu)))
-            return np.where(enough, 0.0, np.maximum(found, 0.0))[()]
+                epsilon = log_cosh(mu) + np.log1p(-square / (1.0 + np.exp(-2.0 * mu)))
+            return np.where(enough, 0.0, np.maximum(epsilon, 0.0))[()]
 
     def _alpha_per_power(self) -> Doubles:
         return np.exp(-self._mu if self._reversed else -log_cosh(self._mu))
@@ -306,7 +307,7 @@ def _held(name: str, value: npt.ArrayLike) -> Doubles:
 
 
 def _grown(alpha: Doubles, mu: Doubles) -> Doubles:
-    """Return e^mu alpha, through logarithms where e^mu has no double."""
+    """Return e^mu alpha, through logarithms where e^mu overflows."""
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         direct = np.exp(np.minimum(mu, 700.0)) * alpha
         if not (mu > 700.0).any():

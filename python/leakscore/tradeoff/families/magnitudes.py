@@ -19,7 +19,7 @@ _FLAT = 1e-3  # size of the likelihood ratio's expansion variable, up to which i
 
 
 class Tails(NamedTuple):
-    """Logs of both laws' tails beyond and below a point, and how much mass is moved across it."""
+    """Logs of both laws' tails beyond and below a point, and the mass that moves across it."""
 
     log_alpha: Doubles  # beyond, without the record
     log_power: Doubles  # beyond, with it
@@ -47,7 +47,7 @@ class Tails(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             paid = np.where(np.isneginf(cost), -np.inf, epsilon + cost)
             near = self.moved - np.expm1(epsilon) * np.exp(cost)
-            # Beyond, the point is no cut of this epsilon but where the search ends: delta is 0.
+            # Beyond, the point is the end of the search, not the cut of this epsilon: delta is 0.
             close = (gain - cost < _NEAR) & np.isfinite(cost) & (epsilon < 1.0)
             far = gain + np.log(-np.expm1(np.minimum(paid - gain, 0.0)))
             kept = np.where(close, np.log(np.maximum(near, 0.0)), far)
@@ -120,9 +120,11 @@ def log_ratio(point: Doubles, mu: Doubles, dims: Doubles) -> tuple[Doubles, Doub
         if (near | line).all():
             dense = grade = np.zeros(())
         else:
-            own = ncx2.logpdf(point, dims, square)
-            dense = own - chi2.logpdf(point, dims)
-            grade = 0.5 * square / point * np.exp(ncx2.logpdf(point, dims + 2.0, square) - own)
+            log_density = ncx2.logpdf(point, dims, square)
+            dense = log_density - chi2.logpdf(point, dims)
+            grade = (
+                0.5 * square / point * np.exp(ncx2.logpdf(point, dims + 2.0, square) - log_density)
+            )
         length = np.sqrt(point)
         at = mu * length
         ratio = np.where(near, series, np.where(line, log_cosh(at) - 0.5 * square, dense))
@@ -133,7 +135,7 @@ def log_ratio(point: Doubles, mu: Doubles, dims: Doubles) -> tuple[Doubles, Doub
 def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
     """Return the squared length at which the log-likelihood ratio is epsilon; 0 if it never is.
 
-    What is done with it is stationary there, so that its own error counts only squared.
+    Results are stationary at this length, so an error of it enters them only squared.
     """
     square = mu * mu
     level = epsilon + 0.5 * square  # log 0F1
@@ -160,8 +162,8 @@ def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
         if not short.any():
             break
         low, high = np.where(short, high, low), np.where(short, 1.5 * high, high)
-    found = falling_root(gap, low, high)
-    usual_or_line = np.where(dims == 1.0, closed, np.where(usual, found, most))
+    root = falling_root(gap, low, high)
+    usual_or_line = np.where(dims == 1.0, closed, np.where(usual, root, most))
     return np.where(level > 0.0, usual_or_line, 0.0)
 
 
@@ -193,6 +195,6 @@ def line_power(alpha: Doubles, mu: Doubles) -> Doubles:
 def straight(point: Doubles, dims: Doubles, square: Doubles) -> Doubles:
     """Whether the likelihood ratio has its last value, e^(-mu^2/2), to the last digit.
 
-    Short lengths are rarer than any double long before their square is.
+    The probability of short lengths underflows long before their square does.
     """
     return np.asarray(point * (1.0 + square) < 1e-20 * dims)

@@ -29,7 +29,7 @@ def gaussian_mean(
     """Return the trade-off curve of the mean of n Gaussian records, one replaced by the target.
 
     Exact for every n, dimension and covariance; `gaussian` (leakage=M/n) is its limit as n grows,
-    and shows slightly too little.
+    and slightly understates the leakage.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def gaussian_mean(
     sequential membership inference, appendix B, with the type II error.
 
     Arguments of the laws carry a relative rounding of 1e-16, which moves results by about
-    1e-16 sqrt(n M) where that exceeds 1e-13: for n M beyond 1e14 take the limit. Beyond 1.6e60,
-    where the square roots of both laws' S are normal to all digits, the curve is theirs.
+    1e-16 sqrt(n M) where that exceeds 1e-13: for n M beyond 1e14 use the limit. For n M beyond
+    1.6e60 sqrt(S) is normal to all digits under both laws, and the curve is that of these normals.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class _Mean(TradeOff):
         return getattr(ncx2, which)(point, dims, count * distance)
 
     def _moved(self, quantile: Doubles, like: Doubles) -> Doubles:
-        """Give a value of the first hypothesis's variable on the scale of the second's."""
+        """Convert a value of the first hypothesis's variable to the scale of the second's."""
         grown = aligned(self._records / (self._records - 1.0), like)
         return quantile / grown if self._reversed else quantile * grown
 
@@ -182,12 +182,12 @@ class _Mean(TradeOff):
 
     def _log_power(self, log_alpha: Doubles) -> Any:
         quantile = self._law("ilogcdf", False, log_alpha, log_alpha)
-        found = self._law("logcdf", True, self._moved(quantile, log_alpha), log_alpha)
+        log_power = self._law("logcdf", True, self._moved(quantile, log_alpha), log_alpha)
         if self._reversed:
-            return found
-        # Where S is next to 0, or below every double, the ratio has its largest value.
+            return log_power
+        # Where S is close to 0, or underflows, the ratio has its largest value.
         largest = np.minimum(log_alpha + aligned(self._largest(), log_alpha), 0.0)
-        return np.where((quantile < 1e-280) & (log_alpha > -np.inf), largest, found)[()]
+        return np.where((quantile < 1e-280) & (log_alpha > -np.inf), largest, log_power)[()]
 
     def _advantage(self) -> Any:
         return self._delta(np.zeros(()))
@@ -246,9 +246,9 @@ class _Mean(TradeOff):
 class _FarMean(_Mean):
     """The same where n M is so large that the roots of both laws are normal to all digits.
 
-    sqrt(S) is N(sqrt(n M), 1) under H0, and sqrt((n-1)/n) times N(sqrt((n-1) M), 1) under H1; what
-    d adds to them is below 1e-14, for n M is above 1e60 and d at most 2^53. Their means are
-    sqrt(M/n) apart: so far that both laws are told apart without error, or n is so large that
+    sqrt(S) is N(sqrt(n M), 1) under H0, and sqrt((n-1)/n) times N(sqrt((n-1) M), 1) under H1; d
+    adds less than 1e-14 to them, as n M is above 1e60 and d at most 2^53. Their means differ by
+    sqrt(M/n): so much that a test distinguishes both laws without error, or n is so large that
     their variances are the same.
     """
 
@@ -258,7 +258,7 @@ class _FarMean(_Mean):
         return gaussian(self._shift())._about(self._premise)
 
     def _shift(self) -> Doubles:
-        """Return the root of twice the mean log-likelihood ratio of who is accused."""
+        """Return the root of twice the mean log-likelihood ratio under the accused hypothesis."""
         others = self._records - 1.0 if self._reversed else self._records
         return np.asarray(np.sqrt(self._distance / others))
 
@@ -282,12 +282,12 @@ class _FarMean(_Mean):
         from leakscore.distributions import norm
 
         z = norm.ilogcdf(log_alpha)
-        found = norm.logcdf(self._moved_root(z, log_alpha))
+        log_power = norm.logcdf(self._moved_root(z, log_alpha))
         if self._reversed:
-            return found
+            return log_power
         root = aligned(np.sqrt(self._distance) * np.sqrt(self._records), log_alpha)
         largest = np.minimum(log_alpha + aligned(self._largest(), log_alpha), 0.0)
-        return np.where(-z < root, found, largest)[()]
+        return np.where(-z < root, log_power, largest)[()]
 
     def _advantage(self) -> Any:
         return _core.gaussian_advantage(self._shift())

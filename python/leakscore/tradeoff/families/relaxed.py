@@ -23,9 +23,9 @@ def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff:
     """Return the curve of the Gaussian mechanism against an attacker who lacks the direction.
 
     The attacker sees the noisy output in `dim` coordinates, and knows how far the record moves its
-    mean but not in which direction; what is left is the squared length of the output, a chi-square
-    without the record and a noncentral one with it. No test of the two lengths does better, and
-    none of the whole output for every direction at once.
+    mean but not in which direction. So only the squared length of the output is useful, a
+    chi-square without the record and a noncentral one with it. No test of the two lengths does
+    better, and no test of the whole output does better for every direction at once.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff:
     noncentrality, S_d(x; k) - S_d(x; 0) = int_0^k f_{d+2}(x; l) dl, so that delta keeps its
     relative accuracy at mu = 1e-8 as well. The likelihood ratio lies in [exp(-mu^2/2), inf):
     epsilon(0) is inf forward, mu^2/2 in reverse. As `dim` grows at fixed mu the curve tends to
-    1 - alpha: against an attacker without the direction noise per coordinate hides more in many
-    of them.
+    1 - alpha: against an attacker without the direction, the same noise per coordinate hides more
+    the more coordinates there are.
 
     References
     ----------
@@ -116,17 +116,17 @@ def compose_relaxed_gaussian(
     Raises
     ------
     ValueError
-        If a mu is negative, infinite or NaN, `mus` is empty or has no axis or more to add than a
-        double holds, `dim` is no integer from 1 on, or `weights` is unknown.
+        If a mu is negative, infinite or NaN, `mus` is empty or without an axis, their sum
+        overflows, `dim` is not an integer from 1 on, or `weights` is unknown.
 
     Notes
     -----
-    Where the directions of outputs are unrelated, the product of lengths is no bound for this one.
+    For outputs with unrelated directions the product of lengths is no bound for this curve.
 
     References
     ----------
     Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), lemma
-    8. They take the mean of the outputs for the best; it is only where all D_i / s_i^2 are equal.
+    8. They call the mean of the outputs the best; it is best only if all D_i / s_i^2 are equal.
     At D = (1, 1/2), s = (1, 3), d = 3 and alpha = .3 it misses .667 of the members, the mean of
     outputs in units of their noise ("equal") .603, and the best weights .558. Nor may the mean be
     taken pairwise: three equal outputs give 3 mu^2, not 8/3 mu^2.
@@ -211,7 +211,7 @@ class _RelaxedGaussian(TradeOff):
         return aligned(self._mu, argument) ** 2, aligned(self._dims, argument)
 
     def _beta(self, alpha: Doubles) -> Any:
-        # The quantile's rounding may carry it over 1 - alpha where the two laws are close.
+        # The quantile's rounding may lift beta above 1 - alpha where the two laws are close.
         return np.minimum(self._missed(alpha), 1.0 - alpha)[()]
 
     def _missed(self, alpha: Doubles) -> Any:
@@ -276,7 +276,7 @@ class _RelaxedGaussian(TradeOff):
         return magnitudes.tails(point, mu, dims).delta(epsilon, self._reversed)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
-        """Move the threshold from where epsilon = 0 until the hockey-stick there is delta."""
+        """Move the threshold from where epsilon = 0 until its hockey-stick divergence is delta."""
         mu, dims = aligned(self._mu, delta), aligned(self._dims, delta)
         mu, dims, delta = np.broadcast_arrays(mu, dims, delta)
         origin = magnitudes.cut(np.zeros(mu.shape), mu, dims)
@@ -302,10 +302,10 @@ class _RelaxedGaussian(TradeOff):
             far = np.where(short, 2.0 * far, far)
         move = falling_root(gap, np.zeros_like(far), far)
         laws = magnitudes.tails(origin * np.exp(sign * move), mu, dims)
-        found = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)
+        epsilon = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)
         bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
         edge = np.where((delta <= 0.0) & (most > 0.0), bound, 0.0)
-        return np.where(usual, found, edge)[()]
+        return np.where(usual, epsilon, edge)[()]
 
     def _alpha_per_power(self) -> Doubles:
         bounded = np.exp(-0.5 * self._mu**2) if self._reversed else np.zeros(self.shape)
@@ -370,7 +370,7 @@ class _FarGaussian(_RelaxedGaussian):
             with np.errstate(over="ignore"):
                 caught = np.where(above > 0.0, chi2.logcdf(above * above, dims), line)
         else:
-            # Beyond chi2's quantiles dims counts no longer; -2 log_alpha itself might overflow.
+            # Beyond chi2's quantiles dims no longer matters; -2 log_alpha itself might overflow.
             distant = np.sqrt(2.0) * np.sqrt(-log_alpha)
             near = np.sqrt(chi2.ilogsf(np.maximum(log_alpha, -1e100), dims))
             caught = norm.logsf(np.where(log_alpha < -1e100, distant, near) - mu)
@@ -383,8 +383,8 @@ class _FarGaussian(_RelaxedGaussian):
         return np.where(epsilon < self._half(epsilon), 1.0, 0.0)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
-        found = np.where(delta < 1.0, self._half(delta), 0.0)
-        return np.where((delta <= 0.0) & (not self._reversed), np.inf, found)[()]
+        epsilon = np.where(delta < 1.0, self._half(delta), 0.0)
+        return np.where((delta <= 0.0) & (not self._reversed), np.inf, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:
         return np.exp(-self._half(np.zeros(()))) if self._reversed else np.zeros(self.shape)

@@ -22,10 +22,10 @@ _SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
 def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> SubsampledTradeOff:
     """Return the trade-off curve of the mean of k = rate n records, drawn without replacement.
 
-    With probability 1 - rate a member is not in the sample, and the release tells nothing. If it
-    is, the mean of k records has the leakage score M/k = leakage/rate. A record that is no member
-    has another one of the population in its place: `neighbours` is "replace". For Poisson samples,
-    and a record that is there or not, sub-sample a curve: `TradeOff.subsample`.
+    With probability 1 - rate a member is not in the sample, and the release reveals nothing. If it
+    is, the mean of k records has the leakage score M/k = leakage/rate. In place of a non-member
+    there is another record of the population: `neighbours` is "replace". For Poisson samples, and a
+    record that is present or absent, sub-sample a curve: `TradeOff.subsample`.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Subsa
     Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024), theorem 4.3, and
     theorem 4.2 of its later version claim the Gaussian curve of rate * leakage instead
     (``gaussian(leakage=rate * m)``). They mix each coordinate by itself, but a record is in the
-    sample for all coordinates at once. Their advantage at m = 8.88 and a rate of 0.1 is .36, where
-    none can exceed the rate; at alpha = 0.01 their power is .083 instead of .109, so that it is no
-    bound either. Simulation agrees with the curve here.
+    sample for all coordinates at once. Their advantage at m = 8.88 and a rate of 0.1 is .36, but no
+    advantage can exceed the rate; at alpha = 0.01 their power is .083 instead of .109, so their
+    curve is no bound either. Simulation agrees with the curve of this function.
 
     Examples
     --------
@@ -216,7 +216,7 @@ class InverseSubsampledTradeOff(_Mixture):
         return np.where(np.isnan(certain), norm.logcdf(threshold), known)[()]
 
     def _threshold(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
-        """Return t with (1 - rate) Phi(t) + rate Phi(t - mu) = alpha, or the power if it is known.
+        """Return t with (1 - rate) Phi(t) + rate Phi(t - mu) = alpha, or the power if it is given.
 
         Solved in the logarithm of the smaller of both tails; log_rest = log(1 - alpha).
         """
@@ -267,7 +267,7 @@ class InverseSubsampledTradeOff(_Mixture):
             y = falling_root(gap, np.zeros_like(start), start)
             y = np.where(usual, y, np.where(delta < most, np.inf, 0.0))  # delta = 0: c = 0
             found = np.where(rate == 1.0, above, -np.log1p(rate * np.expm1(-y)))
-            # Near c = 0 the next double has another delta: end on the side that needs no more.
+            # Near c = 0 the next double has another delta: end on the side of the smaller delta.
             for _ in range(4):
                 short = usual & (_reverse_delta(found, mu, rate) > delta)
                 found = np.where(short, np.nextafter(found, np.inf), found)
@@ -354,7 +354,7 @@ class SymmetrizedSubsampledTradeOff(_Mixture):
 
 
 def _paired(mu: Doubles, quantity: str, argument: Doubles | None) -> Any:
-    """Evaluate a quantity of the Gaussian curves of mu, each at an argument of its own."""
+    """Evaluate a quantity of the Gaussian curves of mu, each at its own argument."""
     from leakscore import _core
 
     kernel = getattr(_core, f"gaussian_{quantity}")

@@ -1,4 +1,4 @@
-"""What becomes of any curve: sub-sampled records, and the best of several looks."""
+"""Operations on any curve: sub-sampling of records, and the best of several looks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FIXED = Premise("replace", (FIXED_SAMPLE,))
 
 @operation
 def subsampled(curve: TradeOff, rate: float) -> TradeOff:
-    """Give the curve of a record that is in with probability `rate`; see `TradeOff.subsample`."""
+    """Give the curve of a record included with probability `rate`; see `TradeOff.subsample`."""
     if rate == 1.0:
         return curve
     if isinstance(curve, SubsampledTradeOff):  # drawn twice: a sample of a sample
@@ -42,11 +42,11 @@ def subsampled(curve: TradeOff, rate: float) -> TradeOff:
 
 
 def _sampled_premise(curve: TradeOff) -> Premise:
-    """Give what a sub-sampled curve is about, or refuse a curve whose mixture is none.
+    """Give what a sub-sampled curve is about, or refuse a curve for which the mixture is wrong.
 
-    The mixture is right where H0 does not depend on the sample: the record is not there, or the
+    The mixture is right where H0 does not depend on the sample: the record is absent, or the
     records are drawn from the law that the curve of a mean assumes. A given other record would be
-    sampled as well.
+    sampled too.
     """
     if curve.neighbours == "replace":
         if isinstance(curve, _Mean):
@@ -86,7 +86,7 @@ def _each_end(
 
 
 class _Subsampled(TradeOff):
-    """H1, the record in with probability `rate`, against H0."""
+    """H1, the record included with probability `rate`, against H0."""
 
     __slots__ = ("_curve", "_rate")
 
@@ -96,7 +96,7 @@ class _Subsampled(TradeOff):
 
     @property
     def sampled(self) -> TradeOff:
-        """Curve of a record that is in."""
+        """Curve of a record that is in the sample."""
         return self._curve
 
     @property
@@ -111,7 +111,7 @@ class _Subsampled(TradeOff):
         return _InverseSubsampled(self._curve, self._rate, self._premise)
 
     def symmetrized(self) -> TradeOff:
-        """Join the curve and its inverse; the one whose likelihood ratio ends first gives way."""
+        """Join the curve and its inverse; the one with the smaller largest ratio comes first."""
         if self._advantage() == 0.0:  # 1 - alpha
             return self
         both = [self, self.inverse()]
@@ -194,8 +194,8 @@ class _InverseSubsampled(TradeOff):
     def _logs(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
         """Return logs of the power and of beta where the mixture's share is alpha.
 
-        Below 1/2 the share of members among it is searched, on the inverse of the curve, above
-        the share of non-members that is left, on the curve; each by its logarithm.
+        Below 1/2 the search is for the share of members in it, on the inverse of the curve; above,
+        for the share of remaining non-members, on the curve; each in its logarithm.
         """
         low = log_alpha < log_rest
         inside, outside = float(np.log(self._rate)), float(np.log1p(-self._rate))
@@ -276,14 +276,14 @@ def _matched(curve: TradeOff, aim: Doubles, own: float, other: float) -> tuple[D
     while (short := usual & (excess(low) > 0.0)).any():
         step = np.where(short, 2.0 * step, step)
         low = np.where(short, high - step, low)
-    found = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, np.minimum(high, 0.0))
-    found = np.where(usual, found, -np.inf)
-    caught = np.where(usual, curve._log_power(found), aim - other)
-    return found, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
+    root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, np.minimum(high, 0.0))
+    root = np.where(usual, root, -np.inf)
+    caught = np.where(usual, curve._log_power(root), aim - other)
+    return root, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
 
 
 def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
-    """Mix every vertex with the line 1 - alpha; beyond the last one it is a line to (1, 0)."""
+    """Mix every vertex with the line 1 - alpha; beyond the last vertex follows a line to (1, 0)."""
     log_alpha, log_beta = curve.vertices
     alpha, power = np.exp(log_alpha), -np.expm1(log_beta)
     caught = (1.0 - rate) * alpha + rate * power

@@ -15,7 +15,7 @@ __all__ = ["Between", "Bracket"]
 class Bracket(TradeOff):
     """A curve between `lower` and `upper`, on the safe side: every number is the lower curve's.
 
-    f(alpha) is the least that it can be; power, advantage, auc, delta and epsilon the most.
+    f(alpha) is its least possible value; power, advantage, auc, delta and epsilon are the largest.
     """
 
     __slots__ = ("_name",)
@@ -39,7 +39,7 @@ class Bracket(TradeOff):
 
     @property
     def lower(self) -> TradeOff:
-        """The curve that no attacker of this kind goes below."""
+        """The curve below which no attacker of this kind gets."""
         return self._both()[0]._about(self._premise)
 
     @property
@@ -83,7 +83,7 @@ class Bracket(TradeOff):
 
 
 class Between(Bracket):
-    """A bracket of two known curves, about what both are about."""
+    """A bracket of two given curves, with the premise of both."""
 
     __slots__ = ("_ends",)
 

@@ -44,7 +44,7 @@ def _in_order(curve: TradeOff, other: TradeOff) -> bool:
 def _refute(
     upper: TradeOff, lower: TradeOff, alpha: Doubles, tolerance: float
 ) -> Certificate | None:
-    """Find where even the upper curve is below the lower one, if it is at any of these points."""
+    """Find one of these points where even the upper curve is below the lower one; else None."""
     beta, needed = np.asarray(upper._beta(alpha)), np.asarray(lower._beta(alpha))
     gap = beta - needed
     worst = int(np.argmin(gap))
@@ -58,7 +58,7 @@ def _prove(lower: TradeOff, upper: TradeOff, tolerance: float) -> Certificate:
     """Refine until in every cell the lower curve is proved to be above the upper one.
 
     Between two points a convex curve is below its chord, and above the lines through its points
-    on either side. A curve whose f(0) < 1 jumps there: alpha = 0 is a point as well.
+    on either side. A curve with f(0) < 1 jumps at alpha = 0, so 0 is one of the points.
     """
     x = np.unique(np.concatenate([np.linspace(0.0, 1.0, _START), np.logspace(-9, -2, _START)]))
     f, g = np.asarray(lower._beta(x)), np.asarray(upper._beta(x))
@@ -82,16 +82,16 @@ def _prove(lower: TradeOff, upper: TradeOff, tolerance: float) -> Certificate:
 
 
 def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
-    """Return the least that f can be above g's chord in every cell, f being convex.
+    """Return in every cell a lower bound on a convex f less the chord of g.
 
-    Above the lines through the neighbouring cells; their meeting point is where f may be lowest.
+    f is above the lines through the neighbouring cells; it may be lowest where these lines meet.
     """
     width = np.diff(x)
     slope = np.diff(f) / width
     before = np.concatenate([[-np.inf], slope[:-1]])
     after = np.concatenate([slope[1:], [0.0]])  # f(1) = 0 and f never rises
     chord = np.diff(g) / width
-    lean = chord  # of the other curve; f less its chord is what must not be negative
+    lean = chord  # of the other curve; f less its chord must not be negative
     start, end = f[:-1] - g[:-1], f[1:] - g[1:]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         # On the left line: start + (before - lean) t; on the right: end - (after - lean)(w - t).
@@ -100,5 +100,5 @@ def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
         left = np.where(np.isinf(before), -np.inf, start + (before - lean) * meet)
         right = end - (after - lean) * (width - meet)
         lowest = np.maximum(left, right)
-    # Where the lines have no meeting point inside, the ends decide.
+    # Where the lines do not meet inside the cell, its ends decide.
     return np.asarray(np.minimum(lowest, np.minimum(start, end)))

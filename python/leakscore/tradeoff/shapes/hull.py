@@ -20,9 +20,9 @@ _GRID = 512
 class Hull(TradeOff):
     """Arcs of the two curves with chords between them.
 
-    At slope -exp(epsilon) the hull touches the curve with the larger delta, so a chord has the
-    slope at which both are equal: epsilon = 0, and what sign changes are found up to `limit`,
-    beyond which the second curve has the larger one.
+    At slope -exp(epsilon) the hull touches the curve with the larger delta, so a chord has a
+    slope at which both deltas are equal: epsilon = 0, and the sign changes of the difference up to
+    `limit`, beyond which the second curve has the larger delta.
     """
 
     __slots__ = ("_arcs", "_chords", "_first", "_second")
@@ -61,13 +61,13 @@ class Hull(TradeOff):
         return np.asarray(self._first._delta(epsilon) - self._second._delta(epsilon))
 
     def _switches(self, limit: float) -> list[float]:
-        """Return the epsilons in (0, limit) at which the larger delta changes its curve."""
+        """Return the epsilons in (0, limit) at which the other curve gets the larger delta."""
         grid = np.linspace(0.0, limit, _GRID + 1)[1:]
         ahead = self._gap(grid) > 1e-14
-        found = []
+        switches = []
         for i in np.flatnonzero(ahead[1:] != ahead[:-1]):
-            found.append(self._switch(float(grid[i]), float(grid[i + 1]), bool(ahead[i])))
-        return found
+            switches.append(self._switch(float(grid[i]), float(grid[i + 1]), bool(ahead[i])))
+        return switches
 
     def _switch(self, low: float, high: float, ahead: bool) -> float:
         low, high = bisect(

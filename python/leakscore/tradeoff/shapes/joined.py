@@ -13,14 +13,14 @@ from leakscore.tradeoff.curve import TradeOff
 __all__ = ["LARGEST", "joined"]
 
 LARGEST = 2.0**200
-"""The last noncentrality of `ncx2`: beyond, curves have a form of their own."""
+"""The largest noncentrality of `ncx2`: beyond it curves have another form."""
 
 
 def joined(far: npt.NDArray[np.bool_], near: Any, beyond: Any) -> Any:
     """Return the curves of the second kind where `far`, of the first elsewhere.
 
-    Both are functions of a choice between the true parameter and a harmless one in its place, for
-    only the elements that are asked for are looked at.
+    Both are functions of a choice between the true parameter and a harmless one in its place,
+    because only the chosen elements of each are used.
     """
 
     def all_true(true: Doubles, harmless: float) -> Doubles:  # noqa: ARG001

@@ -1,4 +1,4 @@
-"""The best of several independent looks, of which one holds the record."""
+"""The best of several independent looks, one of which holds the record."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Looks(TradeOff):
         return np.asarray(log_beta + self._kept(x))
 
     def _caught(self, x: Doubles) -> Doubles:
-        """Return the log of 1 - beta: caught in the record's own look, or flagged in another."""
+        """Return the log of 1 - beta: flagged in the look with the record, or in another."""
         kept = self._kept(x)
         with np.errstate(divide="ignore"):
             flagged = np.log(-np.expm1(kept))
@@ -97,7 +97,7 @@ class Looks(TradeOff):
         return self._caught(x), self._log_alpha(x)
 
     def _place(self, log_alpha: Doubles, log_rest: Doubles) -> Doubles:
-        """Return x where alpha is this, 1 - alpha being e^log_rest."""
+        """Return x at this alpha; 1 - alpha is e^log_rest."""
         if not self._reversed:
             with np.errstate(divide="ignore"):
                 small = log_alpha - np.log(self._looks)
@@ -112,8 +112,8 @@ class Looks(TradeOff):
             return np.where(usual, np.nan_to_num(gap, nan=-1.0), 0.0)
 
         ends = np.full(log_alpha.shape, _FIRST), np.full(log_alpha.shape, _LAST)
-        found = sign_change(gap, *ends)
-        return np.where(usual, found, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
+        place = sign_change(gap, *ends)
+        return np.where(usual, place, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
 
     def _at(self, alpha: Doubles) -> Doubles:
         with np.errstate(divide="ignore"):
@@ -176,7 +176,7 @@ class Looks(TradeOff):
         return np.where(delta >= self._advantage(), 0.0, found)[()]
 
     def _alpha_per_power(self) -> Doubles:
-        """Return the limit of a T / (power + (T - 1) a), or in reverse of b over it."""
+        """Return the limit of a T / (power + (T - 1) a) or, in reverse, that of b over it."""
         if self._reversed:
             own = self._curve.inverse()._alpha_per_power()  # b per 1 - a, as a -> 1
             return np.asarray(own if self._looks == 1 else 0.0)
@@ -185,10 +185,10 @@ class Looks(TradeOff):
 
 
 def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> Doubles:
-    """Return the largest value over x of a function with one summit.
+    """Return the largest value over x of a function with one maximum.
 
-    Between the neighbours of the best of a few points, by golden sections: far out the function
-    may be flat to its last digit.
+    Golden sections between the neighbours of the best of a few points: far out the function may be
+    flat to its last digit.
     """
     grid = np.concatenate([np.linspace(_FIRST, -40.0, 48), np.linspace(-39.5, _LAST, 94)])
     values = np.stack([function(np.full(shape, x)) for x in grid])
@@ -198,7 +198,7 @@ def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> 
     at_left, at_right = function(left), function(right)
     best = np.maximum(values.max(axis=0), np.maximum(at_left, at_right))
     for _ in range(50):
-        down = at_left >= at_right  # the summit is left of `right`
+        down = at_left >= at_right  # the maximum is left of `right`
         low, high = np.where(down, low, left), np.where(down, right, high)
         fresh = np.where(down, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
         at_fresh = function(fresh)

@@ -45,7 +45,7 @@ class Mirrored(TradeOff):
         arc: Callable[[TradeOff, Any], Any],
         chord: Callable[[Doubles], Any],
     ) -> Any:
-        """Choose arcs and chord by alpha; `arc` takes the elements that it is for."""
+        """Choose arcs and chord by alpha; `arc` receives only its elements."""
         flat = self._steep.inverse()
         everything = np.s_[...]
         if self.shape:

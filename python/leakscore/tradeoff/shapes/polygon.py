@@ -13,7 +13,7 @@ from leakscore.tradeoff.premise import UNSTATED, Premise
 
 __all__ = ["Polygon", "lower_hull"]
 
-# Relative rounding of a result: of an exponential on either side, and a handful of operations.
+# Relative rounding of a result: an exponential on either side, and a handful of operations.
 _ULPS = 16.0 * 2.0**-53
 _NEARLY_ALL = 0.999  # alpha from which distances are taken from 1
 
@@ -24,7 +24,7 @@ class Polygon(TradeOff):
     The first vertex is at alpha = 0 and the last at beta = 0; alpha grows and beta falls. Logs keep
     their relative accuracy at all four ends: log beta is -power where the power is tiny.
 
-    `side` is -1 for a certified lower curve and 1 for a certified upper one, whose numbers are then
+    `side` is -1 for a certified lower curve and 1 for a certified upper one, whose numbers are
     rounded outwards; 0 rounds to nearest.
     """
 
@@ -96,11 +96,11 @@ class Polygon(TradeOff):
         return np.minimum(self._between(alpha, self._powers(), -1.0), 1.0)[()]
 
     def _between(self, alpha: Doubles, values: Doubles, sign: float) -> Any:
-        """Interpolate; only the first vertex is at 0, however many underflow to it.
+        """Interpolate; only the first vertex is at 0, even if others underflow to it.
 
         Distances are taken from 0 for small alpha and from 1 for large ones, where a difference of
-        two rates would have few digits: sums of positive terms alone. Outwards is a larger alpha
-        and a smaller beta for a lower curve; powers have the other `sign`.
+        two rates would have few digits; so all sums have positive terms only. Outwards is a larger
+        alpha and a smaller beta for a lower curve; powers have the other `sign`.
         """
         if values.size == 1:
             return np.full(alpha.shape, values[0])[()]
@@ -158,7 +158,7 @@ class Polygon(TradeOff):
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             log_paid = np.where(np.isneginf(log_alpha), -np.inf, epsilon + log_alpha)
             paid = np.exp(log_paid)
-            # Where paid is far above the power the vertex is none that counts.
+            # Where paid is far above the power, the vertex does not matter.
             error = _ULPS * (power[i] + paid * (1.0 + np.abs(np.maximum(log_paid, -800.0))))
             found = power[i] - paid - self._side * np.where(paid > power[i], 0.0, error)
         at_once = power[0] * (1.0 - self._side * _ULPS)  # the first vertex costs nothing
@@ -170,7 +170,7 @@ class Polygon(TradeOff):
 
     def _epsilon(self, delta: Doubles) -> Any:
         slopes, power = self._slopes(), self._powers()
-        # delta at the slope of each edge grows along the curve; the vertex between holds it.
+        # delta at the slope of each edge grows along the curve; the vertex between attains it.
         with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
             edges = power[:-1] - np.where(
                 np.isneginf(self._log_alpha[:-1]), 0.0, np.exp(slopes + self._log_alpha[:-1])
@@ -192,8 +192,8 @@ class Polygon(TradeOff):
 def lower_hull(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]:
     """Return the vertices of the lower convex hull of points sorted by alpha, then by beta.
 
-    A point on or above the line through its two neighbours is no vertex, whatever becomes of the
-    neighbours: all such points go at once. What is left after some rounds goes one by one.
+    A point on or above the line through its two neighbours is no vertex, even if a neighbour is
+    none either: all such points are removed at once. After some rounds the rest go one by one.
     """
     lowest = np.minimum.accumulate(log_beta)
     kept = np.concatenate([[True], log_beta[1:] < lowest[:-1]])
