@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit import Audit
 from leakscore.tradeoff import TradeOff
 

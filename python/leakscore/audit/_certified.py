@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.assumptions import Assuming, of_rounds
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.table import certify

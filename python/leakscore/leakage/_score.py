@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles
 from leakscore.reference import Reference
 from leakscore.reference.covariances import Table
 
 __all__ = ["leakage_score"]
 
-Doubles = npt.NDArray[np.float64]
 Neighbours = Literal["replace", "add-remove"]
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
+from leakscore._types import Doubles
 from leakscore.reference import dense
 from leakscore.reference.centred_rows import CentredRows
-from leakscore.reference.covariances import Doubles, Table
+from leakscore.reference.covariances import Table
 
 # From this many multiplications on, products of numbers that float32 holds are summed in float32,
 # and what is solved with them is corrected until this share of it is left, or what float64 loses.

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles
 from leakscore.reference import _estimate, _forms, dense
 from leakscore.reference import low_rank as _low_rank
 from leakscore.reference._fit import Fit
 from leakscore.reference.covariances import Covariance, Diagonal, Full, Kind, Table
 
 __all__ = ["Reference", "SingularCovarianceError"]
-
-Doubles = npt.NDArray[np.float64]
 
 
 class SingularCovarianceError(ValueError):

@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Array, Doubles
 from leakscore.reference import Reference
 from leakscore.reference.centred_rows import MANY as MANY_SIDES
 from leakscore.reference.low_rank import STREAMED, LowRank
 
-Array = npt.NDArray[Any]
-Doubles = npt.NDArray[np.float64]
 Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
 
 MANY = 16

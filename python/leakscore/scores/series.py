@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles
 from leakscore.reference import Reference
 from leakscore.scores import scoring
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.reference import Reference
 from leakscore.reference.low_rank import LowRank
 from leakscore.scores import scoring

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.sequential._combined import probabilities
 
 __all__ = ["error_rates", "hotelling_error_rates", "max_error_rates", "mean_llr"]

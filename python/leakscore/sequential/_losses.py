@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 
 __all__ = ["back_front_diff", "back_front_ratio", "delta_diff", "delta_ratio"]
 

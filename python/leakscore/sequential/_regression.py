@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.reference import Reference
 
 __all__ = ["RegressionGradients", "linear_regression"]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff._certificate import Certificate
 from leakscore.tradeoff.premise import Premised, joined, premise_of
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.assumptions import Assuming
 from leakscore.audit.claims.models import margins
 from leakscore.tradeoff import TradeOff

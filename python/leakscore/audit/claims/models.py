@@ -9,7 +9,7 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._numeric import sign_change
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.assumptions import Assuming
 from leakscore.tradeoff import TradeOff
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.bands import uniform
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.claims.models import one_curve

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles
 from leakscore.audit.assumptions import Assuming, of_rounds
 from leakscore.audit.bands.uniform import Band, band
 from leakscore.audit.data.histogram import Histogram

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._validate import Doubles
+from leakscore._types import Counts, Doubles
 from leakscore.audit.assumptions import Assuming
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import spread_ranks
@@ -16,7 +15,6 @@ from leakscore.audit.data.samples import Scores, allowed_errors
 
 __all__ = ["BootstrapInterval", "curve_resamples", "tpr_resamples"]
 
-Counts = npt.NDArray[np.int64]
 
 # Up to so many scores or bins each is a cell; more are grouped, into about so many per class.
 _CELLS, _GROUPS = 2**16, 2**11

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 from leakscore.tradeoff.premise import UNSTATED, Premise

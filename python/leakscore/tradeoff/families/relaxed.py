@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
 from leakscore._numeric import falling_root, gauss_panels
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families import magnitudes
 from leakscore.tradeoff.premise import UNSTATED, Premise

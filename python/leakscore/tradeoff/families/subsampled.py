@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._numeric import falling_root
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.premise import FIXED_SAMPLE, Premise

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff, aligned
 
 __all__ = ["Mirrored"]
