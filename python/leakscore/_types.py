@@ -1,10 +1,11 @@
 """Types that signatures share: numbers and arrays, and what the shape of an argument decides.
 
 A checker sees that ``2.0`` is one number and ``[2.0]`` are many, so a result is a float for one and
-an array for many. It sees no number of axes in an array of type ``NDArray[np.float64]``. Such an
-argument counts as many: an array is nearly always passed for its axes, and ``float | NDArray``
-would have to be narrowed after every call. An argument whose type says as little as `ArrayLike`
-gives the union of both, as nothing better is true.
+an array for many. What is not known to be one number counts as many, an array of no axes too:
+``float | NDArray`` would have to be narrowed after every call (scipy-stubs draws the line there as
+well). A function of rows gives a float for a list of numbers and for an array that is known to have
+one axis, as of `numpy.zeros`. ``NDArray[np.float64]`` says nothing of its axes and counts as rows;
+of `ArrayLike` the result may be either, and mypy takes an array of unknown dtype for `Any`.
 """
 
 from __future__ import annotations

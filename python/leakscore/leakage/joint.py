@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
+from leakscore._types import Doubles, of_rows
 from leakscore.leakage._score import Neighbours, centred, game, leakages, noisy
 from leakscore.reference import Reference
 
@@ -85,6 +84,7 @@ def group_leakage(
     return float(known._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor)
 
 
+@of_rows
 def release_leakage(
     target: npt.ArrayLike,
     reference: Reference,
@@ -92,7 +92,7 @@ def release_leakage(
     *,
     step: int,
     noise_std: npt.ArrayLike = 0.0,
-) -> Any:
+) -> float | Doubles:
     """Joint leakage score of a sequence of cumulative means: a table and its updates.
 
     Records are added batch by batch, and after each batch the mean of all records so far is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ class Law:
     skewness: Doubles
     kurtosis: Doubles
 
-    def score(self, kernel: Kernel, *parameters: float) -> Any:
+    def score(self, kernel: Kernel, *parameters: float) -> float | Doubles:
         """Run a compiled score with the number of records and what else it needs."""
         known = self.reference
         moments = (known.mean, known.variances, self.skewness, self.kurtosis)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Row, Rows
 
 __all__ = ["aggregate"]
 
@@ -17,7 +17,17 @@ Batches: TypeAlias = Literal["every-step", "one-epoch", "poisson", "max"]
 _BATCHES = ("every-step", "one-epoch", "poisson", "max")
 
 
-def aggregate(steps: npt.ArrayLike, batches: Batches, sample_rate: float | None = None) -> Any:
+@overload
+def aggregate(steps: Rows, batches: Batches, sample_rate: float | None = ...) -> Doubles: ...
+@overload
+def aggregate(steps: Row, batches: Batches, sample_rate: float | None = ...) -> float: ...
+@overload
+def aggregate(
+    steps: npt.ArrayLike, batches: Batches, sample_rate: float | None = ...
+) -> float | Doubles: ...
+def aggregate(
+    steps: npt.ArrayLike, batches: Batches, sample_rate: float | None = None
+) -> float | Doubles:
     """Put the log-likelihood ratios of the steps of a training together.
 
     Parameters

@@ -288,9 +288,8 @@ class _Search:
         if ratios[first] > 0.0 and parameter > self._refuted:
             self._refuted, self.best = parameter, int(self._index[first])
             kept = ratios > 0.0
-            self._index, self._fpr, self._fnr = (
-                array[kept] for array in (self._index, self._fpr, self._fnr)
-            )
+            self._index = self._index[kept]
+            self._fpr, self._fnr = self._fpr[kept], self._fnr[kept]
         return float(ratios[first])
 
     def bracket(self, low: float, high: float) -> tuple[float, float]:

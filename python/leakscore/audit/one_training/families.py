@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._numeric import bisect
+from leakscore._types import Doubles, Scalar
 from leakscore.audit.assumptions import CLAIM, FAMILY, Assuming, of_one_run
 from leakscore.audit.claims.compare import Family as OneRelation
 from leakscore.audit.claims.models import AllRefutedError
@@ -125,7 +126,11 @@ class OneRunFamilyBound(Assuming):
     def __float__(self) -> float:
         return self.parameter
 
-    def epsilon_if_family(self, delta: npt.ArrayLike) -> Any:
+    @overload
+    def epsilon_if_family(self, delta: Scalar) -> float: ...
+    @overload
+    def epsilon_if_family(self, delta: npt.ArrayLike) -> Doubles: ...
+    def epsilon_if_family(self, delta: npt.ArrayLike) -> float | Doubles:
         """Return epsilon(delta) of the curve of this parameter, 0 if there is none.
 
         It bounds the epsilon of the training from below only if its curve is one of the family. Of
