@@ -10,7 +10,9 @@ stands for what was not asked for or does not apply)
         files (name and sha256 of each), format, form ("rounds": a score and a membership each;
         "samples": members beside non-members; "counts" between edges), writer (the program that
         writes such files), columns, dtype, members and nonmembers (how many), lower_is_member,
-        notes
+
+Notes
+-----
     setting
         what the file does not say: neighbours, threat_model, random_bits, seed (of the order of
         ties), threshold (one that was fixed beforehand, for the methods that take it)
