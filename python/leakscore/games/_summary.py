@@ -16,7 +16,7 @@ from leakscore.audit import Audit
 __all__ = ["GameSummary", "share_below", "summarize"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GameSummary(Result):
     """Measured performance of an attack in a game; made by `summarize`.
 

@@ -16,7 +16,7 @@ from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
 __all__ = ["Comparison", "Family", "verdict"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison(Assuming):
     """What the scores say about a claimed trade-off curve f; see `Audit.compare`.
 

@@ -30,7 +30,7 @@ _CLOSE = 1.01  # ratio of what is left of the search
 _MOST = 10**7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RequiredRounds(Result):
     """How many rounds an audit needs, and how likely it then succeeds; see `required_rounds`.
 

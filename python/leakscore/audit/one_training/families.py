@@ -13,6 +13,7 @@ from leakscore import _validate
 from leakscore._numeric import bisect
 from leakscore._types import Doubles, Scalar
 from leakscore.audit.assumptions import CLAIM, FAMILY, Assuming, of_one_run
+from leakscore.audit.bound import Bound
 from leakscore.audit.claims.compare import Family as OneRelation
 from leakscore.audit.claims.models import AllRefutedError
 from leakscore.audit.one_training.contradiction import Contradiction
@@ -29,7 +30,7 @@ _CLOSE_LEVEL, _CLOSE_PARAMETER = 2.0**-30, 2.0**-44
 _SMALLEST, _LARGEST = 2.0**-40, 2.0**40
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OneRunTest(Assuming):
     """Whether one training refutes a trade-off curve; see `one_run_fdp`.
 
@@ -76,9 +77,13 @@ class OneRunTest(Assuming):
     neighbours: str | None
 
 
-@dataclass(frozen=True)
-class OneRunFamilyBound(Assuming):
+@dataclass(frozen=True, eq=False)
+class OneRunFamilyBound(Bound):
     """The largest parameter of a family of curves that one training refutes; see `one_run_fdp`.
+
+    As a number it is `parameter`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
 
     Attributes
     ----------
@@ -123,8 +128,7 @@ class OneRunFamilyBound(Assuming):
     confidence: float
     neighbours: str | None
 
-    def __float__(self) -> float:
-        return self.parameter
+    _number = "parameter"
 
     @overload
     def epsilon_if_family(self, delta: Scalar) -> float: ...

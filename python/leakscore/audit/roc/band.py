@@ -23,7 +23,7 @@ _ROWS = 2**17
 _SLACK = 2.0**-46  # beyond the rounding of a sum of 2^40 areas, pairwise
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RocBand(Assuming):
     """Bounds on the true rates, valid at all thresholds and on all four sides at once.
 

@@ -21,7 +21,7 @@ _CELLS, _GROUPS = 2**16, 2**11
 _BLOCK = 2**16  # draws and cells of the resamples that are worked on at once
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BootstrapInterval(Assuming):
     """An approximate interval, without a guarantee; see `Audit.bootstrap`.
 

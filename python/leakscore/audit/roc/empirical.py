@@ -16,7 +16,7 @@ from leakscore.audit.data.samples import Sampled, allowed_errors
 __all__ = ["Empirical", "Roc"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Roc(Result):
     """The empirical ROC curve: one point per distinct score, from (0, 0) to (1, 1).
 
