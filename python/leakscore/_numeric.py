@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 
 __all__ = ["bisect", "falling_root", "gauss_panels", "sign_change"]
 

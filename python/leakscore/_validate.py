@@ -10,13 +10,12 @@ error. Arrays come back as numpy arrays without a copy where their dtype can be 
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[Any]
-Doubles: TypeAlias = npt.NDArray[np.float64]
+from leakscore._types import Array, Doubles
 
 Kind = TypeVar("Kind")
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 
 __all__ = ["complete", "edges", "histogram", "sampled", "whole"]
 

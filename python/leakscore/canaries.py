@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles
 from leakscore.reference import Reference
 from leakscore.whitebox import clipping
 
 __all__ = ["canife_loss", "rank_sum", "select"]
 
-_Doubles = npt.NDArray[np.float64]
 _Indices = npt.NDArray[np.intp]
 
 _BLOCK = 1 << 18  # doubles of a table that are converted at once: 2 MB
 
 
-def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[_Indices, _Doubles]:
+def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[_Indices, Doubles]:
     """Choose the k candidates with the largest squared Mahalanobis distance.
 
     Parameters
@@ -117,7 +117,7 @@ def rank_sum(distances: npt.ArrayLike, k: int) -> _Indices:
     return _largest(doubled, k)
 
 
-def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, _Doubles]:
+def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Doubles]:
     """Loss, and its gradient, with which CANIFE designs a canary's gradient.
 
     sum_i <u_i, g>^2 + max(C - |g|, 0)^2: small for a gradient that is orthogonal to those of the

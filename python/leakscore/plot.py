@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit import Audit
 from leakscore.tradeoff import TradeOff
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["power_against_noise", "roc", "trade_off"]
 
-Curves: TypeAlias = TradeOff | Sequence[TradeOff] | Mapping[str, TradeOff]
-Rates: TypeAlias = TradeOff | Audit | Sequence[TradeOff | Audit] | Mapping[str, TradeOff | Audit]
+Curve: TypeAlias = TradeOff[Any]  # or an array of them
+Rate: TypeAlias = Curve | Audit
+Curves: TypeAlias = Curve | Sequence[Curve] | Mapping[str, Curve]
+Rates: TypeAlias = Rate | Sequence[Rate] | Mapping[str, Rate]
 
 _POINTS = 801
 

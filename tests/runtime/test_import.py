@@ -56,7 +56,8 @@ def test_import_loads_nothing_heavy() -> None:
 
 def test_import_loads_no_room() -> None:
     ours = {name for name in loaded_by("import leakscore") if name.startswith("leakscore")}
-    assert ours == {"leakscore", "leakscore._core", "leakscore._runtime", "leakscore._validate"}
+    own = ("_core", "_runtime", "_types", "_validate")
+    assert ours == {"leakscore", *(f"leakscore.{name}" for name in own)}
 
 
 def test_distributions_load_no_other_room() -> None:
@@ -65,10 +66,24 @@ def test_distributions_load_no_other_room() -> None:
     assert not {name for name in loaded if name.startswith(("scipy", "argparse"))}
 
 
-@pytest.mark.parametrize("room", ROOMS)
+# Not in `__all__`, so that ``from leakscore import *`` asks for no optional package.
+NOT_STARRED = ["plot", "reference", "report", "torch"]
+
+
+@pytest.mark.parametrize("room", [*ROOMS, *NOT_STARRED])
 def test_rooms_are_attributes_of_the_package(room: str) -> None:
     done = run_python(f"import leakscore; assert leakscore.{room}.__name__ == 'leakscore.{room}'")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("room", NOT_STARRED)
+def test_what_a_star_leaves_out_is_listed_and_light(room: str) -> None:
+    assert room in dir(leakscore)
+    loaded = loaded_by(f"from leakscore import *; assert {room!r} not in globals()")
+    assert f"leakscore.{room}" not in loaded - {"leakscore.reference"}
+    loaded = loaded_by(f"import leakscore; leakscore.{room}")
+    assert f"leakscore.{room}" in loaded
+    assert not {name.partition(".")[0] for name in loaded} & {"matplotlib", "torch", "pyarrow"}
 
 
 def test_every_public_name_is_there() -> None:

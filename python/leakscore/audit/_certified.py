@@ -9,20 +9,25 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
-from leakscore.audit.assumptions import Assuming, of_rounds
+from leakscore._types import Doubles
+from leakscore.audit.assumptions import of_rounds
+from leakscore.audit.bound import Bound
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.table import certify
 
 __all__ = ["Certified", "EpsilonBound"]
 
 
-@dataclass(frozen=True)
-class EpsilonBound(Assuming):
+@dataclass(frozen=True, eq=False)
+class EpsilonBound(Bound):
     """A certified lower bound on epsilon and the threshold that proves it; see `Audit.epsilon`.
 
     If delta was an array, every field except `confidence`, `method`, `algorithm` and `assumptions`
     is an array of its shape.
+
+    As a number it is `epsilon`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
 
     Attributes
     ----------
@@ -81,10 +86,7 @@ class EpsilonBound(Assuming):
     orientation: str | npt.NDArray[np.str_]
     algorithm: str
 
-    def __float__(self) -> float:
-        if isinstance(self.epsilon, np.ndarray):
-            raise TypeError("float() of an EpsilonBound needs a scalar delta; read .epsilon")
-        return self.epsilon
+    _number = "epsilon"
 
 
 class Certified(Sampled):

@@ -68,7 +68,7 @@ def of_one_run(*further: str) -> tuple[str, ...]:
     return (*_ONE_RUN, *further)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Assuming(Result):
     """Mixin of results that hold under assumptions, which scores cannot verify.
 

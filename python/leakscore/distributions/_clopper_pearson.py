@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate, _validate_counts
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Scalar
 
 
+@overload
+def clopper_pearson(
+    k: Scalar,
+    n: Scalar,
+    confidence: Scalar | None = ...,
+    side: str = ...,
+    *,
+    alpha: Scalar | None = ...,
+) -> tuple[float, float]: ...
+@overload
+def clopper_pearson(
+    k: npt.ArrayLike,
+    n: npt.ArrayLike,
+    confidence: npt.ArrayLike | None = ...,
+    side: str = ...,
+    *,
+    alpha: npt.ArrayLike | None = ...,
+) -> tuple[Doubles, Doubles]: ...
 def clopper_pearson(
     k: npt.ArrayLike,
     n: npt.ArrayLike,
@@ -18,7 +36,7 @@ def clopper_pearson(
     side: str = "upper",
     *,
     alpha: npt.ArrayLike | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Bound a binomial probability from `k` successes in `n` trials, on one side and exactly.
 
     The upper bound U solves P(Bin(n, U) <= k) = 1 - confidence, and the lower bound L solves

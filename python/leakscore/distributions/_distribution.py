@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from inspect import Parameter, Signature
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, Scalar
 
 POINT = ("x", "Where to evaluate.")
 MASS = ("q", "Probability; outside [0, 1] the result is NaN.")
@@ -29,23 +30,49 @@ FUNCTIONS = {
 }
 
 
+Double: TypeAlias = Literal["float64", "d"] | type[float] | type[np.float64] | None
+Written = TypeVar("Written", bound=npt.NDArray[Any])
+
 _HOME = "leakscore.distributions"  # where users and pickle look up what is made here
 
 
 class Elementwise(Protocol):
-    """A function of arrays over a numpy ufunc; `help` shows the names of its arguments."""
+    """A function of arrays over a numpy ufunc; `help` shows the names of its arguments.
+
+    What has its own type of result, as a series (``__array_ufunc__``), counts as an array.
+    """
 
     ufunc: np.ufunc
 
+    @overload
+    def __call__(self, *args: Scalar, dtype: Double = ..., **kwargs: Scalar) -> float: ...
+    @overload
     def __call__(
         self,
         *args: npt.ArrayLike,
-        out: npt.NDArray[Any] | tuple[npt.NDArray[Any]] | None = None,
-        where: npt.ArrayLike = True,
-        dtype: npt.DTypeLike | None = None,
+        out: None = ...,
+        where: npt.ArrayLike = ...,
+        dtype: Double = ...,
         **kwargs: npt.ArrayLike,
-    ) -> Any:
-        """Evaluate at every element."""
+    ) -> Doubles: ...
+    @overload
+    def __call__(
+        self,
+        *args: npt.ArrayLike,
+        out: Written | tuple[Written],
+        where: npt.ArrayLike = ...,
+        dtype: npt.DTypeLike | None = ...,
+        **kwargs: npt.ArrayLike,
+    ) -> Written: ...
+    @overload
+    def __call__(
+        self,
+        *args: npt.ArrayLike,
+        out: None = ...,
+        where: npt.ArrayLike = ...,
+        dtype: npt.DTypeLike,
+        **kwargs: npt.ArrayLike,
+    ) -> Any: ...
 
 
 class Distribution:
@@ -142,7 +169,9 @@ Examples
 def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
     """Make the public function over the compiled ufunc of the same name, dots as underscores."""
     ufunc: np.ufunc = getattr(_core, public.replace(".", "_"))
-    positional = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation=Any) for n in names]
+    positional = [
+        Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation=npt.ArrayLike) for n in names
+    ]
 
     def call(
         *args: npt.ArrayLike,
@@ -161,7 +190,8 @@ def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
         Parameter("where", Parameter.KEYWORD_ONLY, default=True, annotation=npt.ArrayLike),
         Parameter("dtype", Parameter.KEYWORD_ONLY, default=None, annotation=npt.DTypeLike | None),
     ]
-    signature = Signature([*positional, *options], return_annotation=Any)
+    result = float | npt.NDArray[Any]
+    signature = Signature([*positional, *options], return_annotation=result)
     call.__name__, call.__qualname__, call.__doc__ = public.rpartition(".")[2], public, doc
     call.__module__ = _HOME
     vars(call).update(ufunc=ufunc, __signature__=signature)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore.distributions._distribution import FUNCTIONS, MASS, POINT
+from leakscore._types import Doubles, Flags, Row, Scalar
+from leakscore.distributions._distribution import FUNCTIONS, MASS, POINT, Double, Written
 
 _CUMULANTS = """Mean, variance and cumulants k3, k4, k5, k6 **of the sum**, 2 to 6 of them in the
     last axis (for n equal terms: n times those of one). Their number decides the order: k3 n^-1/2,
@@ -44,21 +45,51 @@ and NaN outside the interval around the median on which it rises. It is several 
 }
 
 
+class Expansion(Protocol):
+    """A function of points and cumulants; one number for the cumulants of one sum at one point."""
+
+    @overload
+    def __call__(self, x: Scalar, cumulants: Row, /, *, dtype: Double = ...) -> float: ...
+    @overload
+    def __call__(
+        self, *args: npt.ArrayLike, out: None = ..., dtype: Double = ..., **kwargs: npt.ArrayLike
+    ) -> Doubles: ...
+    @overload
+    def __call__(
+        self, *args: npt.ArrayLike, out: Written, dtype: npt.DTypeLike | None = ...
+    ) -> Written: ...
+    @overload
+    def __call__(
+        self, *args: npt.ArrayLike, dtype: npt.DTypeLike, **kwargs: npt.ArrayLike
+    ) -> Any: ...
+
+
+class Validity(Protocol):
+    """Whether an expansion is to be trusted at each point."""
+
+    @overload
+    def __call__(self, x: Scalar, cumulants: Row) -> np.bool_: ...
+    @overload
+    def __call__(
+        self, x: npt.ArrayLike, cumulants: npt.ArrayLike, *, out: Flags | None = ...
+    ) -> Flags: ...
+
+
 class Edgeworth:
     """Densities, tails and quantiles of a sum whose cumulants are known."""
 
-    pdf: Any
-    logpdf: Any
-    cdf: Any
-    sf: Any
-    logcdf: Any
-    logsf: Any
-    ppf: Any
-    isf: Any
-    ilogcdf: Any
-    ilogsf: Any
-    valid: Any
-    cornish_fisher: Any
+    pdf: Expansion
+    logpdf: Expansion
+    cdf: Expansion
+    sf: Expansion
+    logcdf: Expansion
+    logsf: Expansion
+    ppf: Expansion
+    isf: Expansion
+    ilogcdf: Expansion
+    ilogsf: Expansion
+    valid: Validity
+    cornish_fisher: Expansion
 
     def __init__(self) -> None:
         for name, (argument, summary) in FUNCTIONS.items():
@@ -101,7 +132,8 @@ def _function(name: str, argument: tuple[str, str], summary: str, notes: str) ->
     if not flags:
         kind = npt.DTypeLike | None
         options.append(Parameter("dtype", Parameter.KEYWORD_ONLY, default=None, annotation=kind))
-    public = Signature([*arguments, *options], return_annotation=Any)
+    result = np.bool_ | npt.NDArray[np.bool_] if flags else float | npt.NDArray[Any]
+    public = Signature([*arguments, *options], return_annotation=result)
     call.__name__, call.__qualname__ = name, f"edgeworth.{name}"
     call.__module__ = "leakscore.distributions"
     call.__doc__ = _docstring(name, first, meaning, summary, notes)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from inspect import Parameter, Signature
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, Scalar
 from leakscore.distributions._distribution import FUNCTIONS, POINT
 
 _MOST = 1e300  # of df and nc; the moments of larger ones would overflow
@@ -38,6 +39,21 @@ _EXAMPLES = {
 
 
 class _Function(Protocol):
+    """The value at every element of the first argument."""
+
+    @overload
+    def __call__(
+        self,
+        x: Scalar,
+        /,
+        weights: npt.ArrayLike,
+        df: npt.ArrayLike,
+        nc: npt.ArrayLike,
+        *,
+        sigma: float = 0.0,
+        offset: float = 0.0,
+    ) -> float: ...
+    @overload
     def __call__(
         self,
         x: npt.ArrayLike,
@@ -48,8 +64,7 @@ class _Function(Protocol):
         *,
         sigma: float = 0.0,
         offset: float = 0.0,
-    ) -> Any:
-        """Evaluate at every element of the first argument."""
+    ) -> Doubles: ...
 
 
 class GeneralizedChiSquare:
@@ -163,7 +178,8 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
         Parameter(n, Parameter.KEYWORD_ONLY, default=0.0, annotation=float)
         for n in ("sigma", "offset")
     ]
-    signature = Signature([*positional, *options], return_annotation=Any)
+    result = float | npt.NDArray[np.float64]
+    signature = Signature([*positional, *options], return_annotation=result)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:

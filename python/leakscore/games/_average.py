@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, Flags
 from leakscore.games import _sampling
 from leakscore.games._populations import Empirical, Population
-from leakscore.games._sampling import Doubles, Flags, Key
+from leakscore.games._sampling import Key
 
 _BLOCK = 1 << 18  # doubles in a table of counts: 2 MB
 

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles, Flags
 from leakscore.games import _average, _sampling
 from leakscore.games._populations import Empirical, EmpiricalMean, Population
 from leakscore.games._rounds import coins, number, require_population
 
 __all__ = ["average_target", "fixed_target"]
 
-_Doubles = npt.NDArray[np.float64]
-_Flags = npt.NDArray[np.bool_]
 
 _STREAM_BLOCK = 1 << 21  # doubles that a score receives at once: 16 MB
 
@@ -27,9 +26,9 @@ def fixed_target(
     rounds: int,
     rng: np.random.Generator | int,
     *,
-    score: Callable[[_Doubles], npt.ArrayLike] | None = None,
+    score: Callable[[Doubles], npt.ArrayLike] | None = None,
     balanced: bool = False,
-) -> tuple[_Doubles, _Flags]:
+) -> tuple[Doubles, Flags]:
     """Play rounds of the membership game with one target.
 
     In a round where the target is a member (H1) its record takes the place of one of the n records
@@ -127,7 +126,7 @@ def average_target(
     rng: np.random.Generator | int,
     *,
     balanced: bool = False,
-) -> tuple[_Doubles, _Doubles, _Flags]:
+) -> tuple[Doubles, Doubles, Flags]:
     """Play rounds of the membership game with a new target from the population in each.
 
     In a round where the target is a member (H1) it is one of the n records drawn from the
@@ -209,10 +208,10 @@ def _block_scores(
     sampler: _sampling.Sampler,
     key: _sampling.Key,
     first: int,
-    included: _Flags,
+    included: Flags,
     dim: int,
-    score: Callable[[_Doubles], npt.ArrayLike],
-) -> _Doubles:
+    score: Callable[[Doubles], npt.ArrayLike],
+) -> Doubles:
     """Draw one block, score it and free it."""
     outputs = np.empty((included.size, dim))
     sampler.fill(key, first, included, outputs)

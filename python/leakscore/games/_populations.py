@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate, _validate_counts
+from leakscore._types import Doubles, Flags
 from leakscore.games import _sampling
-from leakscore.games._sampling import Doubles, Flags
 from leakscore.reference import Reference
 
 __all__ = ["Bernoulli", "Empirical", "EmpiricalMean", "Gaussian"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _core, _validate
+from leakscore._types import Flags
 from leakscore.games._populations import Bernoulli, Empirical, Gaussian, Population
-from leakscore.games._sampling import Flags, Key
+from leakscore.games._sampling import Key
 
 
 def number(rounds: int, balanced: bool) -> int:

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, Flags
 
-Doubles = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Key = npt.NDArray[np.uint64]
 
 _BLOCK = 1 << 20  # doubles in the largest temporary of a sampler: 8 MB

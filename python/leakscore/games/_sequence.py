@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, Flags
 from leakscore.games import _sampling
 from leakscore.games._average import below
 from leakscore.games._populations import Bernoulli, Empirical, Population
 from leakscore.games._rounds import coins, key_of, number, require_population
-from leakscore.games._sampling import Doubles, Flags, Key
+from leakscore.games._sampling import Key
 
 __all__ = ["sequential"]
 

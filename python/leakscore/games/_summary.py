@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit import Audit
 
 __all__ = ["GameSummary", "share_below", "summarize"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GameSummary(Result):
     """Measured performance of an attack in a game; made by `summarize`.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore.games._sampling import Doubles
+from leakscore._types import Doubles, Row, Rows
 
 __all__ = ["Training"]
 
@@ -136,7 +136,15 @@ class Training:
             raise ValueError("Expected theta and records so small that no gradient overflows")
         return rows.reshape(*rows.shape[:-2], -1)
 
-    def losses(self, theta: npt.ArrayLike, records: npt.ArrayLike) -> Any:
+    @overload
+    def losses(self, theta: Rows, records: npt.ArrayLike) -> Doubles: ...
+    @overload
+    def losses(self, theta: npt.ArrayLike, records: Rows) -> Doubles: ...
+    @overload
+    def losses(self, theta: Row, records: Row) -> float: ...
+    @overload
+    def losses(self, theta: npt.ArrayLike, records: npt.ArrayLike) -> float | Doubles: ...
+    def losses(self, theta: npt.ArrayLike, records: npt.ArrayLike) -> float | Doubles:
         """Losses of records.
 
         Parameters
@@ -160,9 +168,10 @@ class Training:
                 return (0.5 * np.square(outputs[..., 0] - y))[()]
         if self.classes == 2:
             return np.logaddexp(0.0, np.where(y > 0.0, -1.0, 1.0) * outputs[..., 0])[()]
-        total = np.logaddexp.reduce(outputs, axis=-1)
+        total: Doubles = np.logaddexp.reduce(outputs, axis=-1)
         chosen = np.broadcast_to(y.astype(np.intp), total.shape)[..., np.newaxis]
-        return (total - np.take_along_axis(outputs, chosen, -1)[..., 0])[()]
+        loss: float | Doubles = (total - np.take_along_axis(outputs, chosen, -1)[..., 0])[()]
+        return loss
 
     def _arguments(
         self, theta: npt.ArrayLike, records: npt.ArrayLike

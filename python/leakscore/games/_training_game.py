@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, Flags
 from leakscore.games import _sampling
 from leakscore.games._average import below
 from leakscore.games._populations import Empirical, Gaussian, Population
 from leakscore.games._rounds import coins, key_of, number, require_population
-from leakscore.games._sampling import Doubles, Flags, Key
+from leakscore.games._sampling import Key
 from leakscore.games._sequence import Steps, draw_steps, insertion_law
 from leakscore.games._training import Training
 

@@ -2,19 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles, Row, Rows, Scalar, of_rows
 from leakscore.leakage._score import Neighbours, centred, game, noisy
 from leakscore.reference import Reference
 from leakscore.scores import scoring, series
 
 __all__ = ["cross_leakage", "effective_leakage", "second_order_leakage"]
 
+Estimate: TypeAlias = Literal["known", "diagonal", "full"]
 
+
+@overload
+def cross_leakage(
+    attack_target: Rows,
+    true_target: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = ...,
+    neighbours: Neighbours = ...,
+) -> Doubles: ...
+@overload
+def cross_leakage(
+    attack_target: npt.ArrayLike,
+    true_target: Rows,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = ...,
+    neighbours: Neighbours = ...,
+) -> Doubles: ...
+@overload
+def cross_leakage(
+    attack_target: Row,
+    true_target: Row,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = ...,
+    neighbours: Neighbours = ...,
+) -> float: ...
+@overload
+def cross_leakage(
+    attack_target: npt.ArrayLike,
+    true_target: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = ...,
+    neighbours: Neighbours = ...,
+) -> float | Doubles: ...
 def cross_leakage(
     attack_target: npt.ArrayLike,
     true_target: npt.ArrayLike,
@@ -23,7 +66,7 @@ def cross_leakage(
     *,
     noise_std: npt.ArrayLike = 0.0,
     neighbours: Neighbours = "replace",
-) -> Any:
+) -> float | Doubles:
     """Leakage of one record to an attack on another record, m_scal.
 
     Parameters
@@ -85,9 +128,10 @@ def cross_leakage(
     return noisy_reference.inner(left, right) / divisor
 
 
+@of_rows
 def second_order_leakage(
     target: npt.ArrayLike, reference: Reference, n: int, skewness: npt.ArrayLike
-) -> Any:
+) -> float | Doubles:
     """Leakage score with its first correction for the number of records, m2.
 
     For records with independent coordinates of any law. `leakage_score`, the limit of many records,
@@ -156,16 +200,38 @@ def second_order_leakage(
     return float(result[0]) if rows.ndim == 1 else result
 
 
+@overload
+def effective_leakage(
+    squared_mahalanobis: Scalar,
+    n: int,
+    dim: int,
+    *,
+    n_reference: int,
+    covariance: Estimate = ...,
+    ridge: float | None = ...,
+    redrawn: bool = ...,
+) -> float: ...
+@overload
 def effective_leakage(
     squared_mahalanobis: npt.ArrayLike,
     n: int,
     dim: int,
     *,
     n_reference: int,
-    covariance: Literal["known", "diagonal", "full"] = "known",
+    covariance: Estimate = ...,
+    ridge: float | None = ...,
+    redrawn: bool = ...,
+) -> Doubles: ...
+def effective_leakage(
+    squared_mahalanobis: npt.ArrayLike,
+    n: int,
+    dim: int,
+    *,
+    n_reference: int,
+    covariance: Estimate = "known",
     ridge: float | None = None,
     redrawn: bool = False,
-) -> Any:
+) -> float | Doubles:
     """Leakage score of an attacker who estimates the population from reference records.
 
     Parameters

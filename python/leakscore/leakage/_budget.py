@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles
 from leakscore.reference import Reference, dense
 from leakscore.tradeoff import gaussian
-
-Doubles = npt.NDArray[np.float64]
 
 
 def largest_leakage(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles
 from leakscore.reference import Reference, left_out
 
 __all__ = ["leave_one_out"]
-
-Doubles = npt.NDArray[np.float64]
 
 
 def leave_one_out(

@@ -10,13 +10,12 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
+from leakscore._types import Doubles
 from leakscore.leakage import _budget
 from leakscore.leakage._score import Neighbours, game, leakages
 from leakscore.reference import Reference, SingularCovarianceError
 
 __all__ = ["RequiredNoise", "noise_for"]
-
-Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
+from leakscore._types import Doubles, of_rows
 from leakscore.leakage._score import Neighbours, centred, game, leakages, noisy
 from leakscore.reference import Reference
 
@@ -87,6 +86,7 @@ def group_leakage(
     )
 
 
+@of_rows
 def release_leakage(
     target: npt.ArrayLike,
     reference: Reference,
@@ -94,7 +94,7 @@ def release_leakage(
     *,
     step: int,
     noise_std: npt.ArrayLike = 0.0,
-) -> Any:
+) -> float | Doubles:
     """Joint leakage score of a sequence of cumulative means: a table and its updates.
 
     Records are added batch by batch, and after each batch the mean of all records so far is

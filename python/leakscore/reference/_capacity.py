@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
+from leakscore._types import Doubles
 from leakscore.reference import dense
 from leakscore.reference.centred_rows import CentredRows
-from leakscore.reference.covariances import Doubles, Table
+from leakscore.reference.covariances import Table
 
 # From this many multiplications on, products of numbers that float32 holds are summed in float32.
 # A solution found with them is corrected until its error is this share of it, or float64 rounding.

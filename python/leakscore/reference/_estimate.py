@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles
 from leakscore.reference import _gram, covariances, dense
 from leakscore.reference._fit import (
     Fit,
@@ -15,7 +16,7 @@ from leakscore.reference._fit import (
     require_finite,
     schaefer_strimmer,
 )
-from leakscore.reference.covariances import Doubles, Table
+from leakscore.reference.covariances import Table
 
 EPSILON = float(np.finfo(np.float64).eps)
 

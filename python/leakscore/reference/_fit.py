@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from leakscore import _validate
-from leakscore.reference.covariances import Doubles, Table
+from leakscore._types import Doubles
+from leakscore.reference.covariances import Table
 
 Shrinkage: TypeAlias = float | Literal["auto", "ledoit-wolf", "oas"] | None
 

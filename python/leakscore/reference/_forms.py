@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles
 from leakscore.reference import dense
 from leakscore.reference.covariances import Covariance
 

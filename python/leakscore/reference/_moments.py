@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles
 from leakscore.reference import _estimate, dense
 from leakscore.reference._reference import Reference, _restore
-from leakscore.reference.covariances import Doubles
 
 _KINDS = ("full", "diagonal")
 _HEADER = struct.Struct("<8sBQQ")

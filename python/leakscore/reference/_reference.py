@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles, Row, Rows
 from leakscore.reference import _estimate, _forms, dense
 from leakscore.reference import low_rank as _low_rank
 from leakscore.reference._fit import Fit
 from leakscore.reference.covariances import Covariance, Diagonal, Full, Kind, Table
 
 __all__ = ["Reference", "SingularCovarianceError"]
-
-Doubles = npt.NDArray[np.float64]
 
 
 class SingularCovarianceError(ValueError):
@@ -153,7 +152,13 @@ class Reference:
         """Natural logarithm of the determinant of the covariance; -inf if it is singular."""
         return self._covariance.logdet() if self._problem() is None else -np.inf
 
-    def squared_mahalanobis(self, Z: npt.ArrayLike) -> Any:
+    @overload
+    def squared_mahalanobis(self, Z: Rows) -> Doubles: ...
+    @overload
+    def squared_mahalanobis(self, Z: Row) -> float: ...
+    @overload
+    def squared_mahalanobis(self, Z: npt.ArrayLike) -> float | Doubles: ...
+    def squared_mahalanobis(self, Z: npt.ArrayLike) -> float | Doubles:
         """Squared Mahalanobis distance M = (z - mean)' C^-1 (z - mean).
 
         Parameters
@@ -218,7 +223,15 @@ class Reference:
         self._require_inverse()
         return _forms.solve(self._covariance, name, rows)
 
-    def inner(self, U: npt.ArrayLike, V: npt.ArrayLike) -> Any:
+    @overload
+    def inner(self, U: Rows, V: npt.ArrayLike) -> Doubles: ...
+    @overload
+    def inner(self, U: npt.ArrayLike, V: Rows) -> Doubles: ...
+    @overload
+    def inner(self, U: Row, V: Row) -> float: ...
+    @overload
+    def inner(self, U: npt.ArrayLike, V: npt.ArrayLike) -> float | Doubles: ...
+    def inner(self, U: npt.ArrayLike, V: npt.ArrayLike) -> float | Doubles:
         """Inner products u' C^-1 v of every row of one argument with every row of the other.
 
         Parameters

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
-from leakscore.reference.covariances import Doubles, Table
+from leakscore._types import Doubles
+from leakscore.reference.covariances import Table
 
 Parts: TypeAlias = tuple[Table, ...]
 

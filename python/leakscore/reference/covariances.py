@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
+from leakscore._types import Doubles
 from leakscore.reference import dense
 
-Doubles: TypeAlias = npt.NDArray[np.float64]
 Table: TypeAlias = npt.NDArray[Any]
 Kind: TypeAlias = Literal["diagonal", "full", "low-rank"]
 

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-
-Doubles = npt.NDArray[np.float64]
+from leakscore._types import Doubles
 
 
 @cache

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
+from leakscore._types import Doubles
 from leakscore.reference import _estimate, _gram, covariances, dense
 from leakscore.reference._fit import Fit
 from leakscore.reference._reference import Reference, SingularCovarianceError
 from leakscore.reference._reference import _restore as _estimated
 from leakscore.reference.covariances import Table
 from leakscore.reference.low_rank import LowRank
-
-Doubles = npt.NDArray[np.float64]
 
 # Work that an exact new estimate without each of some rows may take: seconds.
 _MOST_WORK = 2**37

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles
 from leakscore.reference import dense
 from leakscore.reference._capacity import Capacity, Gram, sums_in_float
 from leakscore.reference.centred_rows import MANY, CentredRows, Parts
-from leakscore.reference.covariances import Doubles, Full, Table
+from leakscore.reference.covariances import Full, Table
 
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_MATRIX = 2**14

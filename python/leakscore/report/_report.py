@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from html import escape
 from typing import TypeAlias
 
 import numpy as np
 
 from leakscore import tradeoff
+from leakscore._results import ByValue
+from leakscore._visible import visible
 from leakscore.render import html, text
+from leakscore.render.text import counted
 from leakscore.report._game import audit_of, play, records_played
 from leakscore.report._leakage import Population, Shrinkage, counts_of, interval_of, risk_of
 from leakscore.report._model import (
@@ -47,8 +51,28 @@ __all__ = ["Report", "Table", "analyse", "embedded_table", "read_table", "table_
 Progress: TypeAlias = Callable[[str, float], None]
 
 
-class Report(Content):
+class Report(ByValue, Content):
     """What leaks when the mean of n records is published; see `leakscore.report.analyse`."""
+
+    def __repr__(self) -> str:
+        columns, index = len(self.input.columns_judged), self.worst[0]
+        return (
+            f"<Report on {visible(self.input.name)}: the mean of {self.release.n} records in "
+            f"{counted(columns, 'column')}, {counted(len(self.rows), 'record')} judged; worst row "
+            f"{self.rows[index]}: leakage {self.informed.leakage[index]:.4g}, advantage "
+            f"{self.informed.advantage[index]:.1%}, power {self.informed.power[index]:.1%} at "
+            f"{ALPHA:.0%} false positives; {counted(len(self.warnings), 'warning')}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the page's head, in a frame that runs nothing and fetches nothing."""
+        page = self.to_html()
+        end = page.index("</header>") + len("</header>")
+        head = page[:end] + page[page.rindex("</main>") :]
+        return (
+            '<iframe sandbox="" width="100%" height="560" frameborder="0" '
+            f'srcdoc="{escape(head)}"></iframe>'
+        )
 
     def to_text(self, width: int = 80) -> str:
         """Return the report as aligned plain text."""

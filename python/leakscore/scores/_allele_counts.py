@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles
 from leakscore.scores import scoring
 
 _ROWS, _COLS, _TARGETS = 64, 4096, 512

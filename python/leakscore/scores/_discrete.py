@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, of_pairs
 from leakscore.scores import scoring
 
 __all__ = ["bernoulli_llr"]
 
 
+@of_pairs
 def bernoulli_llr(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
     p: npt.ArrayLike,
     *,
     paired: bool = False,
-) -> Any:
+) -> float | Doubles:
     """Exact log-likelihood ratio of targets in the mean of records of independent zeros and ones.
 
     sum over j of z_j log(x_j / p_j) + (1 - z_j) log((1 - x_j) / (1 - p_j)): exact for any number

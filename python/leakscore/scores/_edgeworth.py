@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, of_pairs
 from leakscore.reference import Reference
 from leakscore.scores import series
 
 __all__ = ["edgeworth_llr"]
 
 
+@of_pairs
 def edgeworth_llr(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -21,7 +23,7 @@ def edgeworth_llr(
     skewness: npt.ArrayLike,
     kurtosis: npt.ArrayLike,
     order: Literal[2, 3] = 2,
-) -> Any:
+) -> float | Doubles:
     """Log-likelihood ratio of targets in the mean of n records of given third and fourth cumulants.
 
     For records with independent coordinates of any law: the Edgeworth expansion of the ratio of the

@@ -3,25 +3,58 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles, Row, Rows
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores.gaussian import covariance_score
 
 __all__ = ["z_estimator_llr"]
 
 
+@overload
+def z_estimator_llr(
+    estimate: Rows,
+    influence: npt.ArrayLike,
+    influence_covariance: npt.ArrayLike,
+    theta0: npt.ArrayLike,
+    n: int,
+) -> Doubles: ...
+@overload
+def z_estimator_llr(
+    estimate: npt.ArrayLike,
+    influence: Rows,
+    influence_covariance: npt.ArrayLike,
+    theta0: npt.ArrayLike,
+    n: int,
+) -> Doubles: ...
+@overload
+def z_estimator_llr(
+    estimate: Row,
+    influence: Row,
+    influence_covariance: npt.ArrayLike,
+    theta0: npt.ArrayLike,
+    n: int,
+) -> float: ...
+@overload
 def z_estimator_llr(
     estimate: npt.ArrayLike,
     influence: npt.ArrayLike,
     influence_covariance: npt.ArrayLike,
     theta0: npt.ArrayLike,
     n: int,
-) -> Any:
+) -> float | Doubles: ...
+def z_estimator_llr(
+    estimate: npt.ArrayLike,
+    influence: npt.ArrayLike,
+    influence_covariance: npt.ArrayLike,
+    theta0: npt.ArrayLike,
+    n: int,
+) -> float | Doubles:
     """Log-likelihood ratio of targets in an estimate that solves sum of psi(x_i, theta) = 0.
 
     I' S^-1 (theta_hat - theta0) - I' S^-1 I / (2n): the estimate is theta0 plus the mean of the

@@ -2,17 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles, Row, Rows, of_pairs
 from leakscore.scores import _allele_counts, scoring
 
 __all__ = ["genotype_llr", "homer_distance"]
 
 
+@overload
+def genotype_llr(
+    frequency: Rows,
+    genotype: npt.ArrayLike,
+    p: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    ploidy: int = ...,
+    pseudocount: float | None = ...,
+    missing: float | None = ...,
+) -> Doubles: ...
+@overload
+def genotype_llr(
+    frequency: npt.ArrayLike,
+    genotype: Rows,
+    p: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    ploidy: int = ...,
+    pseudocount: float | None = ...,
+    missing: float | None = ...,
+) -> Doubles: ...
+@overload
+def genotype_llr(
+    frequency: Row,
+    genotype: Row,
+    p: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    ploidy: int = ...,
+    pseudocount: float | None = ...,
+    missing: float | None = ...,
+) -> float: ...
+@overload
+def genotype_llr(
+    frequency: npt.ArrayLike,
+    genotype: npt.ArrayLike,
+    p: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    ploidy: int = ...,
+    pseudocount: float | None = ...,
+    missing: float | None = ...,
+) -> float | Doubles: ...
 def genotype_llr(
     frequency: npt.ArrayLike,
     genotype: npt.ArrayLike,
@@ -22,7 +67,7 @@ def genotype_llr(
     ploidy: int = 2,
     pseudocount: float | None = None,
     missing: float | None = None,
-) -> Any:
+) -> float | Doubles:
     """Exact log-likelihood ratio of genotypes in the allele frequencies of a pool of n individuals.
 
     For independent variants: how much more likely the pool's allele counts are if the target is one
@@ -93,7 +138,10 @@ def genotype_llr(
     return scoring.shaped(_allele_counts.llr(x, z, chance, alleles, copies, code), x, z)
 
 
-def homer_distance(observed: npt.ArrayLike, target: npt.ArrayLike, p: npt.ArrayLike) -> Any:
+@of_pairs
+def homer_distance(
+    observed: npt.ArrayLike, target: npt.ArrayLike, p: npt.ArrayLike
+) -> float | Doubles:
     """Homer's distance: how much nearer the target is to the release than to the population.
 
     The sum over j of abs(z_j - p_j) - abs(z_j - x_j). It was the first attack of this kind; the

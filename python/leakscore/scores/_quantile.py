@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles, of_pairs
 from leakscore.reference import Reference
 from leakscore.scores import scoring
 
 __all__ = ["glir"]
 
 
+@of_pairs
 def glir(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -21,7 +21,7 @@ def glir(
     n: int,
     *,
     noise_std: npt.ArrayLike = 0.0,
-) -> Any:
+) -> float | Doubles:
     """GLiR score: -log of the probability that a release without the target is as near to it.
 
     S = n (x - z)' C^-1 (x - z) has the noncentral chi-square law of d degrees of freedom and

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, Scalar, of_pairs
 from leakscore.scores import scoring
 
 __all__ = ["oracle_threshold", "scalar_product"]
 
 
+@of_pairs
 def scalar_product(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
     reference_point: npt.ArrayLike,
     *,
     paired: bool = False,
-) -> Any:
+) -> float | Doubles:
     """Scalar product (z - z_ref)'x of the release with a target less a reference point.
 
     The attack of an attacker who does not know the covariance. It is as good as `covariance_score`
@@ -68,7 +70,11 @@ def scalar_product(
     return scoring.shaped(result, x, z)
 
 
-def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> Any:
+@overload
+def oracle_threshold(alpha: Scalar, m: Scalar) -> float: ...
+@overload
+def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> Doubles: ...
+def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> float | Doubles:
     """Threshold at which the covariance score has Type I error alpha: -m/2 - sqrt(m) ppf(alpha).
 
     It follows from the law N(-m/2, m) of the score of a non-member, so it holds for

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate, _validate_counts
+from leakscore._types import Doubles, Scalar, of_pairs
 from leakscore.reference import Reference
 from leakscore.scores import series
 
 __all__ = ["subsampled_llr", "subsampled_product_score"]
 
 
-def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
+@overload
+def subsampled_llr(llr: Scalar, sample_rate: float) -> float: ...
+@overload
+def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Doubles: ...
+def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
     """Exact log-likelihood ratio of a release that the target entered with a known probability.
 
     log((1 - rate) + rate exp(llr)): a target that is a member is in the sample for all coordinates
@@ -75,6 +80,7 @@ def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
     return result if result.ndim else float(result)
 
 
+@of_pairs
 def subsampled_product_score(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -84,7 +90,7 @@ def subsampled_product_score(
     constant: float = 1 / 6,
     *,
     skewness: npt.ArrayLike = 0.0,
-) -> Any:
+) -> float | Doubles:
     """Score of Azize & Basu for the mean of a sample, as if each coordinate were sampled by itself.
 
     Use it only to compare with their results: the likelihood ratio is `subsampled_llr`. This score

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, of_pairs
 from leakscore.reference import Reference
 from leakscore.scores import scoring
 
@@ -15,6 +16,7 @@ __all__ = ["covariance_score", "gaussian_llr"]
 _NEIGHBOURS = ("replace", "add-remove")
 
 
+@of_pairs
 def covariance_score(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -24,7 +26,7 @@ def covariance_score(
     noise_std: npt.ArrayLike = 0.0,
     neighbours: Literal["replace", "add-remove"] = "replace",
     paired: bool = False,
-) -> Any:
+) -> float | Doubles:
     """Covariance score of targets in a released mean: its log-likelihood ratio as n grows.
 
     (z - mu)' V^-1 (x - mu) - m/2 with V = C + n s^2 and the leakage score
@@ -86,6 +88,7 @@ def covariance_score(
     return release.checked(scoring.dense_linear(release, reference.mean, out, 1.0))
 
 
+@of_pairs
 def gaussian_llr(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -95,7 +98,7 @@ def gaussian_llr(
     noise_std: npt.ArrayLike = 0.0,
     neighbours: Literal["replace", "add-remove"] = "replace",
     paired: bool = False,
-) -> Any:
+) -> float | Doubles:
     """Exact log-likelihood ratio of targets in the mean of n Gaussian records.
 
     The law of the release is N(mu + (z - mu)/n, (n-1) C/n^2 + s^2) if the target z is one of the n
@@ -161,7 +164,7 @@ def gaussian_llr(
     return llr_of(release, _validate.choice("neighbours", neighbours, _NEIGHBOURS))
 
 
-def llr_of(release: scoring.Release, neighbours: str) -> Any:
+def llr_of(release: scoring.Release, neighbours: str) -> float | Doubles:
     """Return the exact log-likelihood ratios of a release whose arguments are valid."""
     if neighbours == "add-remove":
         return scoring.add_remove(release)

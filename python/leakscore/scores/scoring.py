@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Array, Doubles
 from leakscore.reference import Reference
 from leakscore.reference.centred_rows import MANY as MANY_SIDES
 from leakscore.reference.low_rank import STREAMED, LowRank
 
-Array = npt.NDArray[Any]
-Doubles = npt.NDArray[np.float64]
 Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
 
 MANY = 16
@@ -59,7 +58,7 @@ def many(target: Array, paired: bool) -> bool:
     return not paired and target.ndim == 2 and len(target) >= MANY
 
 
-def shaped(result: Doubles, observed: Array, target: Array) -> Any:
+def shaped(result: Doubles, observed: Array, target: Array) -> float | Doubles:
     """Give a result (T, k) the axes of the arguments; paired results are (T,) already."""
     if result.ndim == 1 or observed.ndim == target.ndim == 2:
         return result
@@ -133,13 +132,13 @@ class Release:
         """Whether the coordinates are independent, so that the compiled kernels do all the work."""
         return self.reference.kind == "diagonal"
 
-    def score(self, score: Kernel) -> Any:
+    def score(self, score: Kernel) -> float | Doubles:
         """Score independent coordinates."""
         known, x, z = self.reference, self.observed, self.target
         result, flags = score(x, z, known.mean, known.cov, self.noise_std, self.n, self.paired)
         return self.checked(result) if flags else shaped(result, x, z)
 
-    def checked(self, result: Doubles) -> Any:
+    def checked(self, result: Doubles) -> float | Doubles:
         """Give a result its shape, after a check of what in it is not finite."""
         if not np.isfinite(result).all():
             self.without_target()._require_inverse()
@@ -332,7 +331,7 @@ def dense_quadratic(release: Release) -> Doubles:
 # --- both ---------------------------------------------------------------------------------------
 
 
-def add_remove(release: Release) -> Any:
+def add_remove(release: Release) -> float | Doubles:
     """Score a release against the same one without the target and with the same divisor."""
     if release.independent:
         return release.score(_core.add_remove_llr)

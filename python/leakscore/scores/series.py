@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles
 from leakscore.reference import Reference
 from leakscore.scores import scoring
 
@@ -28,7 +28,7 @@ class Law:
     skewness: Doubles
     kurtosis: Doubles
 
-    def score(self, kernel: Kernel, *parameters: float) -> Any:
+    def score(self, kernel: Kernel, *parameters: float) -> float | Doubles:
         """Run a compiled score with the number of records and its other arguments."""
         known = self.reference
         moments = (known.mean, known.variances, self.skewness, self.kurtosis)

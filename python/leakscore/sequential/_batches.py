@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 
 __all__ = ["batch_means"]
 

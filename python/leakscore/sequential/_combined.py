@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows
 
 __all__ = ["semi_max", "semi_uniform"]
 
 
-def semi_uniform(llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: int = -1) -> Any:
+@overload
+def semi_uniform(llr: Rows, prior: npt.ArrayLike | None = ..., axis: int = ...) -> Doubles: ...
+@overload
+def semi_uniform(llr: Row, prior: npt.ArrayLike | None = ..., axis: int = ...) -> float: ...
+@overload
+def semi_uniform(
+    llr: npt.ArrayLike, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> float | Doubles: ...
+def semi_uniform(
+    llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: int = -1
+) -> float | Doubles:
     """Log-likelihood ratio of a target that is in one of the steps, with a prior over the steps.
 
     The best test on average over that prior: SeMI-unif of the paper, for any prior.
@@ -59,10 +69,19 @@ def semi_uniform(llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: i
     top = (ratios + logs).max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(under="ignore", over="ignore", divide="ignore"):
-        return (top[..., 0] + np.log(np.exp(ratios - top + logs).sum(axis=-1)))[()]
+        ratio: float | Doubles = (top[..., 0] + np.log(np.exp(ratios - top + logs).sum(axis=-1)))[
+            ()
+        ]
+    return ratio
 
 
-def semi_max(llr: npt.ArrayLike, axis: int = -1) -> Any:
+@overload
+def semi_max(llr: Rows, axis: int = ...) -> Doubles: ...
+@overload
+def semi_max(llr: Row, axis: int = ...) -> float: ...
+@overload
+def semi_max(llr: npt.ArrayLike, axis: int = ...) -> float | Doubles: ...
+def semi_max(llr: npt.ArrayLike, axis: int = -1) -> float | Doubles:
     """Largest of the steps' log-likelihood ratios, for a target in an unknown one of the steps.
 
     The generalised likelihood ratio test, SeMI-max of the paper.
@@ -101,7 +120,8 @@ def semi_max(llr: npt.ArrayLike, axis: int = -1) -> Any:
     >>> leakscore.sequential.semi_max([[0.0, 2.0, 1.0], [-3.0, -1.0, -2.0]])
     array([ 2., -1.])
     """
-    return _steps(llr, axis).max(axis=-1)[()]
+    largest: float | Doubles = _steps(llr, axis).max(axis=-1)[()]
+    return largest
 
 
 def _steps(llr: npt.ArrayLike, axis: int) -> Doubles:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Scalar
 from leakscore.reference import Reference
 from leakscore.reference.low_rank import LowRank
 from leakscore.scores import scoring
@@ -25,6 +25,26 @@ __all__ = ["dpsgd_error_rates", "game_tradeoff"]
 _NORMAL = 1e25
 
 
+@overload
+def dpsgd_error_rates(
+    threshold: Scalar,
+    target_gradient: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    noise_std: npt.ArrayLike,
+    *,
+    neighbours: Neighbours = ...,
+) -> tuple[float, float]: ...
+@overload
+def dpsgd_error_rates(
+    threshold: npt.ArrayLike,
+    target_gradient: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    noise_std: npt.ArrayLike,
+    *,
+    neighbours: Neighbours = ...,
+) -> tuple[Doubles, Doubles]: ...
 def dpsgd_error_rates(
     threshold: npt.ArrayLike,
     target_gradient: npt.ArrayLike,
@@ -33,7 +53,7 @@ def dpsgd_error_rates(
     noise_std: npt.ArrayLike,
     *,
     neighbours: Neighbours = "replace",
-) -> tuple[Any, Any]:
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Error rates of the exact log-likelihood ratio of a noised, averaged gradient.
 
     The test says member if `gradient_llr` is above the threshold.
@@ -112,7 +132,15 @@ def dpsgd_error_rates(
     return _law(terms, n, member=False).above(gamma), _law(terms, n, member=True).below(gamma)
 
 
-def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "replace") -> TradeOff:
+@overload
+def game_tradeoff(noise_multiplier: Scalar, neighbours: Neighbours = ...) -> TradeOff[float]: ...
+@overload
+def game_tradeoff(
+    noise_multiplier: npt.ArrayLike, neighbours: Neighbours = ...
+) -> TradeOff[Doubles]: ...
+def game_tradeoff(
+    noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "replace"
+) -> TradeOff[Any]:
     """Return the trade-off curve that bounds every test of one target in a training by DP-SGD.
 
     Compare audits of this game with this curve: every batch is fresh and used once, so the target

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows, Scalar
 from leakscore.sequential._combined import probabilities
 
 __all__ = ["error_rates", "hotelling_error_rates", "max_error_rates", "mean_llr"]
@@ -16,12 +16,23 @@ __all__ = ["error_rates", "hotelling_error_rates", "max_error_rates", "mean_llr"
 _FAR = 2.0**200  # the last noncentrality of ncx2
 
 
+@overload
+def error_rates(
+    threshold: Scalar, squared_mahalanobis: Scalar, n: Scalar, dim: Scalar
+) -> tuple[float, float]: ...
+@overload
 def error_rates(
     threshold: npt.ArrayLike,
     squared_mahalanobis: npt.ArrayLike,
     n: npt.ArrayLike,
     dim: npt.ArrayLike,
-) -> tuple[Any, Any]:
+) -> tuple[Doubles, Doubles]: ...
+def error_rates(
+    threshold: npt.ArrayLike,
+    squared_mahalanobis: npt.ArrayLike,
+    n: npt.ArrayLike,
+    dim: npt.ArrayLike,
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Error rates of the exact log-likelihood ratio of a batch mean, for every n and dimension.
 
     The test says member if `scores.gaussian_llr` (or `gradient_llr`) is above the threshold.
@@ -95,9 +106,25 @@ def error_rates(
         )
 
 
+@overload
+def max_error_rates(
+    alpha: Rows, beta: npt.ArrayLike, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> tuple[Doubles, Doubles]: ...
+@overload
+def max_error_rates(
+    alpha: npt.ArrayLike, beta: Rows, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> tuple[Doubles, Doubles]: ...
+@overload
+def max_error_rates(
+    alpha: Row, beta: Row, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> tuple[float, float]: ...
+@overload
+def max_error_rates(
+    alpha: npt.ArrayLike, beta: npt.ArrayLike, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> tuple[float, float] | tuple[Doubles, Doubles]: ...
 def max_error_rates(
     alpha: npt.ArrayLike, beta: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: int = -1
-) -> tuple[Any, Any]:
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Error rates of the largest of independent steps' ratios, from those of each step.
 
     The test says member if `semi_max` is above the threshold.
@@ -161,9 +188,15 @@ def max_error_rates(
     return any_step[()], ((missed * before * after) @ weights)[()]
 
 
+@overload
+def mean_llr(squared_mahalanobis: Scalar, n: Scalar, dim: Scalar) -> tuple[float, float]: ...
+@overload
 def mean_llr(
     squared_mahalanobis: npt.ArrayLike, n: npt.ArrayLike, dim: npt.ArrayLike
-) -> tuple[Any, Any]:
+) -> tuple[Doubles, Doubles]: ...
+def mean_llr(
+    squared_mahalanobis: npt.ArrayLike, n: npt.ArrayLike, dim: npt.ArrayLike
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Means of the exact log-likelihood ratio of a batch mean, without and with the target.
 
     Parameters
@@ -213,12 +246,23 @@ def mean_llr(
     return under_h0[()], under_h1[()]
 
 
+@overload
+def hotelling_error_rates(
+    threshold: Scalar, squared_mahalanobis: Scalar, n: Scalar, dim: Scalar
+) -> tuple[float, float]: ...
+@overload
 def hotelling_error_rates(
     threshold: npt.ArrayLike,
     squared_mahalanobis: npt.ArrayLike,
     n: npt.ArrayLike,
     dim: npt.ArrayLike,
-) -> tuple[Any, Any]:
+) -> tuple[Doubles, Doubles]: ...
+def hotelling_error_rates(
+    threshold: npt.ArrayLike,
+    squared_mahalanobis: npt.ArrayLike,
+    n: npt.ArrayLike,
+    dim: npt.ArrayLike,
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Error rates of `hotelling` with known mean and covariance, for an unknown target.
 
     Parameters

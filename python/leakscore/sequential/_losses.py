@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows
 
 __all__ = ["back_front_diff", "back_front_ratio", "delta_diff", "delta_ratio"]
 
 
-def delta_diff(losses: npt.ArrayLike) -> Any:
+@overload
+def delta_diff(losses: Rows) -> Doubles: ...
+@overload
+def delta_diff(losses: Row) -> float: ...
+@overload
+def delta_diff(losses: npt.ArrayLike) -> float | Doubles: ...
+def delta_diff(losses: npt.ArrayLike) -> float | Doubles:
     """Largest fall of the target's loss in one step; a heuristic, `gradient_llr` is the best test.
 
     Parameters
@@ -45,10 +51,17 @@ def delta_diff(losses: npt.ArrayLike) -> Any:
     """
     values = _losses(losses)
     with np.errstate(over="ignore"):
-        return (values[..., :-1] - values[..., 1:]).max(axis=-1)[()]
+        largest: float | Doubles = (values[..., :-1] - values[..., 1:]).max(axis=-1)[()]
+    return largest
 
 
-def delta_ratio(losses: npt.ArrayLike) -> Any:
+@overload
+def delta_ratio(losses: Rows) -> Doubles: ...
+@overload
+def delta_ratio(losses: Row) -> float: ...
+@overload
+def delta_ratio(losses: npt.ArrayLike) -> float | Doubles: ...
+def delta_ratio(losses: npt.ArrayLike) -> float | Doubles:
     """Largest factor by which the target's loss falls in one step; a heuristic.
 
     Parameters
@@ -78,10 +91,17 @@ def delta_ratio(losses: npt.ArrayLike) -> Any:
     """
     values = _losses(losses, positive=True)
     with np.errstate(over="ignore"):
-        return (values[..., :-1] / values[..., 1:]).max(axis=-1)[()]
+        largest: float | Doubles = (values[..., :-1] / values[..., 1:]).max(axis=-1)[()]
+    return largest
 
 
-def back_front_diff(losses: npt.ArrayLike) -> Any:
+@overload
+def back_front_diff(losses: Rows) -> Doubles: ...
+@overload
+def back_front_diff(losses: Row) -> float: ...
+@overload
+def back_front_diff(losses: npt.ArrayLike) -> float | Doubles: ...
+def back_front_diff(losses: npt.ArrayLike) -> float | Doubles:
     """Fall of the target's loss from the first parameters to the last; a heuristic.
 
     Parameters
@@ -114,7 +134,13 @@ def back_front_diff(losses: npt.ArrayLike) -> Any:
         return (values[..., 0] - values[..., -1])[()]
 
 
-def back_front_ratio(losses: npt.ArrayLike) -> Any:
+@overload
+def back_front_ratio(losses: Rows) -> Doubles: ...
+@overload
+def back_front_ratio(losses: Row) -> float: ...
+@overload
+def back_front_ratio(losses: npt.ArrayLike) -> float | Doubles: ...
+def back_front_ratio(losses: npt.ArrayLike) -> float | Doubles:
     """Factor by which the target's loss falls from the first parameters to the last; a heuristic.
 
     Parameters

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows
 from leakscore.reference import Reference
 
 __all__ = ["RegressionGradients", "linear_regression"]
@@ -49,8 +49,8 @@ class RegressionGradients(Result):
 
     mean: Doubles
     target_gradient: Doubles
-    squared_mahalanobis: Any
-    loss_scale: Any
+    squared_mahalanobis: float | Doubles
+    loss_scale: float | Doubles
     deviation: Doubles
     covariance: Doubles
 
@@ -76,7 +76,15 @@ class RegressionGradients(Result):
             return Reference.low_rank(mean, scaled, mean[:, np.newaxis])
         return Reference(mean, scaled + np.outer(mean, mean))
 
-    def llr(self, gradients: npt.ArrayLike, n: int, *, noise_std: float = 0.0) -> Any:
+    @overload
+    def llr(self, gradients: Rows, n: int, *, noise_std: float = ...) -> Doubles: ...
+    @overload
+    def llr(self, gradients: Row, n: int, *, noise_std: float = ...) -> float: ...
+    @overload
+    def llr(
+        self, gradients: npt.ArrayLike, n: int, *, noise_std: float = ...
+    ) -> float | Doubles: ...
+    def llr(self, gradients: npt.ArrayLike, n: int, *, noise_std: float = 0.0) -> float | Doubles:
         """Log-likelihood ratios of the target in all steps at once.
 
         `gradient_llr` with the mean and covariance of each step, in O(d^2) a step, or O(d) if the
@@ -123,10 +131,11 @@ class RegressionGradients(Result):
             within = _Inverse(spread * ((n - 1) / n) + noise, bend, (n - 1) / n**2)
             volume = -np.log1p(-spread / n / out.own).sum(axis=-1)
             volume += out.correction - within.correction
-            ratio = 0.5 * (volume + out.square(away) - within.square(away - shift / n))
+            ratio: Doubles = 0.5 * (volume + out.square(away) - within.square(away - shift / n))
         if not np.isfinite(ratio).all():
             raise ValueError("Expected gradients so small that the ratios do not overflow")
-        return ratio[()]
+        found: float | Doubles = ratio[()]
+        return found
 
 
 class _Inverse:

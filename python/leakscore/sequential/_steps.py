@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores import scoring
 from leakscore.scores.gaussian import llr_of

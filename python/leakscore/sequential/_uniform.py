@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.sequential._combined import probabilities
 
 __all__ = ["ErrorBrackets", "Interval", "uniform_error_rates"]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._results import Result
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows, Value
 from leakscore.reference import Reference, SingularCovarianceError
 
 __all__ = ["Significance", "hotelling", "split_t"]
 
 
 @dataclass(frozen=True, eq=False)
-class Significance(Result):
+class Significance(Result, Generic[Value]):
     """A statistic, larger for members, and its p-value under H0.
 
     Attributes
@@ -39,11 +39,41 @@ class Significance(Result):
     2.50 0.1138 (1,)
     """
 
-    statistic: Any
-    pvalue: Any
+    statistic: Value
+    pvalue: Value
     df: tuple[int, ...]
 
 
+@overload
+def split_t(
+    observed: Rows,
+    target: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    n: int,
+    *,
+    split: int | None = ...,
+    reference: Reference | None = ...,
+) -> Significance[Doubles]: ...
+@overload
+def split_t(
+    observed: Row,
+    target: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    n: int,
+    *,
+    split: int | None = ...,
+    reference: Reference | None = ...,
+) -> Significance[float]: ...
+@overload
+def split_t(
+    observed: npt.ArrayLike,
+    target: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    n: int,
+    *,
+    split: int | None = ...,
+    reference: Reference | None = ...,
+) -> Significance[Any]: ...
 def split_t(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -52,7 +82,7 @@ def split_t(
     *,
     split: int | None = None,
     reference: Reference | None = None,
-) -> Significance:
+) -> Significance[Any]:
     """Exact t test of a target in the mean of n Gaussian records of unknown mean and covariance.
 
     Some reference records choose a direction, the others measure the release's distance from their
@@ -171,9 +201,21 @@ def _direction(
     return _fitted("rows", table[:first]), table[first:]
 
 
+@overload
+def hotelling(
+    observed: Rows, reference: Reference | npt.ArrayLike, n: int
+) -> Significance[Doubles]: ...
+@overload
+def hotelling(
+    observed: Row, reference: Reference | npt.ArrayLike, n: int
+) -> Significance[float]: ...
+@overload
 def hotelling(
     observed: npt.ArrayLike, reference: Reference | npt.ArrayLike, n: int
-) -> Significance:
+) -> Significance[Any]: ...
+def hotelling(
+    observed: npt.ArrayLike, reference: Reference | npt.ArrayLike, n: int
+) -> Significance[Any]:
     """Hotelling's test that a mean of n Gaussian records is shifted, in any direction.
 
     For an attacker who does not know the target: the adversary of the relaxed threat model. Exact

@@ -17,13 +17,12 @@ from math import prod
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
+from leakscore._types import Array
 from leakscore.tables.files import File, pickled
 
 __all__ = ["load_npy", "load_npz"]
 
-Array = npt.NDArray[Any]
 
 _MAGIC = b"\x93NUMPY"
 _LENGTHS = {(1, 0): struct.Struct("<H"), (2, 0): struct.Struct("<I"), (3, 0): struct.Struct("<I")}

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore._types import Doubles
 from leakscore._visible import visible
 from leakscore.tables.files import listed
 from leakscore.tables.table import Table
 
 __all__ = ["LeftColumn", "LeftRows", "Records", "independent_columns", "records_of"]
 
-Doubles: TypeAlias = npt.NDArray[np.float64]
 
 # A column whose residual on the earlier ones is below this share of its standard deviation carries
 # rounding only: float32 data resolve 6e-8 of the largest value.

@@ -9,7 +9,7 @@ from leakscore._results import Result
 __all__ = ["Certificate"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate(Result):
     """The answer of `TradeOff.at_least_as_private_as`; true only if the verdict is True.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Many, Scalar, Value
 from leakscore.tradeoff._certificate import Certificate
 from leakscore.tradeoff.premise import Premised, joined, premise_of
 
@@ -36,7 +36,7 @@ def operation(function: _Function) -> _Function:
     return function
 
 
-class TradeOff(Premised, ABC):
+class TradeOff(Premised, ABC, Generic[Value]):
     """A trade-off curve, or an array of them; made by a constructor such as `gaussian`.
 
     A family computes the quantities of its curves on arrays that are in range (the methods with an
@@ -59,6 +59,9 @@ class TradeOff(Premised, ABC):
 
     Notes
     -----
+    For a type checker `TradeOff` is one curve, whose numbers are floats; ``TradeOff[NDArray]`` is
+    an array of curves. A function that takes either says ``TradeOff[Any]``.
+
     A subclass calls ``super().__init__(shape, kind, adversary)``; if it is made from another curve
     f, it also passes ``f.neighbours, f.assumptions``, so that they are kept.
 
@@ -122,7 +125,7 @@ class TradeOff(Premised, ABC):
         return None
 
     @abstractmethod
-    def inverse(self) -> TradeOff:
+    def inverse(self) -> TradeOff[Value]:
         """Return the curve with the hypotheses swapped: the least alpha at each beta.
 
         Examples
@@ -134,7 +137,7 @@ class TradeOff(Premised, ABC):
         """
 
     @abstractmethod
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Value]:
         """Return the lower convex hull of the curve and its inverse.
 
         It bounds an attacker who may choose which hypothesis to accuse. Its epsilon and delta are
@@ -149,16 +152,20 @@ class TradeOff(Premised, ABC):
         """
 
     @property
-    def lower(self) -> TradeOff:
+    def lower(self) -> TradeOff[Value]:
         """The curve below which no attacker of this kind gets: itself, where the curve is exact."""
         return self
 
     @property
-    def upper(self) -> TradeOff:
+    def upper(self) -> TradeOff[Value]:
         """The curve that an attacker of this kind attains: itself, where the curve is exact."""
         return self
 
-    def __call__(self, alpha: npt.ArrayLike) -> Any:
+    @overload
+    def __call__(self, alpha: Scalar) -> Value: ...
+    @overload
+    def __call__(self, alpha: npt.ArrayLike) -> Doubles: ...
+    def __call__(self, alpha: npt.ArrayLike) -> Value | Doubles:
         """Return f(alpha), the least false negative rate.
 
         Parameters
@@ -176,9 +183,15 @@ class TradeOff(Premised, ABC):
             If `alpha` is outside [0, 1] or NaN.
         """
         rate = _validate.interval("alpha", alpha, 0.0, 1.0)
-        return np.minimum(self._beta(rate), 1.0 - rate)[()]  # rounding may exceed 1 - alpha
+        # Rounding may exceed 1 - alpha.
+        beta: Value | Doubles = np.minimum(self._beta(rate), 1.0 - rate)[()]
+        return beta
 
-    def power(self, alpha: npt.ArrayLike) -> Any:
+    @overload
+    def power(self, alpha: Scalar) -> Value: ...
+    @overload
+    def power(self, alpha: npt.ArrayLike) -> Doubles: ...
+    def power(self, alpha: npt.ArrayLike) -> Value | Doubles:
         """Return 1 - f(alpha), the largest true positive rate, without that subtraction.
 
         Parameters
@@ -201,9 +214,14 @@ class TradeOff(Premised, ABC):
         >>> print(gaussian([1.0, 3.0]).power(0.01).round(4))
         [0.0924 0.7497]
         """
-        return self._power(_validate.interval("alpha", alpha, 0.0, 1.0))
+        power: Value | Doubles = self._power(_validate.interval("alpha", alpha, 0.0, 1.0))
+        return power
 
-    def log_power(self, log_alpha: npt.ArrayLike) -> Any:
+    @overload
+    def log_power(self, log_alpha: Scalar) -> Value: ...
+    @overload
+    def log_power(self, log_alpha: npt.ArrayLike) -> Doubles: ...
+    def log_power(self, log_alpha: npt.ArrayLike) -> Value | Doubles:
         """Return log power from log alpha, for rates below the smallest double.
 
         Parameters
@@ -226,9 +244,11 @@ class TradeOff(Premised, ABC):
         >>> print(round(float(gaussian(3.0).log_power(-1e6)), 3))
         -995761.875
         """
-        return self._log_power(_validate.interval("log_alpha", log_alpha, -np.inf, 0.0))
+        argument = _validate.interval("log_alpha", log_alpha, -np.inf, 0.0)
+        log_power: Value | Doubles = self._log_power(argument)
+        return log_power
 
-    def advantage(self) -> Any:
+    def advantage(self) -> Value:
         """Return the largest power(alpha) - alpha, which is delta(0).
 
         Returns
@@ -241,9 +261,10 @@ class TradeOff(Premised, ABC):
         >>> print(round(float(gaussian(1.0).advantage()), 4))
         0.3829
         """
-        return self._advantage()
+        advantage: Value = self._advantage()
+        return advantage
 
-    def auc(self) -> Any:
+    def auc(self) -> Value:
         """Return the area under the ROC curve, the integral of power over alpha.
 
         Returns
@@ -256,9 +277,14 @@ class TradeOff(Premised, ABC):
         >>> print(round(float(gaussian(1.0).auc()), 4))
         0.7602
         """
-        return self._auc()
+        area: Value = self._auc()
+        return area
 
-    def delta(self, epsilon: npt.ArrayLike, direction: str = "both") -> Any:
+    @overload
+    def delta(self, epsilon: Scalar, direction: str = ...) -> Value: ...
+    @overload
+    def delta(self, epsilon: npt.ArrayLike, direction: str = ...) -> Doubles: ...
+    def delta(self, epsilon: npt.ArrayLike, direction: str = "both") -> Value | Doubles:
         """Return the privacy profile: the delta that the curve needs at this epsilon.
 
         Parameters
@@ -287,9 +313,14 @@ class TradeOff(Premised, ABC):
         """
         argument = _validate.interval("epsilon", epsilon)
         first, *others = (curve._delta(argument) for curve in self._directed(direction))
-        return (np.maximum(first, others[0]) if others else first)[()]
+        found: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
+        return found
 
-    def epsilon(self, delta: npt.ArrayLike, direction: str = "both") -> Any:
+    @overload
+    def epsilon(self, delta: Scalar, direction: str = ...) -> Value: ...
+    @overload
+    def epsilon(self, delta: npt.ArrayLike, direction: str = ...) -> Doubles: ...
+    def epsilon(self, delta: npt.ArrayLike, direction: str = "both") -> Value | Doubles:
         """Return the least epsilon >= 0 that the curve allows at this delta.
 
         Parameters
@@ -317,9 +348,14 @@ class TradeOff(Premised, ABC):
         """
         argument = _validate.interval("delta", delta, 0.0, 1.0)
         first, *others = (curve._epsilon(argument) for curve in self._directed(direction))
-        return (np.maximum(first, others[0]) if others else first)[()]
+        found: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
+        return found
 
-    def reconstruction(self, kappa: npt.ArrayLike) -> Any:
+    @overload
+    def reconstruction(self, kappa: Scalar) -> Value: ...
+    @overload
+    def reconstruction(self, kappa: npt.ArrayLike) -> Doubles: ...
+    def reconstruction(self, kappa: npt.ArrayLike) -> Value | Doubles:
         """Return 1 - f(kappa), which bounds the success of any reconstruction attack.
 
         Parameters
@@ -348,9 +384,14 @@ class TradeOff(Premised, ABC):
         >>> print(round(float(gaussian(1.0).reconstruction(0.1)), 4))
         0.3891
         """
-        return self._power(_validate.interval("kappa", kappa, 0.0, 1.0))
+        power: Value | Doubles = self._power(_validate.interval("kappa", kappa, 0.0, 1.0))
+        return power
 
-    def ppv(self, alpha: npt.ArrayLike, prior: npt.ArrayLike) -> Any:
+    @overload
+    def ppv(self, alpha: Scalar, prior: Scalar) -> Value: ...
+    @overload
+    def ppv(self, alpha: npt.ArrayLike, prior: npt.ArrayLike) -> Doubles: ...
+    def ppv(self, alpha: npt.ArrayLike, prior: npt.ArrayLike) -> Value | Doubles:
         """Return the positive predictive value: how likely a flagged record is a member.
 
         Parameters
@@ -384,8 +425,21 @@ class TradeOff(Premised, ABC):
         ratio = np.array(np.broadcast_to(aligned(self._alpha_per_power(), rate), power.shape))
         np.divide(rate, power, out=ratio, where=power > 0.0)
         flagged = base + (1.0 - base) * ratio
-        return np.divide(base, flagged, out=np.zeros_like(flagged), where=flagged > 0.0)[()]
+        value: Value | Doubles = np.divide(
+            base, flagged, out=np.zeros_like(flagged), where=flagged > 0.0
+        )[()]
+        return value
 
+    @overload
+    def interval(
+        self, quantity: str, *args: Scalar, **kwargs: Scalar | str
+    ) -> tuple[Value, Value]: ...
+    @overload
+    def interval(
+        self, quantity: str, *args: Many, **kwargs: npt.ArrayLike
+    ) -> tuple[Doubles, Doubles]: ...
+    @overload
+    def interval(self, quantity: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]: ...
     def interval(self, quantity: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return both certified ends of a quantity; they are equal where the curve is exact.
 
@@ -419,7 +473,7 @@ class TradeOff(Premised, ABC):
         ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
         return np.minimum(*ends)[()], np.maximum(*ends)[()]
 
-    def subsample(self, sample_rate: float) -> TradeOff:
+    def subsample(self, sample_rate: float) -> TradeOff[Value]:
         """Return the curve of a mechanism that the record enters only with some probability.
 
         Parameters
@@ -458,7 +512,7 @@ class TradeOff(Premised, ABC):
         0.8594 0.8705
         """
         rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-        curve: TradeOff = _OPERATIONS["subsampled"](self, rate)
+        curve: TradeOff[Value] = _OPERATIONS["subsampled"](self, rate)
         return curve
 
     def best_of(self, T: int) -> TradeOff:
@@ -544,7 +598,7 @@ class TradeOff(Premised, ABC):
         certificate: Certificate = _OPERATIONS["certify"](self, reference, slack)
         return replace(certificate, neighbours=premise.neighbours, assumptions=premise.assumptions)
 
-    def _directed(self, direction: str) -> tuple[TradeOff, ...]:
+    def _directed(self, direction: str) -> tuple[TradeOff[Value], ...]:
         """Give the curves whose forward reading counts in this direction."""
         chosen = _validate.choice("direction", direction, _DIRECTIONS)
         inverse = self.inverse()

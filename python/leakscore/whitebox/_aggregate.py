@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles, Row, Rows
 
 __all__ = ["aggregate"]
 
-_Doubles = npt.NDArray[np.float64]
 
 Batches: TypeAlias = Literal["every-step", "one-epoch", "poisson", "max"]
 _BATCHES = ("every-step", "one-epoch", "poisson", "max")
 
 
-def aggregate(steps: npt.ArrayLike, batches: Batches, sample_rate: float | None = None) -> Any:
+@overload
+def aggregate(steps: Rows, batches: Batches, sample_rate: float | None = ...) -> Doubles: ...
+@overload
+def aggregate(steps: Row, batches: Batches, sample_rate: float | None = ...) -> float: ...
+@overload
+def aggregate(
+    steps: npt.ArrayLike, batches: Batches, sample_rate: float | None = ...
+) -> float | Doubles: ...
+def aggregate(
+    steps: npt.ArrayLike, batches: Batches, sample_rate: float | None = None
+) -> float | Doubles:
     """Combine the log-likelihood ratios of the steps of a training.
 
     Parameters
@@ -97,7 +107,7 @@ def _rate(value: float | None) -> float:
     return _validate.scalar("sample_rate", value, 0.0, 1.0, closed="right")
 
 
-def _log_mean_exp(scores: _Doubles) -> _Doubles:
+def _log_mean_exp(scores: Doubles) -> Doubles:
     """Return log mean exp over the last axis."""
     top = scores.max(axis=-1)
     origin = np.where(np.isfinite(top), top, 0.0)
@@ -108,7 +118,7 @@ def _log_mean_exp(scores: _Doubles) -> _Doubles:
         return np.asarray(origin + np.where(excess > -0.5, np.log1p(excess), direct))
 
 
-def _mixture(scores: _Doubles, rate: float) -> _Doubles:
+def _mixture(scores: Doubles, rate: float) -> Doubles:
     """Return log(1 - q + q exp(s)) elementwise for 0 < q < 1."""
     with np.errstate(over="ignore"):
         excess = rate * np.expm1(scores)

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Flags
 
 __all__ = ["one_run", "one_run_guesses"]
 
-_Flags = npt.NDArray[np.bool_]
 _Signs = npt.NDArray[np.int8]
 
 
 def one_run(
-    train: Callable[[_Flags], npt.ArrayLike],
+    train: Callable[[Flags], npt.ArrayLike],
     m: int,
     k_plus: int,
     k_minus: int,

@@ -9,19 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles
 from leakscore.reference import Reference
 from leakscore.scores import covariance_score
 from leakscore.whitebox import clipping
 
 __all__ = ["clip", "covariance_attack", "white_box_score"]
 
-_Doubles = npt.NDArray[np.float64]
 
 _BLOCK = 1 << 20  # doubles in the largest temporary: 8 MB
 _CACHED = 1 << 16  # doubles that are written and read again at once: 512 KB
 
 
-def clip(g: npt.ArrayLike, c: float) -> _Doubles:
+def clip(g: npt.ArrayLike, c: float) -> Doubles:
     """Clip gradients to a norm, as DP-SGD does: min(1, c / |g|) g.
 
     Parameters
@@ -72,7 +72,7 @@ def covariance_attack(
     *,
     noise_std: npt.ArrayLike = 0.0,
     neighbours: Literal["replace", "add-remove"] = "replace",
-) -> _Doubles:
+) -> Doubles:
     """Covariance score of a target in every step of a training whose parameters are seen.
 
     The score of step t is `leakscore.scores.covariance_score` of the averaged gradient
@@ -167,7 +167,7 @@ def _path(theta: npt.ArrayLike, steps: int, dim: int) -> npt.NDArray[Any]:
     return path
 
 
-def _averaged(path: npt.NDArray[Any], steps: slice, eta: _Doubles) -> _Doubles:
+def _averaged(path: npt.NDArray[Any], steps: slice, eta: Doubles) -> Doubles:
     """Return the averaged gradients of some steps."""
     rows = np.asarray(path[steps.start : steps.stop + 1], dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -178,7 +178,7 @@ def _averaged(path: npt.NDArray[Any], steps: slice, eta: _Doubles) -> _Doubles:
     return np.asarray(result)
 
 
-def _learning_rate(value: npt.ArrayLike, steps: int) -> _Doubles:
+def _learning_rate(value: npt.ArrayLike, steps: int) -> Doubles:
     """Return one learning rate for each step."""
     if np.ndim(value) == 0:
         one = _validate.scalar("learning_rate", value, 0.0, closed="neither")
@@ -218,7 +218,7 @@ def white_box_score(
     *,
     noise_std: npt.ArrayLike = 0.0,
     **fit: Any,
-) -> tuple[_Doubles, float]:
+) -> tuple[Doubles, float]:
     """Score a canary of DP-SGD from raw gradients: clip, fit a reference at each step, attack.
 
     Parameters

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Doubles = npt.NDArray[np.float64]
+from leakscore._types import Doubles
+
 Indices = npt.NDArray[np.intp]
 
 _LEAST, _MOST = 1e-280, 1e300  # squared norms that lost nothing to under- or overflow

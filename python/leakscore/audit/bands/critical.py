@@ -10,15 +10,13 @@ from functools import lru_cache
 from importlib import resources
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._validate import Doubles
+from leakscore._types import Counts, Doubles
 from leakscore.audit.bands.levels import ENDS, beta_bounds, boundaries
 
 __all__ = ["FAR_SHARE", "LEVEL_METHODS", "algorithm", "constraints", "search", "solve"]
 
-Counts = npt.NDArray[np.int64]
 
 FAR_SHARE = 0.01  # of the miss, for the counts between the ends of very large samples
 

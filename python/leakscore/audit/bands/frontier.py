@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Counts, Doubles
 from leakscore.audit.bands.uniform import Band
 
 __all__ = ["Frontier", "frontier"]
-
-Counts = npt.NDArray[np.int64]
 
 
 class Frontier(NamedTuple):

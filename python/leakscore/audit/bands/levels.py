@@ -11,14 +11,12 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._validate import Doubles
+from leakscore._types import Counts, Doubles
 
 __all__ = ["ENDS", "beta_bounds", "boundaries", "far_counts", "indexes"]
 
-Counts = npt.NDArray[np.int64]
 
 ALL_INDEXES = 20_000  # samples up to this size have every index constrained
 ENDS = 100_000  # of samples larger than both ends together, only this many indexes at each end are

@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Counts, Doubles
 from leakscore.audit.bands.critical import FAR_SHARE, LEVEL_METHODS, algorithm, constraints, solve
 from leakscore.audit.bands.levels import beta_bounds, boundaries, far_counts
 
 __all__ = ["BAND_METHODS", "Band", "band", "critical_value"]
 
-Counts = npt.NDArray[np.int64]
 
 _LARGEST = 10**12  # size, beyond which counts lose their digits
 _LARGEST_KS = 10**9  # of the exact law of Kolmogorov and Smirnov

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import BAND_METHODS, band

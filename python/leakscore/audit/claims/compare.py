@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.assumptions import Assuming
 from leakscore.audit.claims.models import margins
 from leakscore.tradeoff import TradeOff
@@ -16,7 +16,7 @@ from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
 __all__ = ["Comparison", "Family", "verdict"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison(Assuming):
     """The verdict of the scores on a claimed trade-off curve f; see `Audit.compare`.
 

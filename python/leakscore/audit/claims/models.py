@@ -9,8 +9,8 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._numeric import sign_change
-from leakscore._validate import Doubles
-from leakscore.audit.assumptions import Assuming
+from leakscore._types import Doubles
+from leakscore.audit.bound import Bound
 from leakscore.tradeoff import TradeOff
 
 __all__ = [
@@ -32,9 +32,13 @@ _LEAST_STEP, _LARGEST_STEP = 2.0**-30, 2.0**60
 _CLOSE, _CLOSE_BRACKET = 2.0**-43, 2.0**-24  # relative width of the final bracket
 
 
-@dataclass(frozen=True)
-class MuBound(Assuming):
+@dataclass(frozen=True, eq=False)
+class MuBound(Bound):
     """A certified lower bound on mu and the threshold that proves it; see `Audit.mu`.
+
+    As a number it is `mu`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
 
     Attributes
     ----------
@@ -81,13 +85,15 @@ class MuBound(Assuming):
     orientation: str
     algorithm: str
 
-    def __float__(self) -> float:
-        return self.mu
+    _number = "mu"
 
 
-@dataclass(frozen=True)
-class GaussianEpsilon(Assuming):
+@dataclass(frozen=True, eq=False)
+class GaussianEpsilon(Bound):
     """What epsilon would be if the mechanism were Gaussian; see `Audit.epsilon_if_gaussian`.
+
+    As a number it is `epsilon_if_gaussian`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down.
 
     Attributes
     ----------
@@ -133,17 +139,16 @@ class GaussianEpsilon(Assuming):
     orientation: str
     algorithm: str
 
-    def __float__(self) -> float:
-        if isinstance(self.epsilon_if_gaussian, np.ndarray):
-            raise TypeError(
-                "float() of a GaussianEpsilon needs a scalar delta; read .epsilon_if_gaussian"
-            )
-        return self.epsilon_if_gaussian
+    _number = "epsilon_if_gaussian"
 
 
-@dataclass(frozen=True)
-class ParameterBound(Assuming):
+@dataclass(frozen=True, eq=False)
+class ParameterBound(Bound):
     """A certified lower bound on the parameter of a family; see `Audit.parameter_lower_bound`.
+
+    As a number it is `parameter`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
 
     Attributes
     ----------
@@ -196,8 +201,7 @@ class ParameterBound(Assuming):
     orientation: str
     algorithm: str
 
-    def __float__(self) -> float:
-        return self.parameter
+    _number = "parameter"
 
 
 def largest_mu(fpr: Doubles, fnr: Doubles) -> tuple[float, int]:
@@ -288,9 +292,8 @@ class _Search:
         if ratios[first] > 0.0 and parameter > self._refuted:
             self._refuted, self.best = parameter, int(self._index[first])
             kept = ratios > 0.0
-            self._index, self._fpr, self._fnr = (
-                array[kept] for array in (self._index, self._fpr, self._fnr)
-            )
+            self._index = self._index[kept]
+            self._fpr, self._fnr = self._fpr[kept], self._fnr[kept]
         return float(ratios[first])
 
     def bracket(self, low: float, high: float) -> tuple[float, float]:

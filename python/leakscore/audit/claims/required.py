@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.bands import uniform
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.claims.models import one_curve
@@ -30,7 +30,7 @@ _CLOSE = 1.01  # ratio of the ends of the final bracket
 _MOST = 10**7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RequiredRounds(Result):
     """How many rounds an audit needs, and its power with them; see `required_rounds`.
 

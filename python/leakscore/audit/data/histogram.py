@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate_counts
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles
 from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.data.points import Flagged, Points

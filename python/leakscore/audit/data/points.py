@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles
 
 __all__ = ["Flagged", "Points", "spread_ranks"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._validate import Array
+from leakscore._types import Array
 
 __all__ = ["MAX_ROUNDS", "RankedBits"]
 

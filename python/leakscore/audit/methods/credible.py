@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from leakscore._numeric import bisect, sign_change
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.finding import Found
 from leakscore.audit.methods.split import Certificate, Counts, at_one_threshold

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 
 __all__ = ["Found"]
 

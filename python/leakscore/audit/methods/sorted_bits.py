@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._validate import Doubles
+from leakscore._types import Counts, Doubles, Flags
 from leakscore.audit.data.ranked_bits import MAX_ROUNDS, RankedBits
 from leakscore.audit.data.samples import Sampled, Scores
 
@@ -22,9 +21,6 @@ MAX_EXPOSED = 0.1  # rounds times delta: with more, exposed rounds use up the co
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 _CHUNK = 32  # of them are calibrated together
-
-Counts = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 class Proof(NamedTuple):

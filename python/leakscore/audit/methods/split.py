@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscore import _core
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles
 from leakscore.audit.bands.levels import beta_bounds, indexes
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.data.histogram import Histogram

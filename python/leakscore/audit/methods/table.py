@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.bands.uniform import BAND_METHODS, band
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.samples import Sampled, Scores

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _core
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit.one_training.guesses import Guesses
 from leakscore.tradeoff import TradeOff
 

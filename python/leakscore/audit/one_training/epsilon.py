@@ -9,16 +9,21 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore.audit.assumptions import Assuming, of_one_run
+from leakscore.audit.assumptions import of_one_run
+from leakscore.audit.bound import Bound
 from leakscore.audit.one_training.guesses import Guesses, guesses_of
 from leakscore.distributions import clopper_pearson
 
 __all__ = ["OneRunBound", "one_run"]
 
 
-@dataclass(frozen=True)
-class OneRunBound(Assuming):
+@dataclass(frozen=True, eq=False)
+class OneRunBound(Bound):
     """A certified lower bound on epsilon from one training; see `one_run`.
+
+    As a number it is `epsilon`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
 
     Attributes
     ----------
@@ -64,8 +69,7 @@ class OneRunBound(Assuming):
         """The number of guesses, k_plus + k_minus."""
         return self.k_plus + self.k_minus
 
-    def __float__(self) -> float:
-        return self.epsilon
+    _number = "epsilon"
 
 
 def one_run(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._numeric import bisect
+from leakscore._types import Doubles, Scalar
 from leakscore.audit.assumptions import CLAIM, FAMILY, Assuming, of_one_run
+from leakscore.audit.bound import Bound
 from leakscore.audit.claims.compare import Family as OneRelation
 from leakscore.audit.claims.models import AllRefutedError
 from leakscore.audit.one_training.contradiction import Contradiction
@@ -28,7 +30,7 @@ _CLOSE_LEVEL, _CLOSE_PARAMETER = 2.0**-30, 2.0**-44
 _SMALLEST, _LARGEST = 2.0**-40, 2.0**40
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OneRunTest(Assuming):
     """Whether one training refutes a trade-off curve; see `one_run_fdp`.
 
@@ -75,9 +77,13 @@ class OneRunTest(Assuming):
     neighbours: str | None
 
 
-@dataclass(frozen=True)
-class OneRunFamilyBound(Assuming):
+@dataclass(frozen=True, eq=False)
+class OneRunFamilyBound(Bound):
     """The largest parameter of a family of curves that one training refutes; see `one_run_fdp`.
+
+    As a number it is `parameter`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
 
     Attributes
     ----------
@@ -122,10 +128,13 @@ class OneRunFamilyBound(Assuming):
     confidence: float
     neighbours: str | None
 
-    def __float__(self) -> float:
-        return self.parameter
+    _number = "parameter"
 
-    def epsilon_if_family(self, delta: npt.ArrayLike) -> Any:
+    @overload
+    def epsilon_if_family(self, delta: Scalar) -> float: ...
+    @overload
+    def epsilon_if_family(self, delta: npt.ArrayLike) -> Doubles: ...
+    def epsilon_if_family(self, delta: npt.ArrayLike) -> float | Doubles:
         """Return epsilon(delta) of the curve of this parameter, 0 if there is none.
 
         It bounds the epsilon of the training from below only if the training's curve is one of the

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Array
+from leakscore._types import Array
 
 __all__ = ["Guesses", "guesses_of"]
 

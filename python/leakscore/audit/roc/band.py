@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Array, Doubles
+from leakscore._types import Array, Doubles, Scalar
 from leakscore.audit.assumptions import Assuming, of_rounds
 from leakscore.audit.bands.uniform import Band, band
 from leakscore.audit.data.histogram import Histogram
@@ -23,7 +23,7 @@ _ROWS = 2**17
 _SLACK = 2.0**-46  # beyond the rounding of a sum of 2^40 areas, pairwise
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RocBand(Assuming):
     """Bounds on the true rates, valid at all thresholds and on all four sides at once.
 
@@ -95,7 +95,11 @@ class RocBand(Assuming):
         upper = float((self.tpr_upper - self.fpr_lower).max())
         return max(0.0, lower - _SLACK), min(1.0, upper + _SLACK)
 
-    def tpr_at(self, fpr: npt.ArrayLike) -> tuple[Any, Any]:
+    @overload
+    def tpr_at(self, fpr: Scalar) -> tuple[float, float]: ...
+    @overload
+    def tpr_at(self, fpr: npt.ArrayLike) -> tuple[Doubles, Doubles]: ...
+    def tpr_at(self, fpr: npt.ArrayLike) -> tuple[float, float] | tuple[Doubles, Doubles]:
         """Bound the largest true positive rate whose true false positive rate is allowed.
 
         Parameters

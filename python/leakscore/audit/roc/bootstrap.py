@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._validate import Doubles
+from leakscore._types import Counts, Doubles
 from leakscore.audit.assumptions import Assuming
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import spread_ranks
@@ -16,7 +15,6 @@ from leakscore.audit.data.samples import Scores, allowed_errors
 
 __all__ = ["BootstrapInterval", "curve_resamples", "tpr_resamples"]
 
-Counts = npt.NDArray[np.int64]
 
 # Up to the first number of scores or bins each is a cell; more are grouped into about the second
 # number of cells per class.
@@ -24,7 +22,7 @@ _CELLS, _GROUPS = 2**16, 2**11
 _BLOCK = 2**16  # draws and cells of the resamples that are worked on at once
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BootstrapInterval(Assuming):
     """An approximate interval, without a guarantee; see `Audit.bootstrap`.
 

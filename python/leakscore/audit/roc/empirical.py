@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Scalar
 from leakscore.audit.data.samples import Sampled, allowed_errors
 
 __all__ = ["Empirical", "Roc"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Roc(Result):
     """The empirical ROC curve: one point per distinct score, from (0, 0) to (1, 1).
 
@@ -89,7 +89,11 @@ thresholds=array([  3.,   2.,   1., -inf]))
         """
         return self._samples.advantage()
 
-    def tpr_at(self, fpr: npt.ArrayLike) -> Any:
+    @overload
+    def tpr_at(self, fpr: Scalar) -> float: ...
+    @overload
+    def tpr_at(self, fpr: npt.ArrayLike) -> Doubles: ...
+    def tpr_at(self, fpr: npt.ArrayLike) -> float | Doubles:
         """Return the largest true positive rate whose empirical false positive rate is allowed.
 
         Parameters

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.composition.losses import GaussianStep, Step
 
 __all__ = ["absolute_sum"]

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from leakscore import _core
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.composition.absolute_sum import absolute_sum
 from leakscore.tradeoff.composition.caps import revealed, shrunk
 from leakscore.tradeoff.composition.lattice import lattice

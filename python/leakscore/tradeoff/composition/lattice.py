@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.composition.losses import Step
 
 __all__ = ["Lattice", "lattice"]

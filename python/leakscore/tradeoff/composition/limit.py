@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.composition.losses import Step
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 
 __all__ = ["GaussianMagnitude", "GaussianStep", "LaplaceMagnitude", "LaplaceStep", "Step"]

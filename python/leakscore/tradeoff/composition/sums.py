@@ -28,7 +28,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.composition.plan import Window
 
 __all__ = ["Part", "Sums", "compose_lattices"]

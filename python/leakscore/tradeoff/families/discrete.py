@@ -8,7 +8,7 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._numeric import sign_change
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Scalar, Value
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.premise import UNSTATED, Premise
 
 __all__ = ["GaussianTradeOff", "gaussian", "gdp_delta", "gdp_epsilon", "misspecified"]
 
 
-class GaussianTradeOff(TradeOff):
+class GaussianTradeOff(TradeOff[Value]):
     """G_mu, the curve of N(0, 1) against N(mu, 1); made by `gaussian`.
 
     Attributes
@@ -46,23 +46,23 @@ class GaussianTradeOff(TradeOff):
         self._leakage = leakage
 
     @property
-    def mu(self) -> Any:
+    def mu(self) -> Value:
         """Distance of the two means in standard deviations."""
-        return self._mu[()]
+        return cast("Value", self._mu[()])
 
     @property
-    def leakage(self) -> Any:
+    def leakage(self) -> Value:
         """Mu squared, the leakage score m."""
-        return self._leakage[()]
+        return cast("Value", self._leakage[()])
 
     def __repr__(self) -> str:
         return f"gaussian(mu={np.array2string(self._mu, separator=', ', threshold=10)})"
 
-    def inverse(self) -> GaussianTradeOff:
+    def inverse(self) -> GaussianTradeOff[Value]:
         """Return the curve itself: it is symmetric."""
         return self
 
-    def symmetrized(self) -> GaussianTradeOff:
+    def symmetrized(self) -> GaussianTradeOff[Value]:
         """Return the curve itself: it is symmetric."""
         return self
 
@@ -99,9 +99,17 @@ class GaussianTradeOff(TradeOff):
         return float(norm.cdf(-epsilon / mu - 0.5 * mu)), float(norm.cdf(epsilon / mu - 0.5 * mu))
 
 
+@overload
+def gaussian(mu: Scalar) -> GaussianTradeOff[float]: ...
+@overload
+def gaussian(*, leakage: Scalar) -> GaussianTradeOff[float]: ...
+@overload
+def gaussian(
+    mu: npt.ArrayLike | None = ..., *, leakage: npt.ArrayLike | None = ...
+) -> GaussianTradeOff[Doubles]: ...
 def gaussian(
     mu: npt.ArrayLike | None = None, *, leakage: npt.ArrayLike | None = None
-) -> GaussianTradeOff:
+) -> GaussianTradeOff[Any]:
     """Return the trade-off curve of N(0, 1) against N(mu, 1), G_mu(alpha) = Phi(z_alpha - mu).
 
     It is the curve of a released mean whose target has leakage score m = mu^2, and that of the
@@ -163,7 +171,11 @@ def gaussian(
     return GaussianTradeOff(_frozen(distance), _frozen(score))
 
 
-def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeOff:
+@overload
+def misspecified(m_targ: Scalar, m_scal: Scalar) -> GaussianTradeOff[float]: ...
+@overload
+def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeOff[Doubles]: ...
+def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeOff[Any]:
     """Return the trade-off curve of an attack on a released mean that has the wrong target.
 
     The attack computes `leakscore.scores.covariance_score` for a target z_targ, but another record
@@ -223,7 +235,11 @@ def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeO
     return GaussianTradeOff(_frozen(mu), _frozen(score), "attack", "misspecified")
 
 
-def gdp_delta(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> Any:
+@overload
+def gdp_delta(epsilon: Scalar, mu: Scalar) -> float: ...
+@overload
+def gdp_delta(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> Doubles: ...
+def gdp_delta(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     """Return delta(epsilon) of `gaussian`, elementwise in both arguments.
 
     Parameters
@@ -251,10 +267,15 @@ def gdp_delta(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> Any:
     arguments = _validate.broadcast(
         epsilon=_validate.interval("epsilon", epsilon), mu=_validate.interval("mu", mu, 0.0)
     )
-    return _core.gaussian_delta(*arguments)
+    found: float | Doubles = _core.gaussian_delta(*arguments)
+    return found
 
 
-def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> Any:
+@overload
+def gdp_epsilon(delta: Scalar, mu: Scalar) -> float: ...
+@overload
+def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> Doubles: ...
+def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     """Return epsilon(delta) of `gaussian`, elementwise in both arguments.
 
     Parameters
@@ -282,7 +303,8 @@ def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> Any:
     arguments = _validate.broadcast(
         delta=_validate.interval("delta", delta, 0.0, 1.0), mu=_validate.interval("mu", mu, 0.0)
     )
-    return _core.gaussian_epsilon(*arguments)
+    found: float | Doubles = _core.gaussian_epsilon(*arguments)
+    return found
 
 
 def _frozen(array: Doubles) -> Doubles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 
 __all__ = ["log_cosh"]
 

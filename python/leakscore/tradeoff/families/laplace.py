@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Scalar
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 from leakscore.tradeoff.premise import UNSTATED, Premise
@@ -17,7 +17,11 @@ from leakscore.tradeoff.shapes.mirrored import Mirrored
 __all__ = ["laplace", "relaxed_laplace"]
 
 
-def laplace(mu: npt.ArrayLike) -> TradeOff:
+@overload
+def laplace(mu: Scalar) -> TradeOff[float]: ...
+@overload
+def laplace(mu: npt.ArrayLike) -> TradeOff[Doubles]: ...
+def laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     """Return the trade-off curve of Laplace(0, 1) against Laplace(mu, 1).
 
     It is the curve of the Laplace mechanism against an attacker who knows the record and both
@@ -57,7 +61,11 @@ def laplace(mu: npt.ArrayLike) -> TradeOff:
     return _Laplace(_held("mu", mu))
 
 
-def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff:
+@overload
+def relaxed_laplace(mu: Scalar) -> TradeOff[float]: ...
+@overload
+def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff[Doubles]: ...
+def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     """Return the curve of the Laplace mechanism against an attacker who lacks the record's sign.
 
     The attacker sees the output but not the record, and so can use only the magnitude,
@@ -103,7 +111,7 @@ def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff:
     return _RelaxedLaplace(_held("mu", mu))
 
 
-class _Laplace(TradeOff):
+class _Laplace(TradeOff[Any]):
     __slots__ = ("_mu",)
 
     def __init__(self, mu: Doubles) -> None:
@@ -113,10 +121,10 @@ class _Laplace(TradeOff):
     def __repr__(self) -> str:
         return f"laplace(mu={np.array2string(self._mu, separator=', ', threshold=10)})"
 
-    def inverse(self) -> TradeOff:
+    def inverse(self) -> TradeOff[Any]:
         return self
 
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Any]:
         return self
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
@@ -174,7 +182,7 @@ class _Laplace(TradeOff):
         return np.exp(-self._mu)
 
 
-class _RelaxedLaplace(TradeOff):
+class _RelaxedLaplace(TradeOff[Any]):
     """Magnitude with the record against without it; or, reversed, without against with."""
 
     __slots__ = ("_mu", "_reversed")
@@ -190,7 +198,7 @@ class _RelaxedLaplace(TradeOff):
     def inverse(self) -> _RelaxedLaplace:
         return _RelaxedLaplace(self._mu, not self._reversed, self._premise)
 
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Any]:
         shrunk = np.exp(-self._mu)
         end = np.exp(-0.5 * self._mu) / np.sqrt(2.0 - shrunk)
         start = -np.expm1(-self._mu) * end

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscore._numeric import falling_root
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 
 __all__ = ["Tails", "cut", "line_beta", "line_power", "log_ratio", "straight", "tails"]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate, _validate_counts
 from leakscore._numeric import falling_root
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Scalar
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import Premise
@@ -19,13 +19,25 @@ from leakscore.tradeoff.shapes.joined import LARGEST, joined
 __all__ = ["gaussian_mean"]
 
 
+@overload
+def gaussian_mean(
+    squared_mahalanobis: Scalar, n: Scalar, dim: Scalar, *, noise_ratio: Scalar = ...
+) -> TradeOff[float]: ...
+@overload
+def gaussian_mean(
+    squared_mahalanobis: npt.ArrayLike,
+    n: npt.ArrayLike,
+    dim: npt.ArrayLike,
+    *,
+    noise_ratio: npt.ArrayLike = ...,
+) -> TradeOff[Doubles]: ...
 def gaussian_mean(
     squared_mahalanobis: npt.ArrayLike,
     n: npt.ArrayLike,
     dim: npt.ArrayLike,
     *,
     noise_ratio: npt.ArrayLike = 0.0,
-) -> TradeOff:
+) -> TradeOff[Any]:
     """Return the trade-off curve of the mean of n Gaussian records, one replaced by the target.
 
     Exact for every n, dimension and covariance; `gaussian` (leakage=M/n) is its limit as n grows,
@@ -97,7 +109,7 @@ def gaussian_mean(
 _REPLACED = Premise("replace")
 
 
-class _Mean(TradeOff):
+class _Mean(TradeOff[Any]):
     """H1 against H0, which accuses small S, or H0 against H1, which accuses large S.
 
     S has the law ncx2(n M) under H0; n/(n-1) S has the law ncx2((n-1) M) under H1.
@@ -127,7 +139,7 @@ class _Mean(TradeOff):
         turned = self._distance, self._records, self._dims, not self._reversed
         return type(self)(*turned, self._premise)
 
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Any]:
         if self.shape:
             raise ValueError(
                 f"Expected a curve of shape {self.shape} to be of shape (): take the hull of each"
@@ -254,7 +266,7 @@ class _FarMean(_Mean):
 
     __slots__ = ()
 
-    def symmetrized(self) -> GaussianTradeOff:
+    def symmetrized(self) -> GaussianTradeOff[Any]:
         return gaussian(self._shift())._about(self._premise)
 
     def _shift(self) -> Doubles:

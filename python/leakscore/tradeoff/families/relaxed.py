@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
 from leakscore._numeric import falling_root, gauss_panels
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Scalar
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families import magnitudes
 from leakscore.tradeoff.premise import UNSTATED, Premise
@@ -19,7 +19,11 @@ from leakscore.tradeoff.shapes.mirrored import Mirrored
 __all__ = ["compose_relaxed_gaussian", "relaxed_gaussian"]
 
 
-def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff:
+@overload
+def relaxed_gaussian(mu: Scalar, dim: Scalar = ...) -> TradeOff[float]: ...
+@overload
+def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = ...) -> TradeOff[Doubles]: ...
+def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff[Any]:
     """Return the curve of the Gaussian mechanism against an attacker who lacks the direction.
 
     The attacker sees the noisy output in `dim` coordinates, and knows how far the record moves its
@@ -156,7 +160,7 @@ def compose_relaxed_gaussian(
     return _made(mu, dims, kind, "relaxed-aligned")
 
 
-class _RelaxedGaussian(TradeOff):
+class _RelaxedGaussian(TradeOff[Any]):
     """Squared length with the record against without it; or, reversed, without against with."""
 
     __slots__ = ("_dims", "_mu", "_reversed")
@@ -184,7 +188,7 @@ class _RelaxedGaussian(TradeOff):
     def inverse(self) -> _RelaxedGaussian:
         return self._like(self._mu, self._dims, not self._reversed)
 
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Any]:
         """Return the curve down to slope -1, a chord, and the inverse curve.
 
         The curve has the larger delta at every epsilon >= 0: its likelihood ratio is unbounded.
@@ -321,7 +325,7 @@ class _FarGaussian(_RelaxedGaussian):
 
     __slots__ = ()
 
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Any]:
         return self._like(self._mu, self._dims, False)
 
     def _half(self, like: Doubles) -> Doubles:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._numeric import falling_root
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Scalar, Value
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.premise import FIXED_SAMPLE, Premise
@@ -19,7 +19,13 @@ __all__ = ["SubsampledTradeOff", "subsampled_mean"]
 _SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
 
 
-def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> SubsampledTradeOff:
+@overload
+def subsampled_mean(leakage: Scalar, sample_rate: Scalar) -> SubsampledTradeOff[float]: ...
+@overload
+def subsampled_mean(
+    leakage: npt.ArrayLike, sample_rate: npt.ArrayLike
+) -> SubsampledTradeOff[Doubles]: ...
+def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> SubsampledTradeOff[Any]:
     """Return the trade-off curve of the mean of k = rate n records, drawn without replacement.
 
     With probability 1 - rate a member is not in the sample, and the release reveals nothing. If it
@@ -80,7 +86,7 @@ def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Subsa
     return SubsampledTradeOff(mu, np.array(rate))
 
 
-class _Mixture(TradeOff):
+class _Mixture(TradeOff[Value]):
     """What the curve, its inverse and its symmetric hull have in common."""
 
     __slots__ = ("_mu", "_rate")
@@ -90,14 +96,14 @@ class _Mixture(TradeOff):
         self._mu, self._rate = mu, rate
 
     @property
-    def leakage(self) -> Any:
+    def leakage(self) -> Value:
         """Leakage score m that the mean of all n records would have."""
-        return (self._rate * self._mu**2)[()]
+        return cast("Value", (self._rate * self._mu**2)[()])
 
     @property
-    def sample_rate(self) -> Any:
+    def sample_rate(self) -> Value:
         """Share of the n records that is averaged."""
-        return self._rate[()]
+        return cast("Value", self._rate[()])
 
     def __repr__(self) -> str:
         rate = np.array2string(self._rate, separator=", ", threshold=10)
@@ -106,7 +112,7 @@ class _Mixture(TradeOff):
         leakage = np.array2string(self._rate * self._mu**2, separator=", ", threshold=10)
         return f"subsampled_mean(leakage={leakage}, sample_rate={rate})"
 
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Value]:
         """Return the lower convex hull of the curve and its inverse."""
         return SymmetrizedSubsampledTradeOff(self._mu, self._rate, self._premise)
 
@@ -124,7 +130,7 @@ class _Mixture(TradeOff):
         return mu, rate, point
 
 
-class SubsampledTradeOff(_Mixture):
+class SubsampledTradeOff(_Mixture[Value]):
     """H1, a mixture, against H0; made by `subsampled_mean`, and by `gaussian` (mu).subsample.
 
     Attributes
@@ -142,7 +148,7 @@ class SubsampledTradeOff(_Mixture):
 
     __slots__ = ()
 
-    def inverse(self) -> TradeOff:
+    def inverse(self) -> TradeOff[Value]:
         """Return the curve with the hypotheses swapped: another one."""
         return InverseSubsampledTradeOff(self._mu, self._rate, self._premise)
 
@@ -182,7 +188,7 @@ class SubsampledTradeOff(_Mixture):
         return np.where(self._mu > 0.0, 0.0, 1.0)
 
 
-class InverseSubsampledTradeOff(_Mixture):
+class InverseSubsampledTradeOff(_Mixture[Value]):
     """H0 against the mixture: alpha is the share of the mixture, power that of H0."""
 
     __slots__ = ()
@@ -190,7 +196,7 @@ class InverseSubsampledTradeOff(_Mixture):
     def __repr__(self) -> str:
         return f"{super().__repr__()}.inverse()"
 
-    def inverse(self) -> TradeOff:
+    def inverse(self) -> TradeOff[Value]:
         return SubsampledTradeOff(self._mu, self._rate, self._premise)
 
     def _beta(self, alpha: Doubles) -> Any:
@@ -277,7 +283,7 @@ class InverseSubsampledTradeOff(_Mixture):
         return np.where(self._mu > 0.0, 1.0 - self._rate, 1.0)
 
 
-class SymmetrizedSubsampledTradeOff(_Mixture):
+class SymmetrizedSubsampledTradeOff(_Mixture[Value]):
     """The curve down to slope -1, a chord of that slope, and the inverse curve."""
 
     __slots__ = ()
@@ -285,10 +291,10 @@ class SymmetrizedSubsampledTradeOff(_Mixture):
     def __repr__(self) -> str:
         return f"{super().__repr__()}.symmetrized()"
 
-    def inverse(self) -> TradeOff:
+    def inverse(self) -> TradeOff[Value]:
         return self
 
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Value]:
         return self
 
     def _ends(self) -> tuple[Doubles, Doubles]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leakscore._numeric import sign_change
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff, operation
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
 from leakscore.tradeoff.families.mean import _Mean

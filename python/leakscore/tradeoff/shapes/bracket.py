@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Literal
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
 

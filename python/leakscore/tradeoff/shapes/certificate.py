@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff._certificate import Certificate
 from leakscore.tradeoff.curve import TradeOff, operation
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from leakscore._numeric import bisect
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 
 __all__ = ["Hull"]

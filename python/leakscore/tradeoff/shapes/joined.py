@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 
 __all__ = ["LARGEST", "joined"]
@@ -38,13 +38,13 @@ def joined(far: npt.NDArray[np.bool_], near: Any, beyond: Any) -> Any:
     )
 
 
-class _Joined(TradeOff):
+class _Joined(TradeOff[Any]):
     """One curve or another, element by element."""
 
     __slots__ = ("_beyond", "_far", "_name", "_near")
 
     def __init__(
-        self, name: str, far: npt.NDArray[np.bool_], near: TradeOff, beyond: TradeOff
+        self, name: str, far: npt.NDArray[np.bool_], near: TradeOff[Any], beyond: TradeOff[Any]
     ) -> None:
         super().__init__(near.shape, near.kind, near.adversary, *near._premise)
         self._name = name
@@ -53,14 +53,14 @@ class _Joined(TradeOff):
     def __repr__(self) -> str:
         return self._name
 
-    def inverse(self) -> TradeOff:
+    def inverse(self) -> TradeOff[Any]:
         turned = self._near.inverse(), self._beyond.inverse()
         end = ".inverse()"
         again = self._name.endswith(end)
         name = self._name.removesuffix(end) if again else self._name + end
         return _Joined(name, self._far, *turned)._about(self._premise)
 
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Any]:
         both = self._near.symmetrized(), self._beyond.symmetrized()
         name = f"{self._name}.symmetrized()"
         return _Joined(name, self._far, *both)._about(self._premise)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leakscore._numeric import gauss_panels, sign_change
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff, aligned
 
 __all__ = ["Mirrored"]
 
 
-class Mirrored(TradeOff):
+class Mirrored(TradeOff[Any]):
     """The steep curve down to slope -1, a chord of that slope, and the inverse curve.
 
     It is the hull wherever the steep curve has the larger delta at every epsilon >= 0. `start` and
@@ -22,17 +22,17 @@ class Mirrored(TradeOff):
 
     __slots__ = ("_area", "_end", "_start", "_steep")
 
-    def __init__(self, steep: TradeOff, start: Doubles, end: Doubles, area: Doubles) -> None:
+    def __init__(self, steep: TradeOff[Any], start: Doubles, end: Doubles, area: Doubles) -> None:
         super().__init__(steep.shape, steep.kind, steep.adversary, *steep._premise)
         self._steep, self._start, self._end, self._area = steep, start, end, area
 
     def __repr__(self) -> str:
         return f"{self._steep!r}.symmetrized()"
 
-    def inverse(self) -> TradeOff:
+    def inverse(self) -> TradeOff[Any]:
         return self
 
-    def symmetrized(self) -> TradeOff:
+    def symmetrized(self) -> TradeOff[Any]:
         return self
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
@@ -42,7 +42,7 @@ class Mirrored(TradeOff):
     def _pieces(
         self,
         alpha: Doubles,
-        arc: Callable[[TradeOff, Any], Any],
+        arc: Callable[[TradeOff[Any], Any], Any],
         chord: Callable[[Doubles], Any],
     ) -> Any:
         """Choose arcs and chord by alpha; `arc` receives only its elements."""

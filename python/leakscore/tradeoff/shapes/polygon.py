@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise
 
