@@ -27,7 +27,7 @@ bool ufunc_is_abandoned();
 // raises this one as soon as the ufunc has returned.
 void abandon_ufunc(const py::error_already_set& error);
 
-namespace detail {
+namespace ufunc_parts {
 
 // A loop may be interrupted after this many elements: 0.1 s of the slowest law.
 inline constexpr std::ptrdiff_t interruptible_elements = 8192;
@@ -57,5 +57,5 @@ void run_loop(std::ptrdiff_t count, F&& f) {
   }
 }
 
-}  // namespace detail
+}  // namespace ufunc_parts
 }  // namespace leakscore
