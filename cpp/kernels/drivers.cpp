@@ -77,7 +77,7 @@ void score_few(Score score, const Matrix& observed, const Matrix& target, bool p
       score == Score::gaussian_llr ? kernel.quadratic_sums : kernel.linear_sums;
   const ptrdiff_t width = paired ? 1 : target.rows;
   const Plan plan(observed, width);
-  const ptrdiff_t copied = elements_to_copy(observed, plan);
+  const ptrdiff_t copied = elements_to_copy(observed, plan.rows, plan.cols);
 
   over_tiles(plan, observed, width, out,
              [&](const RowRange& range, const Targets& targets, double* tile_sums) {

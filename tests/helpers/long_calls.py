@@ -81,6 +81,16 @@ def bernoulli_llr() -> Call:
     return lambda: scores.bernoulli_llr(x, z, p)
 
 
+def homer() -> Call:
+    x, z = many_rows(20_000, 5000), many_rows(1000, 5000)
+    return lambda: _core.homer_distance(x, z, np.zeros(5000))
+
+
+def distances() -> Call:
+    x, z = many_rows(200_000, 5000), many_rows(100, 5000)
+    return lambda: _core.quadratic_about(x, z, np.ones(5000))
+
+
 def edgeworth_score() -> Call:
     x, z, law = many_rows(1000, 4096), many_rows(20_000, 4096), np.ones(4096)
     return lambda: _core.edgeworth_second(x, z, law, law, law, law, 1000.0)
@@ -152,7 +162,8 @@ def auc() -> Call:
 
 CALLS = [
     *(kolmogorov, kolmogorov_broadcast, kolmogorov_where, kolmogorov_cast, chi2, edgeworth, gx2),
-    *(clopper_pearson, gaussian_llr, gaussian_llr_of_many, bernoulli_llr, edgeworth_score),
+    *(clopper_pearson, gaussian_llr, gaussian_llr_of_many, bernoulli_llr, homer, distances),
+    edgeworth_score,
     *(moments, scatter, cholesky, solve, gram, combine, row_sums, fixed_target, one_run),
     *(sorted_bits, critical_value, auc),
 ]

@@ -209,7 +209,7 @@ def test_epsilon_inverts_delta(mu: float, dim: int, share: float) -> None:
         delta = float(f.advantage()) * share**2
         epsilon = f.epsilon(delta, direction)
         assert f.delta(epsilon, direction) == pytest.approx(delta, rel=1e-8)
-    assert f.epsilon(f.advantage()) == 0
+    assert 0 <= f.epsilon(f.advantage()) <= 4e-16  # either is rounded
     assert f.epsilon(0.0) == math.inf
     assert f.epsilon(0.0, "reverse") == mu * mu / 2
 

@@ -15,7 +15,7 @@ from leakscore._types import Array, Doubles
 from leakscore.reference import dense
 from leakscore.reference.covariances import Covariance
 
-__all__ = ["distances", "inner", "solve"]
+__all__ = ["distances", "distances_about", "inner", "solve"]
 
 Powers = npt.NDArray[np.intp]
 
@@ -32,6 +32,15 @@ def distances(covariance: Covariance, name: str, rows: Array, centre: Doubles) -
         scaled, powers = _scaled(covariance, away)
         found = covariance.distances(scaled, np.zeros_like(centre))
         result[odd] = _grown(found, 2 * (powers + 1))
+    return result
+
+
+def distances_about(covariance: Covariance, name: str, rows: Array, centres: Array) -> Doubles:
+    """Return (z - c)' C^-1 (z - c) of every row z and centre c, (T, k)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = covariance.distances_about(rows, centres)
+    for k in np.flatnonzero(~np.isfinite(result).all(axis=0)):
+        result[:, k] = distances(covariance, name, rows, centres[k].astype(np.float64))
     return result
 
 

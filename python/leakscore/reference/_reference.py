@@ -192,6 +192,11 @@ class Reference:
         self._require_inverse()
         return _forms.distances(self._covariance, name, rows, centre)
 
+    def _distances_about(self, name: str, rows: Table, centres: Table) -> Doubles:
+        """Return (z - c)' C^-1 (z - c) of every row z and centre c, (T, k)."""
+        self._require_inverse()
+        return _forms.distances_about(self._covariance, name, rows, centres)
+
     def solve(self, V: npt.ArrayLike) -> Doubles:
         """C^-1 v of one row or of every row.
 

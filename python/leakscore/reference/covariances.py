@@ -53,6 +53,9 @@ class Covariance(Protocol):
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         """(z - centre)' C^-1 (z - centre) of every row; not finite where a row is not."""
 
+    def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        """Return the same about each of many centres, (T, k)."""
+
     def solve(self, rows: Doubles) -> Doubles:
         """C^-1 v of every row v of a contiguous array, which may be overwritten."""
 
@@ -92,6 +95,9 @@ class Diagonal:
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         return _core.quadratic(rows, centre, 1 / self.variances)
+
+    def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        return _core.quadratic_about(rows, centres, 1 / self.variances)
 
     def solve(self, rows: Doubles) -> Doubles:
         rows /= self.variances
@@ -152,6 +158,9 @@ class Full:
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         return _core.mahalanobis(rows, centre, self._factorised().lower)
+
+    def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        return _core.mahalanobis_about(rows, centres, self._factorised().lower)
 
     def solve(self, rows: Doubles) -> Doubles:
         _core.solve_rows(self._factorised().lower, rows)

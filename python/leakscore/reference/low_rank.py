@@ -146,6 +146,10 @@ class LowRank:
             result[start : start + block] = squares + self.scale * np.square(dual).sum(axis=1)
         return result
 
+    def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        each = (self.distances(rows, centre.astype(np.float64)) for centre in centres)
+        return np.stack(list(each), axis=1)
+
     def _streamed_distances(self, rows: Table, centre: Doubles) -> Doubles:
         squares = np.zeros(len(rows))
 

@@ -123,19 +123,3 @@ def _log_ratio(count: Doubles, total: Doubles, p: Doubles, z: int, ploidy: int) 
         if np.isfinite(ratio).all():
             return np.log(ratio, out=ratio)
         return np.asarray(sum(np.log(factor) for factor in factors))
-
-
-def homer(observed: Array, target: Array, p: Doubles) -> Doubles:
-    """Return the sums of |z - p| - |z - x|, (T, k)."""
-    table, targets = np.atleast_2d(observed), np.atleast_2d(target)
-    result = np.zeros((len(table), len(targets)))
-    for cols, rows in product(scoring.slices(len(p), _COLS), scoring.slices(len(table), _ROWS)):
-        x = table[rows, cols].astype(np.float64)
-        gap = np.empty_like(x)
-        for k in range(len(targets)):
-            z = targets[k, cols].astype(np.float64)
-            with np.errstate(invalid="ignore", over="ignore"):
-                np.abs(np.subtract(z, x, out=gap), out=gap)
-                np.subtract(np.abs(z - p[cols]), gap, out=gap)
-                result[rows, k] += gap.sum(axis=1)
-    return result

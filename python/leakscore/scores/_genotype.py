@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import overload
 
-import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _core, _validate
 from leakscore._types import Doubles, Row, Rows, of_pairs
 from leakscore.scores import _allele_counts, scoring
 
@@ -179,8 +178,8 @@ def homer_distance(
     """
     population = _validate.coefficients("p", p)
     x, z = scoring.rows(observed, target, population.size, False)
-    result = _allele_counts.homer(x, z, population)
-    if not np.isfinite(result).all():
+    result, flags = _core.homer_distance(x, z, population)
+    if flags:
         _validate.finite("p", population)
         scoring.require_finite(result, x, z)
     return scoring.shaped(result, x, z)

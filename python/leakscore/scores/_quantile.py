@@ -90,10 +90,8 @@ def glir(
     if not np.isfinite(centre).all():
         _validate.finite("target", targets)
     rows = np.atleast_2d(release.observed)
-    result = np.empty((len(rows), len(targets)))
-    for k, one in enumerate(targets):
-        with np.errstate(over="ignore"):
-            gaps = release.n * known._distances("observed", rows, one.astype(np.float64))
-        result[:, k] = -ncx2.logcdf(gaps, known.dim, centre[k])
+    with np.errstate(over="ignore"):
+        gaps = release.n * known._distances_about("observed", rows, targets)
+    result = -ncx2.logcdf(gaps, known.dim, centre)
     scoring.require_finite(result, release.observed, release.target)
     return scoring.shaped(result, release.observed, release.target)

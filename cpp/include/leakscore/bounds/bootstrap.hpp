@@ -1,5 +1,6 @@
 // What resamples show: scores are known by their cell, cells are in descending order, and a
-// resample is the number of scores of each class in each cell.
+// resample is the number of scores of each class in each cell (Efron & Tibshirani 1993, "An
+// Introduction to the Bootstrap", section 13.3).
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Tail and density of the generalised chi-square law: the trapezoidal rule on a hyperbola.
+// Tail and density of the generalised chi-square law: the trapezoidal rule on a hyperbola, after
+// the contours of Rice (1980, SIAM J. Sci. Stat. Comput. 1, 438-448) for positive weights.
 //
 //   tail    = +-1/(2 pi i) int exp(K(s) - s y) ds / s,   density = 1/(2 pi i) int exp(K(s) - s y)
 //   ds

@@ -1,8 +1,9 @@
 // The law of D_n^+ by a contour integral: thirteen nodes for any n >= 200.
 //
 // Let T e^-T = w and T' the other solution of the same equation. The generating functions of the
-// two factors of Birnbaum and Tingey's terms are powers of e^T; summing their product over j < n -
-// t (a renewal argument: Laplace transform in t, then the residues of 1 / (s - T + T e^-s)) gives
+// two factors of the terms of Birnbaum & Tingey (1951, Ann. Math. Stat. 22, 592-596) are powers of
+// e^T; summing their product over j < n - t (a renewal argument: Laplace transform in t, then the
+// residues of 1 / (s - T + T e^-s)) gives
 //   P(D_n^+ > x) = n! / n^n [w^n] e^(-(T' - T) t) / (T' - 1) + O(e^(-2.09 t)),
 // and 1 = n! / n^n [w^n] 1 / (1 - T). The remainder, from the complex residues, is below 1e-16
 // relative for t >= 18 and x <= 1/4. With T' - T = 2v both solutions are v coth v +- v, log w = h -
