@@ -58,7 +58,7 @@ def test_a_notebook_shows_the_head_in_a_sandbox(made: report.Report) -> None:
     assert page is not None
     require_policy(page)
     assert set(attributes) == {"sandbox", "width", "height", "frameborder", "srcdoc"}
-    assert "<h1>The mean of 100 records in 30 columns</h1>" in page
+    assert "<h1>The mean of n = 100 records in 30 columns is published, without noise.</h1>" in page
     assert page.rstrip().endswith("</header></main></body></html>")
     assert "<section" not in page
     assert len(page) < len(made.to_html()) / 2

@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -126,10 +126,10 @@ def mentions_a_curve(hint: Any) -> bool:
     """Whether a TradeOff is anywhere in a type."""
     if isinstance(hint, list):  # the arguments of a Callable
         return any(map(mentions_a_curve, hint))
-    parts = get_args(hint)
-    if parts:
-        return any(map(mentions_a_curve, parts))
-    return isinstance(hint, type) and issubclass(hint, TradeOff)
+    kind = get_origin(hint) or hint  # of GaussianTradeOff[float], the class
+    if isinstance(kind, type) and issubclass(kind, TradeOff):
+        return True
+    return any(map(mentions_a_curve, get_args(hint)))
 
 
 def hints(function: Any) -> dict[str, Any]:
