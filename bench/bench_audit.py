@@ -10,8 +10,8 @@ from scipy.stats import poisson
 from bench._harness import compare, timed
 from leakscore import _core
 from leakscore.audit import Audit, critical_value
-from leakscore.audit._bands import band
-from leakscore.audit._levels import beta_bounds
+from leakscore.audit.bands.levels import beta_bounds
+from leakscore.audit.bands.uniform import band
 
 DELTA = 1e-5
 
@@ -80,7 +80,7 @@ def critical_values() -> None:
 
 
 def same(ours: float, reference: float) -> None:
-    """Ours is rounded down; the reference is rounded as it comes."""
+    """Our bound is rounded down; the reference is rounded to nearest."""
     assert -4e-15 < reference - ours < 1e-12, (ours, reference)
 
 

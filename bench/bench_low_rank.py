@@ -117,7 +117,7 @@ def _agree(error: float) -> Callable[[Array, Array], None]:
 
 
 def score(rows: int, dim: int, releases: int) -> None:
-    """One target: its weights found anew, and known from the call before; a hundred targets."""
+    """One target, with new weights and with those of the previous call; a hundred targets."""
     X, z = normal(rows, dim, 3), normal(100, dim, 4)
     observed = normal(releases, dim, 5) / np.float32(np.sqrt(N))
     known = Reference.fit(X, "low-rank", shrinkage=SHRINKAGE)

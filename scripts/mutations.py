@@ -22,17 +22,17 @@ class Mutation(NamedTuple):
 
     @property
     def compiled(self) -> bool:
-        """Whether the module must be built anew."""
+        """Whether the module must be built again."""
         return self.file.startswith("cpp/")
 
 
 TRADEOFF = "python/leakscore/tradeoff/"
-COMPOSITION = TRADEOFF + "_composition.py"
-ENDS = TRADEOFF + "_ends.py"
-LATTICE = TRADEOFF + "_lattice.py"
-ERRORS = ("tests/test_tradeoff_errors.py",)
-CELLS = ("tests/test_tradeoff_lattice.py",)
-SUMS = ("tests/test_tradeoff_ends.py",)
+COMPOSITION = TRADEOFF + "composition/sums.py"
+ENDS = TRADEOFF + "composition/ends.py"
+LATTICE = TRADEOFF + "composition/lattice.py"
+ERRORS = ("tests/tradeoff/test_errors.py",)
+CELLS = ("tests/tradeoff/test_lattice.py",)
+SUMS = ("tests/tradeoff/test_ends.py",)
 
 COMPOSITIONS = (
     Mutation("composition-unit-0", COMPOSITION, "_UNIT = 100.0 * _U", "_UNIT = 0.0", ERRORS),
@@ -148,17 +148,17 @@ COMPOSITIONS = (
     Mutation("lattice-nodes-3", LATTICE, "(3, 0.007)", "(3, 7.0)", CELLS),
     Mutation(
         "inverse-share-delta",
-        TRADEOFF + "_algebra.py",
+        TRADEOFF + "shapes/algebra.py",
         "np.where(np.abs(epsilon) > 1.0, epsilon",
         "np.where(epsilon < -1.0, epsilon",
-        ("tests/test_tradeoff_algebra.py",),
+        ("tests/tradeoff/test_algebra.py",),
     ),
     Mutation(
         "hull-bisection",
-        TRADEOFF + "_hull.py",
-        "while high - low > 1e-15 * high:",
-        "while high - low > 1e-3 * high:",
-        ("tests/test_tradeoff_algebra.py",),
+        TRADEOFF + "shapes/hull.py",
+        "close=lambda low, high: high - low <= 1e-15 * high",
+        "close=lambda low, high: high - low <= 1e-3 * high",
+        ("tests/tradeoff/test_algebra.py",),
     ),
     Mutation("ends-rounding-0", ENDS, "_ROUNDING = 1e-12", "_ROUNDING = 0.0", SUMS),
     Mutation("ends-rounding-10", ENDS, "_ROUNDING = 1e-12", "_ROUNDING = 1e-11", SUMS),
@@ -196,21 +196,21 @@ COMPOSITIONS = (
     Mutation("ends-nothing", ENDS, "np.log1p(-distance)", "np.log1p(-0.0 * distance)", SUMS),
     Mutation(
         "absolute-sum-outside",
-        TRADEOFF + "_absolute_sum.py",
+        TRADEOFF + "composition/absolute_sum.py",
         "np.minimum(missed + outside, 1.0)",
         "np.minimum(missed, 1.0)",
         SUMS,
     ),
     Mutation(
         "absolute-sum-alpha",
-        TRADEOFF + "_absolute_sum.py",
+        TRADEOFF + "composition/absolute_sum.py",
         "(1.0 - 1e-12), log_beta",
         "1.0, log_beta",
         SUMS,
     ),
     Mutation(
         "absolute-sum-rounding-10",
-        TRADEOFF + "_absolute_sum.py",
+        TRADEOFF + "composition/absolute_sum.py",
         "rounding = 1e-12 + 2e-15",
         "rounding = 1e-11 + 2e-14",
         SUMS,
@@ -218,7 +218,7 @@ COMPOSITIONS = (
 )
 
 UNIFORM = "python/leakscore/sequential/_uniform.py"
-SEQUENTIAL = ("tests/test_sequential_bounds.py",)
+SEQUENTIAL = ("tests/sequential/test_bounds.py",)
 
 ERRORS_OF_SEQUENCES = (
     Mutation(
@@ -308,209 +308,209 @@ ERRORS_OF_SEQUENCES = (
 )
 
 AUDIT = "python/leakscore/audit/"
-LEVELS = ("tests/test_audit_levels.py",)
-ROUNDING = ("tests/test_audit_rounding.py",)
-BANDS = ("tests/test_audit_bands.py", "tests/test_audit_levels.py", "tests/test_audit_rounding.py")
-ONE_RUN = ("tests/test_audit_one_run.py",)
-FDP = ("tests/test_audit_one_run_fdp.py",)
-NOISE = ("tests/test_leakage_noise.py",)
+LEVELS = ("tests/audit/test_levels.py",)
+ROUNDING = ("tests/audit/test_rounding.py",)
+BANDS = ("tests/audit/test_bands.py", "tests/audit/test_levels.py", "tests/audit/test_rounding.py")
+ONE_RUN = ("tests/audit/test_one_run.py",)
+FDP = ("tests/audit/test_one_run_fdp.py",)
+NOISE = ("tests/leakage/test_noise.py",)
 
 AUDITS = (
     Mutation(
         "levels-margin",
-        AUDIT + "_levels.py",
+        AUDIT + "bands/levels.py",
         "bounds * (1.0 + margin)",
         "bounds * (1.0 - margin)",
         LEVELS,
     ),
     Mutation(
         "levels-margin-10",
-        AUDIT + "_levels.py",
+        AUDIT + "bands/levels.py",
         "margin = 1e-14",
         "margin = 1e-13",
         LEVELS,
     ),
     Mutation(
         "levels-margin-mirrored",
-        AUDIT + "_levels.py",
+        AUDIT + "bands/levels.py",
         "mirrored * (1.0 - margin)",
         "mirrored * (1.0 + margin)",
         LEVELS,
     ),
     Mutation(
         "levels-difference",
-        AUDIT + "_levels.py",
+        AUDIT + "bands/levels.py",
         "np.nextafter(1.0 - mirrored * (1.0 - margin), 2.0)",
         "1.0 - mirrored * (1.0 - margin)",
         LEVELS,
     ),
     Mutation(
         "levels-exponent",
-        AUDIT + "_levels.py",
+        AUDIT + "bands/levels.py",
         "math.log(2 * number / miss) * (1.0 + 1e-9)",
         "math.log(2 * number / miss) * (1.0 - 1e-9)",
-        ("tests/test_audit_levels.py", "tests/test_audit_critical.py"),
+        ("tests/audit/test_levels.py", "tests/audit/test_critical.py"),
     ),
     Mutation(
         "critical-slack-0",
-        AUDIT + "_critical.py",
+        AUDIT + "bands/critical.py",
         "_SLACK = 2e-12",
         "_SLACK = 0.0",
         LEVELS,
     ),
     Mutation(
         "critical-slack-10",
-        AUDIT + "_critical.py",
+        AUDIT + "bands/critical.py",
         "_SLACK = 2e-12",
         "_SLACK = 2e-11",
         LEVELS,
     ),
     Mutation(
         "band-up",
-        AUDIT + "_bands.py",
+        AUDIT + "bands/uniform.py",
         "self.critical) * (1.0 + 4.0 * _ULP)",
         "self.critical)",
         BANDS,
     ),
     Mutation(
         "band-down",
-        AUDIT + "_bands.py",
+        AUDIT + "bands/uniform.py",
         "(1.0 - upper) * (1.0 - _ULP)",
         "(1.0 - upper)",
         BANDS,
     ),
     Mutation(
         "band-ks",
-        AUDIT + "_bands.py",
+        AUDIT + "bands/uniform.py",
         "* (1.0 + 8.0 * _ULP)",
         "* (1.0 - 8.0 * _ULP)",
         BANDS,
     ),
     Mutation(
         "split-down",
-        AUDIT + "_split.py",
+        AUDIT + "methods/split.py",
         "* (1.0 - 4.0 * _ULP) - 2.0 * _ULP",
         "",
         ROUNDING,
     ),
     Mutation(
         "split-down-10",
-        AUDIT + "_split.py",
+        AUDIT + "methods/split.py",
         "* (1.0 - 4.0 * _ULP) - 2.0 * _ULP",
         "* (1.0 - 40.0 * _ULP) - 20.0 * _ULP",
         ROUNDING,
     ),
     Mutation(
         "mu-down",
-        AUDIT + "_models.py",
+        AUDIT + "claims/models.py",
         " - 4.0 * _ULP * (np.abs(ahead) + np.abs(behind))",
         "",
         ROUNDING,
     ),
     Mutation(
         "mu-down-10",
-        AUDIT + "_models.py",
+        AUDIT + "claims/models.py",
         "- 4.0 * _ULP * (np",
         "- 40.0 * _ULP * (np",
         ROUNDING,
     ),
     Mutation(
         "models-rounding-0",
-        AUDIT + "_models.py",
+        AUDIT + "claims/models.py",
         "_ROUNDING = 1e-13",
         "_ROUNDING = 0.0",
         ROUNDING,
     ),
     Mutation(
         "models-rounding-10",
-        AUDIT + "_models.py",
+        AUDIT + "claims/models.py",
         "_ROUNDING = 1e-13",
         "_ROUNDING = 1e-12",
         ROUNDING,
     ),
     Mutation(
         "models-epsilon",
-        AUDIT + "_models.py",
+        AUDIT + "claims/models.py",
         "gdp_epsilon(delta, mu) * (1.0 - _ROUNDING)",
         "gdp_epsilon(delta, mu)",
         ROUNDING,
     ),
     Mutation(
         "one-run-down",
-        AUDIT + "_one_run.py",
+        AUDIT + "one_training/epsilon.py",
         "* (1.0 - 2.0**-50) - 2.0**-51",
         "",
         ROUNDING,
     ),
     Mutation(
         "roc-area-0",
-        AUDIT + "_roc_band.py",
+        AUDIT + "roc/band.py",
         "_SLACK = 2.0**-46",
         "_SLACK = 0.0",
         ROUNDING,
     ),
     Mutation(
         "roc-area-10",
-        AUDIT + "_roc_band.py",
+        AUDIT + "roc/band.py",
         "_SLACK = 2.0**-46",
         "_SLACK = 2.0**-42",
         ROUNDING,
     ),
     Mutation(
         "lines-value",
-        AUDIT + "_contradiction.py",
+        AUDIT + "one_training/contradiction.py",
         "_SAFE = 1.0 - 1e-12",
         "_SAFE = 1.0",
         FDP,
     ),
     Mutation(
         "lines-slope",
-        AUDIT + "_contradiction.py",
+        AUDIT + "one_training/contradiction.py",
         "_SAFE_SLOPE = 1.0 - 2.0**-16",
         "_SAFE_SLOPE = 1.0 + 2.0**-16",
         FDP,
     ),
     Mutation(
         "lines-misses",
-        AUDIT + "_contradiction.py",
+        AUDIT + "one_training/contradiction.py",
         "np.nextafter(1.0 - right, 2.0)",
         "np.nextafter(1.0 - right, 0.0)",
         FDP,
     ),
     Mutation(
         "fdp-p-value",
-        AUDIT + "_one_run_fdp.py",
+        AUDIT + "one_training/families.py",
         "return math.exp(high)",
         "return math.exp(low)",
         FDP,
     ),
     Mutation(
         "fdp-parameter",
-        AUDIT + "_one_run_fdp.py",
-        "if refuted(middle) else (low, middle)\n    return low",
-        "if refuted(middle) else (low, middle)\n    return high",
+        AUDIT + "one_training/families.py",
+        "_CLOSE_PARAMETER * high\n    )[0]",
+        "_CLOSE_PARAMETER * high\n    )[1]",
         FDP,
     ),
     Mutation(
         "credible-possible",
-        AUDIT + "_credible.py",
+        AUDIT + "methods/credible.py",
         "return float(sign_change(excess, low, high)[0])",
         "return float(sign_change(excess, low, high)[0]) + 1e-6",
-        ("tests/test_audit_split.py",),
+        ("tests/audit/test_split.py",),
     ),
     Mutation(
         "certificate-dip",
-        TRADEOFF + "_certificate.py",
+        TRADEOFF + "shapes/certificate.py",
         "np.minimum(lowest, np.minimum(start, end))",
         "np.minimum(start, end)",
-        ("tests/test_tradeoff_certificate.py",),
+        ("tests/tradeoff/test_certificate.py",),
     ),
     Mutation(
         "calibrate-safe-end",
         TRADEOFF + "_calibrate.py",
         "if width <= close:\n            return high",
         "if width <= close:\n            return low",
-        ("tests/test_tradeoff_calibrate.py",),
+        ("tests/tradeoff/test_calibrate.py",),
     ),
     Mutation(
         "noise-aim",
@@ -521,47 +521,47 @@ AUDITS = (
     ),
     Mutation(
         "budget-safe-end",
-        "python/leakscore/_budget.py",
+        "python/leakscore/leakage/_budget.py",
         "            high = middle\n    return low",
         "            high = middle\n    return high * (1 + 1e-13)",
         NOISE,
     ),
     Mutation(
         "gram-centred",
-        "python/leakscore/_capacity.py",
+        "python/leakscore/reference/_capacity.py",
         "    gram -= means[:, np.newaxis] - means.mean()\n",
         "",
-        ("tests/test_reference_low_rank.py",),
+        ("tests/reference/test_low_rank.py",),
     ),
     Mutation(
         "records-enough",
-        "python/leakscore/_report_remedies.py",
+        "python/leakscore/report/_remedies.py",
         "else (middle, high)\n        return high",
         "else (middle, high)\n        return low",
-        ("tests/test_report_remedies.py",),
+        ("tests/report/test_remedies.py",),
     ),
     Mutation(
         "words-lower-bound",
-        "python/leakscore/_audit_words.py",
+        "python/leakscore/audit_file/words.py",
         "** -decimals, ROUND_FLOOR",
         "** -decimals",
-        ("tests/test_audit_page.py",),
+        ("tests/audit_file/test_page.py",),
     ),
     Mutation(
         "words-upper-bound",
-        "python/leakscore/_audit_words.py",
+        "python/leakscore/audit_file/words.py",
         "Context(digits, ROUND_CEILING)",
         "Context(digits, ROUND_FLOOR)",
-        ("tests/test_audit_page.py",),
+        ("tests/audit_file/test_page.py",),
     ),
 )
 
 BOUNDS = "cpp/include/leakscore/bounds/"
 SPECIAL = "cpp/include/leakscore/special/"
-CROSSING = ("tests/test_audit_crossing.py",)
-CLOPPER = ("tests/test_distributions_clopper_pearson.py",)
-SORTED = ("tests/test_audit_sorted_bits.py",)
-GX2 = ("tests/test_distributions_gx2.py",)
+CROSSING = ("tests/audit/test_crossing.py",)
+CLOPPER = ("tests/distributions/test_clopper_pearson.py",)
+SORTED = ("tests/audit/test_sorted_bits.py",)
+GX2 = ("tests/distributions/test_gx2.py",)
 
 COMPILED = (
     Mutation(
@@ -734,9 +734,9 @@ COMPILED = (
     ),
 )
 
-CAPS = ("tests/test_tradeoff_caps.py",)
-OUTWARDS = ("tests/test_tradeoff_outwards.py",)
-POLYGON = TRADEOFF + "_polygon.py"
+CAPS = ("tests/tradeoff/test_caps.py",)
+OUTWARDS = ("tests/tradeoff/test_outwards.py",)
+POLYGON = TRADEOFF + "shapes/polygon.py"
 
 FAR_STEPS = (
     Mutation(
@@ -748,17 +748,21 @@ FAR_STEPS = (
     ),
     Mutation(
         "caps-none-seen",
-        TRADEOFF + "_caps.py",
+        TRADEOFF + "composition/caps.py",
         "log_none * (1.0 + 1e-14)",
         "0.5 * log_none",
         CAPS,
     ),
     Mutation(
-        "caps-rounding-0", TRADEOFF + "_caps.py", "log_none * (1.0 + 1e-14)", "log_none", CAPS
+        "caps-rounding-0",
+        TRADEOFF + "composition/caps.py",
+        "log_none * (1.0 + 1e-14)",
+        "log_none",
+        CAPS,
     ),
     Mutation(
         "caps-not-shrunk",
-        TRADEOFF + "_caps.py",
+        TRADEOFF + "composition/caps.py",
         "replace(step, mu=min(step.mu, step.largest))",
         "replace(step, mu=2.0 * step.largest)",
         CAPS,

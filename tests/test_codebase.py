@@ -12,9 +12,8 @@ from types import ModuleType
 import pytest
 
 import leakscore
-from tests.public import ROOMS, documented, modules, named, public_functions
-
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
+from tests.helpers.public import ROOMS, documented, modules, named, public_functions
 
 
 def files(*patterns: str) -> list[Path]:
@@ -37,7 +36,6 @@ def files(*patterns: str) -> list[Path]:
         ("cpp/include/**/*.hpp", 300),
         ("cpp/kernels/*.*pp", 300),
         ("cpp/bindings/*.*pp", 120),
-        ("python/leakscore/**/*.py", 400),
         ("tests/**/*.py", 250),
         ("tests/cpp/*.*pp", 250),
     ],
@@ -45,6 +43,27 @@ def files(*patterns: str) -> list[Path]:
 def test_files_have_one_subject(pattern: str, limit: int) -> None:
     sizes = {path: len(path.read_text().splitlines()) for path in files(pattern)}
     assert {str(path.relative_to(ROOT)): n for path, n in sizes.items() if n > limit} == {}
+
+
+def _lines_of(function: ast.FunctionDef, text: list[str]) -> int:
+    """Lines of code: without the signature, the docstring, comments and blank lines."""
+    documented = ast.get_docstring(function) is not None and len(function.body) > 1
+    first = function.body[documented].lineno
+    lines = text[first - 1 : function.end_lineno]
+    return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
+
+
+@pytest.mark.parametrize(("pattern", "limit"), [("python/**/*.py", 45), ("reproduce/*.py", 45)])
+def test_functions_are_short(pattern: str, limit: int) -> None:
+    long = {}
+    for path in files(pattern):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                size = _lines_of(node, text.splitlines())
+                if size > limit and node.name != "_docstring":  # a text, not a program
+                    long[f"{path.relative_to(ROOT)}:{node.name}"] = size
+    assert long == {}
 
 
 def test_lines_fit() -> None:
@@ -88,16 +107,18 @@ def test_the_kernels_are_plain_cpp() -> None:
         assert not re.search(r"\babort\(|\bassert\(|std::cout|std::cerr|\bprintf\(", text), path
 
 
-def test_user_input_is_refused_in_one_place() -> None:
-    """Bindings take their arrays strictly, and only one header names pybind11."""
+def test_bindings_take_arrays_from_one_header() -> None:
+    """Only arrays.hpp names pybind11: it takes arrays strictly, in one way."""
     for path in files("cpp/bindings/*"):
         if path.name != "arrays.hpp":
             assert "#include <pybind11" not in path.read_text(), path
-    for path in files("python/leakscore/*.py"):
-        asserts = [
-            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)
-        ]
-        assert not asserts, f"{path.name} checks with assert, which python -O removes"
+
+
+def test_nothing_is_refused_by_assert() -> None:
+    """python -O removes it."""
+    for path in files("python/leakscore/**/*.py"):
+        nodes = ast.walk(ast.parse(path.read_text()))
+        assert not [node for node in nodes if isinstance(node, ast.Assert)], path
 
 
 def test_every_module_lists_its_public_names() -> None:

@@ -44,7 +44,7 @@ def test_privacy_onion_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[4].split()[2:4] == ["20.00", "100.0%"]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/audits.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/audits.md", "docs/glossary.md"])
 def test_pages_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Their Python blocks, one after the other, each as a reader would."""
     text = (Path(__file__).parents[1] / page).read_text()
@@ -52,6 +52,18 @@ def test_pages_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
         exec(block, names)
     assert len(capsys.readouterr().out.splitlines()) >= 4
+
+
+def test_glossary_states_what_the_library_computes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every number that the block prints is in the prose, and so is every decimal of the prose."""
+    text = (Path(__file__).parents[1] / "docs" / "glossary.md").read_text()
+    prose, block = text.split("```python\n")
+    exec(block.split("```")[0], {})
+    number = r"\d+(?:\.\d+)?"
+    stated, printed = (set(re.findall(number, part)) for part in (prose, capsys.readouterr().out))
+    assert printed <= stated
+    given = {"0.8", "0.00001"}  # a correlation and a delta that the examples choose
+    assert {word for word in stated if "." in word} - given <= printed
 
 
 def test_audit_scores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from leakscore import tradeoff
 from leakscore.audit import Audit
-from leakscore.tradeoff._bracket import Between
-from tests.test_runtime_isa import run_python
+from leakscore.tradeoff.shapes.bracket import Between
+from tests.runtime.test_isa import run_python
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 matplotlib.use("agg")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore._roots import falling_root
+from leakscore._numeric import falling_root
 
 
 def test_roots_of_any_size() -> None:

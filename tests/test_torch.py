@@ -13,7 +13,7 @@ import pytest
 from leakscore import Reference, _validate
 from leakscore.torch import fit_reference, per_sample_gradients
 from leakscore.whitebox import clip
-from tests.test_runtime_isa import run_python
+from tests.runtime.test_isa import run_python
 
 INSTALLED = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(not INSTALLED, reason="PyTorch is not installed")

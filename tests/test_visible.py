@@ -110,7 +110,6 @@ def test_audit_shows_names_of_columns_and_files(
         ["report", "--nonsense\x1b[2J\u202e"],
         ["\x1b[2J\u202e"],
         ["audit", "x", "--delta", "\x1b[2J\u202e"],
-        ["reproduce", "\x1b[2J\u202e"],
         ["report", "--json", "/nowhere/\x1b[2J\u202e"],
     ],
 )

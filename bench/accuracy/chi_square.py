@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import scipy.stats
 from mpmath import mp
-from tests.chi2_points import Row, rows
-from tests.oracles.chi2 import logs
 
 from bench.accuracy import boost
 from bench.accuracy.measure import SMALLEST, Evaluate, Law, Sample, Speed
 from leakscore.distributions import chi2, marcum_p, marcum_q, marcum_q_inv, ncx2
+from tests.helpers.chi2_points import Row, rows
+from tests.oracles.chi2 import logs
 
 POINT = ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf"]
 MASS = ["ppf", "isf", "ilogcdf", "ilogsf"]

@@ -9,13 +9,13 @@ import numpy as np
 import scipy.special
 from flint import arb
 from mpmath import mpf
-from tests.oracles import binomial
-from tests.oracles import kolmogorov as oracle
 
 from bench.accuracy import boost
 from bench.accuracy.measure import Array, Evaluate, Law, Sample, Speed
 from leakscore.distributions import clopper_pearson as both_bounds
 from leakscore.distributions import kolmogorov as ours
+from tests.oracles import binomial
+from tests.oracles import kolmogorov as oracle
 
 rng = np.random.default_rng(43)
 

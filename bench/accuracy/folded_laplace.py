@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.stats
 from mpmath import mp
-from tests.oracles import folded_laplace as oracle
 
 from bench.accuracy.measure import SMALLEST, Array, Evaluate, Law, Sample, Speed
 from leakscore.distributions import folded_laplace
+from tests.oracles import folded_laplace as oracle
 
 rng = np.random.default_rng(44)
 COUNT = 600

@@ -118,7 +118,7 @@ def nanoseconds(call: Evaluate, arguments: Sequence[Any], budget: float = 0.3) -
 
 
 def _seconds(call: Evaluate, arguments: Sequence[Any]) -> float:
-    """Return the CPU time of a call, whatever happens in it."""
+    """Return the CPU time of a call, even if it fails."""
     start = time.process_time()
     with contextlib.suppress(ArithmeticError, ValueError, RuntimeError):
         call(*arguments)

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.special
 import scipy.stats
 from mpmath import mp
-from tests.oracles import normal as oracle
 
 from bench.accuracy import boost
 from bench.accuracy.measure import Array, Evaluate, Law, Sample, Speed
 from leakscore.distributions import norm
+from tests.oracles import normal as oracle
 
 COUNT = 400
 rng = np.random.default_rng(41)

@@ -51,7 +51,7 @@ enter the error. Empty cells: the peer has no such function.
 
 
 def _processor() -> str:
-    """Return the processor's name where the system tells it."""
+    """Return the processor's name where the system has it."""
     information = Path("/proc/cpuinfo")
     lines = information.read_text().splitlines() if information.exists() else []
     return next(

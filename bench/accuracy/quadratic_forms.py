@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from mpmath import mp, mpf
-from tests.gx2_points import LAWS, TRUE, moments
 
 from bench.accuracy.measure import SMALLEST, Array, Evaluate, Law, Sample, Speed
 from leakscore.distributions import gx2
+from tests.helpers.gx2_points import LAWS, TRUE, moments
 
 rng = np.random.default_rng(45)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore.audit import Audit
-from leakscore.reproduce._audit_laws import Law, gaussian, laplace, response
+from reproduce._audit_laws import Law, gaussian, laplace, response
 
 DELTA = 1e-5
 LAWS = (*map(gaussian, (0.5, 1.0, 2.0, 3.0, 4.0)), *map(laplace, (1.0, 2.0)), response(1.0))

@@ -1,4 +1,4 @@
-"""Other packages' bounds beside ours: how often they are wrong, how tight, and how fast."""
+"""Other packages' bounds beside ours: their error rates, tightness and speed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from bench._harness import timed
 from bench.audits.rivals import DELTA, MISS, Rival, installed
 from leakscore.audit import Audit
-from leakscore.reproduce._audit_laws import Law, gaussian, laplace, null, response
-from leakscore.reproduce.coverage import Cell, tables
+from reproduce._audit_laws import Law, gaussian, laplace, null, response
+from reproduce.coverage import Cell, tables
 
 OURS = ("weighted-ell", "sorted-bits")
 LAWS = (null(), gaussian(1.0), gaussian(3.0), laplace(1.0), laplace(2.0), response(1.0))
@@ -21,7 +21,7 @@ ENOUGH = 10_000_000  # scores of each kind in the calls behind one entry of the 
 
 
 def _ours(method: str) -> Rival:
-    """Return a bound of ours in the shape of the others'; sorted-bits needs fair coins."""
+    """Return our bound in the form of the other packages; sorted-bits needs fair coins."""
     coins = method == "sorted-bits"
 
     def bound(members: np.ndarray, nonmembers: np.ndarray) -> float:

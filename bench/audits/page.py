@@ -12,7 +12,7 @@ import numpy as np
 from bench._harness import timed
 from bench.audits import coins, compared
 from leakscore.audit import Audit
-from leakscore.reproduce import coverage
+from reproduce import coverage
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIZES = (20, 100, 1000, 10_000, 100_000, 1_000_000)
@@ -28,7 +28,7 @@ def _head(first: str) -> list[str]:
 
 
 def caps() -> list[str]:
-    """Return what perfectly separated scores certify: the most that so many can."""
+    """Return what perfectly separated scores certify: the largest bound at each size."""
     lines = _head("scores of each kind")
     for method in BANDS:
         found = [
@@ -68,7 +68,7 @@ def merged(rounds: int = 200, seed: int = 0) -> list[str]:
 
 
 def first_calls() -> list[str]:
-    """Return the CPU time of a critical value that was never asked for."""
+    """Return the CPU time of the first request of a critical value."""
     from leakscore.audit import critical_value
 
     lines = _head("CPU ms of the first call")

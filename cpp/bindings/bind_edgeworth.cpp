@@ -4,25 +4,28 @@
 namespace leakscore {
 namespace {
 
-template <auto Kernel, class In, class Out>
-void run_series(const EdgeworthSeries& series, const char* x, npy_intp x_step, char* out,
-                npy_intp out_step, std::ptrdiff_t count) {
+using Expansion = EdgeworthKernels::Elementwise EdgeworthKernels::*;
+
+template <class In, class Out>
+void run_series(Expansion kernel, const EdgeworthSeries& series, const char* x, npy_intp x_step,
+                char* out, npy_intp out_step, std::ptrdiff_t count) {
   constexpr std::ptrdiff_t tile = 512;
   double points[tile], results[tile];
   for (std::ptrdiff_t first = 0; first < count; first += tile) {
     const std::ptrdiff_t now = std::min(tile, count - first);
-    if (first > 0 && first % detail::interruptible_elements == 0) poll_interrupt();
-    detail::gather<In>(x + first * x_step, x_step, now, points);
-    (kernels().edgeworth->*Kernel)(series, points, results, now);
-    detail::scatter<Out>(results, now, out + first * out_step, out_step);
+    if (first > 0 && first % ufunc_parts::interruptible_elements == 0) poll_interrupt();
+    ufunc_parts::gather<In>(x + first * x_step, x_step, now, points);
+    (kernels().edgeworth->*kernel)(series, points, results, now);
+    ufunc_parts::scatter<Out>(results, now, out + first * out_step, out_step);
   }
 }
 
-template <auto Kernel, class In, class Out>
-void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void*) {
+template <class In, class Out>
+void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void* data) {
+  const Expansion kernel = *static_cast<const Expansion*>(data);
   const auto series_at = [&](std::ptrdiff_t i) {
     double cumulants[edgeworth_cumulants];
-    detail::gather<double>(args[1] + i * steps[1], steps[3], dimensions[1], cumulants);
+    ufunc_parts::gather<double>(args[1] + i * steps[1], steps[3], dimensions[1], cumulants);
     return kernels().edgeworth->series(cumulants, static_cast<int>(dimensions[1]));
   };
   const std::ptrdiff_t count = dimensions[0];
@@ -35,39 +38,44 @@ void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void*)
       const KeepFloatFlags keep;
       const std::ptrdiff_t first = block * size, end = std::min(first + size, count);
       const auto run = [&](const EdgeworthSeries& series, std::ptrdiff_t from, std::ptrdiff_t n) {
-        run_series<Kernel, In, Out>(series, args[0] + from * steps[0], steps[0],
-                                    args[2] + from * steps[2], steps[2], n);
+        run_series<In, Out>(kernel, series, args[0] + from * steps[0], steps[0],
+                            args[2] + from * steps[2], steps[2], n);
       };
       if (shared) return run(common, first, end - first);
       for (std::ptrdiff_t i = first; i < end; ++i) run(series_at(i), i, 1);
     });
   };
-  detail::run_loop(count, run_all);
+  ufunc_parts::run_loop(count, run_all);
 }
 
+// numpy keeps all that is passed here.
 void add(py::module_& m, const char* name, const char* doc, char* types,
-         PyUFuncGenericFunction* loops) {
-  static void* no_data[2] = {};  // numpy keeps it, as all that is passed here
+         PyUFuncGenericFunction* loops, void** data) {
   auto ufunc = py::reinterpret_steal<py::object>(PyUFunc_FromFuncAndDataAndSignature(
-      loops, no_data, types, 2, 2, 1, PyUFunc_None, name, doc, 0, "(),(k)->()"));
+      loops, data, types, 2, 2, 1, PyUFunc_None, name, doc, 0, "(),(k)->()"));
   if (!ufunc) throw py::error_already_set();
   m.attr(name) = ufunc;
 }
 
-template <auto Kernel>
-void add_values(py::module_& m, const char* name, const char* doc) {
-  static PyUFuncGenericFunction loops[] = {loop<Kernel, float, double>,
-                                           loop<Kernel, double, double>};
-  static char types[] = {NPY_FLOAT, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE};
-  add(m, name, doc, types, loops);
+template <Expansion kernel>
+void** data_of() {
+  static Expansion kept = kernel;
+  static void* data[2] = {&kept, &kept};
+  return data;
 }
 
-template <auto Kernel>
+template <Expansion kernel>
+void add_values(py::module_& m, const char* name, const char* doc) {
+  static PyUFuncGenericFunction loops[] = {loop<float, double>, loop<double, double>};
+  static char types[] = {NPY_FLOAT, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE};
+  add(m, name, doc, types, loops, data_of<kernel>());
+}
+
+template <Expansion kernel>
 void add_flags(py::module_& m, const char* name, const char* doc) {
-  static PyUFuncGenericFunction loops[] = {loop<Kernel, float, npy_bool>,
-                                           loop<Kernel, double, npy_bool>};
+  static PyUFuncGenericFunction loops[] = {loop<float, npy_bool>, loop<double, npy_bool>};
   static char types[] = {NPY_FLOAT, NPY_DOUBLE, NPY_BOOL, NPY_DOUBLE, NPY_DOUBLE, NPY_BOOL};
-  add(m, name, doc, types, loops);
+  add(m, name, doc, types, loops, data_of<kernel>());
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ bool gaussian_contradiction(double canaries, double guesses, double correct, dou
   });
 }
 
-// (contradicted, the arguments of s that were asked for)
+// (contradicted, the arguments at which s was evaluated)
 py::tuple lines_contradiction(double canaries, double guesses, double correct, double level,
                               const Doubles& at, const Doubles& value, const Doubles& slope) {
   const auto span = [](const Doubles& array) {

@@ -76,6 +76,17 @@ Doubles mahalanobis_of(const py::array& x, const Doubles& centre, const Doubles&
   return out;
 }
 
+using About = void (*)(const Matrix&, const Matrix&, const double*, double*);
+
+template <About about>
+Doubles about_of(const py::array& x, const py::array& centres, const Doubles& form) {
+  const Matrix rows = matrix_of(x), middles = matrix_of(centres);
+  Doubles out({rows.rows, middles.rows});
+  double* result = out.mutable_data();
+  without_gil([&] { about(rows, middles, form.data(), result); });
+  return out;
+}
+
 void solve_rows(const Doubles& factor, InPlace<double> rows) {
   double* data = rows.mutable_data();
   auto* triangle = const_cast<double*>(factor.data());
@@ -97,6 +108,10 @@ void bind_reference(py::module_& m) {
   m.def("left_out", &row_sums_of<left_out>, py::arg("x"), py::arg("centre").noconvert(),
         py::arg("weight").noconvert());
   m.def("mahalanobis", &mahalanobis_of, py::arg("x"), py::arg("centre").noconvert(),
+        py::arg("factor").noconvert());
+  m.def("quadratic_about", &about_of<quadratic_about>, py::arg("x"), py::arg("centres"),
+        py::arg("weight").noconvert());
+  m.def("mahalanobis_about", &about_of<mahalanobis_about>, py::arg("x"), py::arg("centres"),
         py::arg("factor").noconvert());
   m.def("solve_rows", &solve_rows, py::arg("factor").noconvert(), py::arg("rows").noconvert());
 }

@@ -34,6 +34,16 @@ py::tuple bernoulli(const py::array& observed, const py::array& target, const Do
   return py::make_tuple(std::move(out), flags);
 }
 
+py::tuple homer(const py::array& observed, const py::array& target, const Doubles& p) {
+  const Matrix x = matrix_of(observed);
+  const Matrix z = matrix_of(target);
+  const double* mean = p.data();
+  Doubles out = result_for(x, z, false);
+  double* result = out.mutable_data();
+  const int flags = without_gil([&] { return homer_distance(x, z, mean, result); });
+  return py::make_tuple(std::move(out), flags);
+}
+
 template <SeriesScore score>
 py::tuple series_of(const py::array& observed, const py::array& target, const Doubles& mean,
                     const Doubles& variance, const Doubles& skewness, const Doubles& kurtosis,
@@ -76,6 +86,7 @@ void bind_scores(py::module_& m) {
   def_series<SeriesScore::subsampled_product>(m, "subsampled_product");
   m.def("bernoulli_llr", &bernoulli, py::arg("observed"), py::arg("target"),
         py::arg("p").noconvert(), py::arg("paired"));
+  m.def("homer_distance", &homer, py::arg("observed"), py::arg("target"), py::arg("p").noconvert());
 }
 
 }  // namespace leakscore

@@ -29,7 +29,7 @@ Counts critical(std::int64_t rounds, double delta, double miss, const Doubles& e
 }
 
 // P(S_g >= counts[g] for some g of the grid).
-double crossing(std::int64_t rounds, double delta, double epsilon, const Counts& counts) {
+double grid_crossing(std::int64_t rounds, double delta, double epsilon, const Counts& counts) {
   const std::vector<std::int64_t> sizes = sorted_bits_grid(rounds);
   const std::vector<double> exposed = exposed_law(rounds, delta);
   const SortedBitsTest test(sizes, exposed, epsilon);
@@ -43,8 +43,8 @@ void bind_sorted_bits(py::module_& m) {
   m.def("sorted_bits_grid", &grid, py::arg("rounds"));
   m.def("sorted_bits_critical", &critical, py::arg("rounds"), py::arg("delta"), py::arg("miss"),
         py::arg("epsilon").noconvert());
-  m.def("sorted_bits_crossing", &crossing, py::arg("rounds"), py::arg("delta"), py::arg("epsilon"),
-        py::arg("counts").noconvert());
+  m.def("sorted_bits_crossing", &grid_crossing, py::arg("rounds"), py::arg("delta"),
+        py::arg("epsilon"), py::arg("counts").noconvert());
 }
 
 }  // namespace leakscore

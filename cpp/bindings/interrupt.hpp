@@ -9,7 +9,7 @@
 
 namespace leakscore {
 
-// numpy must not see the floating-point flags of work that it did not ask for.
+// numpy must not see the floating-point flags of work that is not its own.
 class KeepFloatFlags {
  public:
   KeepFloatFlags() { std::fegetexceptflag(&flags_, FE_ALL_EXCEPT); }
@@ -27,9 +27,9 @@ bool ufunc_is_abandoned();
 // raises this one as soon as the ufunc has returned.
 void abandon_ufunc(const py::error_already_set& error);
 
-namespace detail {
+namespace ufunc_parts {
 
-// Between so many elements a loop may be interrupted: 0.1 s of the slowest law.
+// A loop may be interrupted after this many elements: 0.1 s of the slowest law.
 inline constexpr std::ptrdiff_t interruptible_elements = 8192;
 
 // Whether a loop of `count` elements may run. numpy may cut an array into very many loops of a few
@@ -57,5 +57,5 @@ void run_loop(std::ptrdiff_t count, F&& f) {
   }
 }
 
-}  // namespace detail
+}  // namespace ufunc_parts
 }  // namespace leakscore

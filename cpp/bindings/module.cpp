@@ -3,7 +3,7 @@
 
 namespace leakscore {
 void bind_interrupt();
-void load_ufunc_api();
+bool load_ufunc_api();
 void bind_runtime(py::module_& m);
 void bind_distributions(py::module_& m);
 void bind_folded_laplace(py::module_& m);
@@ -37,7 +37,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, m, pybind11::mod_gil_not_used(),
   if (!leakscore::in_main_interpreter()) throw pybind11::import_error(leakscore::refusal);
   m.doc() = "Compiled core of leakscore. Private: call the Python functions.";
   leakscore::bind_interrupt();
-  leakscore::load_ufunc_api();
+  if (!leakscore::load_ufunc_api()) throw pybind11::error_already_set();
   leakscore::bind_runtime(m);
   leakscore::bind_distributions(m);
   leakscore::bind_folded_laplace(m);

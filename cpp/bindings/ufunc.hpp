@@ -18,7 +18,7 @@
 #include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
-namespace detail {
+namespace ufunc_parts {
 
 template <class F>
 struct Inputs;
@@ -60,10 +60,15 @@ void run_block(F f, char* const* args, const npy_intp* steps, std::ptrdiff_t cou
   }
 }
 
-template <auto Table, auto Kernel, class In, class Out>
-void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void*) {
-  const auto f = (kernels().*Table)->*Kernel;
-  constexpr std::size_t inputs = Inputs<std::remove_const_t<decltype(f)>>::value;
+// Says which kernel: the ISA level in use may change.
+template <class F>
+using Pick = F (*)();
+
+// One for all kernels of a signature, as compiling one for each would take seconds.
+template <class F, class In, class Out>
+void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void* pick) {
+  const F f = (*static_cast<const Pick<F>*>(pick))();
+  constexpr std::size_t inputs = Inputs<F>::value;
   const std::ptrdiff_t count = dimensions[0];
   const auto run_some = [&](std::ptrdiff_t first, std::ptrdiff_t size) {
     char* here[inputs + 1];
@@ -83,21 +88,23 @@ void loop(char** args, const npy_intp* dimensions, const npy_intp* steps, void*)
   run_loop(count, [&] { parallel_for((count + block_elements - 1) / block_elements, run_all); });
 }
 
-}  // namespace detail
+}  // namespace ufunc_parts
 
-void load_ufunc_api();  // before the first add_ufunc
+// Before the first add_ufunc. False: a Python error is set.
+bool load_ufunc_api();
 
 // Adds the ufunc `name` to the module: float32 in gives float64, float64 gives float64, and float32
 // gives float32 where dtype= asks for it. Table and Kernel say where dispatch holds the loop:
 // add_ufunc<&Kernels::normal, &NormalKernels::cdf>. numpy keeps `name` and `doc`: literals only.
 template <auto Table, auto Kernel>
 void add_ufunc(py::module_& m, const char* name, const char* doc) {
-  constexpr std::size_t inputs =
-      detail::Inputs<std::remove_cvref_t<decltype((kernels().*Table)->*Kernel)>>::value;
-  static PyUFuncGenericFunction loops[] = {detail::loop<Table, Kernel, float, double>,
-                                           detail::loop<Table, Kernel, double, double>,
-                                           detail::loop<Table, Kernel, float, float>};
-  static void* no_data[3] = {};
+  using F = std::remove_cvref_t<decltype((kernels().*Table)->*Kernel)>;
+  constexpr std::size_t inputs = ufunc_parts::Inputs<F>::value;
+  static PyUFuncGenericFunction loops[] = {ufunc_parts::loop<F, float, double>,
+                                           ufunc_parts::loop<F, double, double>,
+                                           ufunc_parts::loop<F, float, float>};
+  static ufunc_parts::Pick<F> pick = [] { return (kernels().*Table)->*Kernel; };
+  static void* picks[3] = {&pick, &pick, &pick};
   static const auto types = [] {
     std::array<std::array<char, inputs + 1>, 3> rows{};
     rows[0].fill(NPY_FLOAT), rows[1].fill(NPY_DOUBLE), rows[2].fill(NPY_FLOAT);
@@ -105,7 +112,7 @@ void add_ufunc(py::module_& m, const char* name, const char* doc) {
     return rows;
   }();
   auto ufunc = py::reinterpret_steal<py::object>(PyUFunc_FromFuncAndData(
-      loops, no_data, types[0].data(), 3, inputs, 1, PyUFunc_None, name, doc, 0));
+      loops, picks, types[0].data(), 3, inputs, 1, PyUFunc_None, name, doc, 0));
   if (!ufunc) throw py::error_already_set();
   m.attr(name) = ufunc;
 }

@@ -1,5 +1,6 @@
-// numpy's table of ufunc functions, one for all files (PY_UFUNC_UNIQUE_SYMBOL names it).
-#include "bindings/arrays.hpp"
+// numpy's table of ufunc functions, one for all files (PY_UFUNC_UNIQUE_SYMBOL names it). Without
+// pybind11, whose headers would take more time to compile than all of it.
+#include <Python.h>
 
 // After Python's headers.
 #include <numpy/ndarraytypes.h>
@@ -7,8 +8,6 @@
 
 namespace leakscore {
 
-void load_ufunc_api() {
-  if (_import_umath() < 0) throw py::error_already_set();
-}
+bool load_ufunc_api() { return _import_umath() >= 0; }
 
 }  // namespace leakscore

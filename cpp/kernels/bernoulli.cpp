@@ -40,7 +40,7 @@ template <class T>
   return signs;
 }
 
-// The same with a target of its own; ones and zeros have the scales `one` and `zero`. (Sums of
+// The same with one target per row; ones and zeros have the scales `one` and `zero`. (Sums of
 // products with 0 and 1 are choices without a branch.)
 template <class T>
 [[gnu::noinline]] std::uint64_t multiply_paired(const T* __restrict x,
@@ -90,7 +90,7 @@ LEAKSCORE_FN double logarithm(const double* product, ptrdiff_t count) {
   return static_cast<double>(static_cast<std::int64_t>(exponent) + rest) * ln2 + std::log(mantissa);
 }
 
-// The sum of logarithms as it stands; column(j) tells flip and probability. -inf where the target
+// The direct sum of logarithms; column(j) tells flip and probability. -inf where the target
 // has what the mean excludes, which proves that it is not in.
 template <class T, class Column>
 LEAKSCORE_FN double plain_sum(const T* row, ptrdiff_t count, const Column& column) {

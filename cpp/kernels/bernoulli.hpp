@@ -31,7 +31,7 @@ struct BernoulliKernels {
   // products of ratios.
   int (*log_ratios)(const Matrix& x, const RatioTile& tile, bool plain, double* out);
 
-  // The same for rows with targets of their own.
+  // The same for rows with one target each.
   int (*paired_log_ratios)(const Matrix& x, const Bytes& target, const RatioTile& ones,
                            const RatioTile& zeros, bool plain, double* out);
 };

@@ -41,7 +41,7 @@ int bernoulli_llr(const Matrix& observed, const Matrix& target, bool paired, con
   const BernoulliKernels& kernel = *kernels().bernoulli;
   const ptrdiff_t width = paired ? 1 : target.rows;
   const Plan plan(observed, width);
-  const ptrdiff_t copied = elements_to_copy(observed, plan);
+  const ptrdiff_t copied = elements_to_copy(observed, plan.rows, plan.cols);
   const ptrdiff_t bytes = paired ? plan.rows * plan.cols / ptrdiff_t{sizeof(double)} + 1 : 0;
   std::atomic<int> flags{0};
 

@@ -41,7 +41,7 @@ struct Plan {
     rows = std::min(x.rows, blocks_of(enough_elements / cols, group) * group);
     together = std::clamp<std::ptrdiff_t>(enough_elements / (rows * cols), 1, tiles);
     targets = std::clamp<std::ptrdiff_t>(enough_elements / (rows * cols * together), 1, width);
-    // Blocks enough: read each tile once for all targets, but for those of a tenth of a second.
+    // Enough blocks: each reads a tile once for all targets, up to a tenth of a second of them.
     if (rows < x.rows) targets = std::min(width, most_targets);
   }
 };
@@ -154,9 +154,14 @@ std::ptrdiff_t elements_to_copy(const Matrix& m, std::ptrdiff_t rows, std::ptrdi
   return readable_in_place<T>(m) ? 0 : rows * cols;
 }
 
-inline std::ptrdiff_t elements_to_copy(const Matrix& m, const Plan& plan) {
-  return reads_as_float(m) ? elements_to_copy<float>(m, plan.rows, plan.cols)
-                           : elements_to_copy<double>(m, plan.rows, plan.cols);
+inline std::ptrdiff_t elements_to_copy(const Matrix& m, std::ptrdiff_t rows, std::ptrdiff_t cols) {
+  return reads_as_float(m) ? elements_to_copy<float>(m, rows, cols)
+                           : elements_to_copy<double>(m, rows, cols);
+}
+
+// Room for a copy of `elements` of m, none if m is read where it is.
+inline std::vector<double> buffer_for(const Matrix& m, std::ptrdiff_t elements) {
+  return std::vector<double>(static_cast<std::size_t>(elements_to_copy(m, 1, elements)));
 }
 
 // Row `row` of the columns of a range as doubles: where it is, or copied to scratch.

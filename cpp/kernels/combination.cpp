@@ -16,11 +16,6 @@ using Index = std::ptrdiff_t;
 // A tile stays in the second cache while all vectors pass by.
 constexpr Index tile_elements = Index{1} << 18, most_blocks = 64;
 
-Index room(const Matrix& x, Index rows, Index cols) {
-  return reads_as_float(x) ? elements_to_copy<float>(x, rows, cols)
-                           : elements_to_copy<double>(x, rows, cols);
-}
-
 // Columns in strips of `width`; a block is as many as leave at most 64 blocks.
 struct Strips {
   Index width, count, together, blocks;
@@ -57,7 +52,7 @@ void multiply(const Matrix& x, const double* centre, const Vectors& v, double* p
   const Strips strips(x, tile_cols);
   const Index rows = std::min(x.rows, tile_elements / strips.width);
   const Index chunks = blocks_of(x.rows, rows), size = v.count * x.rows;
-  const Index copied = room(x, rows, strips.width);
+  const Index copied = elements_to_copy(x, rows, strips.width);
   std::vector<double> partial(static_cast<std::size_t>(strips.blocks * size));
   parallel_for(chunks * strips.blocks, [&](Index task) {
     const Index row = task % chunks * rows, block = task / chunks;
@@ -75,7 +70,7 @@ void multiply(const Matrix& x, const double* centre, const Vectors& v, double* p
 
 void combine(const Matrix& x, const double* centre, const double* weight, const Vectors& v) {
   const Strips strips = high_strips(x);
-  const Index copied = room(x, x.rows, strips.width);
+  const Index copied = elements_to_copy(x, x.rows, strips.width);
   parallel_for(strips.blocks, [&](Index block) {
     Scratch scratch(1, copied);
     double* copy = scratch.take(copied);
@@ -91,7 +86,7 @@ void combine(const Matrix& x, const double* centre, const double* weight, const 
 void combine_and_multiply(const Matrix& x, const double* centre, const double* unit,
                           const double* weight, const Vectors& v, double* products) {
   const Strips strips = high_strips(x);
-  const Index size = v.count * x.rows, copied = room(x, x.rows, strips.width);
+  const Index size = v.count * x.rows, copied = elements_to_copy(x, x.rows, strips.width);
   std::vector<double> partial(static_cast<std::size_t>(strips.blocks * size));
   parallel_for(strips.blocks, [&](Index block) {
     Scratch scratch(2, strips.width + copied);

@@ -12,7 +12,7 @@ namespace {
 
 using std::ptrdiff_t;
 
-// Products of packed weights pay from so many targets on, if rows enough share the packing.
+// Products of packed weights pay from this many targets on, if enough rows share the packing.
 constexpr ptrdiff_t many_targets = 6, many_rows = 64;
 
 ScoreKernels::Fill fill_of(const ScoreKernels& kernel, Score score) {
@@ -77,7 +77,7 @@ void score_few(Score score, const Matrix& observed, const Matrix& target, bool p
       score == Score::gaussian_llr ? kernel.quadratic_sums : kernel.linear_sums;
   const ptrdiff_t width = paired ? 1 : target.rows;
   const Plan plan(observed, width);
-  const ptrdiff_t copied = elements_to_copy(observed, plan);
+  const ptrdiff_t copied = elements_to_copy(observed, plan.rows, plan.cols);
 
   over_tiles(plan, observed, width, out,
              [&](const RowRange& range, const Targets& targets, double* tile_sums) {

@@ -42,6 +42,10 @@ struct KnownLaw {
 int series_scores(SeriesScore score, const Matrix& observed, const Matrix& target,
                   const KnownLaw& known, double* out);
 
+// Homer's distance to every target for means p of the population: out (rows of observed, rows of
+// target). Returns 0, or the flag not_finite.
+int homer_distance(const Matrix& observed, const Matrix& target, const double* p, double* out);
+
 // The scores of a release for Bernoulli data with probabilities p; returns flags. A flag that says
 // that an argument is out of range makes `out` meaningless.
 int bernoulli_llr(const Matrix& observed, const Matrix& target, bool paired, const double* p,

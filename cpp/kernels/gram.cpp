@@ -19,12 +19,6 @@ namespace {
 
 using Index = std::ptrdiff_t;
 
-// Room for a copy of `elements` of x, none if x is read where it is.
-std::vector<double> buffer_for(const Matrix& x, Index elements) {
-  const bool in_place = readable_in_place<float>(x) || readable_in_place<double>(x);
-  return std::vector<double>(in_place ? 0 : static_cast<std::size_t>(elements));
-}
-
 Matrix columns(const Matrix& x, Index col, Index count) {
   Matrix block = x;
   block.data = x.at(0, col);

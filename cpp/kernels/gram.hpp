@@ -1,5 +1,5 @@
 // Gram matrices of whitened rows: what a covariance of few rows and many columns is held as. Read
-// by blocks of columns, so that no more than a few megabytes are copied whatever their number.
+// by blocks of columns, so that at most a few megabytes are copied for any number of columns.
 #pragma once
 
 #include "leakscore/linalg/matrix.hpp"

@@ -20,7 +20,7 @@ namespace leakscore {
 namespace {
 
 struct Job {
-  detail::BlockFunction f;
+  pool_parts::BlockFunction f;
   void* context;
   std::ptrdiff_t blocks;
   const Job* outer;  // the job of whose blocks this one is a part
@@ -203,7 +203,7 @@ void rethrow_interrupt() {
   if (interruption) std::rethrow_exception(std::exchange(interruption, nullptr));
 }
 
-void detail::run_blocks(std::ptrdiff_t blocks, BlockFunction f, void* context) {
+void pool_parts::run_blocks(std::ptrdiff_t blocks, BlockFunction f, void* context) {
   if (blocks == 1) return f(context, 0);
   Job job{f, context, blocks, activity.job};
   const auto helpers = static_cast<int>(std::min<std::ptrdiff_t>(num_threads(), blocks)) - 1;

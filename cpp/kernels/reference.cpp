@@ -4,9 +4,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/blocks.hpp"
 #include "kernels/dispatch.hpp"
 #include "leakscore/linalg/dense.hpp"
 #include "leakscore/linalg/tile.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
@@ -14,20 +16,9 @@ namespace {
 
 using Index = std::ptrdiff_t;
 
-Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
-
-bool in_place(const Matrix& x) {
-  return readable_in_place<float>(x) || readable_in_place<double>(x);
-}
-
 // Rows of a block: down a column of a matrix stored by columns a page at a time, at least.
 Index block_rows(const Matrix& x, Index width) {
   return std::max<Index>(block_elements / width, stored_by_columns(x) ? 512 : 4);
-}
-
-// Room for a copy of `elements` of x, none if x is read where it is.
-std::vector<double> buffer_for(const Matrix& x, Index elements) {
-  return std::vector<double>(in_place(x) ? 0 : static_cast<std::size_t>(elements));
 }
 
 // Long rows are cut, so that even one row of millions of coordinates uses every core.
@@ -37,10 +28,10 @@ using RowKernel = void (*)(const Matrix&, RowRange, const double*, const double*
 
 void sum_along_rows(RowKernel kernel, const Matrix& x, const double* centre, const double* weight,
                     double* out) {
-  const Index parts = ceil_div(x.cols, part_cols), width = std::min(x.cols, part_cols);
+  const Index parts = blocks_of(x.cols, part_cols), width = std::min(x.cols, part_cols);
   const Index rows = block_rows(x, width);
   std::vector<double> partial(parts > 1 ? static_cast<std::size_t>(parts * x.rows) : 0);
-  parallel_for(ceil_div(x.rows, rows) * parts, [&](Index block) {
+  parallel_for(blocks_of(x.rows, rows) * parts, [&](Index block) {
     const Index part = block % parts, row = block / parts * rows, col = part * part_cols;
     const RowRange range{row, std::min(rows, x.rows - row), col, std::min(width, x.cols - col)};
     std::vector<double> buffer = buffer_for(x, stored_by_columns(x) ? 0 : range.rows * range.cols);
@@ -59,7 +50,7 @@ void sum_along_rows(RowKernel kernel, const Matrix& x, const double* centre, con
 template <class T>
 void centre_rows(const Matrix& x, Index row, Index count, const double* centre, T* out) {
   const Index rows = std::max<Index>(block_elements / x.cols, 1);
-  parallel_for(ceil_div(count, rows), [&](Index block) {
+  parallel_for(blocks_of(count, rows), [&](Index block) {
     const Index first = block * rows;
     const RowRange range{row + first, std::min(rows, count - first), 0, x.cols};
     std::vector<double> buffer = buffer_for(x, range.rows * range.cols);
@@ -69,6 +60,22 @@ void centre_rows(const Matrix& x, Index row, Index count, const double* centre, 
     else
       kernels().moments->centred(x, range, centre, target, buffer.data());
   });
+}
+
+// out[i, k] = the distance of row i to row k of the centres, for some of those; distances(centre,
+// out) finds those of all rows to one.
+template <class Distances>
+void about_some(const Matrix& x, const Matrix& centres, Index first, Index count,
+                const Distances& distances, double* out) {
+  std::vector<double> centre(static_cast<std::size_t>(x.cols));
+  std::vector<double> column(static_cast<std::size_t>(x.rows));
+  for (Index k = first; k < first + count; ++k) {
+    poll_interrupt();
+    gather(centres, k, 0, x.cols, centre.data());
+    distances(centre.data(), column.data());
+    for (Index i = 0; i < x.rows; ++i)
+      out[i * centres.rows + k] = column[static_cast<std::size_t>(i)];
+  }
 }
 
 void scatter_in_double(const Matrix& x, const double* mean, double* out) {
@@ -90,7 +97,7 @@ void scatter_in_float(const Matrix& x, const double* mean, double* out) {
     const Index count = std::min(most, x.rows - row);
     centre_rows(x, row, count, mean, rows.data());
     add_outer_products(rows.data(), count, d, 0.0F, sum.data());
-    parallel_for(ceil_div(d, 64), [&](Index block) {
+    parallel_for(blocks_of(d, 64), [&](Index block) {
       for (Index i = block * 64; i < std::min((block + 1) * 64, d); ++i)
         for (Index j = 0; j <= i; ++j)
           out[i * d + j] += static_cast<double>(sum[static_cast<std::size_t>(i * d + j)]);
@@ -104,9 +111,9 @@ void scatter_in_float(const Matrix& x, const double* mean, double* out) {
 // order (Chan's update), all relative to the first row.
 void column_moments(const Matrix& x, double* mean, double* m2) {
   const Index width = std::min<Index>(x.cols, stored_by_columns(x) ? 16 : moment_cols);
-  const Index strips = ceil_div(x.cols, width);
-  const Index rows = std::max(ceil_div(block_elements, width), ceil_div(x.rows, 64));
-  const Index chunks = ceil_div(x.rows, rows);
+  const Index strips = blocks_of(x.cols, width);
+  const Index rows = std::max(blocks_of(block_elements, width), blocks_of(x.rows, 64));
+  const Index chunks = blocks_of(x.rows, rows);
   std::vector<double> shift(static_cast<std::size_t>(x.cols));
   gather(x, 0, 0, x.cols, shift.data());
   std::vector<double> means(static_cast<std::size_t>(chunks * x.cols)), squares(means.size());
@@ -147,6 +154,20 @@ void quadratic(const Matrix& x, const double* centre, const double* weight, doub
   sum_along_rows(kernels().moments->quadratic, x, centre, weight, out);
 }
 
+// Rows enough share the threads for one centre; of fewer, many centres do.
+void quadratic_about(const Matrix& x, const Matrix& centres, const double* weight, double* out) {
+  const auto distances = [&](const double* centre, double* column) {
+    quadratic(x, centre, weight, column);
+  };
+  const Index elements = x.rows * x.cols;
+  if (elements > 4 * block_elements) return about_some(x, centres, 0, centres.rows, distances, out);
+  const Index some = blocks_of(block_elements, elements);
+  parallel_for(blocks_of(centres.rows, some), [&](Index block) {
+    const Index first = block * some;
+    about_some(x, centres, first, std::min(some, centres.rows - first), distances, out);
+  });
+}
+
 void quartic(const Matrix& x, const double* centre, const double* weight, double* out) {
   sum_along_rows(kernels().moments->quartic, x, centre, weight, out);
 }
@@ -168,6 +189,13 @@ void mahalanobis(const Matrix& x, const double* centre, double* factor, double* 
                        d * static_cast<Index>(sizeof(double)), sizeof(double)};
     quadratic(white, zeros.data(), ones.data(), out + row);
   }
+}
+
+void mahalanobis_about(const Matrix& x, const Matrix& centres, const double* factor, double* out) {
+  const auto distances = [&](const double* centre, double* column) {
+    mahalanobis(x, centre, const_cast<double*>(factor), column);  // Fortran knows no const
+  };
+  about_some(x, centres, 0, centres.rows, distances, out);  // BLAS runs threads of its own
 }
 
 }  // namespace leakscore

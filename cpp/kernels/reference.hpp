@@ -18,7 +18,13 @@ void quadratic(const Matrix& x, const double* centre, const double* weight, doub
 void quartic(const Matrix& x, const double* centre, const double* weight, double* out);
 void left_out(const Matrix& x, const double* centre, const double* weight, double* out);
 
+// The first of them about each row of `centres`: out (rows of x, rows of centres).
+void quadratic_about(const Matrix& x, const Matrix& centres, const double* weight, double* out);
+
 // out[i] = |L^-1 (x_i - centre)|^2 for the lower Cholesky factor L of C
 void mahalanobis(const Matrix& x, const double* centre, double* factor, double* out);
+
+// The same about each row of `centres`: out (rows of x, rows of centres).
+void mahalanobis_about(const Matrix& x, const Matrix& centres, const double* factor, double* out);
 
 }  // namespace leakscore

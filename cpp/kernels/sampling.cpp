@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/blocks.hpp"
 #include "kernels/dispatch.hpp"
 #include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/parallel/pool.hpp"
@@ -14,12 +15,10 @@
 namespace leakscore {
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Calls f(first, count) for blocks of `size` out of `total`.
 template <class F>
 void for_blocks(std::int64_t total, std::int64_t size, F&& f) {
-  parallel_for(ceil_div(total, size), [&](std::ptrdiff_t block) {
+  parallel_for(blocks_of(total, size), [&](std::ptrdiff_t block) {
     const std::int64_t first = block * size;
     f(first, std::min(size, total - first));
   });
@@ -69,8 +68,8 @@ void random_words(Key key, Stream stream, std::int64_t count, std::uint64_t* out
 void bernoulli_means(Key key, Rounds rounds, Mean mean, std::int64_t d, const double* p,
                      const double* target, double* out) {
   constexpr std::int64_t rounds_per_tile = block_elements / binomial_columns;
-  const std::int64_t tiles_across = ceil_div(d, binomial_columns);
-  const std::int64_t tiles_down = ceil_div(rounds.count, rounds_per_tile);
+  const std::int64_t tiles_across = blocks_of(d, binomial_columns);
+  const std::int64_t tiles_down = blocks_of(rounds.count, rounds_per_tile);
   const auto records = static_cast<double>(mean.records);
   const auto bytes = static_cast<std::size_t>(tables_bytes(records - 1.0, binomial_columns));
   parallel_for(tiles_across * tiles_down, [&](std::ptrdiff_t tile) {

@@ -1,4 +1,4 @@
-// Bodies of the Gaussian scores' loops; compiled once per ISA level.
+// Bodies of the Gaussian scores' loops and of Homer's; compiled once per ISA level.
 #include "kernels/scores.hpp"
 
 #include "kernels/table.hpp"
@@ -7,6 +7,7 @@
 #include "leakscore/scores/add_remove.hpp"
 #include "leakscore/scores/covariance.hpp"
 #include "leakscore/scores/gaussian.hpp"
+#include "leakscore/scores/homer.hpp"
 #include "leakscore/scores/linear.hpp"
 
 namespace leakscore::LEAKSCORE_ISA {
@@ -75,6 +76,46 @@ void quadratic_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
       out);
 }
 
+void homer_gaps(const double* target, const double* p, ptrdiff_t count, double* gap) {
+  for (ptrdiff_t j = 0; j < count; ++j) gap[j] = size_of(target[j] - p[j]);
+}
+
+// The sum of gap - |target - x| in numpy's order, which loses log(count) roundings: pairs of halves
+// down to 128 terms, and there eight running sums.
+template <class T>
+double homer_sum(const T* x, const double* target, const double* gap, ptrdiff_t count) {
+  constexpr ptrdiff_t lanes = 8, leaf = 128;
+  if (count > leaf) {
+    const ptrdiff_t half = count / 2 / lanes * lanes;
+    return homer_sum(x, target, gap, half) +
+           homer_sum(x + half, target + half, gap + half, count - half);
+  }
+  const auto term = [=](ptrdiff_t j) {
+    return homer_distance(gap[j], target[j], static_cast<double>(x[j]));
+  };
+  double sums[lanes] = {};
+  ptrdiff_t j = 0;
+  for (; j + lanes <= count; j += lanes) LEAKSCORE_LANES(lanes) sums[l] += term(j + l);
+  double sum =
+      ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  for (; j < count; ++j) sum += term(j);
+  return sum;
+}
+
+template <class T>
+LEAKSCORE_FN void homer_sums_of(const Matrix& x, const double* target, const double* gap,
+                                double* out) {
+  const Tile<T> tile = tile_of<T>(x, 0, x.rows, 0, x.cols, nullptr);
+  for (ptrdiff_t i = 0; i < x.rows; ++i) out[i] = homer_sum(tile.line(i), target, gap, x.cols);
+}
+
+void homer_sums(const Matrix& x, const double* target, const double* gap, double* out) {
+  if (reads_as_float(x))
+    homer_sums_of<float>(x, target, gap, out);
+  else
+    homer_sums_of<double>(x, target, gap, out);
+}
+
 }  // namespace
 
 const ScoreKernels score_kernels{.covariance_score = fill_covariance_score,
@@ -83,6 +124,8 @@ const ScoreKernels score_kernels{.covariance_score = fill_covariance_score,
                                  .scalar_product = fill_scalar_product,
                                  .weighted_sum = fill_weighted_sum,
                                  .linear_sums = linear_sums,
-                                 .quadratic_sums = quadratic_sums};
+                                 .quadratic_sums = quadratic_sums,
+                                 .homer_gaps = homer_gaps,
+                                 .homer_sums = homer_sums};
 
 }  // namespace leakscore::LEAKSCORE_ISA

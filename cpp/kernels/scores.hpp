@@ -1,4 +1,4 @@
-// Table of the Gaussian scores' loops: filled once per ISA level.
+// Table of the Gaussian scores' loops and of Homer's: filled once per ISA level.
 //
 // A score is one number per row, a sum over columns. The loops take one tile: some rows, readable
 // in place, and columns whose coefficients are found once and shared by all rows. Sums are
@@ -54,6 +54,12 @@ struct ScoreKernels {
   // for zero.
   using Sums = void (*)(const Matrix& x, const CoefficientTile& tile, double* out);
   Sums linear_sums, quadratic_sums;
+
+  // gap[j] = |target[j] - p[j]|
+  void (*homer_gaps)(const double* target, const double* p, std::ptrdiff_t count, double* gap);
+
+  // out[i] = sum over row i of x of gap - |target - x|, added in pairs of halves.
+  void (*homer_sums)(const Matrix& x, const double* target, const double* gap, double* out);
 };
 
 }  // namespace leakscore

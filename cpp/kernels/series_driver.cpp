@@ -30,7 +30,7 @@ int series_scores(SeriesScore score, const Matrix& observed, const Matrix& targe
   const Loops loops = loops_of(*kernels().series, score);
   const ptrdiff_t width = target.rows;
   const Plan plan(observed, width);
-  const ptrdiff_t copied = elements_to_copy(observed, plan);
+  const ptrdiff_t copied = elements_to_copy(observed, plan.rows, plan.cols);
   constexpr ptrdiff_t arrays = SeriesTile::arrays + 1;
 
   over_tiles(plan, observed, width, out,

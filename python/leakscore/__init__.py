@@ -1,8 +1,10 @@
-"""Membership leakage: how surely an attacker can tell that a record was in the data.
+"""Membership leakage: with what certainty an attacker can tell that a record was in the data.
 
 The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
 `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that ``import leakscore`` costs
-little more than ``import numpy``.
+little more than ``import numpy``. So are `plot`, `reference`, `report` and `torch`, which are not
+in ``__all__``: two of them need more than numpy and scipy once they are used, `report` is the
+command as functions, and what `reference` holds lies here as well.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ if TYPE_CHECKING:
         tradeoff,
         whitebox,
     )
-    from leakscore._column_gram import ColumnGram
-    from leakscore._moments import Moments
-    from leakscore.reference import Reference, SingularCovarianceError
+    from leakscore import plot as plot
+    from leakscore import reference as reference
+    from leakscore import report as report
+    from leakscore import torch as torch
+    from leakscore.reference import ColumnGram, Moments, Reference, SingularCovarianceError
 
     __version__: str
 
@@ -62,9 +66,10 @@ _ROOMS = frozenset(
         "whitebox",
     }
 )
+_NOT_STARRED = frozenset({"plot", "reference", "report", "torch"})
 _HOMES = {
-    "ColumnGram": "_column_gram",
-    "Moments": "_moments",
+    "ColumnGram": "reference",
+    "Moments": "reference",
     "Reference": "reference",
     "SingularCovarianceError": "reference",
 }
@@ -77,7 +82,7 @@ def __getattr__(name: str) -> object:
         return version("leakscore")
     from importlib import import_module
 
-    if name in _ROOMS:
+    if name in _ROOMS | _NOT_STARRED:
         return import_module(f"leakscore.{name}")
     if name in _HOMES:
         return getattr(import_module(f"leakscore.{_HOMES[name]}"), name)
@@ -85,4 +90,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_NOT_STARRED, "__version__"])

@@ -1,4 +1,4 @@
-"""What results have in common: they become plain data, and say what must be known of them."""
+"""What results have in common: they become plain data and carry notices for the reader."""
 
 from __future__ import annotations
 
@@ -8,28 +8,48 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._curve import TradeOff
-
-__all__ = ["Notice", "Result", "as_json"]
+__all__ = ["ByValue", "Notice", "Result", "as_json"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Notice:
-    """Something the reader must know, with a word that a program can test."""
+    """Something the reader must know, and a word that a program can test."""
 
     level: str
     code: str
     message: str
 
 
-class Result:
-    """Mixin of the frozen dataclasses that hold results."""
+class ByValue:
+    """Mixin of dataclasses without an ``==`` of their own: equal if all of their fields are.
+
+    Arrays are compared element by element, and NaN equals NaN in the same place. A trade-off curve
+    equals itself only. There is no hash if a field is an array, for its elements may change.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other) if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        values = {field.name: getattr(self, field.name) for field in _fields(self)}
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                raise TypeError(
+                    f"{type(self).__name__} has no hash: {name} is an array, which may change; "
+                    "take to_json() as a key"
+                )
+        return hash(
+            (type(self), *("nan" if _is_nan(value) else value for value in values.values()))
+        )
+
+
+class Result(ByValue):
+    """Mixin of the frozen dataclasses that hold results, made with ``eq=False``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python numbers, strings and (nested) lists."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        # Fields that only a keyword sets come last, as in a call.
-        ordered = sorted(fields, key=lambda field: field.kw_only is True)
+        # Keyword-only fields come last, as in a call.
+        ordered = sorted(_fields(self), key=lambda field: field.kw_only is True)
         return {field.name: _plain(getattr(self, field.name)) for field in ordered}
 
     def to_json(self) -> str:
@@ -37,13 +57,38 @@ class Result:
         return json.dumps(as_json(self.to_dict()), allow_nan=False)
 
 
+def _fields(value: Any) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(value)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and value != value
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Compare by value what results are made of."""
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        both = isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
+        return both and np.array_equal(
+            first, second, equal_nan=first.dtype.kind == second.dtype.kind == "f"
+        )
+    if type(first) is type(second):
+        if isinstance(first, tuple):
+            return len(first) == len(second) and all(map(_same, first, second))
+        if dataclasses.is_dataclass(first):
+            names = [field.name for field in _fields(first)]
+            return all(_same(getattr(first, name), getattr(second, name)) for name in names)
+    return (_is_nan(first) and _is_nan(second)) or bool(first == second)
+
+
 def _plain(value: Any) -> Any:
-    """Numbers, texts and what is made of them; a trade-off curve has its name only."""
+    """Numbers, texts and containers of them; any other object, such as a curve, by its name."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
-    return repr(value) if isinstance(value, TradeOff) else value
+    plain = value is None or isinstance(value, (str, int, float, list, dict))
+    return value if plain else repr(value)
 
 
 def as_json(value: Any) -> Any:

@@ -35,7 +35,7 @@ def _available_cores() -> int:
 def set_num_threads(count: int) -> None:
     """Set how many threads a call may use, the calling one included.
 
-    Results do not depend on it. BLAS threads are not governed here (see threadpoolctl).
+    Results do not depend on it. It does not limit BLAS threads (see threadpoolctl for these).
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _configure() -> None:
             raise
         from leakscore._visible import visible
 
-        # The program has not begun yet: its errors are one line all the same.
+        # The program has not started yet; its errors are one line here too.
         raise SystemExit(f"leakscore: error: {visible(str(error))}") from None
 
 

@@ -1,4 +1,7 @@
-"""The only place where what a user passed is refused or converted.
+"""Refuses types, shapes and ranges of what a user passed, and converts the rest.
+
+What only one room can know (a curve about another relation, a table without a column) is refused
+there, in the same words.
 
 Every function takes the argument's name first and says it, its value and the allowed range in the
 error. Arrays come back as numpy arrays without a copy where their dtype can be read as it is.
@@ -7,13 +10,12 @@ error. Arrays come back as numpy arrays without a copy where their dtype can be 
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[Any]
-Doubles: TypeAlias = npt.NDArray[np.float64]
+from leakscore._types import Array, Doubles
 
 Kind = TypeVar("Kind")
 
@@ -40,7 +42,7 @@ def scalar(
     *,
     closed: Literal["both", "left", "right", "neither"] = "both",
 ) -> float:
-    """One finite real number in a range; refuses bool, str, complex and arrays of any size."""
+    """One finite real number in a range; bool, str, complex and arrays of any size are refused."""
     if _no_number(value):
         raise TypeError(f"Expected {name}={_brief(value)} to be a real number")
     left = closed in ("both", "left")
@@ -64,7 +66,7 @@ def scalar(
 
 
 def _no_number(value: object) -> bool:
-    """Tell what Python would turn into a float, but is no single real number."""
+    """Whether Python would convert this to a float although it is not a single real number."""
     if type(value) in (float, int):
         return False
     dtype = getattr(value, "dtype", None)
@@ -76,11 +78,11 @@ def _no_number(value: object) -> bool:
 
 
 ONE = "; the mean of one record is the record itself, its law a single point if it is the target"
-"""Why a mean is of two records at least."""
+"""Why a mean needs at least two records."""
 
 
 def count(name: str, value: object, low: int = 0, high: int | None = MOST, *, why: str = "") -> int:
-    """One integer in [low, high]; refuses bool and floats. None: no upper end, as of a seed."""
+    """One integer in [low, high], neither bool nor float. None: no upper end, as for a seed."""
     if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):
         raise TypeError(f"Expected {name}={_brief(value)} to be an integer")
     try:
@@ -112,7 +114,7 @@ def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
 
 
 def _from_tensor(name: str, value: Any) -> Any:
-    """Explain the tensors that cannot be read from the CPU; hand on everything else."""
+    """Explain why a tensor cannot be read from the CPU; return everything else as it is."""
     if getattr(value, "requires_grad", False) is True:
         raise TypeError(f"Expected {name} without a gradient: pass {name}.detach()")
     device = getattr(value, "device", None)
@@ -200,7 +202,7 @@ def matrix(name: str, value: object, *, cols: int | None = None, min_rows: int =
 
 
 def rows(name: str, value: object, *, cols: int | None = None) -> Array:
-    """One row (d,) or rows (k, d), read where they are; the caller keeps ndim apart."""
+    """One row (d,) or rows (k, d), read where they are; the caller distinguishes them by ndim."""
     array = real_array(name, value)
     if array.ndim not in (1, 2):
         raise ValueError(f"Expected {name} of shape {array.shape} to be (d,) or (k, d)")
@@ -218,7 +220,7 @@ def _with_cols(name: str, array: Array, cols: int | None) -> Array:
 
 
 def finite(name: str, array: Array) -> Array:
-    """The same array, once it is known to hold neither NaN nor inf."""
+    """The same array, if it holds neither NaN nor inf."""
     if array.dtype.kind not in "iub" and not bool(np.isfinite(array).all()):
         raise ValueError(f"Expected {name} to be finite, but it holds NaN or inf")
     return array
@@ -233,7 +235,7 @@ def doubles(name: str, value: object, *, ndim: int | None = None) -> Doubles:
 
 
 def coefficients(name: str, value: object) -> Doubles:
-    """A float64 vector for the compiled core, whose entries are looked at only if it complains."""
+    """A float64 vector for the compiled core; its entries are checked if the core complains."""
     array = real_array(name, value)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"Expected {name} of shape {array.shape} to be (d,) with d >= 1")
@@ -274,14 +276,14 @@ def per_coordinate(name: str, value: object, size: int, *, low: float = 0.0) -> 
 
 
 def flag(name: str, value: object) -> bool:
-    """True or False, and nothing that merely counts as such."""
+    """True or False, and nothing that is merely truthy or falsy."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"Expected {name}={_brief(value)} to be True or False")
     return bool(value)
 
 
 def binary(name: str, array: Array) -> Array:
-    """The same array, once it is known to hold zeros and ones only."""
+    """The same array, if it holds only zeros and ones."""
     outside = (array != 0) & (array != 1)
     if outside.any():
         raise ValueError(
@@ -291,7 +293,7 @@ def binary(name: str, array: Array) -> Array:
 
 
 def scores(name: str, value: object, size: int) -> Doubles:
-    """One score per observation, (T,); infinite ones are ordered like others, NaN is refused."""
+    """One score per observation, (T,); infinite scores are ordered like others, NaN is refused."""
     array = real_array(name, value)
     if array.shape != (size,):
         raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
@@ -366,14 +368,14 @@ def membership(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
 
 
 def instance(name: str, value: object, kind: type[Kind]) -> Kind:
-    """One object of a class of ours."""
+    """One object of a class of this package."""
     if not isinstance(value, kind):
         raise TypeError(f"Expected {name}={_brief(value)} to be a leakscore.{kind.__name__}")
     return value
 
 
 def generator(name: str, value: object) -> np.random.Generator:
-    """A numpy Generator, or one made from an int seed; nothing else, so that runs reproduce."""
+    """A numpy Generator, or one made from an int seed: nothing that makes runs irreproducible."""
     if isinstance(value, np.random.Generator):
         return value
     try:

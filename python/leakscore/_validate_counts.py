@@ -1,4 +1,4 @@
-"""What counts and histograms may be; `_validate` has all else that users pass."""
+"""Validation of counts and histograms; `_validate` has that of all other arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 
 __all__ = ["complete", "edges", "histogram", "sampled", "whole"]
 
@@ -17,7 +17,7 @@ Beyond: TypeAlias = tuple[int, int] | tuple[()]
 
 
 def edges(name: str, value: object) -> Doubles:
-    """Edges of bins: at least two, ascending, the first and the last perhaps infinite."""
+    """Edges of bins: at least two, ascending; the first and the last may be infinite."""
     array = np.array(_validate.real_array(name, value), dtype=np.float64)
     if array.ndim != 1 or array.size < 2:
         raise ValueError(f"Expected {name} of shape {array.shape} to be 1-D, two edges at least")
@@ -33,8 +33,8 @@ def edges(name: str, value: object) -> Doubles:
 def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Beyond, Beyond]:
     """Edges from -inf to inf, and the members and non-members of the bins that were added.
 
-    Counts on a part of the line are counts given that a score lies there: of conditional laws,
-    whose epsilon may be twice that of the mechanism.
+    Counts on a part of the line are counts given that a score lies there. They belong to
+    conditional laws, whose epsilon may be twice that of the mechanism.
     """
     first, last = float(bounds[0]), float(bounds[-1])
     left = _beyond("below", below, first == -np.inf)
@@ -54,7 +54,7 @@ def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Be
 
 
 def _beyond(name: str, value: object, infinite: bool) -> Beyond:
-    """Members and non-members beyond the finite edges on one side; nothing if not given."""
+    """Members and non-members beyond the finite edges on one side; none if not given."""
     if value is None:
         return ()
     array = whole(name, value, 0)
@@ -71,7 +71,7 @@ def histogram(
 ) -> npt.NDArray[np.int64]:
     """Whole counts of `size` bins and of those below and above.
 
-    Not all 0, together at most what float64 counts to.
+    Not all are 0, and their sum is at most 2**53, which float64 counts to.
     """
     array = whole(name, value, 0)
     if array.shape != (size,):
@@ -86,7 +86,7 @@ def histogram(
 
 
 def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
-    """An array of whole numbers of any shape, from `low` to the last that float64 counts to."""
+    """An array of whole numbers of any shape, from `low` to 2**53, which float64 counts to."""
     array = _validate.real_array(name, value)
     if array.dtype.kind == "b":
         raise TypeError(f"Expected {name} to hold numbers, not dtype {array.dtype}")
@@ -100,9 +100,9 @@ def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
 
 
 def sampled(name: str, rate: float, n: int, low: int = 1) -> int:
-    """Return how many of n records a rate samples, a whole number; names the nearest such rates."""
+    """Return how many of n records a rate samples, a whole number; name the nearest such rates."""
     count = round(rate * n)
-    # Rounding of a rate such as 1 - 0.9 is let pass, never a fraction of a record.
+    # The rounding of a rate such as 1 - 0.9 is accepted, a fraction of a record is not.
     slack = max(min(1e-12 * n, 1e-3), 2.3e-16 * rate * n)
     if count < low or abs(rate * n - count) > slack:
         below = max(low, int(rate * n))

@@ -1,7 +1,7 @@
-"""Foreign text made visible: what a terminal or a browser would obey or hide is shown escaped.
+"""Foreign text made visible: characters that a terminal or browser obeys or hides are escaped.
 
 Names of columns, files and cells come from others. A control character may drive the terminal, a
-bidirectional mark may turn a line round, an invisible character may make two names look the same.
+bidirectional mark may reverse a line, an invisible character may make two names look the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["in_json", "markup", "visible"]
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 # Letters, marks and signs that draw nothing, or pick a variant (Unicode's Default_Ignorable_Code
-# _Point beyond the categories above, and a blank Braille cell); and what is no character.
+# _Point beyond the categories above, and a blank Braille cell); and code points of no character.
 _BLANK = (
     (0x034F, 0x034F),
     (0x115F, 0x1160),
@@ -59,7 +59,7 @@ def visible(text: str) -> str:
 
 
 def markup(text: str) -> str:
-    """Return a text for a page: made visible, then escaped for HTML."""
+    """Return a text for a page: hidden characters made visible, then escaped for HTML."""
     return escape(visible(text))
 
 

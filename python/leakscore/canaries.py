@@ -1,7 +1,7 @@
 """Canaries: the records or gradients whose presence an audit finds most easily.
 
-The surer a record's own membership shows, the larger its squared Mahalanobis distance from the
-others, so an audit inserts the candidates that are furthest out.
+The larger a record's squared Mahalanobis distance from the others, the more surely its membership
+shows. So an audit inserts the candidates that are furthest out.
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _clipping, _validate
+from leakscore import _validate
+from leakscore._types import Doubles
 from leakscore.reference import Reference
+from leakscore.whitebox import clipping
 
 __all__ = ["canife_loss", "rank_sum", "select"]
 
-_Doubles = npt.NDArray[np.float64]
 _Indices = npt.NDArray[np.intp]
 
 _BLOCK = 1 << 18  # doubles of a table that are converted at once: 2 MB
 
 
-def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[_Indices, _Doubles]:
+def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[_Indices, Doubles]:
     """Choose the k candidates with the largest squared Mahalanobis distance.
 
     Parameters
@@ -35,7 +36,7 @@ def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[_In
     Returns
     -------
     indices : (k,) ndarray of int
-        Rows of `candidates`, the furthest first; of equal ones, the first comes first.
+        Rows of `candidates`, the furthest first; candidates of equal distance stay in order.
     squared_distances : (k,) ndarray
         Their squared Mahalanobis distances. Over n, these are leakage scores.
 
@@ -70,20 +71,20 @@ def rank_sum(distances: npt.ArrayLike, k: int) -> _Indices:
     """Choose the k candidates that rank highest over all steps of a training.
 
     At each step the candidates are ranked by distance, 1 for the smallest; the ranks of a candidate
-    are added up over the steps. Ranks, unlike distances, weigh every step alike.
+    are added up over the steps. Ranks, unlike distances, give every step the same weight.
 
     Parameters
     ----------
     distances : (T, c) array_like
         Distance of each of the c candidates at each of T steps, in any increasing scale (the
-        Mahalanobis distance or its square). Infinite ones are ordered like others.
+        Mahalanobis distance or its square). Infinite distances are ordered like others.
     k : int
         How many to choose, from 1 to c.
 
     Returns
     -------
     (k,) ndarray of int
-        Candidates, that of the largest sum first; of equal sums, the first comes first.
+        Candidates, the one of the largest sum first; candidates of equal sum stay in order.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def rank_sum(distances: npt.ArrayLike, k: int) -> _Indices:
 
     Notes
     -----
-    Candidates of equal distance share the mean of their ranks, so that their order means nothing.
+    Candidates of equal distance share the mean of their ranks, so their order does not matter.
 
     References
     ----------
@@ -116,11 +117,11 @@ def rank_sum(distances: npt.ArrayLike, k: int) -> _Indices:
     return _largest(doubled, k)
 
 
-def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, _Doubles]:
-    """Loss, and its gradient, by which CANIFE designs a canary's gradient.
+def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Doubles]:
+    """Loss, and its gradient, with which CANIFE designs a canary's gradient.
 
     sum_i <u_i, g>^2 + max(C - |g|, 0)^2: small for a gradient that is orthogonal to those of the
-    others and as long as clipping allows.
+    other records and as long as clipping allows.
 
     Parameters
     ----------
@@ -136,19 +137,19 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, _D
     loss : float
         At least 0.
     gradient : (d,) ndarray
-        2 U'U g - 2 (C - |g|)+ g / |g|. At g = 0, where the second term has a peak and no gradient,
+        2 U'U g - 2 (C - |g|)+ g / |g|. At g = 0 the second term has a peak and no gradient; there
         it counts as 0.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, C <= 0, a value is not finite or so large that the loss overflows.
+        If shapes do not fit, C <= 0, or a value is not finite or so large that the loss overflows.
 
     Notes
     -----
     Minimising g'U'U g over the sphere finds the same direction as maximising g'(U'U)^-1 g, but the
-    two order other vectors differently (rank correlation -0.48 between random unit vectors): a
-    canary of small loss need not be one of large Mahalanobis distance, contrary to appendix D.2 of
+    two order other vectors differently (rank correlation -0.48 between random unit vectors). A
+    canary of small loss need not have a large Mahalanobis distance, contrary to appendix D.2 of
     Azize & Basu, "Some Targets Are Harder to Identify than Others" (AISTATS), equation 26.
 
     References
@@ -178,7 +179,7 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, _D
             products = block @ canary
             loss += float(products @ products)
             gradient += 2 * (products @ block)
-        length = float(_clipping.norms(canary[np.newaxis])[0])
+        length = float(clipping.norms(canary[np.newaxis])[0])
         if length < bound:
             loss += (bound - length) * (bound - length)  # inf where ** would raise
             if length > 0.0:

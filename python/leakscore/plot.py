@@ -13,17 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.audit import Audit
+from leakscore.tradeoff import TradeOff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["power_against_noise", "roc", "trade_off"]
 
-Curves: TypeAlias = TradeOff | Sequence[TradeOff] | Mapping[str, TradeOff]
-Rates: TypeAlias = TradeOff | Audit | Sequence[TradeOff | Audit] | Mapping[str, TradeOff | Audit]
+Curve: TypeAlias = TradeOff[Any]  # or an array of them
+Rate: TypeAlias = Curve | Audit
+Curves: TypeAlias = Curve | Sequence[Curve] | Mapping[str, Curve]
+Rates: TypeAlias = Rate | Sequence[Rate] | Mapping[str, Rate]
 
 _POINTS = 801
 
@@ -40,10 +42,10 @@ def trade_off(
     Parameters
     ----------
     curves : TradeOff, sequence of TradeOff or mapping from label to TradeOff
-        A curve with a shape is drawn once for each of its entries; one that is known within bounds
-        as the band between them.
+        A curve with a shape is drawn once for each of its entries; a curve that is known within
+        bounds is drawn as the band between them.
     epsilon : float, optional
-        At least 0: shades where the curve of an (epsilon, delta)-private mechanism may lie.
+        At least 0: shade where the curve of an (epsilon, delta)-private mechanism may lie.
     delta : float
         In [0, 1].
     ax : matplotlib.axes.Axes, optional
@@ -132,8 +134,8 @@ def roc(curves: Rates, *, lowest: float = 1e-5, ax: Axes | None = None) -> Axes:
     axes.plot([left, 1], [left, 1], color="0.7", lw=0.8, zorder=0)
     for label, curve in drawn:
         if isinstance(curve, Audit):
-            found = curve.roc()
-            axes.step(found.fpr, found.tpr, where="post", lw=1.2, label=label)
+            empirical = curve.roc()
+            axes.step(empirical.fpr, empirical.tpr, where="post", lw=1.2, label=label)
         else:
             power = np.asarray(curve.power(alpha))
             _lines(axes, label, alpha, power, np.asarray(curve.upper.power(alpha)))
@@ -232,7 +234,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _labelled(name: str, curves: Any, kinds: tuple[type, ...]) -> Iterator[tuple[str, Any]]:
-    """Name the curves; without names, by what they say of themselves."""
+    """Name the curves; those without names by their `repr`."""
     if isinstance(curves, kinds):
         curves = [curves]
     if not isinstance(curves, Mapping | Sequence) or isinstance(curves, str):
@@ -250,7 +252,7 @@ def _labelled(name: str, curves: Any, kinds: tuple[type, ...]) -> Iterator[tuple
 
 
 def _named(curves: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Give curves the names that they have, numbered where they are equal."""
+    """Give curves their names, numbered where they are equal."""
     names = [repr(curve) for curve in curves]
     return [
         (name if names.count(name) == 1 else f"{name}, {i + 1}", curve)

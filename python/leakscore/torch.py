@@ -1,7 +1,7 @@
 """Per-sample gradients of PyTorch modules, and references of them, for `leakscore.whitebox`.
 
 An optional room: nothing else imports it, and it imports PyTorch (2.0 or later) only when it is
-used. The CPU build will do:
+used. The CPU build suffices:
 ``pip install torch --index-url https://download.pytorch.org/whl/cpu``.
 """
 
@@ -13,15 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from leakscore import _validate
-from leakscore._moments import Moments
-from leakscore.reference import Reference
+from leakscore.reference import Moments, Reference
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["fit_reference", "per_sample_gradients"]
 
-# Many samples at once cost fewer calls; larger temporaries the allocator maps anew each time.
+# Many samples at once cost fewer calls, but the allocator maps larger temporaries again each time.
 _CHUNK_BYTES, _CHUNK_SAMPLES = 1 << 24, 128
 
 
@@ -34,14 +33,14 @@ def per_sample_gradients(
     c: float | None = None,
     chunk_size: int | None = None,
 ) -> torch.Tensor:
-    """Gradient of the loss of every sample, clipped as DP-SGD clips, one a row.
+    """Gradient of the loss of every sample, clipped as in DP-SGD, one a row.
 
     Parameters
     ----------
     module : torch.nn.Module
-        The model, on any device. Batch normalisation mixes samples and is refused, as it has no
-        per-sample gradient: put the module in ``eval`` mode or use group normalisation. Dropout in
-        ``train`` mode draws a mask for each sample.
+        The model, on any device. Batch normalisation mixes samples, has no per-sample gradient and
+        is refused: put the module in ``eval`` mode or use group normalisation. Dropout in ``train``
+        mode draws a mask for each sample.
     loss : callable
         Maps the module's outputs and the targets, both for a batch of one, to its loss.
     inputs : (B, ...) Tensor
@@ -49,12 +48,11 @@ def per_sample_gradients(
     targets : (B, ...) Tensor
         Their labels.
     c : float, optional
-        Clipping norm, above 0: rows longer than it are scaled down to it. Without it nothing is
-        clipped.
+        Clipping norm, above 0: longer rows are scaled down to it. Without it nothing is clipped.
     chunk_size : int, optional
         Samples that are differentiated together, at least 1; by default as many as have 16 MB of
-        gradients, but no more than 128. Beside the result, memory holds the gradients, and what
-        backward passes keep, of so many samples.
+        gradients, but no more than 128. Beside the result, memory holds the gradients of one chunk,
+        and what its backward passes keep.
 
     Returns
     -------
@@ -62,23 +60,23 @@ def per_sample_gradients(
         Without a graph, on the module's device and in its precision. The columns are the parameters
         with ``requires_grad`` in the order of ``module.named_parameters()``, each flattened, as
         ``torch.nn.utils.parameters_to_vector`` orders theta. Gradients are written to their place
-        as they come; a CPU result is read by leakscore, and by ``.numpy()``, without a copy
-        (bfloat16, which numpy has not, after ``.float()``).
+        as they come. leakscore and ``.numpy()`` read a CPU result without a copy (bfloat16, which
+        numpy lacks, after ``.float()``).
 
     Raises
     ------
     ImportError
         If PyTorch is not installed.
     TypeError
-        If `module` is no module, or `inputs` or `targets` no tensor.
+        If `module` is not a module, or `inputs` or `targets` is not a tensor.
     ValueError
         If the numbers of inputs and targets differ or are 0, no parameter needs a gradient, the
         module mixes samples, a gradient is not finite, or a number is out of its range.
 
     Notes
     -----
-    ``torch.func.vmap`` of ``grad``. Norms are summed in float64; the clipped rows are rounded to
-    the module's precision, which in half precision may leave a norm that much above `c`.
+    ``torch.func.vmap`` of ``grad``. Norms are summed in float64. The clipped rows are rounded to
+    the module's precision; in half precision this rounding may leave a norm above `c`.
 
     Examples
     --------
@@ -104,7 +102,7 @@ def per_sample_gradients(
     gradients = pytorch.func.vmap(
         pytorch.func.grad(sample_loss), in_dims=(None, 0, 0), randomness="different"
     )
-    with pytorch.no_grad():  # no graph of the inputs; `grad` makes its own all the same
+    with pytorch.no_grad():  # no graph of the inputs; `grad` makes its own in any case
         rows = _empty_rows(samples, list(parameters.values()), pytorch)
         for start in range(0, samples, step):
             part = slice(start, start + step)
@@ -155,7 +153,8 @@ def fit_reference(
     ImportError
         If PyTorch is not installed.
     TypeError, ValueError
-        If a batch is not a pair, there are fewer than two samples, or as `per_sample_gradients`.
+        If a batch is not a pair, there are fewer than two samples, or `per_sample_gradients`
+        raises it.
 
     Examples
     --------
@@ -179,7 +178,7 @@ def fit_reference(
 
 
 def _pytorch() -> Any:
-    """Return PyTorch with its functional part, or say how to get it."""
+    """Return PyTorch with `torch.func`, or say how to install it."""
     try:
         import_module("torch.func")
     except ImportError as error:
@@ -194,12 +193,12 @@ def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
     """Return the parameters that training changes, by name."""
     if not isinstance(module, pytorch.nn.Module):
         raise TypeError(f"Expected module={module!r} to be a torch.nn.Module")
-    found = {
+    parameters = {
         name: parameter.detach()
         for name, parameter in module.named_parameters()
         if parameter.requires_grad
     }
-    if not found:
+    if not parameters:
         raise ValueError("Expected module to have a parameter with requires_grad")
     for name, part in module.named_modules():
         mixes = isinstance(part, pytorch.nn.modules.batchnorm._BatchNorm)
@@ -209,7 +208,7 @@ def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
                 f"{type(part).__name__} that normalises over the batch: call module.eval() or use "
                 "GroupNorm"
             )
-    return found
+    return parameters
 
 
 def _chunk(parameters: dict[str, Any]) -> int:
@@ -236,10 +235,10 @@ def _samples(inputs: Any, targets: Any, pytorch: Any) -> int:
 def _pair(batch: Any) -> tuple[Any, Any]:
     """Return the inputs and the targets of a batch."""
     if not isinstance(batch, (tuple, list)) or len(batch) != 2:
-        held = f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else ""
+        length = f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else ""
         raise TypeError(
             "Expected loader to yield pairs (inputs, targets), such as of a TensorDataset of two "
-            f"tensors, not a {type(batch).__name__}{held}"
+            f"tensors, not a {type(batch).__name__}{length}"
         )
     return batch[0], batch[1]
 
@@ -252,7 +251,7 @@ def _empty_rows(samples: int, parameters: list[Any], pytorch: Any) -> Any:
 
 
 def _write(gradients: dict[str, Any], rows: Any) -> None:
-    """Write the gradients of all parameters side by side, letting each go at once."""
+    """Write the gradients of all parameters side by side, and free each at once."""
     start = 0
     for name in list(gradients):
         gradient = gradients.pop(name).flatten(start_dim=1)
@@ -261,7 +260,7 @@ def _write(gradients: dict[str, Any], rows: Any) -> None:
 
 
 def _clip(rows: Any, bound: float | None, pytorch: Any) -> None:
-    """Scale long rows down to the bound, in place, once all are known to be finite."""
+    """Scale long rows down to the bound, in place; refuse rows that are not finite."""
     norms = pytorch.linalg.vector_norm(rows, dim=1, dtype=pytorch.float64)
     if not bool(pytorch.isfinite(norms).all()):
         raise ValueError("Expected gradients to be finite, but one holds NaN or inf")

@@ -1,4 +1,4 @@
-"""Run attempts of one part for so many seconds, and print what they find."""
+"""Run attempts of one part for a number of seconds, and print their findings."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from leakscore import ColumnGram, SingularCovarianceError
-from tests.contract_inputs import Array, Call
-from tests.contract_table import CALLS
-from tests.test_contract import numbers
+from tests.contract.inputs import Array, Call
+from tests.contract.table import CALLS
+from tests.contract.test_arguments import numbers
 
 MISALIGNED = True  # numpy makes such arrays of packed records, and of bytes from a file
 
@@ -140,7 +140,7 @@ class _Outcome:
             self.error = error
 
     def is_documented(self) -> bool:
-        """Tell whether the error is one of ours: it says what it expected."""
+        """Whether the error is one of this package: it states what it expected."""
         kinds = (ValueError, TypeError, RuntimeError)
         text = str(self.error)
         said = text.startswith(("Expected", "gx2.", "The ")) or " takes exactly one " in text

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore._audit_columns import Dialect
-from leakscore._audit_scores import Counts, Read, Rounds, Samples, read_scores
-from leakscore._tables import Table, read_table
+from leakscore.audit_file.columns import Dialect
+from leakscore.audit_file.scores import Counts, Read, Rounds, Samples, read_scores
 from leakscore.cli import main
+from leakscore.tables.table import Table, read_table
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seed_files import SEEDS
 

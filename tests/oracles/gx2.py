@@ -1,4 +1,4 @@
-"""The generalised chi-square law in high precision, in ways that share nothing with ours.
+"""The generalised chi-square law in high precision, by methods independent of the package.
 
 `tail_and_density` integrates the moment generating function along a straight ray in ball
 arithmetic (Arb through python-flint); `ruben` sums Ruben's series of chi-square tails (1962, Ann.

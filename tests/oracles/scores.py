@@ -1,4 +1,7 @@
-"""Scores as they are defined: ratios of densities and of probabilities, at 50 digits, in loops."""
+"""Scores as they are defined: ratios of densities and of probabilities, at 50 digits, in loops.
+
+The last two are those of many targets, one target at a time: to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 from mpmath import mpf
+
+from leakscore import Reference
+from leakscore.distributions import ncx2
 
 Array = npt.NDArray[Any]
 
@@ -96,3 +102,25 @@ def bernoulli_llr(x: Array, z: Array, p: Array) -> float:
                 return -np.inf
             total += mpmath.log(ratio)
         return float(total)
+
+
+def homer_distance(x: Array, z: Array, p: Array) -> Array:
+    """One target at a time, 4096 columns at a time."""
+    result = np.zeros((len(x), len(z)))
+    for first in range(0, len(p), 4096):
+        cols = slice(first, first + 4096)
+        block = np.ascontiguousarray(x[:, cols], dtype=np.float64)
+        for k, target in enumerate(z[:, cols].astype(np.float64)):
+            gap = np.abs(target - p[cols]) - np.abs(target - block)
+            result[:, k] += gap.sum(axis=1)
+    return result
+
+
+def glir(x: Array, z: Array, reference: Reference, n: int) -> Array:
+    """One target at a time: the distances of the releases to it, and the law of the nearest."""
+    result = np.empty((len(x), len(z)))
+    centre = n * reference.squared_mahalanobis(z)
+    for k, target in enumerate(z.astype(np.float64)):
+        nearness = n * Reference(target, reference.cov).squared_mahalanobis(x)
+        result[:, k] = -ncx2.logcdf(nearness, reference.dim, centre[k])
+    return result

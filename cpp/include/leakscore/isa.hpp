@@ -14,7 +14,7 @@
 #define LEAKSCORE_ISA generic
 #endif
 
-// Inline from its first declaration on, in whatever order the headers come.
+// Inline from its first declaration on, in any order of the headers.
 namespace leakscore {
 inline namespace LEAKSCORE_ISA {}
 }  // namespace leakscore

@@ -1,20 +1,20 @@
 """What attack scores prove about a mechanism: lower confidence bounds on epsilon, and the ROC.
 
-Scores of members and non-members are all an `Audit` needs. Larger scores mean member; a threshold
+An `Audit` needs only scores of members and non-members. Larger scores mean member; a threshold
 flags a score as a member iff ``score > threshold``, so a tie is a non-member.
 """
 
 from leakscore.audit._audit import Audit
-from leakscore.audit._bands import critical_value
-from leakscore.audit._bootstrap import BootstrapInterval
 from leakscore.audit._certified import EpsilonBound
-from leakscore.audit._compare import Comparison
-from leakscore.audit._empirical import Roc
-from leakscore.audit._models import GaussianEpsilon, MuBound, ParameterBound
-from leakscore.audit._one_run import OneRunBound, one_run
-from leakscore.audit._one_run_fdp import OneRunFamilyBound, OneRunTest, one_run_fdp
-from leakscore.audit._required import RequiredRounds, required_rounds
-from leakscore.audit._roc_band import RocBand
+from leakscore.audit.bands.uniform import critical_value
+from leakscore.audit.claims.compare import Comparison
+from leakscore.audit.claims.models import GaussianEpsilon, MuBound, ParameterBound
+from leakscore.audit.claims.required import RequiredRounds, required_rounds
+from leakscore.audit.one_training.epsilon import OneRunBound, one_run
+from leakscore.audit.one_training.families import OneRunFamilyBound, OneRunTest, one_run_fdp
+from leakscore.audit.roc.band import RocBand
+from leakscore.audit.roc.bootstrap import BootstrapInterval
+from leakscore.audit.roc.empirical import Roc
 
 __all__ = [
     "Audit",

@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore.audit._certified import Certified
-from leakscore.audit._histogram import Histogram
-from leakscore.audit._intervals import Intervals
-from leakscore.audit._ranked_bits import RankedBits
-from leakscore.audit._refuted import Refuted
-from leakscore.audit._samples import Scores
+from leakscore.audit.claims.refuted import Refuted
+from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.ranked_bits import RankedBits
+from leakscore.audit.data.samples import Scores
+from leakscore.audit.roc.intervals import Intervals
 
 __all__ = ["Audit"]
 
@@ -23,8 +23,8 @@ class Audit(Certified, Refuted, Intervals):
     ----------
     members, nonmembers : array_like, shape (n1,), (n0,)
         One score per round in which the target was, and was not, a member; larger means member.
-        Rounds are independent. Any real dtype; float32 scores stay float32. ``+-inf`` are legal
-        and only ordered.
+        Rounds are independent. Any real dtype; float32 scores stay float32. ``+-inf`` are legal;
+        only their order is used.
 
     Raises
     ------
@@ -68,14 +68,14 @@ class Audit(Certified, Refuted, Intervals):
             Whether the target was a member in that round: bool, or 1 and 0. Both must occur.
         random_bits : bool
             True asserts that `member` holds independent fair coins, one per round, and that each
-            score is a function of its own round alone. It admits ``method="sorted-bits"`` of
+            score is a function of its own round only. It allows ``method="sorted-bits"`` of
             `epsilon` and changes nothing else. A design with fixed numbers of members and
             non-members is not of this kind.
         rng : numpy.random.Generator or int, optional
             Orders tied scores at random for "sorted-bits", together with a hash of the scores, so
             that one seed does not order all audits alike; None is the same as 0. Every other method
-            takes a tie for a non-member, and neither depends on `rng` nor, but for the halves of
-            "split" and "credible", on the order of the rounds.
+            takes a tie for a non-member and does not depend on `rng`; only the halves of "split"
+            and "credible" depend on the order of the rounds.
 
         Returns
         -------
@@ -87,8 +87,8 @@ class Audit(Certified, Refuted, Intervals):
             If the lengths differ, `member` holds anything but True/False or 1/0, one class is
             missing, or `scores` is not 1-D, is empty or holds NaN.
         TypeError
-            If `scores` or `member` is not an array of real numbers, or `random_bits` or `rng` not
-            as above.
+            If `scores` or `member` is not an array of real numbers, or `random_bits` or `rng` is
+            not as above.
 
         Examples
         --------
@@ -120,29 +120,30 @@ class Audit(Certified, Refuted, Intervals):
         below: npt.ArrayLike | None = None,
         above: npt.ArrayLike | None = None,
     ) -> Audit:
-        """Build an audit from histograms: as many scores as you like in the memory of their bins.
+        """Build an audit from histograms: any number of scores in the memory of their bins.
 
         Parameters
         ----------
         edges : array_like, shape (B+1,)
             Edges of the bins, ascending, from -inf to inf: `numpy.histogram` takes infinite edges,
-            and drops the scores outside finite ones without a word. Chosen without regard to these
-            scores, or from them: either way every bound holds.
+            and silently drops the scores outside finite ones. Every bound holds whether or not the
+            edges were chosen from these scores.
         member_counts, nonmember_counts : array_like, shape (B,)
             Scores in each bin, as `numpy.histogram` counts them (a score at an edge belongs to the
-            bin above): whole numbers, with those outside at least 1 and at most 2**53 per class.
+            bin above): whole numbers; together with `below` and `above`, at least 1 and at most
+            2**53 per class.
         below, above : array_like, shape (2,), optional
             Where the first (last) edge is finite: how many members and non-members score below
-            (above) it; ``(0, 0)`` if no score can. They become a bin of their own.
+            (above) it; ``(0, 0)`` if no score can. They become a separate bin.
 
         Returns
         -------
         Audit
             Its thresholds are edges, and the test at an edge flags the scores in the bins above it:
             ``score >= edge`` (``score > edge`` at a last edge that came with `above`, since numpy
-            counts a score there in the bin below), and no one at inf; with orientation ``"low"``
-            those in the bins below it. Every result is that of an audit of the bins' indices as
-            scores, but for these names of the thresholds. What needs single scores raises
+            counts a score there in the bin below), and none at inf; with orientation ``"low"``
+            those in the bins below it. Except for these names of the thresholds, every result is
+            that of an audit of the bins' indices as scores. Methods that need single scores raise
             ValueError.
 
         Raises
@@ -156,12 +157,13 @@ class Audit(Certified, Refuted, Intervals):
         Notes
         -----
         A bin is a function of the score, so its index is itself a membership score, and what holds
-        for all its thresholds holds at the edges. Coarse bins cost sharpness, never validity. That
-        takes every score: dropping those outside finite edges leaves the laws of a score *given*
-        that it lies inside. Theirs may differ by a factor e^(2 epsilon) where the mechanism is
-        epsilon-DP, so that a bound on epsilon, correct for them, is up to twice too large. NaN
-        scores are counted in no bin either: see that the counts sum to the rounds. The AUC counts
-        two scores of one bin as tied, one half: the area under the line through the edges' points.
+        for all its thresholds holds at the edges. Coarse bins cost sharpness, never validity. This
+        requires every score: dropping the scores outside finite edges leaves the laws of a score
+        *given* that it lies inside. These laws may differ by a factor e^(2 epsilon) where the
+        mechanism is epsilon-DP, so a bound on epsilon that is correct for them is up to twice too
+        large. NaN scores are counted in no bin either: check that the counts sum to the rounds.
+        The AUC counts two scores of one bin as tied, one half: the area under the line through the
+        edges' points.
 
         Examples
         --------
@@ -185,14 +187,14 @@ class Audit(Certified, Refuted, Intervals):
         Audits of parts merge in any order and grouping to the same results, those of all scores at
         once. Sorted scores merge in linear time, histograms bin by bin. The bits of the rounds stay
         random (`from_rounds`) if those of both were. Tied rounds keep the lots that were drawn for
-        them, and equal lots the order of the parts.
+        them; rounds of equal lots keep the order of the parts.
 
         Parameters
         ----------
         other : Audit
             Of other rounds, independent of these, with the same mechanism and attack; a round that
-            is in both counts twice, and the bound is none. Both hold scores, or both histograms
-            with the same edges. What is merged is fixed before any result is seen.
+            is in both counts twice and invalidates the bound. Both hold scores, or both histograms
+            with the same edges. Decide what to merge before you see any result.
 
         Returns
         -------

@@ -9,20 +9,25 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
-from leakscore.audit._assumptions import Assuming, of_rounds
-from leakscore.audit._methods import certify
-from leakscore.audit._samples import Sampled
+from leakscore._types import Doubles
+from leakscore.audit.assumptions import of_rounds
+from leakscore.audit.bound import Bound
+from leakscore.audit.data.samples import Sampled
+from leakscore.audit.methods.table import certify
 
 __all__ = ["Certified", "EpsilonBound"]
 
 
-@dataclass(frozen=True)
-class EpsilonBound(Assuming):
+@dataclass(frozen=True, eq=False)
+class EpsilonBound(Bound):
     """A certified lower bound on epsilon and the threshold that proves it; see `Audit.epsilon`.
 
-    Every field but `confidence`, `method`, `algorithm` and `assumptions` is an array of delta's
-    shape if delta was an array.
+    If delta was an array, every field except `confidence`, `method`, `algorithm` and `assumptions`
+    is an array of its shape.
+
+    As a number it is `epsilon`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
 
     Attributes
     ----------
@@ -31,29 +36,29 @@ class EpsilonBound(Assuming):
         confidence. 0 means no evidence, not safety.
     threshold : float
         The threshold that proves it, an observed score or -inf; of "split" and "credible" the given
-        one, or halfway between two scores. With ``epsilon == 0``: the one
-        that came closest; if none has a positive numerator, the largest score (flag no one).
+        one, or halfway between two scores. With ``epsilon == 0``: the one that came closest; if
+        none has a positive numerator, the largest score (flag none).
     direction : str
         The inequality that proves it: ``"forward"``, ``tpr <= e^epsilon fpr + delta``, or
         ``"reverse"``, ``tnr <= e^epsilon fnr + delta``.
     fpr, fnr : float
         Observed share of non-members above the threshold, and of members not above it. For
         "sorted-bits" the scores tied with the threshold lie on either side, at random; for "split"
-        and "credible" the shares of the scores that did not choose it.
+        and "credible" the scores that chose it are not counted.
     fpr_upper, fnr_upper : float
         Upper confidence bounds on the two rates, valid at all thresholds at once; 1 for
-        "sorted-bits", which bounds no rate. "split": at this threshold. "credible": of the
-        posterior of each rate, from which epsilon does not follow.
+        "sorted-bits", which bounds no rate. For "split" they hold at this threshold. For "credible"
+        they are bounds of the posterior of each rate, from which epsilon does not follow.
     max_certifiable : float
         The bound that perfectly separated scores would give with as many members and non-members.
     delta, confidence : float
-        As asked for.
+        As given.
     method : str
-        As asked for.
+        As given.
     orientation : str
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
-        How the critical values were found; for "sorted-bits" also the counts that prove the bound.
+        How the critical values were computed; for "sorted-bits" also the counts that prove it.
     assumptions : tuple of str
         What must be true, beyond the scores, for this to hold.
 
@@ -81,10 +86,7 @@ class EpsilonBound(Assuming):
     orientation: str | npt.NDArray[np.str_]
     algorithm: str
 
-    def __float__(self) -> float:
-        if isinstance(self.epsilon, np.ndarray):
-            raise TypeError("float() of an EpsilonBound needs a scalar delta; read .epsilon")
-        return self.epsilon
+    _number = "epsilon"
 
 
 class Certified(Sampled):
@@ -112,18 +114,19 @@ class Certified(Sampled):
         confidence : float
             Probability, in (0, 1), with which the bound holds, over the rounds.
         method : str
-            The band around the error rates. "weighted-ell": Clopper-Pearson bounds whose level is
-            eta / sqrt(k + 1) for k errors, eta from the exact law of all of them together; the
+            The band around the error rates. "weighted-ell": Clopper-Pearson bounds of level
+            eta / sqrt(k + 1) for k errors, eta from the exact joint law of all of them; the
             tightest where the attack is strong. "ell": one level for all counts. "berk-jones": the
             Kullback-Leibler bound. "bonferroni": Clopper-Pearson bounds with a union bound.
             "ks": the exact law of the one-sided Kolmogorov-Smirnov statistic. "dkw": Massart's
             one-sided inequality; "dkw-two-sided": the two-sided one of Michel, Basu and Kaufmann.
             "sorted-bits" (experimental) has no band: it counts right guesses of bits that were
             fair coins, for audits from ``Audit.from_rounds(random_bits=True)``.
-            "split" and "credible" look at one threshold only; the second is no confidence bound.
+            "split" and "credible" use one threshold only; "credible" is not a confidence bound.
         orientation : {"high", "both"}
-            ``"high"``: larger scores mean member. ``"both"``: or smaller ones; each orientation
-            gets half of ``1 - confidence``, and the result names the one that proves more.
+            ``"high"``: larger scores mean member. ``"both"``: larger or smaller ones; each
+            orientation gets half of ``1 - confidence``, and the result names the one that proves
+            more.
         threshold : float, optional
             For "split" and "credible" only: the one threshold, fixed before the scores were seen.
             All scores are then counted at it.
@@ -156,27 +159,26 @@ class Certified(Sampled):
 
         at every threshold: both directions follow from the same two events, so the threshold, the
         direction and delta may be chosen on the same scores. Ties are safe, and the result is never
-        infinite. The last bits are rounded down.
+        infinite. It is rounded down in the last bits.
 
         "split": the scores at even positions of each class, in the order in which they were given,
         choose the threshold (and the orientation, at no cost); the others are counted at it, and
-        Clopper-Pearson bounds at ``(1 - confidence) / 2`` take the place of A and B. The order must
-        not depend on the scores: never pass them sorted. "credible": the rates at that threshold
+        Clopper-Pearson bounds at ``(1 - confidence) / 2`` replace A and B. The order must not
+        depend on the scores: never pass them sorted. "credible": the rates at that threshold
         have independent posteriors ``Beta(1/2 + errors, 1/2 + others)``, under which
         (epsilon, delta)-DP has probability ``1 - confidence`` (Zanella-Beguelin et al. 2023). That
-        is a credible bound: with 30 scores of each class of randomised response, epsilon 1 to 3, at
-        a fixed threshold and delta = 0, it is too large in 11 to 22 % of all audits at a nominal
-        5 %.
+        is a credible bound: for randomised response with epsilon 1 to 3, 30 scores of each class, a
+        fixed threshold and delta = 0, it is too large in 11 to 22 % of all audits at a nominal 5 %.
 
         Lemma 5.1 of Michel, Basu and Kaufmann prints ``log(xi/4)``, which is negative; it must be
         ``log(4/xi)``, and the one-sided ``log(2/xi)`` is enough. Critical values of common sizes
-        come with the package; the first call for another takes up to two seconds.
+        come with the package; the first call for another size takes up to two seconds.
 
         "sorted-bits" rests on another theorem, proved in docs/sorted-bits.md: among the g highest
         scores, members are no more frequent than coins of probability
         ``e^epsilon / (1 + e^epsilon)`` and a share delta of exposed rounds allow, at all g at once.
-        Its bound is a multiple of 0.05, it bounds no error rate, and `algorithm` says how
-        many guesses were right. The first call for given rounds, delta and confidence is slower.
+        Its bound is a multiple of 0.05, it bounds no error rate, and `algorithm` states the number
+        of right guesses. The first call for given rounds, delta and confidence is slower.
 
         Examples
         --------

@@ -3,7 +3,7 @@
 Each law has ``pdf, logpdf, cdf, sf, logcdf, logsf, ppf, isf``, named and ordered as in
 `scipy.stats`, and the quantiles ``ilogcdf, ilogsf`` of log-probabilities. They are thin functions
 over true numpy ufuncs (``norm.cdf.ufunc``): arrays broadcast, float32 and float64 of any layout are
-read where they are, dask arrays and other holders of ``__array_ufunc__`` keep their type.
+read where they are, and dask arrays and other types with ``__array_ufunc__`` keep their type.
 """
 
 from leakscore.distributions._chi2 import chi2, ncx2
@@ -32,7 +32,7 @@ __all__ = [
     "norm",
 ]
 
-# doctest finds functions and classes by itself, but not the functions of an object.
+# doctest collects functions and classes by itself, but not the functions of an object.
 __test__ = {
     f"{name}.{function}": getattr(law, function).__doc__
     for name, law in {

@@ -11,9 +11,9 @@ moment generating function, with a term for the pole beside it (Rice 1968, Bell 
 Hunter & Regan 1972, Math. Comp. 26); the exponent at the saddle is carried in 32 digits. Against
 80-digit sums, for df in [0.05, 2e7] and nc in [0, 1e7], tails above 1e-305 and all logarithms
 (to -1e4 and beyond) have a relative error below 3e-15, quantiles one below 1e-13 times their
-condition number. The time per element depends on neither parameter. Mind the rounding of the
-arguments: a relative error of 1e-16 in `x` changes a tail by `x` times the hazard, 1e-12 and more
-at df 1e7."""
+condition number. The time per element depends on neither parameter. The rounding of the arguments
+comes on top: a relative error of 1e-16 in `x` changes a tail by 1e-16 `x` times the hazard, which
+is 1e-12 and more at df 1e7."""
 
 chi2 = Distribution(
     "chi2",

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate, _validate_counts
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Scalar
 
 
+@overload
+def clopper_pearson(
+    k: Scalar,
+    n: Scalar,
+    confidence: Scalar | None = ...,
+    side: str = ...,
+    *,
+    alpha: Scalar | None = ...,
+) -> tuple[float, float]: ...
+@overload
+def clopper_pearson(
+    k: npt.ArrayLike,
+    n: npt.ArrayLike,
+    confidence: npt.ArrayLike | None = ...,
+    side: str = ...,
+    *,
+    alpha: npt.ArrayLike | None = ...,
+) -> tuple[Doubles, Doubles]: ...
 def clopper_pearson(
     k: npt.ArrayLike,
     n: npt.ArrayLike,
@@ -18,12 +36,12 @@ def clopper_pearson(
     side: str = "upper",
     *,
     alpha: npt.ArrayLike | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Bound a binomial probability from `k` successes in `n` trials, on one side and exactly.
 
     The upper bound U solves P(Bin(n, U) <= k) = 1 - confidence, and the lower bound L solves
     P(Bin(n, L) >= k) = 1 - confidence: whatever the true probability p is, p <= U (or L <= p) with
-    at least that confidence. For a two-sided interval ask each side at 1 - (1 - confidence) / 2.
+    at least that confidence. For a two-sided interval use 1 - (1 - confidence) / 2 on each side.
 
     Parameters
     ----------
@@ -36,8 +54,8 @@ def clopper_pearson(
     side : {"upper", "lower"}
         Which bound.
     alpha : array_like, optional
-        1 - confidence in (0, 1), in place of `confidence`: for a chance to miss, such as 1e-100,
-        that no `confidence` can state.
+        1 - confidence in (0, 1), in place of `confidence`: for a probability of error, such as
+        1e-100, that no `confidence` can state.
 
     Returns
     -------
@@ -58,9 +76,9 @@ def clopper_pearson(
     Notes
     -----
     Both results are within 4e-15 (relative) of exact arithmetic and lie on the safe side: an upper
-    bound is never too small, a lower one never too large, their complements accordingly. Clopper &
-    Pearson (1934), Biometrika 26, 404-413, solved by Halley's steps on log P, where P is an
-    integral with positive integrand: its cost does not grow with `n`.
+    bound is never too small, a lower bound never too large, and their complements accordingly.
+    Clopper & Pearson (1934), Biometrika 26, 404-413, solved by Halley's steps on log P, where P is
+    an integral with positive integrand: its cost does not grow with `n`.
 
     Examples
     --------
@@ -98,12 +116,12 @@ def _bounds(
     k: Doubles, n: Doubles, alpha: Doubles, confidence: Doubles, upper: bool
 ) -> tuple[Any, Any]:
     flat = [np.ascontiguousarray(array).ravel() for array in (k, n, alpha, confidence)]
-    found = _core.clopper_pearson(flat[0], flat[1], flat[2], flat[3], upper)
-    if np.isnan(found[0]).any():
-        index = int(np.argmax(np.isnan(found[0])))
+    bounds = _core.clopper_pearson(flat[0], flat[1], flat[2], flat[3], upper)
+    if np.isnan(bounds[0]).any():
+        index = int(np.argmax(np.isnan(bounds[0])))
         raise RuntimeError(
             f"no bound found for k={flat[0][index]:.0f}, n={flat[1][index]:.0f}, "
             f"alpha={flat[2][index]!r}"
         )
-    bound, complement = (array.reshape(k.shape)[()] for array in found)
+    bound, complement = (array.reshape(k.shape)[()] for array in bounds)
     return bound, complement

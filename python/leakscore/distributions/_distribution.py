@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from inspect import Parameter, Signature
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, Scalar
 
 POINT = ("x", "Where to evaluate.")
 MASS = ("q", "Probability; outside [0, 1] the result is NaN.")
@@ -29,29 +30,55 @@ FUNCTIONS = {
 }
 
 
-_HOME = "leakscore.distributions"  # where users find, and pickle looks up, what is made here
+Double: TypeAlias = Literal["float64", "d"] | type[float] | type[np.float64] | None
+Written = TypeVar("Written", bound=npt.NDArray[Any])
+
+_HOME = "leakscore.distributions"  # where users and pickle look up what is made here
 
 
 class Elementwise(Protocol):
-    """A function of arrays over a numpy ufunc; `help` shows the names of its arguments."""
+    """A function of arrays over a numpy ufunc; `help` shows the names of its arguments.
+
+    What has its own type of result, as a series (``__array_ufunc__``), counts as an array.
+    """
 
     ufunc: np.ufunc
 
+    @overload
+    def __call__(self, *args: Scalar, dtype: Double = ..., **kwargs: Scalar) -> float: ...
+    @overload
     def __call__(
         self,
         *args: npt.ArrayLike,
-        out: npt.NDArray[Any] | tuple[npt.NDArray[Any]] | None = None,
-        where: npt.ArrayLike = True,
-        dtype: npt.DTypeLike | None = None,
+        out: None = ...,
+        where: npt.ArrayLike = ...,
+        dtype: Double = ...,
         **kwargs: npt.ArrayLike,
-    ) -> Any:
-        """Evaluate at every element."""
+    ) -> Doubles: ...
+    @overload
+    def __call__(
+        self,
+        *args: npt.ArrayLike,
+        out: Written | tuple[Written],
+        where: npt.ArrayLike = ...,
+        dtype: npt.DTypeLike | None = ...,
+        **kwargs: npt.ArrayLike,
+    ) -> Written: ...
+    @overload
+    def __call__(
+        self,
+        *args: npt.ArrayLike,
+        out: None = ...,
+        where: npt.ArrayLike = ...,
+        dtype: npt.DTypeLike,
+        **kwargs: npt.ArrayLike,
+    ) -> Any: ...
 
 
 class Distribution:
     """One law: densities, both tails, their logs and all inverses.
 
-    Not to be made by users: the laws are the objects of this module.
+    Users do not make it: the laws are the objects of this module.
 
     Parameters
     ----------
@@ -115,7 +142,7 @@ Parameters
 out : ndarray, optional
     Where to write the result; partly written if the call is interrupted.
 where : array_like of bool, optional
-    Where to evaluate; the other elements stay as they are in `out`, or are NaN without `out`.
+    Where to evaluate. Other elements keep their value in `out`, or are NaN without `out`.
 dtype : {{None, float32, float64}}, optional
     Of the result. The default is float64, for float32 input too.
 
@@ -142,7 +169,9 @@ Examples
 def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
     """Make the public function over the compiled ufunc of the same name, dots as underscores."""
     ufunc: np.ufunc = getattr(_core, public.replace(".", "_"))
-    positional = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation=Any) for n in names]
+    positional = [
+        Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation=npt.ArrayLike) for n in names
+    ]
 
     def call(
         *args: npt.ArrayLike,
@@ -161,7 +190,8 @@ def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
         Parameter("where", Parameter.KEYWORD_ONLY, default=True, annotation=npt.ArrayLike),
         Parameter("dtype", Parameter.KEYWORD_ONLY, default=None, annotation=npt.DTypeLike | None),
     ]
-    signature = Signature([*positional, *options], return_annotation=Any)
+    result = float | npt.NDArray[Any]
+    signature = Signature([*positional, *options], return_annotation=result)
     call.__name__, call.__qualname__, call.__doc__ = public.rpartition(".")[2], public, doc
     call.__module__ = _HOME
     vars(call).update(ufunc=ufunc, __signature__=signature)
@@ -169,7 +199,7 @@ def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
 
 
 def _bind(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Sort named arguments into place; a stray positional one is an error, never `out`."""
+    """Put named arguments in order; an extra positional argument is an error, never `out`."""
     try:
         bound = call.__signature__.bind(*args, **kwargs)
     except TypeError as error:
@@ -178,7 +208,7 @@ def _bind(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any
 
 
 def _evaluate(ufunc: np.ufunc, values: list[Any], out: Any, where: Any, dtype: Any) -> Any:
-    """Call the ufunc with the options that were given, so that overrides see no others."""
+    """Call the ufunc with the given options only, so that overrides see no others."""
     options: dict[str, Any] = {}
     if dtype is not None:
         options["dtype"] = _validate.float_dtype("dtype", dtype)

@@ -11,8 +11,8 @@ folded_laplace = Distribution(
         "scale": "Scale of the Laplace law, above 0; otherwise the result is NaN.",
     },
     """The law of ``|X|`` with density ``exp(-|X - loc| / scale) / (2 scale)`` of X: zero below
-x = 0, exponential at ``loc = 0``. Such is the size of a statistic released with Laplace noise, as
-in the relaxed threat model of Kaissis et al. (2023), "Optimal privacy guarantees for a relaxed
+x = 0, exponential at ``loc = 0``. The size of a statistic released with Laplace noise has this law,
+as in the relaxed threat model of Kaissis et al. (2023), "Optimal privacy guarantees for a relaxed
 threat model", NeurIPS. Infinite parameters give NaN. Against 50-digit
 arithmetic, results above 2.3e-308 have a relative error below 4e-16, for every double of `x`, `loc`
 and `scale`; a log density near 0 has that error relative to its largest term. Quantiles are within

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from inspect import Parameter, Signature
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._types import Doubles, Scalar
 from leakscore.distributions._distribution import FUNCTIONS, POINT
 
-_MOST = 1e300  # of df and nc, whose moments would overflow
+_MOST = 1e300  # of df and nc; the moments of larger ones would overflow
 
 _HOME = "leakscore.distributions"
 
@@ -38,6 +39,21 @@ _EXAMPLES = {
 
 
 class _Function(Protocol):
+    """The value at every element of the first argument."""
+
+    @overload
+    def __call__(
+        self,
+        x: Scalar,
+        /,
+        weights: npt.ArrayLike,
+        df: npt.ArrayLike,
+        nc: npt.ArrayLike,
+        *,
+        sigma: float = 0.0,
+        offset: float = 0.0,
+    ) -> float: ...
+    @overload
     def __call__(
         self,
         x: npt.ArrayLike,
@@ -48,15 +64,14 @@ class _Function(Protocol):
         *,
         sigma: float = 0.0,
         offset: float = 0.0,
-    ) -> Any:
-        """Evaluate at every element of the first argument."""
+    ) -> Doubles: ...
 
 
 class GeneralizedChiSquare:
     """The law of ``sum_i weights[i] * chi2'(df[i], nc[i]) + sigma * Z + offset``.
 
-    Here chi2'(df, nc) are independent noncentral chi-square variables and Z is standard normal. Not
-    to be made by users: the law is the object `gx2` of this module.
+    Here chi2'(df, nc) are independent noncentral chi-square variables and Z is standard normal.
+    Users do not make it: the law is the object `gx2` of this module.
 
     Examples
     --------
@@ -130,7 +145,7 @@ ValueError
 TypeError
     If an argument does not hold real numbers (bool, complex, str and object are refused).
 RuntimeError
-    If the quadrature does not converge, as for df below 1e-9: there is no silent best guess.
+    If the quadrature does not converge, as for df below 1e-9: no best guess is returned.
 
 Notes
 -----
@@ -139,11 +154,11 @@ SIAM J. Sci. Stat. Comput. 1, 438-448, has such contours for sums with positive 
 exponent in 32 digits. Unlike the integrals of Imhof (1961, Biometrika 48, 419-426) and Davies
 (1980, Applied Statistics 29, 323-333) it has a small relative error in both tails: below 1e-12
 for tails down to 1e-300, and for logarithms far beyond. `error` estimates it from every other node
-of the sum and from the size of its summands. Where that sum does not reach, beyond
-log tails of -1e18 and at nc beyond 1e30, the saddle point's first order and the normal law are
-right to all digits. It does not cover the rounding of the arguments:
-a relative error of 1e-16 in `x` changes a tail by `x` times the hazard. The time grows with the
-number of different weights, and not with `df` or `nc`.
+of the sum and from the size of its summands. Beyond log tails of -1e18 and at nc beyond 1e30 the
+sum cannot be used; there the saddle point's first order and the normal law are right to all digits.
+The rounding of the arguments is not covered: a relative error of 1e-16 in `x` changes a tail by
+1e-16 `x` times the hazard. The time grows with the number of different weights, and not with `df`
+or `nc`.
 
 Examples
 --------
@@ -163,7 +178,8 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
         Parameter(n, Parameter.KEYWORD_ONLY, default=0.0, annotation=float)
         for n in ("sigma", "offset")
     ]
-    signature = Signature([*positional, *options], return_annotation=Any)
+    result = float | npt.NDArray[np.float64]
+    signature = Signature([*positional, *options], return_annotation=result)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -200,13 +216,13 @@ def _law(weights: Any, df: Any, nc: Any, sigma: Any, offset: Any) -> tuple[Any, 
 
 
 def _plain(name: str, value: object) -> Any:
-    """Return what a ufunc reads, but no masks, which are not carried over to the result."""
+    """Return what a ufunc reads; refuse masks, which the result would not carry over."""
     _validate.unmasked(name, value)
     return _validate.elementwise(name, value)
 
 
 def _per_term(name: str, value: object) -> Any:
-    """Let one number stand for all terms."""
+    """Broadcast one number to all terms."""
     array = _plain(name, value)
     return np.reshape(array, 1) if np.ndim(array) == 0 else array
 

@@ -11,7 +11,7 @@ kolmogorov = Distribution(
 draws from a continuous F, for finite `n` (`scipy.stats.ksone`). It lives on (0, 1]; the density
 jumps at 0 and at 1/n and is the right limit there. Probabilities, densities and their logs are
 within 5e-15 (relative) of interval arithmetic in both tails: probabilities down to 1e-300, logs
-without end. Few terms, or t = n x < 18: the sum of Birnbaum & Tingey (1951), Ann. Math. Stat. 22,
+without limit. Few terms, or t = n x < 18: the sum of Birnbaum & Tingey (1951), Ann. Math. Stat. 22,
 592-596, either over its own positive terms with the deviances of Loader (2000) in extended
 precision, or over the rest of Abel's identity in 32 digits. Elsewhere: Cauchy's integral of the
 generating function of that sum on a saddle-point contour, 16 nodes for any `n`, so that `n` = 1e9

@@ -10,9 +10,9 @@ _MARCUM = {
     "b": "Threshold; below 0 the result is NaN.",
 }
 _MARCUM_NOTES = """With Marcum's function Q_m(a, b), P(X > b) for the length X of a normal vector of
-2m coordinates with unit variances and a mean of length `a`: `ncx2.sf(b**2, 2 * m, a**2)`, but with
-the squares unrounded, so that all digits are kept in far tails. Accuracy and method are those of
-`ncx2`."""
+2m coordinates with unit variances and a mean of length `a`: `ncx2.sf(b**2, 2 * m, a**2)`, but
+without rounding of the squares, so that all digits are kept in far tails. Accuracy and method are
+those of `ncx2`."""
 
 
 def _marcum(name: str, summary: str, last: dict[str, str], example: str) -> Elementwise:

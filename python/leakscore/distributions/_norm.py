@@ -10,9 +10,9 @@ norm = Distribution(
     """The standard normal law; shift and scale `x` yourself. Against 50-digit arithmetic, results
 above 2.3e-308 have a relative error below 5e-16 (1e-15 on x86-64-v2): logs down to x = -1.8e154,
 quantiles of every double in (0, 1) and of every negative log-probability. Smaller results are
-within one subnormal spacing. Quantiles near 1 lose what the rounding of `q` has lost: pass the
-small probability to the other tail. The tails follow the form of Shepherd & Laframboise (1981),
-Math. Comp. 36, 249-253, with the square of `x` in extended precision.""",
+within one subnormal spacing. Quantiles of `q` near 1 lose the digits that the rounding of `q` lost:
+pass the small probability to the other tail. The tails have the form of Shepherd & Laframboise
+(1981), Math. Comp. 36, 249-253, with the square of `x` in extended precision.""",
     {
         "pdf": ">>> norm.pdf([0.0, 38.0])\narray([3.98942280e-001, 1.09722105e-314])",
         "logpdf": ">>> norm.logpdf([0.0, 1e10])\narray([-9.18938533e-01, -5.00000000e+19])",

@@ -1,14 +1,14 @@
-"""How much the released mean of n records tells about one of them: the leakage score m.
+"""How much the released mean of n records reveals about one of them: the leakage score m.
 
-The attacker who knows the population's mean and covariance, and the record, has the advantage
+An attacker who knows the population's mean and covariance, and the record, has the advantage
 erf(sqrt(m / 8)); the release is sqrt(m)-GDP for that record (`leakscore.tradeoff.gaussian`).
 """
 
 from leakscore.leakage._attack import cross_leakage, effective_leakage, second_order_leakage
-from leakscore.leakage._joint import group_leakage, release_leakage
 from leakscore.leakage._left_out import leave_one_out
 from leakscore.leakage._noise import RequiredNoise, noise_for
 from leakscore.leakage._score import leakage_score
+from leakscore.leakage.joint import group_leakage, release_leakage
 
 __all__ = [
     "RequiredNoise",

@@ -1,19 +1,63 @@
-"""Leakage to attackers who know less than all, and beyond the limit of many records."""
+"""Leakage to attackers with less than full knowledge, and for finite numbers of records."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _series, _validate
+from leakscore import _validate
+from leakscore._types import Doubles, Row, Rows, Scalar, of_rows
 from leakscore.leakage._score import Neighbours, centred, game, noisy
 from leakscore.reference import Reference
+from leakscore.scores import scoring, series
 
 __all__ = ["cross_leakage", "effective_leakage", "second_order_leakage"]
 
+Estimate: TypeAlias = Literal["known", "diagonal", "full"]
 
+
+@overload
+def cross_leakage(
+    attack_target: Rows,
+    true_target: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = ...,
+    neighbours: Neighbours = ...,
+) -> Doubles: ...
+@overload
+def cross_leakage(
+    attack_target: npt.ArrayLike,
+    true_target: Rows,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = ...,
+    neighbours: Neighbours = ...,
+) -> Doubles: ...
+@overload
+def cross_leakage(
+    attack_target: Row,
+    true_target: Row,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = ...,
+    neighbours: Neighbours = ...,
+) -> float: ...
+@overload
+def cross_leakage(
+    attack_target: npt.ArrayLike,
+    true_target: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = ...,
+    neighbours: Neighbours = ...,
+) -> float | Doubles: ...
 def cross_leakage(
     attack_target: npt.ArrayLike,
     true_target: npt.ArrayLike,
@@ -22,13 +66,13 @@ def cross_leakage(
     *,
     noise_std: npt.ArrayLike = 0.0,
     neighbours: Neighbours = "replace",
-) -> Any:
-    """Leakage of one record to an attack that was made for another, m_scal.
+) -> float | Doubles:
+    """Leakage of one record to an attack on another record, m_scal.
 
     Parameters
     ----------
     attack_target : (d,) or (k, d) array_like
-        Records that the attack takes for the target.
+        Records that the attack is designed for.
     true_target : (d,) or (l, d) array_like
         Records that are members or not.
     reference : Reference
@@ -56,8 +100,8 @@ def cross_leakage(
     Notes
     -----
     With m_targ = leakage_score(attack_target, ...), the attack has the trade-off curve
-    `leakscore.tradeoff.misspecified` (m_targ, m_scal). The cosine m_scal / sqrt(m_targ m) to the
-    leakage m of the true target tells what the mistake costs.
+    `leakscore.tradeoff.misspecified` (m_targ, m_scal). With m the leakage of the true target, the
+    cosine m_scal / sqrt(m_targ m) measures the cost of the mistake.
 
     References
     ----------
@@ -78,19 +122,20 @@ def cross_leakage(
     attacks = _validate.rows("attack_target", attack_target, cols=reference.dim)
     truths = _validate.rows("true_target", true_target, cols=reference.dim)
     centre, per_record, divisor = game(reference, n, neighbours)
-    known = noisy(reference, per_record, noise)
+    noisy_reference = noisy(reference, per_record, noise)
     left = centred("attack_target", attacks, centre)
     right = centred("true_target", truths, centre)
-    return known.inner(left, right) / divisor
+    return noisy_reference.inner(left, right) / divisor
 
 
+@of_rows
 def second_order_leakage(
     target: npt.ArrayLike, reference: Reference, n: int, skewness: npt.ArrayLike
-) -> Any:
+) -> float | Doubles:
     """Leakage score with its first correction for the number of records, m2.
 
-    For records with independent coordinates of any law. The limit of many records, `leakage_score`,
-    is a little too low for few.
+    For records with independent coordinates of any law. `leakage_score`, the limit of many records,
+    is slightly too low for few records.
 
     Parameters
     ----------
@@ -124,7 +169,7 @@ def second_order_leakage(
     m (1 + 1/(2n)) + d/(2n^2). Use it where m is used, as in `leakscore.tradeoff.gaussian`
     (leakage=m2): with Bernoulli records, n = 20, d = 100 and an advantage of .888 by simulation, m
     gives .871 and m2 .884. At false positive rates of .01 and below the skewness of the ratio
-    counts for more, and m2 is not always nearer.
+    matters more, and m2 is not always nearer to the truth.
 
     Examples
     --------
@@ -133,17 +178,17 @@ def second_order_leakage(
     >>> leakscore.leakage.second_order_leakage([1.0, 0.0], reference, 10, 0.0)
     0.22
     """
-    known = _series.diagonal("reference", reference)
+    independent = series.diagonal("reference", reference)
     n = _validate.count("n", n, low=2)
-    third = _series.cumulant("skewness", skewness, known.dim)
-    rows = _validate.rows("target", target, cols=known.dim)
-    first = known._distances("target", rows, known.mean) / n
-    table, scale = np.atleast_2d(rows), np.sqrt(known.variances)
+    third = series.cumulant("skewness", skewness, independent.dim)
+    rows = _validate.rows("target", target, cols=independent.dim)
+    first = independent._distances("target", rows, independent.mean) / n
+    table, scale = np.atleast_2d(rows), np.sqrt(independent.variances)
     correction = np.zeros(len(table))
-    for cols in _scoring.slices(known.dim, 1 << 14):
-        for some in _scoring.slices(len(table), 64):
+    for cols in scoring.slices(independent.dim, 1 << 14):
+        for some in scoring.slices(len(table), 64):
             with np.errstate(over="ignore"):
-                a = (table[some, cols] - known.mean[cols]) / scale[cols]
+                a = (table[some, cols] - independent.mean[cols]) / scale[cols]
                 skewed = 1.0 + third[cols] * a
                 squares = np.einsum("ij,ij->i", a, a) + np.einsum("ij,ij->i", skewed, skewed)
                 correction[some] += squares
@@ -155,17 +200,39 @@ def second_order_leakage(
     return float(result[0]) if rows.ndim == 1 else result
 
 
+@overload
+def effective_leakage(
+    squared_mahalanobis: Scalar,
+    n: int,
+    dim: int,
+    *,
+    n_reference: int,
+    covariance: Estimate = ...,
+    ridge: float | None = ...,
+    redrawn: bool = ...,
+) -> float: ...
+@overload
 def effective_leakage(
     squared_mahalanobis: npt.ArrayLike,
     n: int,
     dim: int,
     *,
     n_reference: int,
-    covariance: Literal["known", "diagonal", "full"] = "known",
+    covariance: Estimate = ...,
+    ridge: float | None = ...,
+    redrawn: bool = ...,
+) -> Doubles: ...
+def effective_leakage(
+    squared_mahalanobis: npt.ArrayLike,
+    n: int,
+    dim: int,
+    *,
+    n_reference: int,
+    covariance: Estimate = "known",
     ridge: float | None = None,
     redrawn: bool = False,
-) -> Any:
-    """Leakage score that is left to an attacker who estimates the population from references.
+) -> float | Doubles:
+    """Leakage score of an attacker who estimates the population from reference records.
 
     Parameters
     ----------
@@ -187,13 +254,13 @@ def effective_leakage(
         uncorrelated coordinates of equal variance. As d and n0 grow together.
     redrawn : bool
         False: the same references serve all releases, and the attack's threshold is set for them.
-        True: fresh references for each release and one threshold for all; Gaussian data and
+        True: each release has fresh references, with one threshold for all; Gaussian data and
         covariance="known" only.
 
     Returns
     -------
     float or ndarray
-        m_eff, of the shape of `squared_mahalanobis`: to be used in the place of m = M/n.
+        m_eff, of the shape of `squared_mahalanobis`: use it in place of m = M/n.
 
     Raises
     ------
@@ -209,8 +276,8 @@ def effective_leakage(
     Marchenko-Pastur law. Redrawn: m^2 / (m + M/n0 + d/(n n0) + 2d/n0^2), about m / (1 + n/n0).
 
     Azize & Basu, "Some Targets Are Harder to Identify than Others" (AISTATS), appendix E.1, find
-    little loss even for small n0, which holds if one set of references serves all rounds; with
-    fresh ones, n0 = 100 of n = 1000 leave 0.8 of 8.9.
+    little loss even for small n0. That holds if one set of references serves all rounds; with fresh
+    references, n0 = 100 at n = 1000 leaves 0.8 of 8.9.
 
     Examples
     --------
@@ -248,12 +315,12 @@ def effective_leakage(
 
 
 def _ridge_cosine(aspect: float, ridge: float) -> tuple[float, float]:
-    """B = s^2 / (-s') at -ridge, and 1 - B, which B near 1 would not tell.
+    """B = s^2 / (-s') at -ridge, and 1 - B, which a B near 1 would lose to rounding.
 
     B is (mean of 1/(x+ridge))^2 over the mean of its square, x Marchenko-Pastur;
     s solves aspect ridge s^2 + (ridge + 1 - aspect) s = 1, so ridge s = 1 - s / (1 + aspect s).
     """
-    if ridge > 1e100:  # s = 1 / ridge: the spectrum is nothing beside it
+    if ridge > 1e100:  # s = 1 / ridge: the spectrum is negligible beside it
         return 1.0, aspect / ridge / ridge
     linear = ridge + 1.0 - aspect
     root = float(np.sqrt(linear * linear + 4.0 * aspect * ridge))

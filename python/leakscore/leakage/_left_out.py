@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 import numpy.typing as npt
 
-from leakscore import _left_out, _validate
-from leakscore.reference import Reference
+from leakscore import _validate
+from leakscore._types import Doubles
+from leakscore.reference import Reference, left_out
 
 __all__ = ["leave_one_out"]
-
-Doubles = npt.NDArray[np.float64]
 
 
 def leave_one_out(
@@ -24,13 +22,13 @@ def leave_one_out(
 ) -> Doubles:
     """Leakage score of every row of a table, each against the table without it.
 
-    A row that is far out inflates the variances it is measured by, so that its score within the
-    sample stays below n0 / n however far it lies. An attacker's reference does not hold the row.
+    An outlying row inflates the variances with which it is measured, so its score within the sample
+    stays below n0 / n however far out it lies. An attacker's reference does not hold the row.
 
     Parameters
     ----------
     X : (n0, d) array_like
-        The very table that `reference` was fitted on.
+        The table that `reference` was fitted on.
     reference : Reference
         From `Reference.fit`, with any options; also after `add_diagonal`.
     n : int
@@ -43,8 +41,8 @@ def leave_one_out(
     Returns
     -------
     (n0,) ndarray
-        m of each row; +inf where the other rows do not vary in a direction in which it differs
-        from them (to rounding): then its presence is certain from the mean.
+        m of each row; +inf where the row differs from the others in a direction in which the
+        others do not vary (up to rounding): then the mean makes its presence certain.
 
     Raises
     ------
@@ -59,9 +57,9 @@ def leave_one_out(
     With M the in-sample distance, ddof 0 and no shrinkage or ridge, M (n0/(n0-1)) / (1 - M/(n0-1)).
     In general, with c = n0/(n0-1), f = n0 - 1 - ddof, A the covariance with the divisor f (and the
     ridge), and t = c (x-mean)' A^-1 (x-mean) / f: the distance is c f t / (1 - t), as leaving a row
-    out takes c (x-mean)(x-mean)' from the scatter matrix (Sherman and Morrison). A diagonal
-    reference has the same in every coordinate. Shrinkage changes every entry, so the covariance is
-    then estimated again without each row, the intensity included.
+    out subtracts c (x-mean)(x-mean)' from the scatter matrix (Sherman and Morrison). A diagonal
+    reference has the same formula in every coordinate. Shrinkage changes every entry, so the
+    covariance is then estimated again without each row, the intensity included.
 
     Examples
     --------
@@ -77,7 +75,7 @@ def leave_one_out(
     n = _validate.count("n", n, low=2)
     _validate.choice("population", population, ("infinite", "finite"))
     table = _validate.matrix("X", X, cols=reference.dim)
-    fit = _left_out.require_own_table(table, reference)
+    fit = left_out.require_own_table(table, reference)
     divisor = float(n)
     if population == "finite":
         if n >= fit.rows:
@@ -86,4 +84,4 @@ def leave_one_out(
                 "mean of all rows leaves nothing to chance"
             )
         divisor *= 1 - n / fit.rows
-    return _left_out.distances(table, reference, fit) / divisor
+    return left_out.distances(table, reference, fit) / divisor

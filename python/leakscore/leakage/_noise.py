@@ -1,4 +1,4 @@
-"""The noise that brings leakage under a budget."""
+"""The noise that brings leakage down to a budget."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _budget, _validate
+from leakscore import _validate
 from leakscore._results import Result
+from leakscore._types import Doubles
+from leakscore.leakage import _budget
 from leakscore.leakage._score import Neighbours, game, leakages
 from leakscore.reference import Reference, SingularCovarianceError
 
 __all__ = ["RequiredNoise", "noise_for"]
 
-Doubles = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class RequiredNoise(Result):
-    """The least noise that brings every target under a budget; from `noise_for`.
+    """The least noise that brings every target within a budget; from `noise_for`.
 
     Attributes
     ----------
     noise_std : (d,) ndarray
         Standard deviation of the noise on the released mean, in the units of the columns.
     standard_errors : (d,) ndarray
-        The same in standard errors of the mean, sd / sqrt(n); +inf for noise on a constant column.
+        The same in units of the standard errors of the mean, sd / sqrt(n); +inf for noise on a
+        constant column.
     worst_target : int
-        Row of the target that binds: the one with the largest leakage under this noise.
+        Row of the binding target: the one with the largest leakage under this noise.
     leakage_before : float
         Largest leakage score without noise; +inf if the covariance is singular.
     leakage_after : float
@@ -67,7 +68,7 @@ def noise_for(
     shape: Literal["column-sd", "scalar"] = "column-sd",
     neighbours: Neighbours = "replace",
 ) -> RequiredNoise:
-    """Find the least noise on the released mean that brings every target under a budget.
+    """Find the least noise on the released mean that brings every target within a budget.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def noise_for(
         Budget on the attacker's advantage, power - false-positive rate at its best.
     epsilon, delta : float, optional
         Budget as (epsilon >= 0, 0 < delta < 1) of the two laws of the release, with the target and
-        without: not differential privacy, as records other than the targets are not looked at.
+        without it. This is not differential privacy, because it covers only the targets.
     max_power : float in (at_fpr, 1), optional
         Budget on the attacker's power at the false-positive rate `at_fpr`.
     at_fpr : float in (0, 1)
@@ -94,8 +95,8 @@ def noise_for(
     Returns
     -------
     RequiredNoise
-        No noise, if every target is under the budget without it. Otherwise the leakage after lies
-        below the budget by at most 1e-12 of it, never above.
+        No noise, if every target is within the budget without it. Otherwise the leakage with noise
+        lies below the budget by at most 1e-12 of it, never above.
 
     Raises
     ------
@@ -108,10 +109,10 @@ def noise_for(
     -----
     Inverts Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024), eq. (12) with
     their eqs. (8) and (9) and the Gaussian trade-off between epsilon and delta. The least multiple
-    x of the shape solves max_k e_k' (C + x D)^-1 e_k = budget, the reciprocal of which is concave
-    in x: Newton's method on it approaches from one side, and the last step is to the safe one. A
-    singular covariance gets the noise that it can be inverted with, about 1e-14 d of the variances,
-    even if less would do.
+    x of the shape solves max_k e_k' (C + x D)^-1 e_k = budget. The reciprocal is concave in x:
+    Newton's method on it approaches from one side, and the last step is to the safe side. A
+    singular covariance gets the noise with which it can be inverted, about 1e-14 d of the
+    variances, even if less would suffice.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def noise_for(
                 f"Expected targets[{worst}] nearer to the mean: no double holds the variance of "
                 "the noise that hides it"
             )
-        if found <= x:  # at the root but for rounding: step over it
+        if found <= x:  # at the root up to rounding: step over it
             found, push = x * (1 + push), 2 * push
         x = found
     standard_error = np.sqrt(reference.variances / n)

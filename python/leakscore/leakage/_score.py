@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._covariance import Table
+from leakscore._types import Doubles, of_rows
 from leakscore.reference import Reference
+from leakscore.reference.covariances import Table
 
 __all__ = ["leakage_score"]
 
-Doubles = npt.NDArray[np.float64]
 Neighbours = Literal["replace", "add-remove"]
 
 
+@of_rows
 def leakage_score(
     target: npt.ArrayLike,
     reference: Reference,
@@ -24,7 +25,7 @@ def leakage_score(
     *,
     noise_std: npt.ArrayLike = 0.0,
     neighbours: Neighbours = "replace",
-) -> Any:
+) -> float | Doubles:
     """Leakage score m of targets in the released mean of n records.
 
     Parameters

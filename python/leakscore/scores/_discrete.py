@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy.typing as npt
 
-from leakscore import _core, _scoring, _validate
+from leakscore import _core, _validate
+from leakscore._types import Doubles, of_pairs
+from leakscore.scores import scoring
 
 __all__ = ["bernoulli_llr"]
 
 
+@of_pairs
 def bernoulli_llr(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
     p: npt.ArrayLike,
     *,
     paired: bool = False,
-) -> Any:
+) -> float | Doubles:
     """Exact log-likelihood ratio of targets in the mean of records of independent zeros and ones.
 
-    sum over j of z_j log(x_j / p_j) + (1 - z_j) log((1 - x_j) / (1 - p_j)): exact whatever the
-    number of records averaged, which is why it is not asked for.
+    sum over j of z_j log(x_j / p_j) + (1 - z_j) log((1 - x_j) / (1 - p_j)): exact for any number
+    of averaged records, so that number is no argument.
 
     Parameters
     ----------
     observed : (d,) or (T, d) array_like
-        Released means x in [0, 1], one a row; exact means, not noisy or sub-sampled ones. Read
+        Released means x in [0, 1], one a row; exact means, neither noisy nor sub-sampled. Read
         where they are.
     target : (d,) or (k, d) array_like
         Records z of zeros and ones (of any real dtype), one a row.
@@ -51,7 +52,7 @@ def bernoulli_llr(
     References
     ----------
     .. [1] A. Azize and D. Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024),
-       remark 3.3. There asymptotic; the ratio of the binomial laws Bin(n-1, p)(nx - z) and
+       remark 3.3, where it is asymptotic; the ratio of the binomial laws Bin(n-1, p)(nx - z) and
        Bin(n, p)(nx) is exactly this for every n.
 
     Examples
@@ -62,14 +63,14 @@ def bernoulli_llr(
     array([0.693147,     -inf])
     """
     probability = _validate.coefficients("p", p)
-    x, z = _scoring.rows(observed, target, probability.size, paired)
-    if _scoring.many(z, paired):
-        result = _scoring.bernoulli(x, z, probability)
+    x, z = scoring.rows(observed, target, probability.size, paired)
+    if scoring.many(z, paired):
+        result = scoring.bernoulli(x, z, probability)
         if result is not None:
-            return _scoring.shaped(result, x, z)
+            return scoring.shaped(result, x, z)
     result, flags = _core.bernoulli_llr(x, z, probability, paired)
     if flags:
         _validate.interval("p", probability, 0.0, 1.0, closed="neither")
         _validate.binary("target", z)
         _validate.interval("observed", x, 0.0, 1.0)
-    return _scoring.shaped(result, x, z)
+    return scoring.shaped(result, x, z)

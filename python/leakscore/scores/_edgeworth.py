@@ -1,17 +1,20 @@
-"""Likelihood ratios for records of any law, by the first cumulants of their coordinates."""
+"""Likelihood ratios for records of any law, from the first cumulants of their coordinates."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy.typing as npt
 
-from leakscore import _core, _series, _validate
+from leakscore import _core, _validate
+from leakscore._types import Doubles, of_pairs
 from leakscore.reference import Reference
+from leakscore.scores import series
 
 __all__ = ["edgeworth_llr"]
 
 
+@of_pairs
 def edgeworth_llr(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -20,8 +23,8 @@ def edgeworth_llr(
     skewness: npt.ArrayLike,
     kurtosis: npt.ArrayLike,
     order: Literal[2, 3] = 2,
-) -> Any:
-    """Log-likelihood ratio of targets in the mean of n records with given third, fourth cumulants.
+) -> float | Doubles:
+    """Log-likelihood ratio of targets in the mean of n records of given third and fourth cumulants.
 
     For records with independent coordinates of any law: the Edgeworth expansion of the ratio of the
     two densities of the mean, to order 1/n or n^(-3/2) in each coordinate.
@@ -65,7 +68,7 @@ def edgeworth_llr(
     ``a D n^-1/2 - (a^2 + (D^2 - 1)(1 + l3 a)) / (2n)`` over the coordinates; order 3 adds
     ``D (3 a^2 l3 + 3 a D^2 l3^2 - a D^2 l4 - 6 a l3^2 + 3 a l4 + 6 a + 2 D^2 l3 - 3 l3)
     / (6 n^3/2)``. This is lemma C.7 of [1]_ with the term l3 (D^3 - 3D) of the density divided by
-    6, as it must be: printed without the 6, the score is further from the exact ratio than
+    6, which the paper omits: without the 6, the score is further from the exact ratio than
     `covariance_score` is. For Bernoulli coordinates, whose ratio is known (`bernoulli_llr`), the
     root mean square error over 6 coordinates at n = 10,000 is 1.6e-4 for `covariance_score`, 3.2e-4
     as printed, 3e-6 for order 2 and 7e-8 for order 3.
@@ -89,6 +92,6 @@ def edgeworth_llr(
     0.048792 0.04879
     """
     degree = _validate.count("order", order, 2, 3)
-    law = _series.law(observed, target, reference, n, skewness, kurtosis)
+    law = series.law(observed, target, reference, n, skewness, kurtosis)
     kernel = _core.edgeworth_second if degree == 2 else _core.edgeworth_third
     return law.score(kernel, float(law.n))

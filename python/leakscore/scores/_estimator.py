@@ -1,27 +1,60 @@
-"""Scores of estimators that are means only as n grows."""
+"""Scores of estimators that become means as n grows."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._types import Doubles, Row, Rows
 from leakscore.reference import Reference, SingularCovarianceError
-from leakscore.scores._gaussian import covariance_score
+from leakscore.scores.gaussian import covariance_score
 
 __all__ = ["z_estimator_llr"]
 
 
+@overload
+def z_estimator_llr(
+    estimate: Rows,
+    influence: npt.ArrayLike,
+    influence_covariance: npt.ArrayLike,
+    theta0: npt.ArrayLike,
+    n: int,
+) -> Doubles: ...
+@overload
+def z_estimator_llr(
+    estimate: npt.ArrayLike,
+    influence: Rows,
+    influence_covariance: npt.ArrayLike,
+    theta0: npt.ArrayLike,
+    n: int,
+) -> Doubles: ...
+@overload
+def z_estimator_llr(
+    estimate: Row,
+    influence: Row,
+    influence_covariance: npt.ArrayLike,
+    theta0: npt.ArrayLike,
+    n: int,
+) -> float: ...
+@overload
 def z_estimator_llr(
     estimate: npt.ArrayLike,
     influence: npt.ArrayLike,
     influence_covariance: npt.ArrayLike,
     theta0: npt.ArrayLike,
     n: int,
-) -> Any:
+) -> float | Doubles: ...
+def z_estimator_llr(
+    estimate: npt.ArrayLike,
+    influence: npt.ArrayLike,
+    influence_covariance: npt.ArrayLike,
+    theta0: npt.ArrayLike,
+    n: int,
+) -> float | Doubles:
     """Log-likelihood ratio of targets in an estimate that solves sum of psi(x_i, theta) = 0.
 
     I' S^-1 (theta_hat - theta0) - I' S^-1 I / (2n): the estimate is theta0 plus the mean of the
@@ -55,14 +88,14 @@ def z_estimator_llr(
     SingularCovarianceError
         If the covariance is singular.
     ValueError
-        If shapes do not fit, the covariance is none, `n` < 2, or a value is not finite.
+        If shapes do not fit, the covariance is not valid, `n` < 2, or a value is not finite.
 
     Notes
     -----
-    [1]_, after eq. 7, leaves out the minus of I, scores (I - theta0) where I has mean 0 already,
-    and takes V for the metric, which is no covariance (for the mean it is minus the identity). The
-    AUC of the printed score was 0.55 in a linear regression of 200 records on 20 variables where
-    this one has 0.82.
+    [1]_, after eq. 7, omits the minus sign of I, scores (I - theta0) although I has mean 0 already,
+    and uses V as the metric, which is not a covariance (for the mean it is minus the identity). In
+    a linear regression of 200 records on 20 variables the AUC of the printed score was 0.55; that
+    of this score was 0.82.
 
     References
     ----------

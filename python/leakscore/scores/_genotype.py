@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
-import numpy as np
 import numpy.typing as npt
 
-from leakscore import _genotypes, _scoring, _validate
+from leakscore import _core, _validate
+from leakscore._types import Doubles, Row, Rows, of_pairs
+from leakscore.scores import _allele_counts, scoring
 
 __all__ = ["genotype_llr", "homer_distance"]
 
 
+@overload
+def genotype_llr(
+    frequency: Rows,
+    genotype: npt.ArrayLike,
+    p: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    ploidy: int = ...,
+    pseudocount: float | None = ...,
+    missing: float | None = ...,
+) -> Doubles: ...
+@overload
+def genotype_llr(
+    frequency: npt.ArrayLike,
+    genotype: Rows,
+    p: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    ploidy: int = ...,
+    pseudocount: float | None = ...,
+    missing: float | None = ...,
+) -> Doubles: ...
+@overload
+def genotype_llr(
+    frequency: Row,
+    genotype: Row,
+    p: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    ploidy: int = ...,
+    pseudocount: float | None = ...,
+    missing: float | None = ...,
+) -> float: ...
+@overload
+def genotype_llr(
+    frequency: npt.ArrayLike,
+    genotype: npt.ArrayLike,
+    p: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    ploidy: int = ...,
+    pseudocount: float | None = ...,
+    missing: float | None = ...,
+) -> float | Doubles: ...
 def genotype_llr(
     frequency: npt.ArrayLike,
     genotype: npt.ArrayLike,
@@ -21,7 +66,7 @@ def genotype_llr(
     ploidy: int = 2,
     pseudocount: float | None = None,
     missing: float | None = None,
-) -> Any:
+) -> float | Doubles:
     """Exact log-likelihood ratio of genotypes in the allele frequencies of a pool of n individuals.
 
     For independent variants: how much more likely the pool's allele counts are if the target is one
@@ -37,12 +82,12 @@ def genotype_llr(
     p : (d,) array_like
         Allele frequencies in the population, in (0, 1).
     n : int or (d,) array_like
-        Number of individuals in the pool, at least 1; one for each variant where some individuals'
-        genotypes are missing from its frequency.
+        Number of individuals in the pool, at least 1; one number for each variant if the
+        genotypes of some individuals are missing from its frequency.
     ploidy : int
         Alleles of an individual at each variant, 1 to 127.
     pseudocount : float, optional
-        Positive: add so many alleles of both kinds to the ploidy n of a population frequency,
+        Positive: add so many alleles of each kind to the ploidy n of a population frequency,
         p -> (ploidy n p + c) / (ploidy n + 2c). Needed where a `p` is 0 or 1.
     missing : float, optional
         Code of a missing genotype (such as -1, 9 or NaN); such variants are left out of the sum.
@@ -51,7 +96,7 @@ def genotype_llr(
     -------
     float, (T,), (k,) or (T, k) ndarray
         Natural log-likelihood ratios; larger means member. -inf where the pool holds fewer copies
-        of an allele than the target: then it cannot be a member.
+        of an allele than the target has: then it cannot be a member.
 
     Raises
     ------
@@ -64,8 +109,8 @@ def genotype_llr(
     With N = ploidy n alleles, k = N frequency of one kind and z of them the target's, the ratio of
     the binomial laws Bin(N - ploidy, p)(k - z) and Bin(N, p)(k) is a product of falling factorials,
     diploid for z = 2: k (k-1) / (N (N-1) p^2), for z = 1: k (N-k) / (N (N-1) p (1-p)), for z = 0:
-    (N-k) (N-k-1) / (N (N-1) (1-p)^2). Of ploidy 1 it is `bernoulli_llr`. It needs no normal
-    approximation, which a variant with few copies in the pool does not have.
+    (N-k) (N-k-1) / (N (N-1) (1-p)^2). With ploidy 1 it is `bernoulli_llr`. It needs no normal
+    approximation, which fails for a variant with few copies in the pool.
 
     A k within rounding of an integer is taken for that integer; other values (frequencies published
     with few digits) are used as they are.
@@ -84,19 +129,22 @@ def genotype_llr(
     array([ 0.32573 , -0.095483, -0.054067])
     """
     population = _validate.coefficients("p", p)
-    x, z = _scoring.named_rows("frequency", frequency, "genotype", genotype, population.size)
-    copies = _genotypes.copies(ploidy)
-    alleles = copies * _genotypes.individuals(n, population.size)
-    chance = _genotypes.chance(population, alleles, pseudocount)
-    code = None if missing is None else _genotypes.missing_code(missing, copies)
-    return _scoring.shaped(_genotypes.llr(x, z, chance, alleles, copies, code), x, z)
+    x, z = scoring.named_rows("frequency", frequency, "genotype", genotype, population.size)
+    copies = _allele_counts.copies(ploidy)
+    alleles = copies * _allele_counts.individuals(n, population.size)
+    chance = _allele_counts.chance(population, alleles, pseudocount)
+    code = None if missing is None else _allele_counts.missing_code(missing, copies)
+    return scoring.shaped(_allele_counts.llr(x, z, chance, alleles, copies, code), x, z)
 
 
-def homer_distance(observed: npt.ArrayLike, target: npt.ArrayLike, p: npt.ArrayLike) -> Any:
+@of_pairs
+def homer_distance(
+    observed: npt.ArrayLike, target: npt.ArrayLike, p: npt.ArrayLike
+) -> float | Doubles:
     """Homer's distance: how much nearer the target is to the release than to the population.
 
-    The sum over j of abs(z_j - p_j) - abs(z_j - x_j). The first attack of this kind; the likelihood
-    ratios `genotype_llr` and `bernoulli_llr` are stronger.
+    The sum over j of abs(z_j - p_j) - abs(z_j - x_j). It was the first attack of this kind; the
+    likelihood ratios `genotype_llr` and `bernoulli_llr` are stronger.
 
     Parameters
     ----------
@@ -129,9 +177,9 @@ def homer_distance(observed: npt.ArrayLike, target: npt.ArrayLike, p: npt.ArrayL
     array([0.2, 0. ])
     """
     population = _validate.coefficients("p", p)
-    x, z = _scoring.rows(observed, target, population.size, False)
-    result = _genotypes.homer(x, z, population)
-    if not np.isfinite(result).all():
+    x, z = scoring.rows(observed, target, population.size, False)
+    result, flags = _core.homer_distance(x, z, population)
+    if flags:
         _validate.finite("p", population)
-        _scoring.require_finite(result, x, z)
-    return _scoring.shaped(result, x, z)
+        scoring.require_finite(result, x, z)
+    return scoring.shaped(result, x, z)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate
+from leakscore import _validate
+from leakscore._types import Doubles, of_pairs
 from leakscore.reference import Reference
+from leakscore.scores import scoring
 
 __all__ = ["glir"]
 
 
+@of_pairs
 def glir(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -20,8 +21,8 @@ def glir(
     n: int,
     *,
     noise_std: npt.ArrayLike = 0.0,
-) -> Any:
-    """GLiR score: -log p of the release as near to the target as it is, if that is no member.
+) -> float | Doubles:
+    """GLiR score: -log of the probability that a release without the target is as near to it.
 
     S = n (x - z)' C^-1 (x - z) has the noncentral chi-square law of d degrees of freedom and
     noncentrality n M if the target is not among the n records, so p = F(S) is uniform then: one
@@ -50,21 +51,21 @@ def glir(
     Raises
     ------
     SingularCovarianceError
-        If C is singular and no noise makes up for it.
+        If C is singular and the noise does not regularise it.
     ValueError
         If shapes do not fit, `n` < 2, or a value is not finite.
 
     Notes
     -----
     For one fixed target and no noise this orders releases as `gaussian_llr` does, of which S is a
-    decreasing function: it is no different test, but calibrated across targets.
+    decreasing function: it is the same test, but calibrated across targets.
 
     [1]_ (appendix D.3) and the code of the method's authors have log F^-1(S) for log F(S), the
     noncentrality n K for n K^2 with the norm K, and the factor n - 1 for n; with n - 1, p is far
     from uniform (Kolmogorov-Smirnov distance 0.395 at d = 30, n = 8, where this has 0).
 
-    S is rounded to a relative 1e-16, which moves the score by about 1e-16 sqrt(n M) where that
-    exceeds d.
+    S has a relative rounding error of 1e-16, which moves the score by about 1e-16 sqrt(n M) where
+    that root exceeds d.
 
     References
     ----------
@@ -82,17 +83,15 @@ def glir(
     """
     from leakscore.distributions import ncx2
 
-    release = _scoring.release(observed, target, reference, n, noise_std, False)
+    release = scoring.release(observed, target, reference, n, noise_std, False)
     known, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):
         centre = release.n * known._distances("target", targets, known.mean)
     if not np.isfinite(centre).all():
         _validate.finite("target", targets)
     rows = np.atleast_2d(release.observed)
-    result = np.empty((len(rows), len(targets)))
-    for k, one in enumerate(targets):
-        with np.errstate(over="ignore"):
-            gaps = release.n * known._distances("observed", rows, one.astype(np.float64))
-        result[:, k] = -ncx2.logcdf(gaps, known.dim, centre[k])
-    _scoring.require_finite(result, release.observed, release.target)
-    return _scoring.shaped(result, release.observed, release.target)
+    with np.errstate(over="ignore"):
+        gaps = release.n * known._distances_about("observed", rows, targets)
+    result = -ncx2.logcdf(gaps, known.dim, centre)
+    scoring.require_finite(result, release.observed, release.target)
+    return scoring.shaped(result, release.observed, release.target)

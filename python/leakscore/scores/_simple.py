@@ -1,29 +1,32 @@
-"""Attacks that know less, and the threshold of one that knows all."""
+"""Attacks with less knowledge, and the threshold of the attack with full knowledge."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _scoring, _validate
+from leakscore import _core, _validate
+from leakscore._types import Doubles, Scalar, of_pairs
+from leakscore.scores import scoring
 
 __all__ = ["oracle_threshold", "scalar_product"]
 
 
+@of_pairs
 def scalar_product(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
     reference_point: npt.ArrayLike,
     *,
     paired: bool = False,
-) -> Any:
+) -> float | Doubles:
     """Scalar product (z - z_ref)'x of the release with a target less a reference point.
 
-    The attack of someone who does not know the covariance. It is as good as `covariance_score` only
-    if C is a multiple of the identity and `reference_point` is the population mean; a single other
-    record in its place costs about half of the leakage score.
+    The attack of an attacker who does not know the covariance. It is as good as `covariance_score`
+    only if C is a multiple of the identity and `reference_point` is the population mean; a single
+    other record as `reference_point` costs about half of the leakage score.
 
     Parameters
     ----------
@@ -59,21 +62,25 @@ def scalar_product(
     array([1.5, 2. ])
     """
     point = _validate.coefficients("reference_point", reference_point)
-    x, z = _scoring.rows(observed, target, point.size, paired)
-    result, flags = _core.scalar_product(x, z, point, point, _scoring.NO_NOISE, 1.0, paired)
+    x, z = scoring.rows(observed, target, point.size, paired)
+    result, flags = _core.scalar_product(x, z, point, point, scoring.NO_NOISE, 1.0, paired)
     if flags:
         _validate.finite("reference_point", point)
-        _scoring.require_finite(result, x, z)
-    return _scoring.shaped(result, x, z)
+        scoring.require_finite(result, x, z)
+    return scoring.shaped(result, x, z)
 
 
-def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> Any:
+@overload
+def oracle_threshold(alpha: Scalar, m: Scalar) -> float: ...
+@overload
+def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> Doubles: ...
+def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> float | Doubles:
     """Threshold at which the covariance score has Type I error alpha: -m/2 - sqrt(m) ppf(alpha).
 
-    From the law N(-m/2, m) of the score of a non-member, so it holds for `covariance_score` and
-    `gaussian_llr` as n grows, with the true mean and covariance. Not for a `Reference` that was
-    fitted: its scores are shifted by about d/n0 (n0 reference rows), so take a quantile of the
-    scores of releases known to be without the target instead.
+    It follows from the law N(-m/2, m) of the score of a non-member, so it holds for
+    `covariance_score` and `gaussian_llr` as n grows, with the true mean and covariance. It does not
+    hold for a fitted `Reference`: its scores are shifted by about d/n0 (n0 reference rows). Take a
+    quantile of the scores of releases known to be without the target instead.
 
     Parameters
     ----------

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _series, _validate, _validate_counts
+from leakscore import _core, _validate, _validate_counts
+from leakscore._types import Doubles, Scalar, of_pairs
 from leakscore.reference import Reference
+from leakscore.scores import series
 
 __all__ = ["subsampled_llr", "subsampled_product_score"]
 
 
-def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
+@overload
+def subsampled_llr(llr: Scalar, sample_rate: float) -> float: ...
+@overload
+def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Doubles: ...
+def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
     """Exact log-likelihood ratio of a release that the target entered with a known probability.
 
-    log((1 - rate) + rate exp(llr)): the target, if a member, is in the sample for all coordinates
+    log((1 - rate) + rate exp(llr)): a target that is a member is in the sample for all coordinates
     of the release at once, or for none.
 
     Parameters
@@ -40,11 +46,11 @@ def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
 
     Notes
     -----
-    The score increases with `llr`, so the sampling changes no ROC point's threshold test, only its
-    error rates (`leakscore.tradeoff.subsampled_mean`). [1]_ (theorem 4.3) takes the product over
-    coordinates of mixtures for the mixture of products, as if each coordinate were sampled by
-    itself; then no test could be as weak as all are: the advantage is at most `sample_rate`, where
-    they claim 0.36 at a rate of 0.1.
+    The score increases with `llr`, so sampling changes no threshold test, only its error rates
+    (`leakscore.tradeoff.subsampled_mean`). [1]_ (theorem 4.3) takes the product over coordinates of
+    mixtures for the mixture of products, as if each coordinate were sampled by itself. That
+    overstates every test: the advantage is at most `sample_rate`, but they claim 0.36 at a rate of
+    0.1.
 
     References
     ----------
@@ -64,7 +70,7 @@ def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
         result = ratio + 0.0
     else:
         with np.errstate(over="ignore", under="ignore"):
-            # exp in two factors: the rate may bring what overflows back into range.
+            # exp in two factors: the rate may bring an overflowing factor back into range.
             far = np.exp(np.clip(ratio - 700.0, 0.0, None))
             result = np.log1p(rate * np.expm1(np.minimum(ratio, 700.0)) * far)
             result = np.where(np.isinf(result), ratio + np.log(rate), result)
@@ -74,6 +80,7 @@ def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Any:
     return result if result.ndim else float(result)
 
 
+@of_pairs
 def subsampled_product_score(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -83,11 +90,11 @@ def subsampled_product_score(
     constant: float = 1 / 6,
     *,
     skewness: npt.ArrayLike = 0.0,
-) -> Any:
+) -> float | Doubles:
     """Score of Azize & Basu for the mean of a sample, as if each coordinate were sampled by itself.
 
-    For comparison with their results only: the likelihood ratio is `subsampled_llr`. This score has
-    nearly the same ROC but another scale, so that 0 is not its best threshold.
+    Use it only to compare with their results: the likelihood ratio is `subsampled_llr`. This score
+    has nearly the same ROC but another scale, so 0 is not its best threshold.
 
     Parameters
     ----------
@@ -118,7 +125,7 @@ def subsampled_product_score(
     SingularCovarianceError
         If a variance is 0.
     ValueError
-        If `sample_rate` is outside (0, 1] or its k is no integer (the two nearest rates are named),
+        If `sample_rate` is outside (0, 1] or k is not an integer (the two nearest rates are named),
         shapes do not fit, or a value is not finite.
 
     Notes
@@ -128,7 +135,7 @@ def subsampled_product_score(
     where u = (x - mu)/sigma and a = (z - mu)/sigma.
 
     Under H1 its mean is rate m/2, as they print, but its variance is rate m + rate (1 - rate) m^2,
-    not rate m, as the coordinates of a member's release are not independent.
+    not rate m, because the coordinates of a member's release are not independent.
 
     References
     ----------
@@ -143,7 +150,7 @@ def subsampled_product_score(
     >>> print(round(subsampled_product_score([0.1, 0.2], [1.0, 2.0], reference, 100, 0.1), 6))
     0.020225
     """
-    law = _series.law(observed, target, reference, n, skewness, 0.0)
+    law = series.law(observed, target, reference, n, skewness, 0.0)
     rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     sampled = _validate_counts.sampled("sample_rate", rate, law.n, low=2)
     weight = _validate.scalar("constant", constant)

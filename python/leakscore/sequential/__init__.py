@@ -1,6 +1,6 @@
 """Membership in a sequence of releases: a table and its updates, or the steps of a training.
 
-The best tests, their exact error rates, and what they need where mean and covariance are unknown.
+The best tests, their exact error rates, and tests for an unknown mean and covariance.
 All scores: larger means member. A decision rule says member if and only if score > threshold.
 """
 

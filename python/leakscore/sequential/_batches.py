@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 
 __all__ = ["batch_means"]
 
@@ -18,7 +18,7 @@ _ELEMENTS = 2**16
 def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> Doubles:
     """Means of the batches, from the mean of all records after each batch.
 
-    They hold all that the cumulative means hold, and only one of them has anything of the target:
+    They hold all information of the cumulative means, and only one of them depends on the target:
     `gradient_llr` of them (or `scores.gaussian_llr` of one) is the best test of every batch.
 
     Parameters
@@ -42,12 +42,12 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
 
     Notes
     -----
-    Computed as x_t + N_s / (N_t - N_s) (x_t - x_s) in float64: means that are near to each other
-    are subtracted exactly. What their own rounding has lost cannot come back: it is multiplied by
+    Computed as x_t + N_s / (N_t - N_s) (x_t - x_s) in float64: means that are close to each other
+    are subtracted exactly. The rounding of the means themselves remains: it is multiplied by
     N_t / (N_t - N_s), so float32 means of equal batches have a relative error of t 6e-8.
 
-    Noise on the cumulative means is multiplied in the same way, and that of neighbouring batches is
-    correlated, so that one batch mean does not tell all of its batch any more:
+    Noise on the cumulative means is multiplied in the same way, and the noise of neighbouring batch
+    means is correlated, so one batch mean no longer has all information about its batch:
     `leakage.release_leakage` has the joint leakage of noisy means.
 
     References
@@ -76,12 +76,12 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     result = np.empty(means.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         for part in parts(means.shape):
-            here, out = means[part], result[part]
-            out[..., 0, :] = here[..., 0, :]
+            block, out = means[part], result[part]
+            out[..., 0, :] = block[..., 0, :]
             later = out[..., 1:, :]
-            np.subtract(here[..., 1:, :], here[..., :-1, :], out=later, dtype=np.float64)
+            np.subtract(block[..., 1:, :], block[..., :-1, :], out=later, dtype=np.float64)
             later *= ratio
-            later += here[..., 1:, :]
+            later += block[..., 1:, :]
     if not np.isfinite(result).all():
         _validate.finite("cumulative_means", means)
         raise ValueError("Expected cumulative_means so small that batch means do not overflow")
@@ -102,7 +102,7 @@ def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
 
 
 def parts(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
-    """Cut an array (..., T, d) into rounds that a cache holds."""
+    """Cut an array (..., T, d) into blocks of rounds that fit into a cache."""
     if len(shape) == 2:
         yield (slice(None),)
         return

@@ -1,20 +1,30 @@
-"""One score of all steps, where the step that the target may be in is not known."""
+"""One score of all steps, for an unknown step of the target."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows
 
 __all__ = ["semi_max", "semi_uniform"]
 
 
-def semi_uniform(llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: int = -1) -> Any:
-    """Log-likelihood ratio of a target that is in one of the steps, with a prior over which.
+@overload
+def semi_uniform(llr: Rows, prior: npt.ArrayLike | None = ..., axis: int = ...) -> Doubles: ...
+@overload
+def semi_uniform(llr: Row, prior: npt.ArrayLike | None = ..., axis: int = ...) -> float: ...
+@overload
+def semi_uniform(
+    llr: npt.ArrayLike, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> float | Doubles: ...
+def semi_uniform(
+    llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: int = -1
+) -> float | Doubles:
+    """Log-likelihood ratio of a target that is in one of the steps, with a prior over the steps.
 
     The best test on average over that prior: SeMI-unif of the paper, for any prior.
 
@@ -23,7 +33,7 @@ def semi_uniform(llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: i
     llr : array_like
         Log-likelihood ratios of the steps along `axis`; -inf and inf are legal.
     prior : (T,) array_like, optional
-        Probability of each step to be the target's, at least 0, of sum 1. None: all the same.
+        Probability that the target is in each step, at least 0, of sum 1. None: all the same.
     axis : int
         The axis of the steps.
 
@@ -31,12 +41,12 @@ def semi_uniform(llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: i
     -------
     float or ndarray
         log sum_t prior_t exp(llr_t), without `axis`; larger means member. Steps of probability 0
-        do not count, whatever their ratio.
+        do not count, for any ratio.
 
     Raises
     ------
     ValueError
-        If `llr` holds NaN or no step, or `prior` is no probability of its steps.
+        If `llr` holds NaN or no step, or `prior` is not a distribution over its steps.
 
     References
     ----------
@@ -59,10 +69,19 @@ def semi_uniform(llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: i
     top = (ratios + logs).max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(under="ignore", over="ignore", divide="ignore"):
-        return (top[..., 0] + np.log(np.exp(ratios - top + logs).sum(axis=-1)))[()]
+        ratio: float | Doubles = (top[..., 0] + np.log(np.exp(ratios - top + logs).sum(axis=-1)))[
+            ()
+        ]
+    return ratio
 
 
-def semi_max(llr: npt.ArrayLike, axis: int = -1) -> Any:
+@overload
+def semi_max(llr: Rows, axis: int = ...) -> Doubles: ...
+@overload
+def semi_max(llr: Row, axis: int = ...) -> float: ...
+@overload
+def semi_max(llr: npt.ArrayLike, axis: int = ...) -> float | Doubles: ...
+def semi_max(llr: npt.ArrayLike, axis: int = -1) -> float | Doubles:
     """Largest of the steps' log-likelihood ratios, for a target in an unknown one of the steps.
 
     The generalised likelihood ratio test, SeMI-max of the paper.
@@ -77,8 +96,8 @@ def semi_max(llr: npt.ArrayLike, axis: int = -1) -> Any:
     Returns
     -------
     float or ndarray
-        Their maximum, without `axis`; larger means member. Between `semi_uniform` and
-        log T more than that.
+        Their maximum, without `axis`; larger means member. It lies between `semi_uniform` and
+        `semi_uniform` + log T.
 
     Raises
     ------
@@ -87,9 +106,9 @@ def semi_max(llr: npt.ArrayLike, axis: int = -1) -> Any:
 
     Notes
     -----
-    The paper's claim that it does better than the last cumulative mean alone fails for many steps:
-    with n = 10, a squared Mahalanobis distance of 3 and T = 50 its power at alpha = 0.01 is .0129,
-    that of the last mean .0141. `semi_uniform` has .0151.
+    The paper claims that it does better than the last cumulative mean alone. That fails for many
+    steps: with n = 10, a squared Mahalanobis distance of 3 and T = 50 its power at alpha = 0.01 is
+    .0129, that of the last mean .0141. `semi_uniform` has .0151.
 
     References
     ----------
@@ -101,7 +120,8 @@ def semi_max(llr: npt.ArrayLike, axis: int = -1) -> Any:
     >>> leakscore.sequential.semi_max([[0.0, 2.0, 1.0], [-3.0, -1.0, -2.0]])
     array([ 2., -1.])
     """
-    return _steps(llr, axis).max(axis=-1)[()]
+    largest: float | Doubles = _steps(llr, axis).max(axis=-1)[()]
+    return largest
 
 
 def _steps(llr: npt.ArrayLike, axis: int) -> Doubles:

@@ -1,29 +1,50 @@
-"""The exact error rates of a test on a step of DP-SGD, and what its game can show at most."""
+"""The exact error rates of a test on a step of DP-SGD, and the bound on every test of its game."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate
-from leakscore._curve import TradeOff
-from leakscore._low_rank import LowRank
-from leakscore._premise import EXACT_NOISE, Premise
-from leakscore._validate import Doubles
+from leakscore import _validate
+from leakscore._types import Doubles, Scalar
 from leakscore.reference import Reference
+from leakscore.reference.low_rank import LowRank
+from leakscore.scores import scoring
 from leakscore.sequential._steps import NEIGHBOURS, Neighbours
+from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import EXACT_NOISE, Premise
 
 __all__ = ["dpsgd_error_rates", "game_tradeoff"]
 
-# Above this noncentrality a term w chi2'(1, nc) is normal: the third standardised cumulant is
-# 3 / sqrt(nc), which is below 1e-12.
+# Above this noncentrality a term w chi2'(1, nc) is normal: its third standardised cumulant,
+# 3 / sqrt(nc), is below 1e-12.
 _NORMAL = 1e25
 
 
+@overload
+def dpsgd_error_rates(
+    threshold: Scalar,
+    target_gradient: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    noise_std: npt.ArrayLike,
+    *,
+    neighbours: Neighbours = ...,
+) -> tuple[float, float]: ...
+@overload
+def dpsgd_error_rates(
+    threshold: npt.ArrayLike,
+    target_gradient: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    noise_std: npt.ArrayLike,
+    *,
+    neighbours: Neighbours = ...,
+) -> tuple[Doubles, Doubles]: ...
 def dpsgd_error_rates(
     threshold: npt.ArrayLike,
     target_gradient: npt.ArrayLike,
@@ -32,7 +53,7 @@ def dpsgd_error_rates(
     noise_std: npt.ArrayLike,
     *,
     neighbours: Neighbours = "replace",
-) -> tuple[Any, Any]:
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Error rates of the exact log-likelihood ratio of a noised, averaged gradient.
 
     The test says member if `gradient_llr` is above the threshold.
@@ -64,8 +85,8 @@ def dpsgd_error_rates(
     SingularCovarianceError
         If C is singular and there is no noise.
     ValueError
-        If a diagonal or a noise is not the same for all coordinates where that is asked for, shapes
-        do not fit, `n` < 2, or another value than `threshold` is not finite.
+        If a diagonal or a noise is not the same for all coordinates where it must be, shapes do not
+        fit, `n` < 2, or a value other than `threshold` is not finite.
 
     Notes
     -----
@@ -74,12 +95,12 @@ def dpsgd_error_rates(
     sum w_i chi2'(1, nc_i): w_i = l_i / (2 n^2 b_i), nc_i = y_i^2 n^2 a_i / l_i^2 under H0, and with
     a_i and b_i exchanged under H1. An eigenvalue 0 gives a normal term of mean -v/2 or v/2 and
     variance v = y_i^2 / (n^2 s^2). Their tails are those of `distributions.gx2`. Where the noise is
-    large, constant and sum nearly cancel; what is left is formed without it. Without noise this is
-    `error_rates`.
+    large, constant and sum nearly cancel; the rest is formed without this cancellation. Without
+    noise this is `error_rates`.
 
     The paper uses the test without noise. That costs power: with 50 variances from one to a
     thousandth of the largest, of sum 1/2, n = 64, s = 0.5/64 and a gradient of norm 1, equal in all
-    coordinates, it has .106 at alpha = 0.01 where the exact one has .212.
+    coordinates, its power at alpha = 0.01 is .106; that of the exact test is .212.
 
     Time grows with the number of different eigenvalues: some seconds a threshold for 1e6.
 
@@ -111,21 +132,29 @@ def dpsgd_error_rates(
     return _law(terms, n, member=False).above(gamma), _law(terms, n, member=True).below(gamma)
 
 
-def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "replace") -> TradeOff:
+@overload
+def game_tradeoff(noise_multiplier: Scalar, neighbours: Neighbours = ...) -> TradeOff[float]: ...
+@overload
+def game_tradeoff(
+    noise_multiplier: npt.ArrayLike, neighbours: Neighbours = ...
+) -> TradeOff[Doubles]: ...
+def game_tradeoff(
+    noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "replace"
+) -> TradeOff[Any]:
     """Return the trade-off curve that bounds every test of one target in a training by DP-SGD.
 
-    The truth to hold an audit in this game against: every batch is fresh and used once, so the
-    target is in one known step, neither sub-sampled nor composed. An accountant's epsilon of the
-    whole training, for adding or removing a record, is another quantity.
+    Compare audits of this game with this curve: every batch is fresh and used once, so the target
+    is in one known step, neither sub-sampled nor composed. An accountant's epsilon of the whole
+    training, for adding or removing a record, is another quantity.
 
     Parameters
     ----------
     noise_multiplier : array_like
         Standard deviation of the noise on the **sum** of the clipped gradients over the clipping
-        norm, at least 0. 0 and inf are legal: everything shows, or nothing.
+        norm, at least 0. 0 and inf are legal: every test succeeds, or none.
     neighbours : {"replace", "add-remove"}
         What non-membership means: another record's gradient in the target's place, which moves the
-        sum by up to twice the clipping norm, or none, which moves it by up to once.
+        sum by up to twice the clipping norm, or none, which moves it by up to the clipping norm.
 
     Returns
     -------
@@ -140,8 +169,8 @@ def game_tradeoff(noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "rep
 
     Notes
     -----
-    A bound for the worst gradients of both records. What the best test of a given target attains
-    is `dpsgd_error_rates`. T. Michel, D. Basu and E. Kaufmann, sequential membership inference,
+    A bound for the worst gradients of both records. `dpsgd_error_rates` has what the best test of a
+    given target attains. T. Michel, D. Basu and E. Kaufmann, sequential membership inference,
     section 5, compare the audit with an accountant's epsilon.
 
     Examples
@@ -183,7 +212,7 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
             raise ValueError(
                 "Expected target_gradient so near to the mean that no square overflows"
             )
-    held = reference._covariance
+    covariance = reference._covariance
     if reference.kind == "diagonal":
         return _grouped(reference.variances, np.broadcast_to(noise**2, away.shape), away**2)
     if noise.ndim and (noise != noise[0]).any():
@@ -192,32 +221,32 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
             "'diagonal'"
         )
     level = float(noise.flat[0]) ** 2
-    if not isinstance(held, LowRank):
+    if not isinstance(covariance, LowRank):
         values, vectors = np.linalg.eigh(reference.cov)
         along = vectors.T @ away
         return _grouped(np.maximum(values, 0.0), np.full(away.size, level), along**2)
-    own = float(held.diagonal[0])
-    if (held.diagonal != own).any():
+    own = float(covariance.diagonal[0])
+    if (covariance.diagonal != own).any():
         raise ValueError(
             "Expected reference of kind 'low-rank' to have one diagonal for all coordinates, as "
             "Reference.low_rank(mean, number, factor) has, or a fit with shrinkage=0 and a ridge"
         )
-    values, along, rest = _factor_basis(held, away)
+    values, along, rest = _factor_basis(covariance, away)
     variance, square = np.append(own + values, own), np.append(along**2, rest)
     size = np.append(np.ones(values.size), away.size - values.size)
     return _grouped(variance, np.full(variance.size, level), square, size)
 
 
 def _factor_basis(held: LowRank, away: Doubles) -> tuple[Doubles, Doubles, float]:
-    """Return eigenvalues of scale F'F beyond 0, coordinates along them, and what is left of `away`.
+    """Return eigenvalues of scale F'F beyond 0, coordinates along them, and the rest of `away`.
 
     By the triangular factor of F' = QR, found a strip of columns of F at a time, which keeps the
     digits of small singular values.
     """
     triangle = np.empty((0, len(held.held)))
     for _, strip in held.held.strips(len(held.held)):
-        found: Any = np.linalg.qr(np.vstack([triangle, strip.T]), mode="r")
-        triangle = found
+        triangles: Any = np.linalg.qr(np.vstack([triangle, strip.T]), mode="r")
+        triangle = triangles
     _, values, rows = np.linalg.svd(triangle)
     kept = values > values[0] * len(held.held) * np.finfo(np.float64).eps
     values, rows = values[kept], rows[: values.size][kept]
@@ -230,7 +259,7 @@ def _factor_basis(held: LowRank, away: Doubles) -> tuple[Doubles, Doubles, float
 def _grouped(
     variance: Doubles, noise: Doubles, square: Doubles, size: Doubles | None = None
 ) -> Eigenterms:
-    """Add up what has the same variance and noise."""
+    """Add up the coordinates of equal variance and noise."""
     sizes = np.ones(variance.size) if size is None else size
     pairs, place = np.unique(np.stack([variance, noise]), axis=1, return_inverse=True)
     sums = (_sums(place.ravel(), some, pairs.shape[1]) for some in (sizes, square))
@@ -238,7 +267,7 @@ def _grouped(
 
 
 def _sums(place: npt.NDArray[np.intp], values: Doubles, count: int) -> Doubles:
-    """Add up the values that have the same place."""
+    """Add up the values of the same place."""
     return np.bincount(place, values, count).astype(np.float64)
 
 
@@ -275,12 +304,12 @@ class _Ratio:
         away = room - self.weights @ self.df
         gone = away < -40.0 * np.sqrt(spread)
         sure = away > 40.0 * np.sqrt(spread) + 1600.0 * self.weights.max()
-        # The sum of w nc may be far larger than what it leaves of the ratio.
+        # The sum of w nc may be far larger than the ratio that remains.
         high, low = _exact_sum(self.weights, self.nc)
         law = (self.weights, self.df, self.nc)
         points = np.where(gone | sure, 0.0, room) + low
-        found = getattr(gx2, side)(points, *law, sigma=self.sigma, offset=-high)
-        return np.where(gone | sure, sure == (side == "cdf"), found)[()]
+        tail = getattr(gx2, side)(points, *law, sigma=self.sigma, offset=-high)
+        return np.where(gone | sure, sure == (side == "cdf"), tail)[()]
 
 
 def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
@@ -291,18 +320,18 @@ def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
     """
     out = terms.variance / n + terms.noise
     within = (n - 1) / n * (terms.variance / n) + terms.noise
-    own, other, sign = (within, out, 1.0) if member else (out, within, -1.0)
+    variance, other, sign = (within, out, 1.0) if member else (out, within, -1.0)
     # A product of two small numbers would underflow, and one of two large ones overflow.
     gain = terms.variance / other / n**2
     centre = -0.5 * terms.size * np.log1p(-terms.variance / out / n**2)
     centre += sign * terms.square / other / (2.0 * n**2)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        nc = (terms.square / terms.variance) * (n**2 * own / terms.variance)
+        nc = (terms.square / terms.variance) * (n**2 * variance / terms.variance)
     curved = (terms.variance > 0.0) & ((terms.square == 0.0) | (nc < _NORMAL))
     normal = ~curved
     weights = 0.5 * gain
     centre[normal] -= (weights * terms.size)[normal]
-    spread = terms.square * (own / other) / other / n**2 + 2.0 * weights**2 * terms.size
+    spread = terms.square * (variance / other) / other / n**2 + 2.0 * weights**2 * terms.size
     weights, place = np.unique(weights[curved], return_inverse=True)
     df, nc = (
         _sums(place, some[curved], weights.size)
@@ -333,21 +362,21 @@ def _halves(x: Doubles) -> tuple[Doubles, Doubles]:
 
 def _normal_rates(threshold: Doubles, variance: float) -> tuple[Any, Any]:
     """Return the error rates of a ratio of the laws N(-v/2, v) and N(v/2, v)."""
-    own = np.zeros(0)
-    low, high = (_Ratio(s * variance / 2, own, own, own, variance**0.5) for s in (-1.0, 1.0))
+    empty = np.zeros(0)
+    low, high = (_Ratio(s * variance / 2, empty, empty, empty, variance**0.5) for s in (-1.0, 1.0))
     return low.above(threshold), high.below(threshold)
 
 
 def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> float:
     """Return g' A^-1 g / n^2 with A = (n-1) C/n^2 + s^2, common to both hypotheses."""
-    known, factor = _release(gradient, reference, n, noise).with_target()
+    release, factor = _release(gradient, reference, n, noise).with_target()
     rows = gradient[np.newaxis]
-    found = known._distances("target_gradient", rows, np.zeros_like(gradient))
-    if not np.isfinite(found).all():
+    distance = release._distances("target_gradient", rows, np.zeros_like(gradient))
+    if not np.isfinite(distance).all():
         raise ValueError("Expected target_gradient so small that no square overflows")
-    return float(found[0]) / (factor * n)
+    return float(distance[0]) / (factor * n)
 
 
-def _release(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> _scoring.Release:
+def _release(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> scoring.Release:
     rows = gradient[np.newaxis]
-    return _scoring.Release(rows, rows, reference, n, np.atleast_1d(noise), False)
+    return scoring.Release(rows, rows, reference, n, np.atleast_1d(noise), False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows, Scalar
 from leakscore.sequential._combined import probabilities
 
 __all__ = ["error_rates", "hotelling_error_rates", "max_error_rates", "mean_llr"]
@@ -16,12 +16,23 @@ __all__ = ["error_rates", "hotelling_error_rates", "max_error_rates", "mean_llr"
 _FAR = 2.0**200  # the last noncentrality of ncx2
 
 
+@overload
+def error_rates(
+    threshold: Scalar, squared_mahalanobis: Scalar, n: Scalar, dim: Scalar
+) -> tuple[float, float]: ...
+@overload
 def error_rates(
     threshold: npt.ArrayLike,
     squared_mahalanobis: npt.ArrayLike,
     n: npt.ArrayLike,
     dim: npt.ArrayLike,
-) -> tuple[Any, Any]:
+) -> tuple[Doubles, Doubles]: ...
+def error_rates(
+    threshold: npt.ArrayLike,
+    squared_mahalanobis: npt.ArrayLike,
+    n: npt.ArrayLike,
+    dim: npt.ArrayLike,
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Error rates of the exact log-likelihood ratio of a batch mean, for every n and dimension.
 
     The test says member if `scores.gaussian_llr` (or `gradient_llr`) is above the threshold.
@@ -47,7 +58,8 @@ def error_rates(
     Raises
     ------
     ValueError
-        If an argument is out of range, another than `threshold` NaN, or they do not broadcast.
+        If an argument is out of range, one other than `threshold` is NaN, or they do not
+        broadcast.
 
     See Also
     --------
@@ -59,8 +71,8 @@ def error_rates(
     chi-square with d degrees of freedom and noncentrality n M under H0, and (n-1)/n times that of
     noncentrality (n-1) M under H1. So with r = 2 (gmax - gamma) alpha = F_d((n-1) r; n M) and
     beta = 1 - F_d(n r; (n-1) M). Corollary B.6 of the paper has n^2 M in place of M in r, and no
-    type II error beyond d = 1; its appendix H.3 says that the power does not depend on d, but with
-    n = 10, M = 9, it rises from .073 (d = 1) to .325 (d = 500) at alpha = 0.01.
+    type II error beyond d = 1. Its appendix H.3 states that the power does not depend on d, but at
+    n = 10, M = 9 and alpha = 0.01 it rises from .073 (d = 1) to .325 (d = 500).
 
     References
     ----------
@@ -83,9 +95,9 @@ def error_rates(
     others = records - 1.0
     volume = dims * np.log1p(-1.0 / records)
     with np.errstate(over="ignore"):
-        # A quarter of the room, which as a whole may overflow.
+        # A quarter of the room: the whole may overflow.
         room = np.maximum(0.25 * distance - 0.25 * volume - 0.5 * gamma, 0.0)
-        # What near and far exceed the noncentralities by, free of cancellation.
+        # The excess of near and far over the noncentralities, without cancellation.
         above = -distance - others * (2.0 * gamma + volume)
         beyond = distance - records * (2.0 * gamma + volume)
         return (
@@ -94,10 +106,26 @@ def error_rates(
         )
 
 
+@overload
+def max_error_rates(
+    alpha: Rows, beta: npt.ArrayLike, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> tuple[Doubles, Doubles]: ...
+@overload
+def max_error_rates(
+    alpha: npt.ArrayLike, beta: Rows, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> tuple[Doubles, Doubles]: ...
+@overload
+def max_error_rates(
+    alpha: Row, beta: Row, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> tuple[float, float]: ...
+@overload
+def max_error_rates(
+    alpha: npt.ArrayLike, beta: npt.ArrayLike, prior: npt.ArrayLike | None = ..., axis: int = ...
+) -> tuple[float, float] | tuple[Doubles, Doubles]: ...
 def max_error_rates(
     alpha: npt.ArrayLike, beta: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: int = -1
-) -> tuple[Any, Any]:
-    """Error rates of the largest of independent steps' ratios, from each step's own.
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
+    """Error rates of the largest of independent steps' ratios, from those of each step.
 
     The test says member if `semi_max` is above the threshold.
 
@@ -107,29 +135,30 @@ def max_error_rates(
         Type I and type II error of each step at the common threshold, along `axis`, as
         `error_rates` gives them; in [0, 1]. They broadcast: batches and targets may differ by step.
     prior : (T,) array_like, optional
-        Probability of each step to be the target's, at least 0, of sum 1. None: all the same.
+        Probability that the target is in each step, at least 0, of sum 1. None: all the same.
     axis : int
         The axis of the steps.
 
     Returns
     -------
     alpha, beta : float or ndarray
-        1 - prod (1 - alpha_t), and sum_t prior_t beta_t prod_{s != t} (1 - alpha_s), with no
+        1 - prod (1 - alpha_t), and sum_t prior_t beta_t prod_{s != t} (1 - alpha_s), without
         `axis`.
 
     Raises
     ------
     ValueError
-        If an error rate is outside [0, 1] or NaN, shapes do not fit, or `prior` is no probability.
+        If an error rate is outside [0, 1] or NaN, shapes do not fit, or `prior` is not a
+        distribution.
 
     See Also
     --------
-    leakscore.tradeoff.TradeOff.best_of : The trade-off curve, where all steps are alike.
+    leakscore.tradeoff.TradeOff.best_of : The trade-off curve for equal steps.
 
     References
     ----------
     T. Michel, D. Basu and E. Kaufmann, sequential membership inference, corollaries E.2 and E.3,
-    for steps that are alike.
+    for equal steps.
 
     Examples
     --------
@@ -138,30 +167,36 @@ def max_error_rates(
     >>> print(round(alpha, 12), round(beta, 12))
     0.28 0.3125
     """
-    own, missed = _validate.broadcast(
+    false_alarms, missed = _validate.broadcast(
         alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
         beta=_validate.interval("beta", beta, 0.0, 1.0),
     )
-    if own.ndim == 0:
+    if false_alarms.ndim == 0:
         raise ValueError("Expected alpha or beta to be an array of one or more steps")
-    place = _validate.count("axis", axis, -own.ndim, own.ndim - 1)
-    own, missed = np.moveaxis(own, place, -1), np.moveaxis(missed, place, -1)
-    if own.shape[-1] == 0:
-        raise ValueError(f"Expected alpha of shape {own.shape} to have at least one step")
-    weights = probabilities("prior", prior, own.shape[-1])
+    place = _validate.count("axis", axis, -false_alarms.ndim, false_alarms.ndim - 1)
+    false_alarms, missed = np.moveaxis(false_alarms, place, -1), np.moveaxis(missed, place, -1)
+    if false_alarms.shape[-1] == 0:
+        raise ValueError(f"Expected alpha of shape {false_alarms.shape} to have at least one step")
+    weights = probabilities("prior", prior, false_alarms.shape[-1])
     with np.errstate(divide="ignore"):
-        any_step = 0.0 - np.expm1(np.log1p(-own).sum(axis=-1))
-    silent = np.ones((*own.shape[:-1], own.shape[-1] + 1))
-    np.cumprod(1.0 - own, axis=-1, out=silent[..., 1:])
+        any_step = 0.0 - np.expm1(np.log1p(-false_alarms).sum(axis=-1))
+    silent = np.ones((*false_alarms.shape[:-1], false_alarms.shape[-1] + 1))
+    np.cumprod(1.0 - false_alarms, axis=-1, out=silent[..., 1:])
     before = silent[..., :-1].copy()
-    np.cumprod(1.0 - own[..., ::-1], axis=-1, out=silent[..., 1:])
+    np.cumprod(1.0 - false_alarms[..., ::-1], axis=-1, out=silent[..., 1:])
     after = silent[..., -2::-1]
     return any_step[()], ((missed * before * after) @ weights)[()]
 
 
+@overload
+def mean_llr(squared_mahalanobis: Scalar, n: Scalar, dim: Scalar) -> tuple[float, float]: ...
+@overload
 def mean_llr(
     squared_mahalanobis: npt.ArrayLike, n: npt.ArrayLike, dim: npt.ArrayLike
-) -> tuple[Any, Any]:
+) -> tuple[Doubles, Doubles]: ...
+def mean_llr(
+    squared_mahalanobis: npt.ArrayLike, n: npt.ArrayLike, dim: npt.ArrayLike
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
     """Means of the exact log-likelihood ratio of a batch mean, without and with the target.
 
     Parameters
@@ -211,13 +246,24 @@ def mean_llr(
     return under_h0[()], under_h1[()]
 
 
+@overload
+def hotelling_error_rates(
+    threshold: Scalar, squared_mahalanobis: Scalar, n: Scalar, dim: Scalar
+) -> tuple[float, float]: ...
+@overload
 def hotelling_error_rates(
     threshold: npt.ArrayLike,
     squared_mahalanobis: npt.ArrayLike,
     n: npt.ArrayLike,
     dim: npt.ArrayLike,
-) -> tuple[Any, Any]:
-    """Error rates of `hotelling` with known mean and covariance, of an attacker without the target.
+) -> tuple[Doubles, Doubles]: ...
+def hotelling_error_rates(
+    threshold: npt.ArrayLike,
+    squared_mahalanobis: npt.ArrayLike,
+    n: npt.ArrayLike,
+    dim: npt.ArrayLike,
+) -> tuple[float, float] | tuple[Doubles, Doubles]:
+    """Error rates of `hotelling` with known mean and covariance, for an unknown target.
 
     Parameters
     ----------
@@ -243,9 +289,9 @@ def hotelling_error_rates(
     Notes
     -----
     The statistic is a chi-square variable with d degrees of freedom under H0, and (n-1)/n times a
-    noncentral one of noncentrality M / (n-1) under H1. Its attacker is that of Kaissis et al.,
+    noncentral one of noncentrality M / (n-1) under H1. The attacker is that of Kaissis et al.,
     "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), who does not know the
-    target, in the game of T. Michel, D. Basu and E. Kaufmann, sequential membership inference.
+    target; the game is that of T. Michel, D. Basu and E. Kaufmann, sequential membership inference.
 
     Examples
     --------
@@ -279,7 +325,7 @@ def _noncentral(
     noncentrality: tuple[Doubles, Doubles],
     excess: Doubles,
 ) -> Any:
-    """Return a tail of ncx2 at a product of two, whose noncentrality is a product of two.
+    """Return a tail of ncx2 where the point and the noncentrality are products of two numbers.
 
     Beyond the range of `ncx2` the root of the variable is normal to all digits, as dims is at most
     2^53, and dims / (2 sqrt nc) below 1e-14; `excess` is the point less the noncentrality.
@@ -302,7 +348,7 @@ def _distance(value: npt.ArrayLike) -> Doubles:
 
 
 def _log1p_less(x: Doubles) -> Doubles:
-    """Return log(1 + x) - x for -1/2 <= x <= 1, to the last digits however small x is.
+    """Return log(1 + x) - x for -1/2 <= x <= 1, to the last digits for the smallest x too.
 
     With s = x / (2 + x), log(1 + x) = 2 artanh s and 2 s - x = -x s. |s| <= 1/3: 18 terms.
     """

@@ -1,19 +1,25 @@
-"""Attacks that look at the loss of the target alone, for comparison."""
+"""Attacks that use only the loss of the target, for comparison."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows
 
 __all__ = ["back_front_diff", "back_front_ratio", "delta_diff", "delta_ratio"]
 
 
-def delta_diff(losses: npt.ArrayLike) -> Any:
+@overload
+def delta_diff(losses: Rows) -> Doubles: ...
+@overload
+def delta_diff(losses: Row) -> float: ...
+@overload
+def delta_diff(losses: npt.ArrayLike) -> float | Doubles: ...
+def delta_diff(losses: npt.ArrayLike) -> float | Doubles:
     """Largest fall of the target's loss in one step; a heuristic, `gradient_llr` is the best test.
 
     Parameters
@@ -43,12 +49,19 @@ def delta_diff(losses: npt.ArrayLike) -> Any:
     >>> print(leakscore.sequential.delta_diff([4.0, 3.0, 1.0, 2.0]))
     2.0
     """
-    found = _losses(losses)
+    values = _losses(losses)
     with np.errstate(over="ignore"):
-        return (found[..., :-1] - found[..., 1:]).max(axis=-1)[()]
+        largest: float | Doubles = (values[..., :-1] - values[..., 1:]).max(axis=-1)[()]
+    return largest
 
 
-def delta_ratio(losses: npt.ArrayLike) -> Any:
+@overload
+def delta_ratio(losses: Rows) -> Doubles: ...
+@overload
+def delta_ratio(losses: Row) -> float: ...
+@overload
+def delta_ratio(losses: npt.ArrayLike) -> float | Doubles: ...
+def delta_ratio(losses: npt.ArrayLike) -> float | Doubles:
     """Largest factor by which the target's loss falls in one step; a heuristic.
 
     Parameters
@@ -76,12 +89,19 @@ def delta_ratio(losses: npt.ArrayLike) -> Any:
     >>> print(leakscore.sequential.delta_ratio([4.0, 3.0, 1.0, 2.0]))
     3.0
     """
-    found = _losses(losses, positive=True)
+    values = _losses(losses, positive=True)
     with np.errstate(over="ignore"):
-        return (found[..., :-1] / found[..., 1:]).max(axis=-1)[()]
+        largest: float | Doubles = (values[..., :-1] / values[..., 1:]).max(axis=-1)[()]
+    return largest
 
 
-def back_front_diff(losses: npt.ArrayLike) -> Any:
+@overload
+def back_front_diff(losses: Rows) -> Doubles: ...
+@overload
+def back_front_diff(losses: Row) -> float: ...
+@overload
+def back_front_diff(losses: npt.ArrayLike) -> float | Doubles: ...
+def back_front_diff(losses: npt.ArrayLike) -> float | Doubles:
     """Fall of the target's loss from the first parameters to the last; a heuristic.
 
     Parameters
@@ -109,12 +129,18 @@ def back_front_diff(losses: npt.ArrayLike) -> Any:
     >>> print(leakscore.sequential.back_front_diff([4.0, 3.0, 1.0, 2.0]))
     2.0
     """
-    found = _losses(losses)
+    values = _losses(losses)
     with np.errstate(over="ignore"):
-        return (found[..., 0] - found[..., -1])[()]
+        return (values[..., 0] - values[..., -1])[()]
 
 
-def back_front_ratio(losses: npt.ArrayLike) -> Any:
+@overload
+def back_front_ratio(losses: Rows) -> Doubles: ...
+@overload
+def back_front_ratio(losses: Row) -> float: ...
+@overload
+def back_front_ratio(losses: npt.ArrayLike) -> float | Doubles: ...
+def back_front_ratio(losses: npt.ArrayLike) -> float | Doubles:
     """Factor by which the target's loss falls from the first parameters to the last; a heuristic.
 
     Parameters
@@ -142,21 +168,21 @@ def back_front_ratio(losses: npt.ArrayLike) -> Any:
     >>> print(leakscore.sequential.back_front_ratio([4.0, 3.0, 1.0, 2.0]))
     2.0
     """
-    found = _losses(losses, positive=True)
+    values = _losses(losses, positive=True)
     with np.errstate(over="ignore"):
-        return (found[..., 0] / found[..., -1])[()]
+        return (values[..., 0] / values[..., -1])[()]
 
 
 def _losses(losses: npt.ArrayLike, *, positive: bool = False) -> Doubles:
-    """Return losses in float64, of which there are at least two."""
-    found = _validate.doubles("losses", losses)
-    if found.ndim == 0 or found.shape[-1] < 2:
+    """Return losses in float64; at least two are needed."""
+    values = _validate.doubles("losses", losses)
+    if values.ndim == 0 or values.shape[-1] < 2:
         raise ValueError(
-            f"Expected losses of shape {found.shape} to be (..., T+1) with T >= 1: one at the "
+            f"Expected losses of shape {values.shape} to be (..., T+1) with T >= 1: one at the "
             "first parameters and one after each step"
         )
-    if found.size == 0:
-        raise ValueError(f"Expected losses of shape {found.shape} not to be empty")
-    if positive and not (found > 0.0).all():
-        raise ValueError(f"Expected losses > 0 for a ratio, but one is {float(found.min())!r}")
-    return found
+    if values.size == 0:
+        raise ValueError(f"Expected losses of shape {values.shape} not to be empty")
+    if positive and not (values > 0.0).all():
+        raise ValueError(f"Expected losses > 0 for a ratio, but one is {float(values.min())!r}")
+    return values

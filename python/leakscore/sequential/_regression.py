@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows
 from leakscore.reference import Reference
 
 __all__ = ["RegressionGradients", "linear_regression"]
@@ -29,7 +29,7 @@ class RegressionGradients(Result):
     target_gradient : (..., d) ndarray
         Gradient of the target.
     squared_mahalanobis : float or (...) ndarray
-        That of the target's gradient, in the law of a record's.
+        Of the target's gradient, in the law of a record's gradient.
     loss_scale : float or (...) ndarray
         v = residual_std^2 + D'C D, the mean of the squared residual.
     deviation : (..., d) ndarray
@@ -49,8 +49,8 @@ class RegressionGradients(Result):
 
     mean: Doubles
     target_gradient: Doubles
-    squared_mahalanobis: Any
-    loss_scale: Any
+    squared_mahalanobis: float | Doubles
+    loss_scale: float | Doubles
     deviation: Doubles
     covariance: Doubles
 
@@ -60,7 +60,7 @@ class RegressionGradients(Result):
         Parameters
         ----------
         *index : int
-            Which of the parameters, where there are several.
+            Index of the parameters, if `theta` has several.
 
         Returns
         -------
@@ -76,10 +76,18 @@ class RegressionGradients(Result):
             return Reference.low_rank(mean, scaled, mean[:, np.newaxis])
         return Reference(mean, scaled + np.outer(mean, mean))
 
-    def llr(self, gradients: npt.ArrayLike, n: int, *, noise_std: float = 0.0) -> Any:
+    @overload
+    def llr(self, gradients: Rows, n: int, *, noise_std: float = ...) -> Doubles: ...
+    @overload
+    def llr(self, gradients: Row, n: int, *, noise_std: float = ...) -> float: ...
+    @overload
+    def llr(
+        self, gradients: npt.ArrayLike, n: int, *, noise_std: float = ...
+    ) -> float | Doubles: ...
+    def llr(self, gradients: npt.ArrayLike, n: int, *, noise_std: float = 0.0) -> float | Doubles:
         """Log-likelihood ratios of the target in all steps at once.
 
-        `gradient_llr` with each step's own mean and covariance, in O(d^2) a step, or O(d) where the
+        `gradient_llr` with the mean and covariance of each step, in O(d^2) a step, or O(d) if the
         inputs are uncorrelated.
 
         Parameters
@@ -123,10 +131,11 @@ class RegressionGradients(Result):
             within = _Inverse(spread * ((n - 1) / n) + noise, bend, (n - 1) / n**2)
             volume = -np.log1p(-spread / n / out.own).sum(axis=-1)
             volume += out.correction - within.correction
-            ratio = 0.5 * (volume + out.square(away) - within.square(away - shift / n))
+            ratio: Doubles = 0.5 * (volume + out.square(away) - within.square(away - shift / n))
         if not np.isfinite(ratio).all():
             raise ValueError("Expected gradients so small that the ratios do not overflow")
-        return ratio[()]
+        found: float | Doubles = ratio[()]
+        return found
 
 
 class _Inverse:
@@ -161,11 +170,11 @@ def linear_regression(
     Parameters
     ----------
     theta : (d,) or (..., d) array_like
-        Parameters at which the gradients are taken: one vector, those of many steps and trainings.
+        Parameters at which the gradients are taken: one vector, or one for each step and training.
     optimum : (d,) array_like
         The true parameters.
     covariance : (d,) or (d, d) array_like
-        C: variances of uncorrelated inputs, or their covariance matrix; with an inverse.
+        C: variances of uncorrelated inputs, or their covariance matrix; not singular.
     residual_std : float
         Standard deviation of a response given its input, at least 0.
     target : (d,) array_like
@@ -217,26 +226,32 @@ def linear_regression(
     x = _validate.vector("target", target, size=dim)
     y = _validate.scalar("response", response)
     inputs = Reference(np.zeros(dim), _validate.doubles("covariance", covariance))
-    own = _validate.scalar("residual_std", residual_std, 0.0)
-    held = inputs.cov
+    deviation_std = _validate.scalar("residual_std", residual_std, 0.0)
+    input_covariance = inputs.cov
     with np.errstate(over="ignore", invalid="ignore"):
         deviation = at - best
-        mean = deviation * held if held.ndim == 1 else deviation @ held
+        mean = (
+            deviation * input_covariance
+            if input_covariance.ndim == 1
+            else deviation @ input_covariance
+        )
         square = _dot(deviation, mean)
-        scale = np.square(own) + square
+        scale = np.square(deviation_std) + square
         gradient = (_dot(at, x) - y)[..., np.newaxis] * x
         shift = gradient - mean
         along = _dot(deviation, shift)
     if not all(np.isfinite(some).all() for some in (shift, scale, along)):
         raise ValueError(_LARGE)
     if not (scale > 0.0).all():
-        raise ValueError(f"Expected residual_std={own!r} > 0, as theta is the optimum somewhere")
+        raise ValueError(
+            f"Expected residual_std={deviation_std!r} > 0, as theta is the optimum somewhere"
+        )
     with np.errstate(over="ignore", invalid="ignore"):
         inverse = _dot(shift, inputs.solve(shift.reshape(-1, dim)).reshape(shift.shape))
         distance = np.maximum(inverse - along * (along / (scale + square)), 0.0) / scale
     if not np.isfinite(distance).all():
         raise ValueError(_LARGE)
-    return RegressionGradients(mean, gradient, distance[()], scale[()], deviation, held)
+    return RegressionGradients(mean, gradient, distance[()], scale[()], deviation, input_covariance)
 
 
 def _dot(left: Doubles, right: Doubles) -> Doubles:

@@ -8,10 +8,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _scoring, _validate, _validate_counts
-from leakscore._validate import Array, Doubles
+from leakscore import _validate, _validate_counts
+from leakscore._types import Array, Doubles
 from leakscore.reference import Reference, SingularCovarianceError
-from leakscore.scores._gaussian import llr_of
+from leakscore.scores import scoring
+from leakscore.scores.gaussian import llr_of
 
 __all__ = ["gradient_llr", "sgd_llr"]
 
@@ -21,8 +22,8 @@ Rounds: TypeAlias = tuple[int | slice, ...]
 
 NEIGHBOURS = ("replace", "add-remove")
 
-# Elements of a block of gradients that is made of parameters; larger where a covariance matrix has
-# to be applied to each.
+# Elements of a block of gradients computed from parameters; larger where a covariance matrix is
+# applied to each.
 _IN_CACHE, _AT_ONCE = 2**17, 2**22
 
 
@@ -40,8 +41,8 @@ def gradient_llr(
     `scores.gaussian_llr` of each step: a release of step t has the law
     N(mu + (g - mu)/n, (n-1) C/n^2 + s^2) if the target is one of the n records of its batch, and
     N(mu, C/n + s^2) if it is not, with the target's gradient g and the mean mu and covariance C of
-    a record's gradient. Exact with the noise s of DP-SGD, whose two covariances are not
-    proportional. Nothing here asks for gradients: of `batch_means` and the target record itself it
+    a record's gradient. Exact with the noise s of DP-SGD, where the two covariances are not
+    proportional. It does not need gradients: from `batch_means` and the target record itself it
     gives the ratios of a table's updates.
 
     Parameters
@@ -54,7 +55,7 @@ def gradient_llr(
         steps, one a step, or one a step and training (with the leading axes of `gradients`).
     reference : Reference or sequence of T Reference
         Mean and covariance of a record's clipped gradient, in all steps or one for each. With
-        cov="low-rank" a step takes a time and memory in proportion to rank and d.
+        cov="low-rank" a step takes time and memory in proportion to rank and d.
     n : int or (T,) array_like of int
         Number of records averaged, at least 2, in all steps or in each.
     noise_std : float or (d,) array_like
@@ -81,13 +82,13 @@ def gradient_llr(
     -----
     With a fitted reference in place of the true mean and covariance it is still a good score, but
     no threshold on it has a known level: with 60 records in five dimensions the threshold of 5%
-    accuses 8.0% of non-members. `split_t` has exact levels then, and an audit of scores needs none.
+    accuses 8.0% of non-members. `split_t` then has exact levels; an audit of scores needs no level.
 
     References
     ----------
-    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorems 3.4 and C.1 (the
-    step of the target is all that counts), 4.1, and section 4.2, which leaves out that noise
-    makes the covariances differ.
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorems 3.4 and C.1 (only
+    the step of the target matters), 4.1, and section 4.2, which ignores that noise makes the
+    covariances differ.
 
     Examples
     --------
@@ -159,10 +160,10 @@ def sgd_llr(
 
     Notes
     -----
-    Differences are taken in float64, a block of trainings at a time. What float32 parameters have
-    lost by then is lost: a relative error of 6e-8 of the parameter, not of its change. Prefer
+    Differences are taken in float64, a block of trainings at a time. The rounding of float32
+    parameters remains: a relative error of 6e-8 of the parameter, not of its change. Prefer
     `gradient_llr` where the gradients are known. The paper calls M in theorem 4.1 the Mahalanobis
-    distance; it is its square.
+    distance; M is its square.
 
     References
     ----------
@@ -204,7 +205,7 @@ def sgd_llr(
 
 
 class _Steps:
-    """What is known of the steps: targets, laws, and how many trainings there are."""
+    """The steps: targets, laws, and the number of trainings."""
 
     def __init__(
         self,
@@ -223,20 +224,20 @@ class _Steps:
             raise ValueError(
                 f"Expected target_gradients of shape {self.targets.shape} to be {wanted}"
             )
-        noise = _scoring.noise(noise_std, dim)
-        laws: dict[tuple[int, int], _scoring.Release] = {}
+        noise = scoring.noise(noise_std, dim)
+        laws: dict[tuple[int, int], scoring.Release] = {}
         self.laws = []
         none = np.empty((0, dim))
-        for known, number in zip(
+        for one, number in zip(
             step_references(reference, count, dim), step_counts(n, count), strict=True
         ):
-            made = _scoring.Release(none, none, known, number, noise, False)
-            self.laws.append(laws.setdefault((id(known), number), made))
+            made = scoring.Release(none, none, one, number, noise, False)
+            self.laws.append(laws.setdefault((id(one), number), made))
 
     def scores(
         self, read: Callable[[Rounds, int], Array], name: str, given: Array, *, made: bool = False
     ) -> Doubles:
-        """Score what `read` returns for some rounds in one step; `made` if it is a new array."""
+        """Score what `read` returns for some rounds in one step; `made`: it is a new array."""
         result = np.empty(self.shape[:-1])
         alike = len(set(map(id, self.laws))) == 1
         try:
@@ -270,7 +271,7 @@ class _Steps:
         return self.targets[place], True
 
     def _rounds(self, made: bool) -> Iterator[Rounds]:
-        """Cut the trainings into blocks: few, unless their gradients have to be made."""
+        """Cut the trainings into blocks: few, unless their gradients must be computed."""
         if len(self.shape) == 2:
             yield ()
             return
@@ -285,19 +286,19 @@ class _Steps:
 def step_references(reference: object, count: int, dim: int) -> Sequence[Reference]:
     """Return the reference of each step."""
     if isinstance(reference, Reference):
-        known: Sequence[Reference] = [reference] * count
+        references: Sequence[Reference] = [reference] * count
     else:
         if not isinstance(reference, Sequence) or isinstance(reference, (str, bytes)):
             _validate.instance("reference", reference, Reference)
-        known = [_validate.instance("reference", one, Reference) for one in reference]  # type: ignore[attr-defined]
-        if len(known) != count:
+        references = [_validate.instance("reference", one, Reference) for one in reference]  # type: ignore[attr-defined]
+        if len(references) != count:
             raise ValueError(
-                f"Expected reference to be one or {count}, one a step; not {len(known)}"
+                f"Expected reference to be one or {count}, one a step; not {len(references)}"
             )
-    for one in known:
+    for one in references:
         if one.dim != dim:
             raise ValueError(f"Expected reference of {one.dim} coordinates to have {dim}")
-    return known
+    return references
 
 
 def step_counts(n: npt.ArrayLike, count: int) -> list[int]:

@@ -1,24 +1,24 @@
 """The error rates of the average ratio over the steps, between certified bounds.
 
-The ratios LR_t of the steps are independent, and under H0 alike, so all that is needed is the law
-of S = sum_t v_t LR_t under H0 and, by the change of measure that a likelihood ratio is, the law of
-one step's ratio under H1. With the scaled ratios of all steps but one rounded down to multiples of
-h, of sum L, S lies between L + X and L + X + (T-1) h, X the last step's. L has a law on a lattice,
+The ratios LR_t of the steps are independent, and identically distributed under H0. So two laws are
+enough: that of S = sum_t v_t LR_t under H0 and, since a likelihood ratio is a change of measure,
+that of one step's ratio under H1. Round the scaled ratios of all steps but one down to multiples of
+h, with sum L; S is between L + X and L + X + (T-1) h, X the last step's. L has a law on a lattice,
 found by FFT, and the last step is exact: P(S <= c) is between the means of F(c - L - (T-1) h) and
 of F(c - L), with the distribution function F of X under H0 (alpha) or H1 (beta).
 
-Only L <= c counts, so the lattice ends at c. Many records make all ratios near 1, so it starts at a
-`low` that no LR_t is below, but for a probability of 1e-15: what is summed is v_t (LR_t - low), and
-c - low is the threshold. The bounds are those of thresholds that differ by (T+1) h,
-h = (c - low) / cells. They also hold what the rounding of all operations can do:
+Only L <= c matters, so the lattice ends at c. Many records make all ratios close to 1, so it starts
+at a `low` below every LR_t, except with a probability of 1e-15: the sum is over v_t (LR_t - low),
+and c - low is the threshold. The bounds are those of thresholds that differ by (T+1) h,
+h = (c - low) / cells. They also include the rounding of all operations:
 
 - An FFT of length N has a relative error in the 2-norm of at most 8 u log2(N) (u = 2^-53; Higham,
   Accuracy and Stability of Numerical Algorithms, theorem 24.2), so a convolution of two laws has an
   error in the 2-norm of that times the sum of both norms and the smaller one; errors of the factors
-  pass through as they are (Young's inequality). A mean of F over L then errs by no more than the
-  product of that and the 2-norm of F.
-- Distribution functions are taken to err by 1e-13, once a step, and by what some ulps of the
-  logarithm of a ratio are to them.
+  pass through unchanged (Young's inequality). The error of a mean of F over L is then at most the
+  product of that error and the 2-norm of F.
+  - Distribution functions are assumed to err by 1e-13, once a step, and by their change over some
+    ulps of the logarithm of a ratio.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._validate import Doubles
+from leakscore._types import Doubles
 from leakscore.sequential._combined import probabilities
 
 __all__ = ["ErrorBrackets", "Interval", "uniform_error_rates"]
@@ -89,8 +89,8 @@ def uniform_error_rates(
     Parameters
     ----------
     threshold : array_like
-        Thresholds gamma on the log-likelihood ratio; -inf and inf are legal, NaN gives NaN. Those
-        within log 2 of each other share the work.
+        Thresholds gamma on the log-likelihood ratio; -inf and inf are legal, NaN gives NaN.
+        Thresholds within log 2 of each other share the work.
     squared_mahalanobis : float
         M = (z - mean)' C^-1 (z - mean) of the target, at least 0.
     n : int
@@ -100,27 +100,27 @@ def uniform_error_rates(
     num_steps : int
         Number of steps T, at least 1.
     prior : (T,) array_like, optional
-        Probability of each step to be the target's, at least 0, of sum 1. None: all the same.
+        Probability that the target is in each step, at least 0, of sum 1. None: all the same.
 
     Returns
     -------
     alpha, beta : Interval
         Named pairs ``(lower, upper)`` of the shape of `threshold`, type I and type II error. They
         are the exact rates at thresholds that differ by some 1e-4 of the ratios' range, or 1e-3 for
-        1000 steps and 2e-2 for 20,000 (more if many probabilities of a prior differ), and the
-        rounding of FFTs, below 1e-9, apart beside that. Equal where one step only has a probability
+        1000 steps and 2e-2 for 20,000 (more if many probabilities of a prior differ), widened by
+        the rounding of FFTs, below 1e-9. They are equal where only one step has a probability
         above 0.
 
     Raises
     ------
     ValueError
-        If an argument is out of range, another than `threshold` NaN, or `prior` is no probability
-        of T steps.
+        If an argument is out of range, one other than `threshold` is NaN, or `prior` is not a
+        distribution over T steps.
 
     Notes
     -----
-    The paper has the test, and no law for it. The largest log-likelihood ratio is that of one step,
-    (M - d log(1 - 1/n)) / 2: from there on alpha is 0 and beta 1.
+    The paper has the test but no law for it. The largest log-likelihood ratio is that of one step,
+    (M - d log(1 - 1/n)) / 2: at thresholds from this value on alpha is 0 and beta 1.
 
     References
     ----------
@@ -154,8 +154,8 @@ def uniform_error_rates(
     ends[:, flat >= step.largest] = np.array([[0.0], [0.0], [1.0], [1.0]])
     for shared in _groups(flat, step):
         ends[:, shared] = _Lattice(step, weights, counts, flat[shared].max()).ends(flat[shared])
-    found = [end.reshape(gamma.shape)[()] for end in ends]
-    return ErrorBrackets(Interval(*found[:2]), Interval(*found[2:]))
+    bounds = [end.reshape(gamma.shape)[()] for end in ends]
+    return ErrorBrackets(Interval(*bounds[:2]), Interval(*bounds[2:]))
 
 
 def _groups(gamma: Doubles, step: _Step) -> Iterator[npt.NDArray[np.intp]]:
@@ -261,9 +261,9 @@ class _Lattice:
     def places(self, gamma: Doubles) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Return the points c and c' of the lattice with P(L + X <= c) <= P(S <= e^gamma).
 
-        And the latter is at most P(L + X <= c'), c' being no lower than the threshold and c no
-        higher than T - 1 cells below it. With what the place of a threshold may err by: some ulps
-        of 1 and of e^gamma, in cells.
+        The latter is at most P(L + X <= c'). c' is at least the threshold, and c is at least T - 1
+        cells below it. Both include the possible error of a threshold's place: some ulps of 1 and
+        of e^gamma, in cells.
         """
         place = (np.exp(gamma - self.top) - self.low) / self.cell
         rounding = 1e-14 * place + _ULPS / self.cell
@@ -302,7 +302,7 @@ def _running(laws: list[_Sum | None]) -> list[_Sum | None]:
 
 
 def _multiple(one: _Sum, count: int) -> _Sum | None:
-    """Return the law of a sum of so many, by squaring."""
+    """Return the law of a sum of this many, by squaring."""
     result, power = None, one
     while count:
         if count & 1:
@@ -314,7 +314,7 @@ def _multiple(one: _Sum, count: int) -> _Sum | None:
 
 
 def _means(rest: _Sum, law: Doubles, places: npt.NDArray[np.intp], slack: float) -> Doubles:
-    """Return bounds on P(L + X <= c), c at these places, on the side that the slack's sign says."""
+    """Return bounds on P(L + X <= c), c at these places, on the side of the slack's sign."""
     result = np.empty(places.size)
     norms = np.sqrt(np.cumsum(law**2))
     for i, place in enumerate(places.tolist()):

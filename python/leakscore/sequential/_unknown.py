@@ -1,23 +1,23 @@
-"""Tests that hold their level although mean and covariance of the records are not known."""
+"""Tests that keep their level with unknown mean and covariance of the records."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._results import Result
-from leakscore._validate import Doubles
+from leakscore._types import Doubles, Row, Rows, Value
 from leakscore.reference import Reference, SingularCovarianceError
 
 __all__ = ["Significance", "hotelling", "split_t"]
 
 
 @dataclass(frozen=True, eq=False)
-class Significance(Result):
+class Significance(Result, Generic[Value]):
     """A statistic, larger for members, and its p-value under H0.
 
     Attributes
@@ -25,8 +25,8 @@ class Significance(Result):
     statistic : float or ndarray
         Of every release.
     pvalue : float or ndarray
-        Probability, without the target, of a statistic as large: a test that says member where it
-        is below alpha has exactly the level alpha.
+        Probability, without the target, of a statistic as large: a test that says member if it is
+        below alpha has exactly the level alpha.
     df : tuple of int
         Degrees of freedom of the law under H0: of Student's t, of F, or of chi-square.
 
@@ -39,11 +39,41 @@ class Significance(Result):
     2.50 0.1138 (1,)
     """
 
-    statistic: Any
-    pvalue: Any
+    statistic: Value
+    pvalue: Value
     df: tuple[int, ...]
 
 
+@overload
+def split_t(
+    observed: Rows,
+    target: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    n: int,
+    *,
+    split: int | None = ...,
+    reference: Reference | None = ...,
+) -> Significance[Doubles]: ...
+@overload
+def split_t(
+    observed: Row,
+    target: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    n: int,
+    *,
+    split: int | None = ...,
+    reference: Reference | None = ...,
+) -> Significance[float]: ...
+@overload
+def split_t(
+    observed: npt.ArrayLike,
+    target: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    n: int,
+    *,
+    split: int | None = ...,
+    reference: Reference | None = ...,
+) -> Significance[Any]: ...
 def split_t(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -52,13 +82,13 @@ def split_t(
     *,
     split: int | None = None,
     reference: Reference | None = None,
-) -> Significance:
+) -> Significance[Any]:
     """Exact t test of a target in the mean of n Gaussian records of unknown mean and covariance.
 
     Some reference records choose a direction, the others measure the release's distance from their
     mean along it: exactly a Student variable without the target, for any number of records and any
-    direction. The log-likelihood ratio with estimates in place of mean and covariance holds no such
-    level: with d = 5, n = 10 and 60 reference records it says member 8.0% of the time at the
+    direction. The log-likelihood ratio with estimates in place of mean and covariance does not keep
+    its level: with d = 5, n = 10 and 60 reference records it flags 8.0% of non-members at the
     threshold of 5%, and 2.7% at that of 1%.
 
     Parameters
@@ -75,8 +105,9 @@ def split_t(
     split : int, optional
         How many rows choose the direction, more than d, and at most m - 2; half of them if None.
     reference : Reference, optional
-        In place of such rows, so that all of `rows` calibrate: mean and covariance from other
-        records. Any guess of them is legal, shrunk or of low rank; a better one has more power.
+        Mean and covariance from other records, in place of rows that choose the direction, so that
+        all of `rows` calibrate. Any guess is legal, shrunk or of low rank; a better one has more
+        power.
 
     Returns
     -------
@@ -95,13 +126,13 @@ def split_t(
     -----
     With A for the first rows, B for the m_B others and w = C_A^-1 (z - mean_A), the statistic is
     w'(x - mean_B) / (s sqrt(1/n + 1/m_B)), s^2 the sample variance of the rows' w'b. Independent of
-    the release and of B, w is as good as fixed, and w'x and w'b are normal. The p-values of several
-    releases are not independent of each other, as they share the rows. With d = 5, n = 10,
+    the release and of B, w acts as if fixed, and w'x and w'b are normal. The p-values of several
+    releases depend on each other, because they share the rows. With d = 5, n = 10,
     M = 36 and 60 rows, 25 of which calibrate, the power at the level .05 is .440; with known mean
     and covariance it would be .607.
 
-    The records of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, section 3,
-    whose test takes mean and covariance as known.
+    The setting is that of T. Michel, D. Basu and E. Kaufmann, sequential membership inference,
+    section 3, whose test assumes known mean and covariance.
 
     Examples
     --------
@@ -118,8 +149,8 @@ def split_t(
     released = _validate.rows("observed", observed, cols=dim)
     z = _validate.vector("target", target, size=dim)
     n = _validate.count("n", n, 2, why=_validate.ONE)
-    known, table = _direction(table, split, reference)
-    weight = _towards(known, z)
+    chosen, table = _direction(table, split, reference)
+    weight = _towards(chosen, z)
     origin = np.array(table[0], dtype=np.float64)
     along = _along("rows", table, origin, weight)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -139,7 +170,7 @@ def split_t(
 
 
 def _towards(known: Reference, z: Doubles) -> Doubles:
-    """Return C^-1 (z - mean) up to a power of two, which the statistic does not see."""
+    """Return C^-1 (z - mean) up to a power of two, which does not change the statistic."""
     with np.errstate(over="ignore"):
         away = z - known.mean
     largest = np.abs(away).max()
@@ -170,10 +201,22 @@ def _direction(
     return _fitted("rows", table[:first]), table[first:]
 
 
+@overload
+def hotelling(
+    observed: Rows, reference: Reference | npt.ArrayLike, n: int
+) -> Significance[Doubles]: ...
+@overload
+def hotelling(
+    observed: Row, reference: Reference | npt.ArrayLike, n: int
+) -> Significance[float]: ...
+@overload
 def hotelling(
     observed: npt.ArrayLike, reference: Reference | npt.ArrayLike, n: int
-) -> Significance:
-    """Hotelling's test that a mean of n Gaussian records is off, in whatever direction.
+) -> Significance[Any]: ...
+def hotelling(
+    observed: npt.ArrayLike, reference: Reference | npt.ArrayLike, n: int
+) -> Significance[Any]:
+    """Hotelling's test that a mean of n Gaussian records is shifted, in any direction.
 
     For an attacker who does not know the target: the adversary of the relaxed threat model. Exact
     with known mean and covariance, and with both estimated from reference records.
@@ -253,9 +296,9 @@ def _estimated(
             f"Expected reference of shape {table.shape} to have more rows than columns, or to be a "
             "leakscore.Reference of known mean and covariance"
         )
-    known = _fitted("reference", table)
+    fitted = _fitted("reference", table)
     with np.errstate(over="ignore"):
-        squares = known._distances("observed", rows, known.mean) / (1.0 / n + 1.0 / count)
+        squares = fitted._distances("observed", rows, fitted.mean) / (1.0 / n + 1.0 / count)
         statistic = squares * ((count - dim) / ((count - 1) * dim))
     return statistic, fdtrc(dim, count - dim, statistic), (dim, count - dim)
 

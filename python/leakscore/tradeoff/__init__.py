@@ -1,34 +1,35 @@
 """Trade-off curves: the least false negative rate of any test at each false positive rate.
 
 A `TradeOff` f maps alpha, the share of non-members that a test flags, to f(alpha), the least share
-of members that it then misses. The hypotheses are H0, not a member, and H1, a member. Results have
-the shape of the curve's parameters followed by the shape of the argument: one object holds the
+of members that such a test misses. The hypotheses are H0, not a member, and H1, a member. Results
+have the shape of the curve's parameters followed by the shape of the argument: one object holds the
 curves of many targets.
 """
 
-from leakscore._curve import TradeOff
-from leakscore.tradeoff._accounting import (
+from leakscore.tradeoff._calibrate import calibrate
+from leakscore.tradeoff._certificate import Certificate
+from leakscore.tradeoff.composition.accounting import (
     ComposedTradeOff,
     compose,
     subsampled_gaussian,
     subsampled_laplace,
 )
-from leakscore.tradeoff._approximate import approximate_dp
-from leakscore.tradeoff._calibrate import calibrate
-from leakscore.tradeoff._certificate import Certificate
-from leakscore.tradeoff._discrete import discrete_gaussian, discrete_laplace
-from leakscore.tradeoff._empirical import from_llr
-from leakscore.tradeoff._gaussian import (
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.families.approximate import approximate_dp
+from leakscore.tradeoff.families.discrete import discrete_gaussian, discrete_laplace
+from leakscore.tradeoff.families.empirical import from_llr
+from leakscore.tradeoff.families.gaussian import (
     GaussianTradeOff,
     gaussian,
     gdp_delta,
     gdp_epsilon,
     misspecified,
 )
-from leakscore.tradeoff._laplace import laplace, relaxed_laplace
-from leakscore.tradeoff._mean import gaussian_mean
-from leakscore.tradeoff._relaxed import compose_relaxed_gaussian, relaxed_gaussian
-from leakscore.tradeoff._subsampled import SubsampledTradeOff, subsampled_mean
+from leakscore.tradeoff.families.laplace import laplace, relaxed_laplace
+from leakscore.tradeoff.families.mean import gaussian_mean
+from leakscore.tradeoff.families.relaxed import compose_relaxed_gaussian, relaxed_gaussian
+from leakscore.tradeoff.families.subsampled import SubsampledTradeOff, subsampled_mean
+from leakscore.tradeoff.shapes import algebra, certificate  # noqa: F401, as they enter operations
 
 __all__ = [
     "Certificate",

@@ -9,17 +9,17 @@ from math import exp, inf, isnan, log
 from typing import Any
 
 from leakscore import _validate
-from leakscore._curve import TradeOff
-from leakscore.tradeoff._accounting import subsampled_gaussian, subsampled_laplace
-from leakscore.tradeoff._gaussian import gaussian
-from leakscore.tradeoff._laplace import laplace, relaxed_laplace
-from leakscore.tradeoff._relaxed import relaxed_gaussian
+from leakscore.tradeoff.composition.accounting import subsampled_gaussian, subsampled_laplace
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.families.gaussian import gaussian
+from leakscore.tradeoff.families.laplace import laplace, relaxed_laplace
+from leakscore.tradeoff.families.relaxed import relaxed_gaussian
 
 __all__ = ["calibrate"]
 
 Family = Callable[..., TradeOff]
 
-# How a curve is made of the noise; other arguments are those of the constructor of that name.
+# How the noise gives a curve; other arguments are those of the constructor of that name.
 _FAMILIES: dict[str, Family] = {
     "gaussian": lambda noise: gaussian(1.0 / noise),
     "laplace": lambda noise: laplace(1.0 / noise),
@@ -34,11 +34,11 @@ _CONSTRUCTORS: dict[Any, str] = {
     relaxed_gaussian: "relaxed_gaussian",
     relaxed_laplace: "relaxed_laplace",
 }
-_SLOW = ("subsampled_gaussian", "subsampled_laplace")  # composed anew for every noise
+_SLOW = ("subsampled_gaussian", "subsampled_laplace")  # composed again for every noise
 
 _LOWEST, _HIGHEST = 1e-6, 1e12
 _LOWEST_SLOW, _HIGHEST_SLOW = 0.05, 1e6
-_CLOSE, _CLOSE_SLOW = 1e-13, 1e-7  # relative width of what is left of the search
+_CLOSE, _CLOSE_SLOW = 1e-13, 1e-7  # relative width of the final bracket
 
 
 def calibrate(
@@ -76,8 +76,8 @@ def calibrate(
     alpha : float, optional
         In [0, 1].
     curve : TradeOff, optional
-        Certainly at least as private as this curve, of shape (): above it everywhere. Of the same
-        `neighbours` as the family's, or None.
+        A curve of shape () that the result must dominate: the mechanism's curve is certainly above
+        it everywhere. Its `neighbours` are those of the family, or None.
     **fixed
         Further arguments of the family.
 
@@ -85,26 +85,26 @@ def calibrate(
     -------
     float
         Scale of the noise (the standard deviation of Gaussian noise, the scale of Laplace noise)
-        over the sensitivity. It meets the requirement itself, by the end of larger leakage where a
-        curve is known within bounds, and is above the least such noise by at most 1e-13 of it
-        (1e-7 for curves that are composed numerically, and for functions of your own). Where 1e-6
-        (0.05 for these) is enough, that.
+        over the sensitivity. It meets the requirement itself (judged by the end of larger leakage
+        where a curve is known within bounds), and is above the least such noise by at most 1e-13 of
+        it (1e-7 for curves that are composed numerically, and for functions of your own). If noise
+        of 1e-6 (0.05 for these) meets the requirement, that is the result.
 
     Raises
     ------
     TypeError
         If not exactly one requirement is given, the family is unknown or makes no curve, or `curve`
-        is none.
+        is not a curve.
     ValueError
         If an argument is out of its range, the family and `curve` are about different
-        `neighbours`, or no noise meets the requirement: with the best that can be reached.
+        `neighbours`, or no noise meets the requirement (the message names the best value).
 
     Notes
     -----
-    A number for a relaxed attacker protects from no other: see `TradeOff.kind` and
+    Noise for a relaxed attacker does not protect against other attackers: see `TradeOff.kind` and
     `TradeOff.adversary` of the curve. The noise of a sub-sampled family is enough under Poisson
-    sampling, for a record added or removed, with exact (real-valued) noise; batches of another
-    kind, a record replaced, or rounded noise need another: see `TradeOff.neighbours` and
+    sampling, for a record added or removed, with exact (real-valued) noise. Batches of another
+    kind, a replaced record or rounded noise need other noise: see `TradeOff.neighbours` and
     `TradeOff.assumptions` of the curve.
 
     References
@@ -142,7 +142,7 @@ def calibrate(
 
 @dataclass(frozen=True)
 class _Requirement:
-    """What is asked of a curve, as a number that is at most 0 where the curve meets it."""
+    """A requirement on a curve, as a number that is at most 0 where the curve meets it."""
 
     words: str
     measured: str
@@ -150,16 +150,16 @@ class _Requirement:
     target: float
 
     def excess(self, curve: TradeOff) -> float:
-        """Return by how much the logarithm is above the target's, or the number, if that is 0."""
-        found = self.measure(curve)
-        if isnan(found):
+        """Return the excess over the target, in logarithms unless a number is 0 or infinite."""
+        value = self.measure(curve)
+        if isnan(value):
             raise RuntimeError(f"{curve!r} has no value to compare with {self.words}")
-        if found <= self.target:
-            return min(_difference(found, self.target), 0.0)
-        return max(_difference(found, self.target), 5e-324)
+        if value <= self.target:
+            return min(_difference(value, self.target), 0.0)
+        return max(_difference(value, self.target), 5e-324)
 
     def reached(self, curve: TradeOff) -> str:
-        """Tell what a curve has to offer."""
+        """Describe the curve's value of the required quantity."""
         return f"the least {self.measured} is {self.measure(curve):.6g}"
 
 
@@ -177,7 +177,7 @@ def _requirement(
     alpha: float | None,
     curve: TradeOff | None,
 ) -> _Requirement:
-    """Check that exactly one thing is asked for."""
+    """Check that there is exactly one requirement."""
     given = (
         epsilon is not None or delta is not None,
         advantage is not None,
@@ -209,7 +209,7 @@ def _requirement(
 
 
 def _privacy(epsilon: float, delta: Any) -> _Requirement:
-    """Ask for (epsilon, delta); where delta is 0, by epsilon, since a tiny delta may underflow."""
+    """Require (epsilon, delta); if delta is 0, by epsilon, since a tiny delta may underflow."""
     most = _validate.scalar("delta", delta, 0.0, 1.0)
     words = f"epsilon={epsilon!r} with delta={most!r}"
     if most == 0.0:
@@ -218,19 +218,19 @@ def _privacy(epsilon: float, delta: Any) -> _Requirement:
 
 
 def _above(curve: Any) -> _Requirement:
-    """Ask for a curve that is certainly above another one."""
+    """Require a curve that is certainly above another one."""
     if not isinstance(curve, TradeOff) or curve.shape:
         raise TypeError(f"Expected curve={curve!r} to be one TradeOff")
 
     def shortfall(f: TradeOff) -> float:
-        found = f.at_least_as_private_as(curve)
-        return 0.0 if found else max(-found.gap, 5e-324)
+        certificate = f.at_least_as_private_as(curve)
+        return 0.0 if certificate else max(-certificate.gap, 5e-324)
 
     return _Requirement(f"a curve above {curve!r}", "shortfall of beta", shortfall, 0.0)
 
 
 def _family(family: Any) -> tuple[Family, str]:
-    """Return what makes a curve of the noise, and its name if we know it."""
+    """Return the function from noise to a curve, and the name of a built-in family."""
     if isinstance(family, str):
         name = _validate.choice("family", family, tuple(_FAMILIES))
         return _FAMILIES[name], name
@@ -244,7 +244,7 @@ def _require_fitting(family: object, make: Family, fixed: dict[str, Any]) -> Non
     """Refuse arguments that the family does not take, or lacks."""
     try:
         expected = signature(make)
-    except (TypeError, ValueError):  # a callable that does not tell
+    except (TypeError, ValueError):  # a callable without a signature
         return
     try:
         expected.bind(1.0, **fixed)
@@ -255,9 +255,9 @@ def _require_fitting(family: object, make: Family, fixed: dict[str, Any]) -> Non
 def _bracket(
     excess: Callable[[float], float], lowest: float, highest: float
 ) -> tuple[float, float, float, float] | None:
-    """Return noise that does not do and noise that does, with their excesses; None if none does.
+    """Return noise that fails and noise that suffices, with their excesses; None if none suffices.
 
-    Where the lowest does, both are the lowest.
+    If the lowest suffices, both are the lowest.
     """
     noise = 1.0
     value = excess(noise)
@@ -287,10 +287,10 @@ def _search(
     *,
     close: float,
 ) -> float:
-    """Narrow [low, high] in logarithms, and return the end that does.
+    """Narrow [low, high] in logarithms, and return the end that suffices.
 
-    Two secant steps with the Illinois rule, then a halving; only halvings where the end that does
-    tells no more than that.
+    Two secant steps with the Illinois rule, then a bisection; bisections only where the excess at
+    an end has no information except its sign.
     """
     sides = 0
     for step in range(400):

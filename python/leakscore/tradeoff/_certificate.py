@@ -1,23 +1,15 @@
-"""Whether one curve is nowhere below another: decided by convexity, not on a grid."""
+"""The answer to whether one curve is nowhere below another."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from leakscore._curve import TradeOff
 from leakscore._results import Result
-from leakscore._validate import Doubles
-from leakscore.tradeoff._gaussian import GaussianTradeOff
 
-__all__ = ["Certificate", "certify"]
-
-_START = 64
-_MOST = 1 << 18  # points, before the answer is None
+__all__ = ["Certificate"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate(Result):
     """The answer of `TradeOff.at_least_as_private_as`; true only if the verdict is True.
 
@@ -27,18 +19,18 @@ class Certificate(Result):
         Whether the curve is nowhere below the other, up to `tolerance`; None if the brackets of
         the curves leave it open.
     alpha : float
-        Where the difference is least; for a refutation, where it was found.
+        Where the difference is least; for a refutation, where the curve is below.
     gap : float
-        The difference there, f(alpha) less the other's beta: of the lower curve and the other's
-        upper one unless refuted, then of the upper and the other's lower.
+        The difference at `alpha`, f(alpha) less the other's beta: from the lower curve and the
+        other's upper one; in a refutation, from the upper curve and the other's lower one.
     bound : float
         The difference is at least this at every alpha in [0, 1]; -inf if nothing was proved.
     tolerance : float
-        As asked.
+        As given.
     neighbours : {"replace", "add-remove"} or None
-        The relation of the two data sets that both curves are about, if one of them says.
+        The relation of the two data sets that both curves are about, if one of them states it.
     assumptions : tuple of str
-        What the two curves take for granted.
+        What the two curves assume.
 
     Examples
     --------
@@ -57,91 +49,3 @@ class Certificate(Result):
 
     def __bool__(self) -> bool:
         return self.verdict is True
-
-
-def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
-    """Give the certificate of curve >= other - tolerance."""
-    for one in (curve, other):
-        if one.shape:
-            raise ValueError(
-                f"Expected a curve of shape {one.shape} to be of shape (): compare one at a time"
-            )
-    if _in_order(curve, other):
-        return Certificate(True, 0.0, 0.0, 0.0, tolerance)
-    proved = _prove(curve.lower, other.upper, tolerance)
-    if proved.verdict is True:
-        return proved
-    alpha = np.union1d(np.logspace(-300, 0, 1201), -np.expm1(-np.logspace(-15, 1.5, 400)))
-    alpha = np.union1d(alpha, [proved.alpha, *np.linspace(0.0, 1.0, 2049)])
-    refuted = _refute(curve.upper, other.lower, alpha, tolerance)
-    return proved if refuted is None else refuted
-
-
-def _in_order(curve: TradeOff, other: TradeOff) -> bool:
-    """Whether both are Gaussian, the first with the smaller mu: no refinement shows equality."""
-    if not (isinstance(curve, GaussianTradeOff) and isinstance(other, GaussianTradeOff)):
-        return False
-    return bool(curve.mu <= other.mu)
-
-
-def _refute(
-    upper: TradeOff, lower: TradeOff, alpha: Doubles, tolerance: float
-) -> Certificate | None:
-    """Find where even the upper curve is below the lower one, if it is at any of these points."""
-    beta, needed = np.asarray(upper._beta(alpha)), np.asarray(lower._beta(alpha))
-    gap = beta - needed
-    worst = int(np.argmin(gap))
-    if gap[worst] < -tolerance:
-        at = float(alpha[worst])
-        return Certificate(False, at, float(gap[worst]), -np.inf, tolerance)
-    return None
-
-
-def _prove(lower: TradeOff, upper: TradeOff, tolerance: float) -> Certificate:
-    """Refine until in every cell the lower curve is proved to be above the upper one.
-
-    Between two points a convex curve is below its chord, and above the lines through its points
-    on either side. A curve whose f(0) < 1 jumps there: alpha = 0 is a point as well.
-    """
-    x = np.unique(np.concatenate([np.linspace(0.0, 1.0, _START), np.logspace(-9, -2, _START)]))
-    f, g = np.asarray(lower._beta(x)), np.asarray(upper._beta(x))
-    while True:
-        bound = _cell_bounds(x, f, g)
-        worst = int(np.argmin(f - g))
-        least = float(min(bound.min(), (f - g).min()))
-        found = (float(x[worst]), float(f[worst] - g[worst]))
-        if least >= -tolerance:
-            return Certificate(True, *found, least, tolerance)
-        open_ = np.flatnonzero(bound < -tolerance)
-        middle = 0.5 * (x[open_] + x[open_ + 1])
-        middle = middle[(middle > x[open_]) & (middle < x[open_ + 1])]
-        refuted = found[1] < -tolerance
-        if refuted or not middle.size or x.size + middle.size > _MOST:
-            return Certificate(None, *found, -np.inf, tolerance)
-        place = np.searchsorted(x, middle)
-        x = np.insert(x, place, middle)
-        f = np.insert(f, place, lower._beta(middle))
-        g = np.insert(g, place, upper._beta(middle))
-
-
-def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
-    """Return the least that f can be above g's chord in every cell, f being convex.
-
-    Above the lines through the neighbouring cells; their meeting point is where f may be lowest.
-    """
-    width = np.diff(x)
-    slope = np.diff(f) / width
-    before = np.concatenate([[-np.inf], slope[:-1]])
-    after = np.concatenate([slope[1:], [0.0]])  # f(1) = 0 and f never rises
-    chord = np.diff(g) / width
-    lean = chord  # of the other curve; f less its chord is what must not be negative
-    start, end = f[:-1] - g[:-1], f[1:] - g[1:]
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        # On the left line: start + (before - lean) t; on the right: end - (after - lean)(w - t).
-        meet = (end - start - (after - lean) * width) / (before - after)
-        meet = np.clip(np.where(np.isfinite(meet), meet, 0.0), 0.0, width)
-        left = np.where(np.isinf(before), -np.inf, start + (before - lean) * meet)
-        right = end - (after - lean) * (width - meet)
-        lowest = np.maximum(left, right)
-    # Where the lines have no meeting point inside, the ends decide.
-    return np.asarray(np.minimum(lowest, np.minimum(start, end)))

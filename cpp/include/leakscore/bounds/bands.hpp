@@ -1,5 +1,6 @@
 // Upper confidence bounds on an error rate, valid at every threshold at once: from the count of
-// errors, non-decreasing, rounded up, at most 1.
+// errors, non-decreasing, rounded up, at most 1. Where their widths and values come from:
+// docs/audits.md.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace leakscore {
 
-// The observed rate and a width (Kolmogorov-Smirnov, Dvoretzky-Kiefer-Wolfowitz).
+// The observed rate and a width: Kolmogorov and Smirnov's, exact (Birnbaum & Tingey 1951), or
+// Dvoretzky, Kiefer and Wolfowitz' (Massart 1990).
 class LinearBand {
  public:
   LinearBand(std::ptrdiff_t n, double width)
@@ -26,7 +28,8 @@ class LinearBand {
   double width_;
 };
 
-// A step function: the value of the first knot that is not below the count. The last knot is n.
+// A step function (Berk & Jones 1979, and others): the value of the first knot that is not below
+// the count. The last knot is n.
 class StepBand {
  public:
   StepBand(std::span<const std::int64_t> knots, std::span<const double> values)

@@ -12,14 +12,14 @@
 
 namespace leakscore {
 
-namespace detail {
+namespace berk_jones_parts {
 
 // n KL(k/n, u), where complement = 1 - u.
 inline double divergence(double k, double n, double u, double complement) {
   return sum(deviance(k, exact_product(n, u)), deviance(n - k, exact_product(n, complement))).high;
 }
 
-}  // namespace detail
+}  // namespace berk_jones_parts
 
 struct RateBound {
   double upper;
@@ -45,7 +45,7 @@ inline RateBound berk_jones_upper(double k, double n, double t) {
   if (far <= 0.5) {
     double u = far;
     for (int step = 0; step < 60; ++step) {
-      const double excess = detail::divergence(k, n, u, 1.0 - u) - t;
+      const double excess = berk_jones_parts::divergence(k, n, u, 1.0 - u) - t;
       const double move = excess * u * (1.0 - u) / (n * u - k);
       if (!(move > enough * u)) break;
       u -= move;
@@ -57,7 +57,7 @@ inline RateBound berk_jones_upper(double k, double n, double t) {
   const double least = rest * std::exp((p * std::log(p) - tau) / rest);
   double q = std::max(least, 1.0 - far);
   for (int step = 0; step < 60; ++step) {
-    const double excess = detail::divergence(k, n, 1.0 - q, q) - t;
+    const double excess = berk_jones_parts::divergence(k, n, 1.0 - q, q) - t;
     const double move = excess * (1.0 - q) / (n * (rest - q));  // of log q
     if (!(move > enough)) break;
     q *= std::exp(std::min(move, 2.0));

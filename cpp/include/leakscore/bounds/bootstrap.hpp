@@ -1,5 +1,6 @@
 // What resamples show: scores are known by their cell, cells are in descending order, and a
-// resample is the number of scores of each class in each cell.
+// resample is the number of scores of each class in each cell (Efron & Tibshirani 1993, "An
+// Introduction to the Bootstrap", section 13.3).
 #pragma once
 
 #include <algorithm>
@@ -35,7 +36,7 @@ inline double cells_auc(std::span<const std::int64_t> nonmembers,
   return doubled / (2.0 * above * flagged);
 }
 
-// Largest true minus false positive rate of the tests that flag the first so many cells.
+// Largest true minus false positive rate of the tests that flag the first cells.
 inline double cells_advantage(std::span<const std::int64_t> nonmembers,
                               std::span<const std::int64_t> members) {
   const auto total = [](std::span<const std::int64_t> counts) {

@@ -30,7 +30,7 @@ struct Crossing {
   double inside = 1.0;
 };
 
-namespace detail {
+namespace crossing_parts {
 
 inline constexpr double left_out = 38.0;     // exp(-38): paths beyond the highest state kept
 inline constexpr double least_jump = 1e-20;  // probabilities of longer and of shorter jumps
@@ -177,7 +177,7 @@ class States {
   std::ptrdiff_t begin_ = 0;
 };
 
-}  // namespace detail
+}  // namespace crossing_parts
 
 // P(U_(i) > bound for some given i and its bound), of n variables; the indexes i >= 1 ascend, the
 // bounds, in (0, 1], do not descend, and `rests` are 1 less the bounds. `convolve` as in
@@ -186,18 +186,18 @@ template <class Convolve>
 Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> indexes,
                               std::span<const double> bounds, std::span<const double> rests,
                               Convolve convolve, std::ptrdiff_t group) {
-  const detail::UniformCounts counts(static_cast<double>(n));
+  const crossing_parts::UniformCounts counts(static_cast<double>(n));
   const auto constrains = [](double rest) { return rest > 0.0; };
   const std::ptrdiff_t constraints =
       std::partition_point(rests.begin(), rests.end(), constrains) - rests.begin();
   if (constraints == 0) return {};
-  detail::CompensatedSum crossed, inside;
-  detail::States states, next;
-  detail::Jumps jumps;
+  crossing_parts::CompensatedSum crossed, inside;
+  crossing_parts::States states, next;
+  crossing_parts::Jumps jumps;
 
   // Up to the first constraint in one step.
   const std::ptrdiff_t first = indexes[0];
-  const auto moment = [&](std::ptrdiff_t i) { return detail::Moment{bounds[i], rests[i]}; };
+  const auto moment = [&](std::ptrdiff_t i) { return crossing_parts::Moment{bounds[i], rests[i]}; };
   states.low = first;
   states.reset(0, std::max<std::ptrdiff_t>(
                       0, static_cast<std::ptrdiff_t>(counts.highest(moment(0))) - first + 1));
@@ -209,7 +209,7 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
   for (std::ptrdiff_t j = first - 1; j >= 0; --j) {
     const double p = crosses_at(j, 0, counts.start(static_cast<double>(j), moment(0)));
     crossed.add(p);
-    if (p < detail::least_jump * crossed.value()) break;
+    if (p < crossing_parts::least_jump * crossed.value()) break;
   }
 
   SparsePoll poll(16);
@@ -226,7 +226,8 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
     next.reset(2 * taps + group, whole);  // the next step hardly needs more zeros
     next.low = low;
     next.size = count;
-    const std::ptrdiff_t at_once = std::max(group, detail::uninterrupted / taps / group * group);
+    const std::ptrdiff_t at_once =
+        std::max(group, crossing_parts::uninterrupted / taps / group * group);
     for (std::ptrdiff_t j = 0; j < count; j += at_once) {
       if (j > 0) poll_interrupt();
       convolve(states.data() + j, jumps.tap.data(), taps, next.data() + j,

@@ -70,7 +70,7 @@ struct BestThreshold {
   std::ptrdiff_t member;
 };
 
-// Every threshold that can be best, whatever the bands: below each member (sweep.hpp).
+// Every threshold that can be best, for any bands: below each member (sweep.hpp).
 template <class T, class FprBand, class FnrBand>
 void improve(std::span<BestThreshold> best, std::span<const T> nonmembers,
              std::span<const T> members, const FprBand& fpr_band, const FnrBand& fnr_band,

@@ -32,10 +32,10 @@ void merge_halves(std::span<const T> first, std::span<T> all, std::uint8_t* bits
     std::array<std::ptrdiff_t, lanes> i, j, last_i, last_j;
     for (std::ptrdiff_t k = 0; k < lanes; ++k) {
       const std::ptrdiff_t at = start + std::min(k * steps, count);
-      i[k] = detail::members_after<T>(second, first, at);
+      i[k] = sweep_parts::members_after<T>(second, first, at);
       j[k] = at - i[k];
     }
-    const std::ptrdiff_t end_i = detail::members_after<T>(second, first, start + count);
+    const std::ptrdiff_t end_i = sweep_parts::members_after<T>(second, first, start + count);
     for (std::ptrdiff_t k = 0; k < lanes; ++k) {
       last_i[k] = k + 1 < lanes ? i[k + 1] : end_i;
       last_j[k] = k + 1 < lanes ? j[k + 1] : start + count - end_i;

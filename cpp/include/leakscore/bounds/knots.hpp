@@ -26,7 +26,7 @@ struct KnotThreshold {
   double fpr_upper;
 };
 
-namespace detail {
+namespace knots_parts {
 
 // How many of the sorted scores are <= score, if no more than `most` are: from `most` downwards in
 // growing steps, since the thresholds of neighbouring knots lie close to each other.
@@ -41,7 +41,7 @@ std::ptrdiff_t count_to(std::span<const T> sorted, T score, std::ptrdiff_t most)
   return std::upper_bound(low, sorted.begin() + high, score) - sorted.begin();
 }
 
-}  // namespace detail
+}  // namespace knots_parts
 
 // Calls visit(KnotThreshold) once for each such threshold, descending. Both arrays are sorted,
 // without NaN and not empty.
@@ -59,8 +59,8 @@ void for_each_knot(std::span<const T> nonmembers, std::span<const T> members,
     const T score = below > 0 ? nonmembers[below - 1] : -std::numeric_limits<T>::infinity();
     if (k > 0 && score == last) continue;  // tied scores are one threshold, of many knots
     last = score;
-    rank = detail::count_to(nonmembers, score, rank);
-    missed = detail::count_to(members, score, missed);
+    rank = knots_parts::count_to(nonmembers, score, rank);
+    missed = knots_parts::count_to(members, score, missed);
     visit(KnotThreshold<T>{score, rank, missed, fpr_band.values()[k]});
   }
 }

@@ -106,7 +106,7 @@ inline GuessTails guess_tails(double v, double n, double p, double q) {
 
 }  // namespace one_run_parts
 
-// An upper bound on the probability of so many right guesses under (epsilon, delta)-DP.
+// An upper bound on the probability of this many right guesses under (epsilon, delta)-DP.
 inline double one_run_p_value(const OneRun& run, double epsilon) {
   const double p = 1.0 / (1.0 + std::exp(-epsilon)), q = 1.0 / (1.0 + std::exp(epsilon));
   const auto tails = one_run_parts::guess_tails(run.correct, run.guesses, p, q);

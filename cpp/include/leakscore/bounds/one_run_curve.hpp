@@ -3,7 +3,7 @@
 // Mahloujifar, Melis & Chaudhuri (2024), "Auditing f-differential privacy in one run". Of m
 // canaries g are guessed. With p_j the probability that j guesses are right, and
 //   r_i = sum over j >= i of p_j j / m,    h_i = sum over j >= i of p_j (g - j) / m,
-// f-DP asks for r_(i+1) <= 1 - f(h_i), that is h_i >= s(r_(i+1)), where s is the inverse of 1 - f:
+// f-DP requires r_(i+1) <= 1 - f(h_i), that is h_i >= s(r_(i+1)), where s is the inverse of 1 - f:
 // convex and non-decreasing. If P(at least v right) is `level`, then at the least r_v = level v / m
 // and h_v = level (g - v) / m. Every r_i and h_i below follows; in the end r_0 + h_0 = g / m.
 //

@@ -1,6 +1,8 @@
-// Critical counts of the sorted-bits test: how many of the g highest scores may be members.
+// Critical counts of the sorted-bits test: how many of the g highest scores may be members. After
+// the four-outcome randomised response of Kairouz, Oh & Viswanath (2015, "The composition theorem
+// for differential privacy"); the proof is in docs/sorted-bits.md.
 //
-// Of R rounds with fair bits each is exposed with probability delta, whatever its bit; any other
+// Of R rounds with fair bits each is exposed with probability delta, for either bit; any other
 // bit is guessed from its score with probability q = e^epsilon / (1 + e^epsilon) at most, if the
 // mechanism is (epsilon, delta)-DP. An exposed non-member among the highest scores is a wrong
 // guess. With F ~ Bin(R, delta/2) exposed members, right guesses among the first g are therefore

@@ -18,7 +18,7 @@
 
 namespace leakscore {
 
-namespace detail {
+namespace sweep_parts {
 
 // A merge of random scores mispredicts every other branch; four merges without branches, side by
 // side in one loop, take a third of the time (their steps do not wait for each other).
@@ -42,13 +42,13 @@ std::ptrdiff_t members_after(std::span<const T> nonmembers, std::span<const T> m
   return low;
 }
 
-}  // namespace detail
+}  // namespace sweep_parts
 
 // Calls visit(first, ranks, count) with ranks[p] = rank(first + p), in ascending order of members,
 // each member once. Both arrays are sorted, without NaN and not empty.
 template <class T, class Visit>
 void for_each_rank(std::span<const T> nonmembers, std::span<const T> members, Visit&& visit) {
-  using detail::merge_lanes, detail::merge_steps;
+  using sweep_parts::merge_lanes, sweep_parts::merge_steps;
   // Members above every non-member are left to the end: without them no lane reads past an array.
   const std::ptrdiff_t inner =
       std::upper_bound(members.begin(), members.end(), nonmembers.back()) - members.begin();
@@ -73,7 +73,7 @@ void for_each_rank(std::span<const T> nonmembers, std::span<const T> members, Vi
     std::array<Lane, merge_lanes + 1> lanes;
     for (std::ptrdiff_t k = 0; k <= merge_lanes; ++k) {
       const std::ptrdiff_t at = start + (k < merge_lanes ? k * (steps / merge_lanes) : steps);
-      const std::ptrdiff_t first = detail::members_after(nonmembers, merged, at);
+      const std::ptrdiff_t first = sweep_parts::members_after(nonmembers, merged, at);
       lanes[k] = {first, first, at - first, k * room - first};
     }
     const auto step = [&](Lane& lane) {

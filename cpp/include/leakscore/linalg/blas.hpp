@@ -2,7 +2,7 @@
 // calling convention, filled once from outside (the Python binding takes scipy's). Nothing is
 // linked.
 //
-// BLAS runs threads of its own, so the table must never be called from inside a pool task.
+// BLAS runs its own threads, so the table must never be called from inside a pool task.
 #pragma once
 
 #include <cstddef>

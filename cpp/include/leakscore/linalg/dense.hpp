@@ -56,8 +56,8 @@ void syrk(char op, std::ptrdiff_t n, std::ptrdiff_t k, T alpha, Columns<T> a, T 
     call(blas.dsyrk);
 }
 
-// So many columns of a result are found in one call, of `products` multiply-adds each: whole groups
-// of those that BLAS computes side by side.
+// The number of columns of a result that one call computes, of `products` multiply-adds each: whole
+// groups of those that BLAS computes side by side.
 inline std::ptrdiff_t columns_at_once(double products) {
   constexpr std::ptrdiff_t group = 64;
   const auto most = static_cast<std::ptrdiff_t>(0.25 * blas.most_products / products);

@@ -1,6 +1,6 @@
 // Sums along the rows of a tile, one number per row. Compiled once per ISA level.
 //
-// Sums run over a fixed number of lanes in double, whatever the vector width and element type, so
+// Sums run over a fixed number of lanes in double, for any vector width and element type, so
 // every ISA level adds in the same order. Several rows at a time share the loads of the vectors
 // that the term reads (mean, weights).
 #pragma once
@@ -48,7 +48,7 @@ LEAKSCORE_FN void row_sums(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdiff_t
   for (; r < rows; ++r) sum_rows<1>(x, r, cols, term, out);
 }
 
-// The same for a whole matrix, whatever its element type.
+// The same for a whole matrix, of any element type.
 template <class Term>
 LEAKSCORE_FN void row_sums(const Matrix& x, const Term& term, double* out) {
   if (reads_as_float(x))

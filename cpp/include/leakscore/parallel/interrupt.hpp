@@ -18,7 +18,7 @@ inline constexpr std::chrono::milliseconds check_interval{100};
 using InterruptCheck = void (*)();
 void set_interrupt_check(InterruptCheck check);
 
-// To be called every millisecond or so by whatever may run longer than half a second without a new
+// To be called about every millisecond by code that may run longer than half a second without a new
 // block of parallel_for. It costs the reading of a clock. Throws what the check throws and, within
 // a block of a job that has failed elsewhere, an exception that ends the block.
 void poll_interrupt();

@@ -18,10 +18,10 @@ inline constexpr std::ptrdiff_t block_elements = 65536;
 int num_threads();
 void set_num_threads(int count);
 
-namespace detail {
+namespace pool_parts {
 using BlockFunction = void (*)(void* context, std::ptrdiff_t block);
 void run_blocks(std::ptrdiff_t blocks, BlockFunction f, void* context);
-}  // namespace detail
+}  // namespace pool_parts
 
 // Calls f(block) for every block in [0, blocks), in any order, perhaps concurrently. The first
 // exception that a block throws is rethrown here after all started blocks have ended. Between
@@ -32,7 +32,8 @@ void parallel_for(std::ptrdiff_t blocks, F&& f) {
   const auto call = [](void* context, std::ptrdiff_t block) {
     (*static_cast<Callable*>(context))(block);
   };
-  detail::run_blocks(blocks, call, const_cast<std::remove_const_t<Callable>*>(std::addressof(f)));
+  pool_parts::run_blocks(blocks, call,
+                         const_cast<std::remove_const_t<Callable>*>(std::addressof(f)));
 }
 
 }  // namespace leakscore

@@ -125,7 +125,7 @@ LEAKSCORE_FN void fill_table(BinomialTable& table, double trials, double p) {
   const std::int64_t side = table_side(trials);
   const auto [reach, total] = binomial_weights(trials, p, mode, side, table.weight);
   const double* centre = table.weight + side;
-  // No part but the mode's exceeds one half, so that a signed conversion will do.
+  // No part but the mode's exceeds one half, so that a signed conversion is enough.
   const double scale = 0x1p63 / total;
   const auto part = [=](std::int64_t i) {
     return static_cast<std::uint64_t>(static_cast<std::int64_t>(centre[i] * scale)) << 1;

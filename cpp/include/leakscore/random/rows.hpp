@@ -10,7 +10,7 @@
 namespace leakscore {
 inline namespace LEAKSCORE_ISA {
 
-// floor(word * bound / 2^64): uniform below `bound` < 2^32 but for 2^-32 of a row's probability.
+// floor(word * bound / 2^64): uniform below `bound` < 2^32, up to 2^-32 of a row's probability.
 LEAKSCORE_FN std::uint64_t below(std::uint64_t word, std::uint64_t bound) {
   return ((word >> 32) * bound + (((word & 0xffffffffu) * bound) >> 32)) >> 32;
 }

@@ -62,7 +62,7 @@ LEAKSCORE_FN Words4 threefry4x64(Words4 counter, Words4 key) {
 }
 
 // Words come in groups of 128: word w of lane l of group g has the index 128 g + 32 w + l, so that
-// a group is written by contiguous stores whatever the width of the vectors.
+// a group is written by contiguous stores for any width of the vectors.
 inline constexpr int word_lanes = 32;
 inline constexpr int word_group = 4 * word_lanes;
 

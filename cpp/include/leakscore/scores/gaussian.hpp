@@ -1,5 +1,6 @@
 // The exact log-likelihood ratio of the mean of n Gaussian records, one of which is the target or
-// not, released with Gaussian noise of standard deviation s:
+// not (Azize & Basu 2024, section 3; without noise Michel, Basu & Kaufmann, theorems 3.1 and 3.4),
+// released with Gaussian noise of standard deviation s:
 //     H1  N(mu + (z - mu)/n, (n-1) C/n^2 + s^2)   against   H0  N(mu, C/n + s^2).
 #pragma once
 

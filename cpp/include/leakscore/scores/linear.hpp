@@ -1,4 +1,4 @@
-// Scores that are an inner product with the release.
+// Scores that are an inner product with the release (Azize & Basu 2024, section 3).
 #pragma once
 
 #include "leakscore/scores/coordinate.hpp"

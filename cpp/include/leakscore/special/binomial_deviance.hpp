@@ -19,7 +19,7 @@
 namespace leakscore {
 inline namespace LEAKSCORE_ISA {
 
-namespace detail {
+namespace deviance_parts {
 
 // log n! - (n + 1/2) log n + n - log(2 pi) / 2 for n = 1, ..., 15; nothing for n = 0.
 static constexpr double stirling_errors[] = {0.0,
@@ -75,13 +75,14 @@ LEAKSCORE_FN Extended log_of(const LogParts& l) {
   return ordered_sum(high.high, high.low + (two_s.low + power.low));
 }
 
-}  // namespace detail
+}  // namespace deviance_parts
 
 // log n! - (n + 1/2) log n + n - log(2 pi) / 2 for whole n >= 1; 0 for n = 0.
 LEAKSCORE_FN double stirling_error(double n) {
   const double safe = n < 16.0 ? 16.0 : n, inverse = 1.0 / safe;
-  const double series = inverse * polynomial(detail::stirling_series, inverse * inverse);
-  return n < 16.0 ? detail::stirling_errors[static_cast<std::size_t>(n < 16.0 ? n : 0.0)] : series;
+  const double series = inverse * polynomial(deviance_parts::stirling_series, inverse * inverse);
+  return n < 16.0 ? deviance_parts::stirling_errors[static_cast<std::size_t>(n < 16.0 ? n : 0.0)]
+                  : series;
 }
 
 LEAKSCORE_FN Extended quotient(Extended a, double b) {
@@ -91,24 +92,26 @@ LEAKSCORE_FN Extended quotient(Extended a, double b) {
 }
 
 // log r to about 2^-58, for r > 0 normal.
-LEAKSCORE_FN Extended extended_log(Extended r) { return detail::log_of(detail::log_parts(r)); }
+LEAKSCORE_FN Extended extended_log(Extended r) {
+  return deviance_parts::log_of(deviance_parts::log_parts(r));
+}
 
 // D(a, b) = a log(a / b) + b - a >= 0 to about 2^-58, for a >= 0 and b > 0.
 LEAKSCORE_FN Extended deviance(double a, Extended b) {
   const double safe = a > 0.0 ? a : 1.0;
-  const detail::LogParts log = detail::log_parts(quotient(b, safe));
+  const deviance_parts::LogParts log = deviance_parts::log_parts(quotient(b, safe));
   const Extended excess = exact_sum(b.high, -a);
   const Extended difference = ordered_sum(excess.high, excess.low + b.low);
   // b - a - 2 a s = (b - a) s where b / a is near one; elsewhere nothing cancels.
   const Extended near = product(difference, log.s);
-  const Extended far = sum(difference, negative(product(detail::log_of(log), a)));
+  const Extended far = sum(difference, negative(product(deviance_parts::log_of(log), a)));
   const bool is_near = log.k == 0.0;
   const double low = is_near ? near.low - a * log.tail : far.low;
   const Extended found = ordered_sum(is_near ? near.high : far.high, low);
   return {a > 0.0 ? found.high : b.high, a > 0.0 ? found.low : b.low};
 }
 
-// The same in double precision, D(a, a + difference), for callers to whom its rounding is small.
+// The same in double precision, D(a, a + difference), for callers that tolerate its rounding.
 LEAKSCORE_FN double rough_deviance(double a, double difference) {
   const double b = a + difference, s = difference / (a + b), z = s * s;
   if (z > 0.02) return a > 0.0 ? a * log_positive(a / b) + difference : b;

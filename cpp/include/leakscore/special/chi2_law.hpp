@@ -85,7 +85,7 @@ LEAKSCORE_FN bool is_log(Function f) {
   return f == Function::logpdf || f == Function::logcdf || f == Function::logsf;
 }
 
-// Where x is not in (0, inf) or the law is none.
+// Where x is not in (0, inf) or the law is not valid.
 [[maybe_unused]] static double outside(Function f, double x, double df, double nc) {
   if (!valid_law(df, nc) || x != x) return detail::nan;
   const bool below = x <= 0.0;

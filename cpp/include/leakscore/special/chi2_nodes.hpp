@@ -11,7 +11,7 @@ constexpr double contour_step = 0.085;  // in tau
 // The scale sqrt(df^2 + 4 nc x) from which each class starts; the last one has no table.
 constexpr double contour_class_from[] = {0.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0};
 constexpr int contour_tables = 6;
-// Without a table: s = 7 (2 scale)^(-1/2), and so many nodes.
+// Without a table: s = 7 (2 scale)^(-1/2), and this number of nodes.
 constexpr double direct_stretch = 7.0;
 constexpr int direct_count = 15;
 

@@ -88,7 +88,7 @@ LEAKSCORE_FN double quantile_guess_step(double w, double nu, double la, double z
   return detail::bounded(w + detail::bounded(step, -bound, bound), -690.0, 300.0);
 }
 
-// Phi^-1 of the lower tail that the target asks for.
+// Phi^-1 of the lower tail that the target requires.
 LEAKSCORE_FN double normal_quantile(Target t) {
   const double zeta = norm_ilogcdf(log_sum(t.factor, 0.0) - t.decay.high);
   return t.upper ? -zeta : zeta;
@@ -173,7 +173,7 @@ LEAKSCORE_FN bool has_arrived(double x, Residual r) {
   return (__builtin_fabs(r.g) < 1e-8) | (__builtin_fabs(r.step) < 1e-15) | leaves;
 }
 
-// Every so many steps the bracket is halved, so that no search lasts for ever.
+// After some steps the bracket is halved, so that every search ends.
 inline constexpr int newton_steps_between_halvings = 12;
 
 // Newton's point inside the open bracket, else its middle; when arrived, wherever it is.
@@ -195,7 +195,7 @@ LEAKSCORE_FN bool is_proper(Form form, double q) {
   return form.log ? q < 0.0 && q > -detail::infinity : q > 0.0 && q < 1.0;
 }
 
-// Where the probability is 0, 1 or none, or the law is none.
+// Where the probability is 0, 1 or not valid, or the law is not valid.
 LEAKSCORE_FN double end_of_support(Form form, double q, double df, double nc) {
   const bool zero = q == (form.log ? -detail::infinity : 0.0), one = q == (form.log ? 0.0 : 1.0);
   if (!valid_law(df, nc) || !(zero || one)) return detail::nan;

@@ -1,4 +1,5 @@
-// The saddle point of the noncentral chi-square law, and the exponent there in 32 digits.
+// The saddle point of the noncentral chi-square law (Rice 1968, Bell Syst. Tech. J. 47), and the
+// exponent there in 32 digits.
 //
 // With nu = df and la = nc the moment generating function at s = (1 - z)/2 is
 //   M = z^(-nu/2) exp(la (1/z - 1)/2),   and   log M - s x   has its saddle at z = 1/y,

@@ -75,7 +75,7 @@ LEAKSCORE_FN double fixed_log(double k, double n) {
   return stirling_error(n) - stirling_error(k) - stirling_error(n - k);
 }
 
-// log P(X <= k) - log_alpha: a tail of 1e-300 with one or two factors q asks for more than the bits
+// log P(X <= k) - log_alpha: a tail of 1e-300 with one or two factors q needs more than the bits
 // of a double.
 LEAKSCORE_FN double log_miss(const Trial& t, double fixed, double j, Extended log_alpha) {
   const auto [p, q] = t.share;

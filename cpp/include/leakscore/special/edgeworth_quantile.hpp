@@ -1,4 +1,5 @@
-// Quantiles of an Edgeworth expansion: the expansion's own, and Cornish and Fisher's.
+// Quantiles of an Edgeworth expansion: the expansion's own, and Cornish and Fisher's (Fisher &
+// Cornish 1960, Technometrics 2, 209-225).
 //
 // The first solves log P(z) = log p on the side of the smaller tail, where log P is smooth and
 // nearly concave: Newton's method from Cornish and Fisher's point, kept within a bracket that

@@ -1,4 +1,5 @@
-// The folded Laplace law: |X| of X ~ Laplace(loc, scale), to a few rounding errors everywhere.
+// The folded Laplace law: |X| of X ~ Laplace(loc, scale), to a few rounding errors everywhere. The
+// law of a statistic's size in the relaxed threat model of Kaissis et al. (2023, NeurIPS).
 //
 // With m = |loc| / scale, t = x / scale, D = |t - m|, w = min(t, m) and F = (1 - exp(-2 w)) / 2:
 //   t < m:   cdf = exp(-D) F                          sf = 1 - cdf

@@ -1,9 +1,10 @@
-// Tail and density of the generalised chi-square law: the trapezoidal rule on a hyperbola.
+// Tail and density of the generalised chi-square law: the trapezoidal rule on a hyperbola, after
+// the contours of Rice (1980, SIAM J. Sci. Stat. Comput. 1, 438-448) for positive weights.
 //
 //   tail    = +-1/(2 pi i) int exp(K(s) - s y) ds / s,   density = 1/(2 pi i) int exp(K(s) - s y)
 //   ds
 // on the contour of gx2_hyperbola.hpp through the crossing of gx2_saddle.hpp. The sum over every
-// other node tells how good the step was, since halving it squares the error: it is halved until
+// other node shows how good the step was, since halving it squares the error: it is halved until
 // that shows about 1e-16.
 #pragma once
 

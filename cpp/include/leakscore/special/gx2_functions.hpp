@@ -1,7 +1,7 @@
 // Density, tails and their logs of the generalised chi-square law at one point.
 //
 // The contour gives the tail on the far side of the mean; the other one is its complement, unless
-// that would cancel: then it has a contour of its own.
+// that would cancel: then it has a separate contour.
 #pragma once
 
 #include "leakscore/isa.hpp"

@@ -10,7 +10,7 @@ struct Gx2Law {
   const double *weight, *df, *nc;
   std::ptrdiff_t count;
   double sigma, offset;
-  bool (*stop)() = nullptr;  // asked now and then, if the law has many terms: not to converge
+  bool (*stop)() = nullptr;  // polled if the law has many terms; true: end without convergence
 };
 
 // error: estimated relative error of the tail on the far side of the mean.

@@ -1,8 +1,9 @@
 // The law of D_n^+ by a contour integral: thirteen nodes for any n >= 200.
 //
 // Let T e^-T = w and T' the other solution of the same equation. The generating functions of the
-// two factors of Birnbaum and Tingey's terms are powers of e^T; summing their product over j < n -
-// t (a renewal argument: Laplace transform in t, then the residues of 1 / (s - T + T e^-s)) gives
+// two factors of the terms of Birnbaum & Tingey (1951, Ann. Math. Stat. 22, 592-596) are powers of
+// e^T; summing their product over j < n - t (a renewal argument: Laplace transform in t, then the
+// residues of 1 / (s - T + T e^-s)) gives
 //   P(D_n^+ > x) = n! / n^n [w^n] e^(-(T' - T) t) / (T' - 1) + O(e^(-2.09 t)),
 // and 1 = n! / n^n [w^n] 1 / (1 - T). The remainder, from the complex residues, is below 1e-16
 // relative for t >= 18 and x <= 1/4. With T' - T = 2v both solutions are v coth v +- v, log w = h -
@@ -68,7 +69,7 @@ LEAKSCORE_FN Complex series(const double (&c)[order], Complex z) {
   return sum;
 }
 
-// The saddle, -h'(c) = 2x, to the 24 bits that make c^2 exact; any c near it will do.
+// The saddle, -h'(c) = 2x, to the 24 bits that make c^2 exact; any c near it suffices.
 LEAKSCORE_FN double saddle(double x) {
   double c = 2.0 * x;
   for (int step = 0; step < 3; ++step) {
@@ -114,7 +115,7 @@ LEAKSCORE_FN double saddle(double x) {
     const SineCosine turn = sine_cosine(phase), half_turn = sine_cosine(0.5 * phase);
     const Complex value = {q.re * turn.cosine - q.im * turn.sine,
                            q.re * turn.sine + q.im * turn.cosine};
-    // (1 - e^(i phase)) Q where the lower tail is asked for
+    // (1 - e^(i phase)) Q where the lower tail is requested
     const double missing = 2.0 * half_turn.sine * half_turn.sine * q.re + turn.sine * q.im;
     tail[i] = weight * (lower ? missing : value.re);
     density[i] = weight * 2.0 * n * (c * value.re - y * value.im);

@@ -13,7 +13,7 @@ struct SineCosine {
   double sine, cosine;
 };
 
-namespace detail {
+namespace sine_cosine_parts {
 // (sin(r) - r) / r^3 and (cos(r) - 1 + r^2/2) / r^4 for |r| <= pi/4, in r^2, interpolated at
 // Chebyshev nodes. Relative errors of sin and cos: 2.3e-17 and 1.2e-18.
 inline constexpr double sine_poly[] = {-0x1.5555555555555p-3,  0x1.1111111110b6cp-7,
@@ -22,7 +22,7 @@ inline constexpr double sine_poly[] = {-0x1.5555555555555p-3,  0x1.1111111110b6c
 inline constexpr double cosine_poly[] = {0x1.5555555555555p-5,  -0x1.6c16c16c16944p-10,
                                          0x1.a01a019f4671dp-16, -0x1.27e4fa0d3726cp-22,
                                          0x1.1eeb5de1e2b95p-29, -0x1.9075bb669682cp-37};
-}  // namespace detail
+}  // namespace sine_cosine_parts
 
 // To about an ulp of one (not of the smaller result) for |angle| < 1000.
 LEAKSCORE_FN SineCosine sine_cosine(double angle) {
@@ -33,9 +33,9 @@ LEAKSCORE_FN SineCosine sine_cosine(double angle) {
   const double rounded = multiply_add(angle, two_over_pi, to_integer);
   const double k = rounded - to_integer;
   const double r = multiply_add(k, -half_pi_low, multiply_add(k, -half_pi_high, angle)), z = r * r;
-  const double sine = multiply_add(r * z, polynomial(detail::sine_poly, z), r);
-  const double cosine =
-      multiply_add(z * z, polynomial(detail::cosine_poly, z), multiply_add(z, -0.5, 1.0));
+  const double sine = multiply_add(r * z, polynomial(sine_cosine_parts::sine_poly, z), r);
+  const double cosine = multiply_add(z * z, polynomial(sine_cosine_parts::cosine_poly, z),
+                                     multiply_add(z, -0.5, 1.0));
   const std::uint64_t quadrant = std::bit_cast<std::uint64_t>(rounded);
   const bool swap = (quadrant & 1) != 0;
   const std::uint64_t sine_sign = (quadrant & 2) << 62, cosine_sign = ((quadrant + 1) & 2) << 62;

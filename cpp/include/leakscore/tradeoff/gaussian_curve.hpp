@@ -1,4 +1,5 @@
-// The Gaussian trade-off curve: f(alpha) = Phi(z - mu), z the upper alpha quantile, and its power.
+// The Gaussian trade-off curve: f(alpha) = Phi(z - mu), z the upper alpha quantile, and its power
+// (Azize & Basu 2024, equations 8 and 9).
 //
 // A normal tail at x magnifies an error of x by x^2, so the quantile comes with a correction and
 // z - mu as a rounded head and what it lacks. Branch-free, like the normal law below it. The steps

@@ -3,7 +3,7 @@
 // A sum is held as s e^top, with s as a compensated sum (Kahan; Higham, Accuracy and Stability of
 // Numerical Algorithms, section 4.3). `top` follows the masses only when one is e^64 times as
 // large, and what came before then counts e^-64 at most of each later mass: errors of scaling do
-// not add up. So a sum has a relative error of a few hundred u at most, whatever the number of its
+// not add up. So a sum has a relative error of a few hundred u at most, for any number of its
 // terms; adding logs one by one errs by u |log| each time.
 #pragma once
 

@@ -1,0 +1,104 @@
+"""Roots of monotone functions, one or many at once, and Gauss's rule on panels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from leakscore._types import Doubles
+
+__all__ = ["bisect", "falling_root", "gauss_panels", "sign_change"]
+
+_STEPS = 400
+
+
+def bisect(
+    before: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    steps: int = 2000,
+    close: Callable[[float, float], bool] | None = None,
+) -> tuple[float, float]:
+    """Halve a bracket of the place up to which `before` holds.
+
+    Ends after so many steps, once the ends are `close`, or with no double left between them.
+    """
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        if middle in (low, high) or (close is not None and close(low, high)):
+            break
+        low, high = (middle, high) if before(middle) else (low, middle)
+    return low, high
+
+
+def gauss_panels(starts: Doubles, widths: Doubles, order: int) -> tuple[Doubles, Doubles]:
+    """Return nodes and weights of Gauss's rule on the panels that begin at `starts`."""
+    nodes, weights = np.polynomial.legendre.leggauss(order)
+    x = starts[:, np.newaxis] + (0.5 * (1.0 + nodes)) * widths[:, np.newaxis]
+    return x.ravel(), np.outer(widths, 0.5 * weights).ravel()
+
+
+def falling_root(
+    function: Callable[[Doubles], tuple[Doubles, Doubles]], low: Doubles, high: Doubles
+) -> Doubles:
+    """Solve function = 0 on [low, high], elementwise; the function falls and returns its slope too.
+
+    Newton's steps; bisection where a step leaves the bracket of the root, or where some steps do
+    not halve the bracket. Ends one step after a step of 1e-12, or with no double left between the
+    ends; raises RuntimeError if neither happens.
+    """
+    low, high = np.array(low), np.array(high)
+    x = 0.5 * low + 0.5 * high
+    for step in range(_STEPS):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            value, slope = function(x)
+            above = value >= 0.0
+            low, high = np.where(above, x, low), np.where(above, high, x)
+            newton = x - value / slope
+        middle = 0.5 * low + 0.5 * high
+        inside = (newton > low) & (newton < high) & (step % 4 != 3)
+        size = np.maximum(np.abs(x), 1e-300)
+        settled = inside & (np.abs(newton - x) <= 2.0**-40 * size)  # the last step squares this
+        narrow = high - low <= 2.0**-51 * size
+        following = np.where(inside, newton, middle)
+        if (settled | narrow | (value == 0.0)).all():
+            return np.where(value == 0.0, x, following)
+        x = np.where(settled | (value == 0.0), x, following)
+    raise RuntimeError("The search for a root did not end")
+
+
+def sign_change(
+    function: Callable[[Doubles], Doubles], low: Doubles, high: Doubles, rtol: float = 2.0**-48
+) -> Doubles:
+    """Return where a monotone function changes its sign on [low, high], elementwise, without slope.
+
+    Chandrupatla's steps: inverse quadratic interpolation where three points allow it, bisection
+    otherwise. Ends with a bracket of width `rtol`, relative to the root; raises RuntimeError if
+    that does not happen.
+    """
+    a, b = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+    at_a, at_b = function(a), function(b)
+    share = np.full(a.shape, 0.5)
+    for _ in range(_STEPS):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
+            x = a + share * (b - a)
+            at_x = function(x)
+            same = np.sign(at_x) == np.sign(at_a)
+            c, at_c = np.where(same, a, b), np.where(same, at_a, at_b)
+            b, at_b = np.where(same, b, a), np.where(same, at_b, at_a)
+            a, at_a = x, at_x
+            best = np.where(np.abs(at_a) < np.abs(at_b), a, b)
+            width = np.abs(b - a)
+            least = rtol * np.abs(best) + 5e-324
+            if ((width <= 2.0 * least) | (at_a == 0.0)).all():
+                return np.where(at_a == 0.0, a, best)
+            xi, phi = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+            inside = (1.0 - np.sqrt(1.0 - xi) < phi) & (phi < np.sqrt(xi))
+            curved = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+            curved += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+            share = np.where(inside & np.isfinite(curved), curved, 0.5)
+            margin = np.minimum(least / width, 0.5)
+            share = np.clip(np.where(at_a == 0.0, 0.0, share), margin, 1.0 - margin)
+    raise RuntimeError("The search for a sign change did not end")

@@ -1,0 +1,1 @@
+"""Confidence bands around error rates, valid at all thresholds at once."""

@@ -1,0 +1,1 @@
+"""What scores refute: trade-off curves, one by one or a family of them."""

@@ -1,0 +1,322 @@
+"""What the scores refute: single trade-off curves, or a family of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore.audit.assumptions import CLAIM, FAMILY, GAUSSIAN
+from leakscore.audit.claims import compare as _compare
+from leakscore.audit.claims import models
+from leakscore.audit.claims.bounded import bounded
+from leakscore.audit.claims.compare import Comparison, Family
+from leakscore.audit.claims.models import GaussianEpsilon, MuBound, ParameterBound
+from leakscore.audit.data.samples import Sampled
+from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import settled
+
+__all__ = ["Refuted"]
+
+
+class Refuted(Sampled):
+    """The claims about trade-off curves that an `Audit` refutes."""
+
+    __slots__ = ()
+
+    def mu(
+        self, confidence: float = 0.95, method: str = "weighted-ell", *, orientation: str = "high"
+    ) -> MuBound:
+        """Certify a lower bound on mu: the largest such that the scores refute mu'-GDP below it.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability, in (0, 1), with which the bound holds, over the rounds.
+        method : str
+            The band around the error rates, as in `epsilon`: one that holds at all thresholds at
+            once.
+        orientation : {"high", "both"}
+            As in `epsilon`: with ``"both"`` smaller scores may mean member too, and each
+            orientation gets half of ``1 - confidence``.
+
+        Returns
+        -------
+        MuBound
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its range.
+        TypeError
+            If one of them has the wrong type.
+
+        Notes
+        -----
+        A mechanism is mu-GDP if no test does better than the Gaussian curve G_mu. The tests are
+        those of the two data sets of the rounds, which differ by a replaced record or by one that
+        is present or absent: a mu for one relation is none for the other. With upper bounds A and B
+        on the two error rates at every threshold at once, G_mu is refuted where ``B < G_mu(A)``, so
+        that
+
+        ``mu >= Phi^-1(1 - A) - Phi^-1(B)``
+
+        at every threshold with A, B < 1. A negative right side proves nothing, in particular
+        nothing about the reversed attack: A and B are bounds from above, and their complements are
+        not. The bound holds for every mechanism; only the step from mu to epsilon needs a Gaussian
+        curve, see `epsilon_if_gaussian`. It is rounded down in the last bits.
+
+        References
+        ----------
+        Dong, Roth and Su, "Gaussian differential privacy" (JRSS B 2022), for mu-GDP.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> bound = Audit(range(1000, 2000), range(1000)).mu(method="dkw")
+        >>> print(round(bound.mu, 4), bound.threshold, bound.mu == bound.max_certifiable)
+        3.4349 999.0 True
+        """
+        tests = bounded(self, confidence, method, orientation)
+        found, index = models.largest_mu(tests.fpr, tests.fnr)
+        most, _ = models.largest_mu(*tests.least)
+        return MuBound(mu=found, max_certifiable=most, **tests.fields(index))
+
+    def epsilon_if_gaussian(
+        self,
+        delta: npt.ArrayLike,
+        confidence: float = 0.95,
+        method: str = "weighted-ell",
+        *,
+        orientation: str = "high",
+    ) -> GaussianEpsilon:
+        """Return what epsilon would be if the mechanism's curve were Gaussian; this is no bound.
+
+        Parameters
+        ----------
+        delta : float or array_like
+            In [0, 1). At 0 the result is inf wherever mu is positive: no Gaussian mechanism has a
+            finite epsilon there.
+        confidence : float
+            Probability, in (0, 1), with which the bound on mu holds, over the rounds.
+        method, orientation : str
+            As in `mu`.
+
+        Returns
+        -------
+        GaussianEpsilon
+            With floats for a scalar delta, otherwise with arrays of its shape.
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its range.
+        TypeError
+            If one of them has the wrong type.
+
+        Notes
+        -----
+        The epsilon(delta) of the Gaussian curve at the lower bound of `mu`. If the mechanism's
+        curve is G_mu for some mu, this is a lower bound on its epsilon, and a far larger one than
+        `epsilon`: it reaches into tails from which no score was drawn. For any other curve the
+        number means nothing: for Laplace noise and randomised response it exceeds the true epsilon
+        in nearly every audit.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> audit = Audit(range(1000, 2000), range(1000))
+        >>> print(round(float(audit.epsilon_if_gaussian(1e-5, method="dkw")), 2))
+        19.9
+        >>> print(round(float(audit.epsilon(1e-5, method="dkw")), 2))  # that is certain
+        3.1
+        """
+        deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
+        bound = self.mu(confidence, method, orientation=orientation)
+        ends = [models.gaussian_epsilon(mu, deltas) for mu in (bound.mu, bound.max_certifiable)]
+        found, most = ends if deltas.ndim else [end.item() for end in ends]
+        return GaussianEpsilon(
+            epsilon_if_gaussian=found,
+            mu=bound.mu,
+            max_certifiable=most,
+            assumption=GAUSSIAN,
+            delta=deltas if deltas.ndim else deltas.item(),
+            confidence=bound.confidence,
+            method=bound.method,
+            orientation=bound.orientation,
+            algorithm=bound.algorithm,
+            assumptions=(*bound.assumptions, f"{GAUSSIAN[0].upper()}{GAUSSIAN[1:]}."),
+        )
+
+    def parameter_lower_bound(
+        self,
+        family: Callable[[float], TradeOff],
+        confidence: float = 0.95,
+        method: str = "weighted-ell",
+        *,
+        low: float = 0.0,
+        high: float = np.inf,
+        neighbours: str | None = None,
+        orientation: str = "high",
+    ) -> ParameterBound:
+        """Certify a lower bound on the parameter of a family of trade-off curves.
+
+        Parameters
+        ----------
+        family : callable
+            Makes a `TradeOff` of shape () from one float. A larger parameter leaks more: its curve
+            is nowhere above a smaller one's. For a family in terms of noise pass the reciprocal,
+            ``lambda theta: subsampled_gaussian(1 / theta, ...)``.
+        confidence : float
+            Probability, in (0, 1), with which the bound holds, over the rounds.
+        method : str
+            As in `mu`.
+        low : float
+            The least parameter. It is the result if no parameter is refuted that is larger by 1e-9
+            of the range, or of 1; the family is called only with parameters above it.
+        high : float
+            The largest parameter of the family.
+        neighbours : {"replace", "add-remove"}, optional
+            What the rounds without the target hold instead, as in `compare`: it must be the
+            relation of the curves. Without it that relation is recorded, None if the curves fit
+            either reading.
+        orientation : str
+            As in `mu`.
+
+        Returns
+        -------
+        ParameterBound
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its range, or the family makes curves of another shape,
+            curves about other `neighbours`, or curves that leak less with a larger parameter.
+        TypeError
+            If `family` is not callable or makes no `TradeOff`.
+        RuntimeError
+            If `high` is infinite and the scores refute every parameter tried, up to 1e18.
+
+        Notes
+        -----
+        With upper bounds A and B on the two error rates at every threshold at once, the bound is
+
+        ``sup {theta : B < f_theta(A) at some threshold}``.
+
+        With probability 1 - confidence at most, the mechanism's own curve is refuted, and with it
+        every smaller parameter. The result is itself refuted, and so never too large. It has a
+        relative precision of 1e-12. A curve that is known within bounds counts as refuted only if
+        its lower curve is.
+
+        f_theta(alpha) bounds the false negative rate with H0 "not a member" and H1 "a member", in
+        this order. If it is not symmetric and claimed in both directions, pass the family of
+        ``f.symmetrized()``; for the reverse direction alone that of ``f.inverse()``.
+
+        With ``gaussian`` as the family this is `mu`. The bound is on the parameter of a mechanism
+        of this family, and proves nothing about others.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> from leakscore.tradeoff import gaussian, subsampled_mean
+        >>> audit = Audit(range(1000, 2000), range(1000))
+        >>> print(round(float(audit.parameter_lower_bound(gaussian, method="dkw")), 4))
+        3.4349
+        >>> bound = audit.parameter_lower_bound(lambda m: subsampled_mean(m, 0.97), method="dkw")
+        >>> print(round(float(bound), 3))
+        14.725
+        """
+        least = _validate.scalar("low", low)
+        most = np.inf if high == np.inf else _validate.scalar("high", high, least, closed="neither")
+        if not callable(family):
+            raise TypeError(f"Expected family={family!r} to be a function of one parameter")
+        curves = Family(family, neighbours)
+        tests = bounded(self, confidence, method, orientation)
+        found, index = models.largest_parameter(curves, tests.fpr, tests.fnr, least, most)
+        cap = models.cap(curves, *tests.least, least, most)
+        about = curves.about(least + min(1.0, most - least))
+        fields = tests.fields(index, CLAIM, FAMILY, *about.assumptions)
+        return ParameterBound(
+            parameter=found, max_certifiable=cap, neighbours=about.neighbours, **fields
+        )
+
+    def compare(
+        self,
+        tradeoff: TradeOff,
+        *,
+        confidence: float = 0.95,
+        method: str = "weighted-ell",
+        neighbours: str | None = None,
+        orientation: str = "high",
+    ) -> Comparison:
+        """Test a claim about the mechanism with the scores.
+
+        Parameters
+        ----------
+        tradeoff : TradeOff
+            The claim, of shape (): no test of members against non-members does better than this
+            curve. For (epsilon, delta)-DP that is ``tradeoff.approximate_dp(epsilon, delta)``.
+        confidence : float
+            Probability, in (0, 1), with which a claim that is true is not refuted.
+        method : str
+            As in `mu`.
+        neighbours : {"replace", "add-remove"}, optional
+            What the rounds without the target hold instead: another record, or none. It must be the
+            claim's relation, `TradeOff.neighbours`. Without it that relation is recorded if the
+            curve has one, and "replace" otherwise.
+        orientation : str
+            As in `mu`.
+
+        Returns
+        -------
+        Comparison
+
+        Raises
+        ------
+        ValueError
+            If an argument is outside its range, the curve has another shape than (), or
+            `neighbours` is not the claim's relation.
+        TypeError
+            If `tradeoff` is no `TradeOff`, or another argument has the wrong type.
+
+        Notes
+        -----
+        The claim f is refuted if ``B < f(A)`` at some threshold, A and B the upper bounds on the
+        two error rates that hold at all thresholds at once; for a curve that is known within bounds
+        the lower curve must be refuted. Scores that are consistent with a claim never show that it
+        is true: another attack may refute it.
+
+        f(alpha) bounds the false negative rate with H0 "not a member" and H1 "a member", in this
+        order; a curve that is not symmetric, claimed in both directions, is
+        ``f.symmetrized()``. Both are about the same two data sets as f: rounds in which another
+        record takes the target's place cannot test a curve for a record that is present or absent.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> from leakscore.tradeoff import approximate_dp, gaussian
+        >>> audit = Audit(range(1000, 2000), range(1000))
+        >>> audit.compare(gaussian(3.0), method="dkw").verdict
+        'refuted'
+        >>> audit.compare(gaussian(4.0), method="dkw").verdict
+        'cannot-tell'
+        >>> audit.compare(approximate_dp(3.0, 1e-5), method="dkw").verdict
+        'refuted'
+        """
+        curve = models.one_curve("tradeoff", tradeoff)
+        between = settled(curve._premise, neighbours, curve)
+        tests = bounded(self, confidence, method, orientation)
+        verdict, index, margin, most = _compare.verdict(curve, tests.fpr, tests.fnr, tests.least)
+        return Comparison(
+            verdict=verdict,
+            claimed=float(curve.lower(tests.fpr[index])),
+            margin=margin,
+            max_margin=most,
+            claim=repr(curve),
+            kind=curve.kind,
+            adversary=curve.adversary,
+            neighbours=between or "replace",
+            **tests.fields(index, CLAIM, *curve.assumptions),
+        )

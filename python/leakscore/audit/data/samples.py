@@ -1,0 +1,224 @@
+"""The scores of an audit, sorted once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._types import Array, Doubles
+from leakscore.audit.bands.frontier import Frontier, frontier
+from leakscore.audit.bands.uniform import Band
+from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.points import Flagged, Points
+from leakscore.audit.data.ranked_bits import RankedBits
+
+__all__ = ["Sampled", "Scores", "allowed_errors"]
+
+
+class Scores:
+    """Member and non-member scores, each ascending, of one dtype and read-only.
+
+    A place is a score: the test there flags the scores above it. Bits record which scores were at
+    even and which at odd positions of the input: two independent halves.
+    """
+
+    __slots__ = ("_odd_members", "_odd_nonmembers", "members", "nonmembers", "ranked")
+
+    ranked: RankedBits | None  # if the bits of the rounds were fair coins
+
+    def __init__(self, members: npt.ArrayLike, nonmembers: npt.ArrayLike) -> None:
+        inside = _validate.sample("members", members)
+        outside = _validate.sample("nonmembers", nonmembers)
+        dtype = np.result_type(inside.dtype, outside.dtype, np.float32)
+        self.members, self._odd_members = _sorted("members", inside, dtype)
+        self.nonmembers, self._odd_nonmembers = _sorted("nonmembers", outside, dtype)
+        self.ranked = None
+
+    @property
+    def n_members(self) -> int:
+        """Number of member scores."""
+        return self.members.size
+
+    @property
+    def n_nonmembers(self) -> int:
+        """Number of non-member scores."""
+        return self.nonmembers.size
+
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are equal: no test distinguishes the rounds."""
+        return bool(
+            min(self.members[0], self.nonmembers[0]) == max(self.members[-1], self.nonmembers[-1])
+        )
+
+    def swapped(self) -> Scores:
+        """Return the same scores with the classes swapped; nothing is copied."""
+        other = object.__new__(Scores)
+        other.members, other.nonmembers = self.nonmembers, self.members
+        other._odd_members, other._odd_nonmembers = self._odd_nonmembers, self._odd_members
+        other.ranked = None
+        return other
+
+    def half(self, *, odd: bool) -> tuple[Array, Array]:
+        """Return the members and non-members of one half of the input, each ascending."""
+        return (
+            _half(self.members, self._odd_members, odd=odd),
+            _half(self.nonmembers, self._odd_nonmembers, odd=odd),
+        )
+
+    def next_above(self, thresholds: Doubles) -> Doubles:
+        """Return the lowest observed score above each threshold, inf if there is none."""
+        found = np.full(thresholds.shape, np.inf)
+        for scores in (self.members, self.nonmembers):
+            places = np.searchsorted(scores, thresholds.astype(scores.dtype), side="right")
+            inside = places < scores.size
+            found[inside] = np.minimum(found[inside], scores[places[inside]])
+        return found + 0.0  # -0.0 becomes 0.0
+
+    def frontier(self, fpr_band: Band, fnr_band: Band) -> Frontier:
+        """Return the thresholds that can be best for any objective that falls with both bounds."""
+        return frontier(self.nonmembers, self.members, fpr_band, fnr_band)
+
+    def epsilon(self, fpr_band: Band, fnr_band: Band, deltas: Doubles) -> tuple[Array, ...]:
+        """Return the best threshold for each delta and what it certifies, as columns.
+
+        (epsilon, threshold, forward, false_positives, false_negatives, fpr_upper, fnr_upper,
+        max_certifiable)
+        """
+        return _core.score_epsilon(
+            self.nonmembers, self.members, deltas, fpr_band.core, fnr_band.core
+        )
+
+    def members_above(self, places: Array) -> Array:
+        """Count the members that the tests at these places flag."""
+        return self.n_members - np.searchsorted(self.members, places, side="right")
+
+    def nth_nonmember(self, k: Array) -> Array:
+        """Return the place of the non-member with k others at or above its own, k from 0."""
+        return np.asarray(self.nonmembers[self.n_nonmembers - 1 - k])
+
+    def merge(self, other: object) -> Scores:
+        """Return all scores of both."""
+        if not isinstance(other, Scores):
+            raise ValueError(
+                "Expected two audits of one kind: bin the scores with numpy.histogram(scores, "
+                "edges) and Audit.from_counts first"
+            )
+        merged = Scores.__new__(Scores)
+        evens, odds = (
+            [_merged(*pair) for pair in zip(self.half(odd=odd), other.half(odd=odd), strict=True)]
+            for odd in (False, True)
+        )
+        merged.members, merged._odd_members = _joined(evens[0], np.concatenate([evens[0], odds[0]]))
+        merged.nonmembers, merged._odd_nonmembers = _joined(
+            evens[1], np.concatenate([evens[1], odds[1]])
+        )
+        merged.ranked = None
+        if self.ranked is not None and other.ranked is not None:
+            merged.ranked = self.ranked.merge(other.ranked)
+        return merged
+
+    @property
+    def most_thresholds(self) -> int:
+        """Number of thresholds, at most."""
+        return self.n_members + self.n_nonmembers + 1
+
+    def points(self, ranks: tuple[Array, Array] | None = None) -> Points:
+        """Return the operating points at every distinct score.
+
+        With ranks of non-members and of members, from the largest: only at the scores of these.
+        """
+        nonmembers, members = self.nonmembers, self.members
+        if ranks is not None:
+            nonmembers = nonmembers[self.n_nonmembers - 1 - ranks[0]]
+            members = members[self.n_members - 1 - ranks[1]]
+        places = np.unique(np.concatenate([nonmembers, members]))[::-1]
+        return Points(
+            np.append(places.astype(np.float64) + 0.0, -np.inf),
+            *(
+                Flagged.from_above(
+                    x.size - np.searchsorted(x, places, side="right"),
+                    x.size - np.searchsorted(x, places, side="left"),
+                    x.size,
+                )
+                for x in (self.nonmembers, self.members)
+            ),
+        )
+
+    def roc(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Return fpr, tpr and thresholds at every distinct score, descending."""
+        return _core.score_roc(self.nonmembers, self.members)
+
+    def auc(self) -> float:
+        """Return P(member > non-member) + P(equal) / 2."""
+        return _core.score_auc(self.nonmembers, self.members)
+
+    def advantage(self) -> float:
+        """Return the largest true minus false positive rate."""
+        return _core.score_advantage(self.nonmembers, self.members)
+
+
+class Sampled:
+    """The scores of an audit, as all its parts use them."""
+
+    __slots__ = ("_samples",)
+
+    _samples: Scores | Histogram
+
+    @property
+    def n_members(self) -> int:
+        """Number of member scores."""
+        return self._samples.n_members
+
+    @property
+    def n_nonmembers(self) -> int:
+        """Number of non-member scores."""
+        return self._samples.n_nonmembers
+
+    def _single(self, what: str) -> Scores:
+        """Return the single scores, which a histogram does not have."""
+        if isinstance(self._samples, Histogram):
+            raise ValueError(f"Expected single scores for {what}, not the counts of bins")
+        return self._samples
+
+
+def allowed_errors(rate: Doubles, n: int) -> Array:
+    """Return the largest counts with ``count / n <= rate`` in floating point."""
+    count = np.rint(rate * n).astype(np.int64)
+    return np.asarray(count - (count / n > rate))
+
+
+def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """Sort a copy of the scores, read-only; return it, and bits for the odd positions."""
+    even = np.array(scores[::2], dtype=dtype)
+    array = np.empty(scores.size, dtype=dtype)
+    odd = array[even.size :]
+    odd[...] = scores[1::2]
+    for half in (even, odd):
+        half.sort()
+        if half.size and np.isnan(half[-1]):  # NaN is sorted last
+            raise ValueError(f"Expected {name} without NaN")
+    return _joined(even, array)
+
+
+def _joined(even: Array, array: Array) -> tuple[Array, Array]:
+    """Merge a sorted half with the other half, the end of `array`; return all and the odd bits."""
+    bits = _core.merge_score_halves(even, array)
+    array.flags.writeable = False
+    return array, bits
+
+
+def _half(array: Array, bits: Array, *, odd: bool) -> Array:
+    """Return one of the joined halves."""
+    is_odd = np.unpackbits(bits, count=array.size, bitorder="little").view(np.bool_)
+    return np.asarray(array[is_odd if odd else ~is_odd])
+
+
+def _merged(first: Array, second: Array) -> Array:
+    """Merge two sorted arrays: a stable sort finds the two runs and takes linear time."""
+    array = np.concatenate([first, second])
+    array.sort(kind="stable")
+    return array

@@ -1,0 +1,1 @@
+"""Audits of one training with many canaries."""

@@ -1,0 +1,369 @@
+"""Trade-off curves that one training with many canaries refutes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._numeric import bisect
+from leakscore._types import Doubles, Scalar
+from leakscore.audit.assumptions import CLAIM, FAMILY, Assuming, of_one_run
+from leakscore.audit.bound import Bound
+from leakscore.audit.claims.compare import Family as OneRelation
+from leakscore.audit.claims.models import AllRefutedError
+from leakscore.audit.one_training.contradiction import Contradiction
+from leakscore.audit.one_training.guesses import Guesses, guesses_of
+from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import settled
+
+__all__ = ["OneRunFamilyBound", "OneRunTest", "one_run_fdp"]
+
+Family = Callable[[float], TradeOff]
+
+_LEAST_LEVEL = -690.0  # of a p-value, as a logarithm
+_CLOSE_LEVEL, _CLOSE_PARAMETER = 2.0**-30, 2.0**-44
+_SMALLEST, _LARGEST = 2.0**-40, 2.0**40
+
+
+@dataclass(frozen=True, eq=False)
+class OneRunTest(Assuming):
+    """Whether one training refutes a trade-off curve; see `one_run_fdp`.
+
+    Attributes
+    ----------
+    refuted : bool
+        Whether the training is not f-DP, at this confidence. False is no evidence for f-DP.
+    p_value : float
+        The least 1 - confidence at which the curve is refuted, rounded up, corrected for the grid;
+        at most 1.
+    tradeoff : TradeOff
+        The curve f.
+    canaries : int
+        Their number m.
+    k_plus, k_minus : int
+        How many were guessed in and out; for a grid, the pair with the least p-value.
+    correct : int
+        How many of these guesses are right.
+    confidence : float
+        As given.
+    neighbours : {"replace", "add-remove"} or None
+        What was in the training in place of a canary that was out: as stated, or what the curve is
+        about, if it says.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold; what the curve takes for granted.
+
+    Examples
+    --------
+    >>> from leakscore.audit import one_run_fdp
+    >>> from leakscore.tradeoff import gaussian
+    >>> test = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian(0.5))
+    >>> test.refuted, round(test.p_value, 5), test.to_dict()["tradeoff"]
+    (True, 0.00451, 'gaussian(mu=0.5)')
+    """
+
+    refuted: bool
+    p_value: float
+    tradeoff: TradeOff
+    canaries: int
+    k_plus: int
+    k_minus: int
+    correct: int
+    confidence: float
+    neighbours: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class OneRunFamilyBound(Bound):
+    """The largest parameter of a family of curves that one training refutes; see `one_run_fdp`.
+
+    As a number it is `parameter`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
+
+    Attributes
+    ----------
+    parameter : float
+        The training is not f-DP for the curve of any smaller parameter, at this confidence; 0 if
+        none is refuted.
+    tradeoff : TradeOff or None
+        The curve of this parameter, or None at 0. Its epsilon is a lower bound only if the training
+        is one of the family: see `epsilon_if_family`.
+    max_certifiable : float
+        The parameter if all guesses were right; inf if they then refuted every curve of the family.
+    canaries : int
+        Their number m.
+    k_plus, k_minus : int
+        How many were guessed in and out; for a grid, the pair with the largest parameter.
+    correct : int
+        How many of these guesses are right.
+    confidence : float
+        As given.
+    neighbours : {"replace", "add-remove"} or None
+        What was in the training in place of a canary that was out: as stated, or what the curve is
+        about, if it says.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold; what the curve takes for granted.
+
+    Examples
+    --------
+    >>> from leakscore.audit import one_run_fdp
+    >>> from leakscore.tradeoff import gaussian
+    >>> bound = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian)
+    >>> round(float(bound), 4), bound.tradeoff.kind
+    (0.8686, 'guarantee')
+    """
+
+    parameter: float
+    tradeoff: TradeOff | None
+    max_certifiable: float
+    canaries: int
+    k_plus: int
+    k_minus: int
+    correct: int
+    confidence: float
+    neighbours: str | None
+
+    _number = "parameter"
+
+    @overload
+    def epsilon_if_family(self, delta: Scalar) -> float: ...
+    @overload
+    def epsilon_if_family(self, delta: npt.ArrayLike) -> Doubles: ...
+    def epsilon_if_family(self, delta: npt.ArrayLike) -> float | Doubles:
+        """Return epsilon(delta) of the curve of this parameter, 0 if there is none.
+
+        It bounds the epsilon of the training from below only if the training's curve is one of the
+        family. For another training, such as one with Laplace noise and the Gaussian family, it
+        means nothing.
+
+        Parameters
+        ----------
+        delta : float or array_like
+            In [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+
+        Raises
+        ------
+        ValueError
+            If `delta` is outside [0, 1] or NaN.
+
+        Examples
+        --------
+        >>> from leakscore.audit import one_run_fdp
+        >>> from leakscore.tradeoff import gaussian
+        >>> bound = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian)
+        >>> print(bound.epsilon_if_family([1e-5, 1e-2]).round(3))
+        [3.721 1.919]
+        """
+        shares = _validate.interval("delta", delta, 0.0, 1.0)
+        return 0.0 * shares if self.tradeoff is None else self.tradeoff.epsilon(shares)
+
+
+@overload
+def one_run_fdp(
+    scores: npt.ArrayLike,
+    included: npt.ArrayLike,
+    k_plus: int | Sequence[int],
+    k_minus: int | Sequence[int],
+    tradeoff: TradeOff,
+    confidence: float = 0.95,
+    *,
+    neighbours: str | None = None,
+) -> OneRunTest: ...
+@overload
+def one_run_fdp(
+    scores: npt.ArrayLike,
+    included: npt.ArrayLike,
+    k_plus: int | Sequence[int],
+    k_minus: int | Sequence[int],
+    tradeoff: Family,
+    confidence: float = 0.95,
+    *,
+    neighbours: str | None = None,
+) -> OneRunFamilyBound: ...
+def one_run_fdp(
+    scores: npt.ArrayLike,
+    included: npt.ArrayLike,
+    k_plus: int | Sequence[int],
+    k_minus: int | Sequence[int],
+    tradeoff: TradeOff | Family,
+    confidence: float = 0.95,
+    *,
+    neighbours: str | None = None,
+) -> OneRunTest | OneRunFamilyBound:
+    """Refute a trade-off curve, or a family of them up to a parameter, by one training.
+
+    The canaries and the guesses are those of `one_run`, but the claim is a whole curve, which is
+    more than an (epsilon, delta) pair.
+
+    Parameters
+    ----------
+    scores, included : array_like, shape (m,)
+        As of `one_run`.
+    k_plus, k_minus : int or sequence of int
+        As of `one_run`: fixed before the scores are seen; sequences are a grid of pairs.
+    tradeoff : TradeOff or callable
+        A convex curve f of shape (), of "out" against "in"; or a function of one positive number
+        that makes such curves, which leak more the larger it is, such as `tradeoff.gaussian`.
+    confidence : float
+        Probability, in (0, 1), with which a true claim is not refuted.
+    neighbours : {"replace", "add-remove"}, optional
+        What was in the training in place of a canary that was out: another record, or none. It must
+        be the claim's relation, `TradeOff.neighbours`; without it that relation is recorded.
+
+    Returns
+    -------
+    OneRunTest
+        For a curve: whether it is refuted, and the least level at which it is refuted.
+    OneRunFamilyBound
+        For a function: the largest parameter whose curve is refuted, within 1e-12 (relative) and
+        never too large. Bisection finds it in [2^-40, 2^40], between a refuted and an unrefuted
+        curve.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its range, lengths differ, `scores` is empty or holds NaN, `included`
+        anything but True/False or 1/0, or a curve has another shape than () or is about other
+        `neighbours`.
+    TypeError
+        If an argument has the wrong type, or the function makes no `TradeOff`.
+    RuntimeError
+        If the curves of all parameters are refuted.
+
+    Notes
+    -----
+    With p_j the probability that j of the g guesses are right, r_i the sum of p_j j / m and h_i of
+    p_j (g - j) / m over j >= i, f-DP requires ``h_i >= s(r_(i+1))``, s the inverse of 1 - f. If
+    P(at least v right) is 1 - confidence, this bounds every r_i and h_i from below, i from v - 1
+    down to 0; f is refuted if the bound on ``r_0 + h_0`` is above g / m. For ``gaussian(mu)``, s(r)
+    is ``norm.cdf(norm.ppf(r) - mu)``.
+
+    If only inclusions, or only exclusions, are guessed, the same holds with m / 2 in place of m,
+    which refutes more. With E the event that a canary is guessed in and j others are right,
+    ``P(E and in) = P(E | in) / 2`` and ``P(E and out) = P(E | out) / 2``, so f-DP, averaged over
+    the canaries, requires ``2 h_j >= s(2 r_(j+1))``.
+
+    An inclusion guessed right is a true positive of f, an exclusion guessed right one of its
+    inverse: if only inclusions (exclusions) are guessed, f (its inverse) is the curve in question,
+    otherwise the lower convex hull of both, since the inequality is an average over the canaries
+    and both curves are above the hull. A curve that is known within bounds is refuted if the lower
+    curve is. Curves that are not Gaussian are replaced by lines below s, which are drawn again
+    through the points at which s was evaluated until these points stay: every step is on the safe
+    side. Their p-values have an absolute error of about 1e-15 m / correct.
+
+    Parameters of families are statements about the family: a bound on mu refutes "mu-GDP", but the
+    epsilon of that mu is no bound for a mechanism that is not Gaussian.
+
+    References
+    ----------
+    S. Mahloujifar, L. Melis and K. Chaudhuri, "Auditing f-differential privacy in one run" (2024).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore.audit import one_run_fdp
+    >>> from leakscore.tradeoff import gaussian, laplace
+    >>> rng = np.random.default_rng(0)
+    >>> included = rng.random(2000) < 0.5
+    >>> scores = rng.normal(1.5 * included)
+    >>> bound = one_run_fdp(scores, included, 100, 100, gaussian)
+    >>> round(float(bound), 2), round(bound.max_certifiable, 2)
+    (1.11, 1.42)
+    >>> one_run_fdp(scores, included, 100, 100, laplace(2.0)).refuted
+    True
+    """
+    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    if not isinstance(tradeoff, TradeOff) and not callable(tradeoff):
+        raise TypeError(f"Expected tradeoff={tradeoff!r} to be a TradeOff or a function of one")
+    grid = guesses_of(scores, included, k_plus, k_minus)
+    miss = 1.0 - level
+    if isinstance(tradeoff, TradeOff):
+        relation = settled(tradeoff._premise, neighbours, tradeoff)
+        levels = [_p_value(_against(tradeoff, guesses), guesses.correct) for guesses in grid]
+        best = min(range(len(grid)), key=levels.__getitem__)
+        p_value = min(1.0, len(grid) * levels[best])
+        taken = of_one_run(CLAIM, *tradeoff.assumptions)
+        fields = (*_fields(grid[best]), level, relation)
+        return OneRunTest(p_value < miss, p_value, tradeoff, *fields, assumptions=taken)
+    family, share = OneRelation(tradeoff, neighbours), miss / len(grid)
+    found = [_parameter(family, guesses, guesses.correct, share) for guesses in grid]
+    best = max(range(len(grid)), key=found.__getitem__)
+    parameter = found[best]
+    cap = max(_cap(family, guesses, share) for guesses in grid)
+    about = family.about(1.0)
+    return OneRunFamilyBound(
+        parameter,
+        family(parameter) if parameter > 0.0 else None,
+        cap,
+        *_fields(grid[best]),
+        level,
+        about.neighbours,
+        assumptions=of_one_run(CLAIM, FAMILY, *about.assumptions),
+    )
+
+
+def _fields(guesses: Guesses) -> tuple[int, int, int, int]:
+    return guesses.canaries, guesses.k_plus, guesses.k_minus, guesses.correct
+
+
+def _against(curve: object, guesses: Guesses) -> Contradiction:
+    """Return the test of one curve."""
+    if not isinstance(curve, TradeOff):
+        raise TypeError(f"Expected tradeoff to make a leakscore.TradeOff, not {curve!r}")
+    return Contradiction(curve, guesses)
+
+
+def _p_value(against: Contradiction, correct: int) -> float:
+    """Return the least level at which the curve is refuted, from above."""
+    low, high = _LEAST_LEVEL, 0.0
+    if not against(correct, 1.0):
+        return 1.0
+    low, high = bisect(
+        lambda level: not against(correct, math.exp(level)),
+        low,
+        high,
+        close=lambda low, high: high - low <= _CLOSE_LEVEL,
+    )
+    return math.exp(high)
+
+
+def _parameter(family: Family, guesses: Guesses, correct: int, level: float) -> float:
+    """Return the largest refuted parameter, from below; 0 if there is none."""
+
+    def refuted(parameter: float) -> bool:
+        return _against(family(parameter), guesses)(correct, level)
+
+    low = high = 1.0
+    if refuted(1.0):
+        while refuted(high := 2.0 * low):
+            low = high
+            if low >= _LARGEST:
+                raise AllRefutedError(
+                    f"The guesses refute the family at every parameter up to {low!r}: pass one "
+                    "that leaks more with a larger parameter"
+                )
+    else:
+        while not refuted(low := 0.5 * high):
+            high = low
+            if high <= _SMALLEST:
+                return 0.0
+    return bisect(
+        refuted, low, high, close=lambda low, high: high - low <= _CLOSE_PARAMETER * high
+    )[0]
+
+
+def _cap(family: Family, guesses: Guesses, level: float) -> float:
+    """Return the parameter that all right guesses would refute; inf if they refute all."""
+    try:
+        return _parameter(family, guesses, guesses.made, level)
+    except AllRefutedError:
+        return math.inf

@@ -1,0 +1,103 @@
+"""Guesses of an audit with one training: how many there are, and how many are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Array
+
+__all__ = ["Guesses", "guesses_of"]
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """The canaries of one training and the guesses about them."""
+
+    canaries: int
+    k_plus: int
+    k_minus: int
+    correct: int
+
+    @property
+    def made(self) -> int:
+        """The number of guesses."""
+        return self.k_plus + self.k_minus
+
+
+def guesses_of(
+    scores: npt.ArrayLike,
+    included: npt.ArrayLike,
+    k_plus: int | Sequence[int],
+    k_minus: int | Sequence[int],
+) -> list[Guesses]:
+    """Guess the k_plus largest scores in and the k_minus smallest out, for every pair of the grid.
+
+    Guesses among scores that tie at a cut, where the order of the canaries would decide, are wrong.
+    """
+    values = _validate.sample("scores", scores)
+    inside = _validate.flags("included", included, values.size)
+    pairs = _pairs(k_plus, k_minus, values.size)
+    values = values.astype(np.result_type(values.dtype, np.float32))
+    members, everyone = np.sort(values[inside]), np.sort(values)
+    if np.isnan(everyone[-1]):  # NaN is sorted last
+        raise ValueError("Expected scores without NaN")
+    guesses = []
+    for plus, minus in pairs:
+        right = _right_inclusions(everyone, members, plus)
+        right += _right_exclusions(everyone, members, minus)
+        guesses.append(Guesses(values.size, plus, minus, right))
+    return guesses
+
+
+def _right_inclusions(everyone: Array, members: Array, k: int) -> int:
+    """Count the members among the k largest scores that do not tie with a score outside them."""
+    if k == 0:
+        return 0
+    start = everyone.size - k
+    tied = start > 0 and everyone[start - 1] == everyone[start]
+    below = np.searchsorted(members, everyone[start], side="right" if tied else "left")
+    return int(members.size - below)
+
+
+def _right_exclusions(everyone: Array, members: Array, k: int) -> int:
+    """Count the non-members among the k smallest scores that do not tie with one above."""
+    if k == 0:
+        return 0
+    tied = k < everyone.size and everyone[k] == everyone[k - 1]
+    all_, inside = (
+        np.searchsorted(x, everyone[k - 1], side="left" if tied else "right")
+        for x in (everyone, members)
+    )
+    return int(all_ - inside)
+
+
+def _pairs(
+    k_plus: int | Sequence[int], k_minus: int | Sequence[int], m: int
+) -> list[tuple[int, int]]:
+    """Return the pairs of a grid, or the one pair."""
+    grid: list[Any] = [(k_plus, k_minus)]
+    shapes = np.shape(k_plus), np.shape(k_minus)
+    if shapes != ((), ()):
+        if shapes[0] != shapes[1] or len(shapes[0]) != 1 or shapes[0] == (0,):
+            raise ValueError(
+                f"Expected k_plus={k_plus!r} and k_minus={k_minus!r} to be two numbers or two "
+                "sequences of one length, at least 1"
+            )
+        grid = list(zip(*grid[0], strict=True))
+    pairs = []
+    for each in grid:
+        plus = _validate.count("k_plus", each[0], high=m)
+        minus = _validate.count("k_minus", each[1], high=m)
+        if not 0 < plus + minus <= m:
+            raise ValueError(
+                f"Expected k_plus={plus} and k_minus={minus} to make 1 to {m} guesses, one at most "
+                "of each canary"
+            )
+        pairs.append((plus, minus))
+    return pairs

@@ -1,0 +1,1 @@
+"""The ROC curve: the empirical one, and bounds on the true one."""

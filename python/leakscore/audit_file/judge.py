@@ -1,0 +1,301 @@
+"""From the scores of a file to what they certify."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from leakscore import _validate
+from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
+from leakscore.audit.bands.uniform import BAND_METHODS
+from leakscore.audit.methods.table import EPSILON_METHODS
+from leakscore.audit_file.curves import curves_of
+from leakscore.audit_file.direction import require_direction
+from leakscore.audit_file.model import (
+    ONE_THRESHOLD,
+    Claim,
+    Findings,
+    Input,
+    MethodBounds,
+    Rate,
+    Setting,
+    Shown,
+    Verdict,
+)
+from leakscore.audit_file.notices import notices_of
+from leakscore.audit_file.scores import Counts, Read, Rounds, Samples
+from leakscore.audit_file.sections import document
+from leakscore.render import html, text
+
+__all__ = ["Judgement", "audit_of", "judge"]
+
+_DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
+
+_RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)
+
+
+class Judgement(Findings):
+    """The findings of an audit, as text and as a page."""
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the findings as aligned plain text."""
+        return text.render(document(self), width)
+
+    def to_html(self) -> str:
+        """Return the findings as one self-contained page: inline style and charts, no script."""
+        return html.render(document(self))
+
+
+def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int) -> Audit:
+    """Return the audit of the scores that were read."""
+    data = read.data
+    if isinstance(data, Rounds):
+        scores = _negated(data.scores) if lower_is_member else data.scores
+        return Audit.from_rounds(scores, data.member, random_bits=random_bits, rng=seed)
+    if random_bits:
+        raise ValueError(
+            f"{read.files[0].name} has no membership bit for each round: --random-bits needs the "
+            "scores and the bits, round by round"
+        )
+    if isinstance(data, Samples):
+        parts = (data.members, data.nonmembers)
+        return Audit(*(map(_negated, parts) if lower_is_member else parts))
+    counts = (data.edges, data.members, data.nonmembers)
+    below, above = data.below, data.above
+    if lower_is_member:
+        counts = (_negated(data.edges)[::-1], data.members[::-1], data.nonmembers[::-1])
+        below, above = above, below
+    return Audit.from_counts(*counts, below=below, above=above)
+
+
+def _negated(scores: Any) -> Any:
+    checked = _validate.sample("scores", scores)
+    return -(checked if checked.dtype.kind == "f" else checked.astype(np.float64))
+
+
+def judge(
+    read: Read,
+    *,
+    deltas: Sequence[float] = (1e-5,),
+    confidence: float = 0.95,
+    method: str | None = None,
+    orientation: str = "high",
+    all_methods: bool = True,
+    claim: Claim | None = None,
+    setting: Setting,
+    lower_is_member: bool | None = None,
+) -> Judgement:
+    """Tell what the scores of a file certify.
+
+    Parameters
+    ----------
+    read : Read
+        From `read_scores`.
+    deltas : sequence of float
+        Of the bounds. More of them cost no confidence.
+    confidence : float
+        Of every bound, each for itself.
+    method : str, optional
+        Of the verdict; that of `Audit.epsilon` by default.
+    orientation : {"high", "both"}
+        Whether tests that flag low scores are tried, too, at a price.
+    all_methods : bool
+        Whether the other methods are tried, too.
+    claim : Claim, optional
+        What to hold against the scores.
+    setting : Setting
+        What the file does not say.
+    lower_is_member : bool, optional
+        Whether small scores speak for a member. If it is not said, large ones do; but it must be of
+        scores that are losses by their name, unless `orientation` tries both.
+
+    Returns
+    -------
+    Judgement
+
+    Raises
+    ------
+    ValueError
+        If the scores cannot be judged or a parameter is out of its range.
+    """
+    _validate.count("seed", setting.seed, high=None)
+    if claim is not None:
+        claim = _checked(claim)
+    for delta in deltas:
+        _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
+    claimed = [] if claim is None or claim.delta is None else [claim.delta]
+    deltas = tuple(dict.fromkeys([*deltas, *claimed]))
+    if lower_is_member is None and orientation != "both":
+        require_direction(read)
+    lower_is_member = bool(lower_is_member)
+    audit = audit_of(
+        read,
+        lower_is_member=lower_is_member,
+        random_bits=setting.random_bits,
+        seed=setting.seed,
+    )
+    constant = audit._samples.constant
+    chosen = method or _DEFAULT_METHOD
+    bounds_by = _Bounds(audit, read, setting, deltas, confidence, orientation, lower_is_member)
+    bounds = bounds_by(chosen, setting.threshold is not None)
+    others = _others(bounds_by, chosen) if all_methods else ()
+    whole = audit.band(confidence, chosen if chosen in BAND_METHODS else _DEFAULT_METHOD)
+    mu = None
+    if chosen in BAND_METHODS:
+        mu = audit.mu(confidence, chosen, orientation=orientation)
+    findings = Judgement(
+        tool_version=_version(),
+        input=_input(read, audit, lower_is_member),
+        setting=setting,
+        claim=claim,
+        verdict=None if claim is None else _verdict(claim, bounds, mu, constant),
+        confidence=confidence,
+        orientation=orientation,
+        bounds=bounds,
+        mu=mu,
+        others=others,
+        shown=_shown(audit, whole),
+        curves=curves_of(audit, whole, deltas[0]),
+        notices=(),
+        constant=constant,
+    )
+    return replace(findings, notices=notices_of(findings))
+
+
+def _input(read: Read, audit: Audit, lower_is_member: bool) -> Input:
+    return Input(
+        files=tuple({"name": file.name, "sha256": file.sha256} for file in read.files),
+        format=read.format,
+        form=type(read.data).__name__.lower(),
+        writer=read.writer,
+        columns=read.columns,
+        dtype=read.dtype,
+        members=audit.n_members,
+        nonmembers=audit.n_nonmembers,
+        lower_is_member=lower_is_member,
+        notes=read.notes,
+    )
+
+
+def _shown(audit: Audit, whole: RocBand) -> Shown:
+    """Return what is observed and certain, at rates that as many non-members can show."""
+    rates = [rate for rate in _RATES if rate == 0 or rate * audit.n_nonmembers >= 1]
+    lower, upper = whole.tpr_at(rates)
+    columns = zip(rates, audit.tpr_at(rates).tolist(), lower.tolist(), upper.tolist(), strict=True)
+    return Shown(
+        method=whole.method,
+        auc=Rate(audit.auc(), *whole.auc()),
+        advantage=Rate(audit.advantage(), *whole.advantage()),
+        tpr_at_fpr=tuple((rate, Rate(*found)) for rate, *found in columns),
+    )
+
+
+def _each(bound: EpsilonBound) -> tuple[EpsilonBound, ...]:
+    """Return the bounds of an array of deltas one by one."""
+    columns = {
+        field.name: value.tolist()
+        for field in fields(bound)
+        if isinstance(value := getattr(bound, field.name), np.ndarray)
+    }
+    rows = zip(*columns.values(), strict=True)
+    return tuple(replace(bound, **dict(zip(columns, row, strict=True))) for row in rows)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """The bounds of a method on the scores of a file."""
+
+    audit: Audit
+    read: Read
+    setting: Setting
+    deltas: Sequence[float]
+    confidence: float
+    orientation: str
+    lower_is_member: bool
+
+    def __call__(self, method: str, at_threshold: bool = False) -> MethodBounds:
+        """Return them; `at_threshold` insists on the given one, which not every method takes."""
+        name = self.read.files[0].name
+        threshold = self.setting.threshold
+        if method == "sorted-bits" and not self.setting.random_bits:
+            raise ValueError(f"{method} needs memberships that were fair coins: --random-bits")
+        if method in ONE_THRESHOLD and threshold is None and _is_sorted(self.read):
+            raise ValueError(
+                f"{method} needs rows in an order that tells nothing, but {name} is sorted by score"
+            )
+        options: dict[str, Any] = {"orientation": self.orientation}
+        if threshold is not None and (at_threshold or method in ONE_THRESHOLD):
+            options["threshold"] = -threshold if self.lower_is_member else threshold
+        found = self.audit.epsilon(self.deltas, self.confidence, method, **options)
+        return MethodBounds(method, _each(found))
+
+
+def _others(bounds_by: _Bounds, chosen: str) -> tuple[MethodBounds, ...]:
+    """Try every other method; one that does not suit these scores says why."""
+    found = []
+    for method in EPSILON_METHODS:
+        if method == chosen:
+            continue
+        try:
+            found.append(bounds_by(method))
+        except ValueError as error:
+            found.append(MethodBounds(method, (), str(error)))
+    return tuple(found)
+
+
+def _is_sorted(read: Read) -> bool:
+    """Whether the scores of a class are in order, which no chance brings about."""
+    data = read.data
+    if isinstance(data, Counts):
+        return False
+    if isinstance(data, Rounds):
+        data = Samples(data.scores[data.member], data.scores[~data.member])
+    for scores in (data.members, data.nonmembers):
+        rises = scores[1:] >= scores[:-1]
+        if scores.size > 20 and scores.min() < scores.max() and (rises.all() or _falls(scores)):
+            return True
+    return False
+
+
+def _falls(scores: Any) -> bool:
+    return bool(np.all(scores[1:] <= scores[:-1]))
+
+
+def _checked(claim: Claim) -> Claim:
+    """Refuse a claim that is none, or two."""
+    if (claim.epsilon is None) == (claim.mu is None) or (claim.epsilon is None) != (
+        claim.delta is None
+    ):
+        raise ValueError(f"Expected {claim} to be an epsilon with its delta, or a mu")
+    for name in ("epsilon", "mu"):
+        if (value := getattr(claim, name)) is not None:
+            _validate.scalar(f"claimed {name}", value, 0.0)
+    return claim
+
+
+def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, constant: bool) -> Verdict:
+    if claim.epsilon is not None and claim.delta is not None:
+        bound = bounds.at(claim.delta)
+        certified, cap, claimed = float(bound.epsilon), float(bound.max_certifiable), claim.epsilon
+    elif claim.mu is not None and mu is not None:
+        certified, cap, claimed = mu.mu, mu.max_certifiable, claim.mu
+    else:
+        raise ValueError(
+            f"method {bounds.method!r} bounds no mu; a claimed mu needs one of "
+            f"{', '.join(BAND_METHODS)}"
+        )
+    if constant or cap <= claimed:
+        word = "cannot-tell"
+    else:
+        word = "refuted" if certified > claimed else "consistent"
+    return Verdict(word, certified, cap, claimed)
+
+
+def _version() -> str:
+    import leakscore
+
+    return leakscore.__version__

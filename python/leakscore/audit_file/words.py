@@ -1,0 +1,121 @@
+"""How bounds, claims and certificates read."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+from leakscore._results import Notice
+from leakscore.audit import EpsilonBound, MuBound
+from leakscore.audit_file.model import Claim, Findings, Verdict
+
+__all__ = [
+    "DOUBTS",
+    "certainty",
+    "certificate",
+    "claim",
+    "doubts",
+    "lower_bound",
+    "number",
+    "relation",
+    "rule",
+    "upper_bound",
+    "verdict",
+]
+
+
+DOUBTS = ("constant-scores", "auc-below-half")
+"""Codes of the notices that a reader must see before the bound."""
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number in a few digits."""
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.{digits}g}"
+
+
+def lower_bound(value: float, decimals: int = 2) -> str:
+    """Return a bound in few decimals, rounded down: what is printed is certified, too.
+
+    From the shortest digits of the float, lest 3.3, which lies below the decimal, reads 3.29.
+    """
+    return str(Decimal(repr(float(value))).quantize(Decimal(10) ** -decimals, ROUND_FLOOR))
+
+
+def upper_bound(rate: float, digits: int = 6) -> str:
+    """Return a rate in a few digits, rounded up."""
+    return f"{Context(digits, ROUND_CEILING).create_decimal_from_float(rate):g}"
+
+
+def certainty(method: str) -> str:
+    """Name what the confidence of a method is."""
+    return "posterior probability, no confidence bound" if method == "credible" else "confidence"
+
+
+def doubts(findings: Findings) -> list[Notice]:
+    """Return what comes before the bound: all scores are alike, or they may be turned round."""
+    return [notice for notice in findings.notices if notice.code in DOUBTS]
+
+
+def claim(claimed: Claim) -> str:
+    """Name a claim."""
+    if claimed.epsilon is None or claimed.delta is None:
+        return f"{claimed.mu:.10g}-GDP"
+    return f"({claimed.epsilon:.10g}, {claimed.delta:.10g})-differential privacy"
+
+
+def rule(findings: Findings, bound: EpsilonBound | MuBound) -> str:
+    """Say what the test of a bound flags."""
+    return findings.flags(bound, number(findings.threshold(bound), 9))
+
+
+def verdict(found: Verdict, claimed: Claim, findings: Findings) -> str:
+    """Say what becomes of the claim."""
+    name = "epsilon" if claimed.mu is None else "mu"
+    what = f"The claim of {claim(claimed)}"
+    if found.verdict == "refuted":
+        doubt = f" ({certainty(findings.method)})" if findings.method == "credible" else ""
+        return f"{what} is REFUTED: {name} is at least {lower_bound(found.certified, 4)}{doubt}."
+    if findings.constant:
+        return f"INCONCLUSIVE. {what} is neither refuted nor supported: all scores are alike."
+    if found.verdict == "consistent":
+        return f"{what} is CONSISTENT with these scores; that does not prove it."
+    most = lower_bound(found.max_certifiable, 4)
+    return f"INCONCLUSIVE. {what} cannot be refuted by so few scores: they certify at most {most}."
+
+
+def certificate(findings: Findings, bound: EpsilonBound) -> str:
+    """Say what proves a bound, for a reader who checks it by hand."""
+    delta = number(float(bound.delta), 10)
+    at = f"At delta = {delta}"
+    if bound.epsilon == 0:
+        return f"{at} no threshold proves more than 0."
+    nonmembers, members = findings.counted(bound)
+    flagged, missed = _errors(float(bound.fpr), nonmembers), _errors(float(bound.fnr), members)
+    if not findings.by_rates(bound):
+        return (
+            f"{at}: flag {rule(findings, bound)}. {flagged} non-members are flagged, {missed} "
+            f"members are not ({bound.algorithm})."
+        )
+    fpr, fnr = (upper_bound(float(rate)) for rate in (bound.fpr_upper, bound.fnr_upper))
+    over, under = (fnr, fpr) if bound.direction == "forward" else (fpr, fnr)
+    return (
+        f"{at}: flag {rule(findings, bound)}. {flagged} non-members are flagged, so the false "
+        f"positive rate is at most {fpr}; {missed} members are not, so the false negative rate is "
+        f"at most {fnr}. epsilon >= log((1 - {delta} - {over}) / {under}) = "
+        f"{lower_bound(float(bound.epsilon), 4)}."
+    )
+
+
+def _errors(rate: float, size: int) -> str:
+    return f"{round(rate * size)} of {size}"
+
+
+def relation(findings: Findings) -> str:
+    """Say what the rounds without the record hold instead."""
+    return {
+        None: "not stated (--neighbours)",
+        "replace": "replace: another record takes its place",
+        "add-remove": "add-remove: the record is in or out",
+    }[findings.setting.neighbours]

@@ -1,0 +1,11 @@
+"""The command line: ``leakscore report`` and ``leakscore audit``.
+
+Exit codes: 0 done, 1 an error (one line on standard error), 130 interrupted; for ``audit`` also 2
+if the claim is refuted, and 3 if so few scores could not refute it.
+"""
+
+from leakscore.cli._main import main
+
+__all__ = [
+    "main",
+]

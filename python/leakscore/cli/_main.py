@@ -1,0 +1,66 @@
+"""The program: its commands."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import leakscore
+from leakscore.cli._audit import add_audit
+from leakscore.cli._report import add_report
+from leakscore.cli.program import Parser, run
+
+__all__ = ["main"]
+
+_MOVED = (
+    "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 done, 1 error, 2 claim refuted, 3 claim out of reach, 130 interrupted.
+
+    Examples
+    --------
+    >>> from leakscore.cli import main
+    >>> main(["--version"])  # doctest: +ELLIPSIS
+    leakscore ...
+    0
+    """
+    return run(_parser(), argv)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="leakscore",
+        description="How surely can an attacker tell that a record was in the data?",
+    )
+    version = f"leakscore {leakscore.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    add_report(commands)
+    add_audit(commands)
+    _add_moved(commands)
+    return parser
+
+
+def _add_moved(commands: Any) -> None:
+    """Say where a former command went, for any arguments."""
+    parser = commands.add_parser("reproduce", prefix_chars="\0", add_help=False)
+    parser.add_argument("words", nargs="*")
+    parser.set_defaults(run=_moved)
+
+
+def _moved(_options: argparse.Namespace) -> NoReturn:
+    raise ValueError(_MOVED)

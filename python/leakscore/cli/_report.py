@@ -1,0 +1,193 @@
+"""``leakscore report``: its options, and what they do."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from leakscore.cli import _shared as _cli
+
+__all__ = ["add_report"]
+
+
+def add_report(commands: Any) -> None:
+    """Add the command to the program."""
+    parser = commands.add_parser(
+        "report",
+        help="what leaks if the mean of n of these records is published",
+        description=(
+            "Report for every record of a table with what certainty the mean of n records reveals "
+            "its presence: to an attacker who knows the population's mean and covariance and all "
+            "values of the record, and to a weaker attacker. Report what helps, too."
+        ),
+    )
+    parser.set_defaults(run=_report)
+    parser.add_argument(
+        "data",
+        nargs="?",
+        metavar="DATA",
+        help="csv, npz, npy or parquet, one record a row (- reads csv from standard input); "
+        "without it, an embedded table of 569 x 30 medical measurements",
+    )
+    _add_release_options(parser.add_argument_group("the release"))
+    _add_table_options(parser.add_argument_group("the table"))
+    _add_remedy_options(parser.add_argument_group("the remedies and the game"))
+    _add_output_options(parser.add_argument_group("the output"))
+
+
+def _add_release_options(group: Any) -> None:
+    group.add_argument(
+        "--n", type=int, metavar="N", help="records averaged (default: all; 100 without DATA)"
+    )
+    group.add_argument(
+        "--previous",
+        type=_cli.counts,
+        metavar="N1,N2,...",
+        help="the mean of the first N1 rows of the table was published before (then that of the "
+        "first N2, ...), now the mean of all is: tell what leaks from all of them together",
+    )
+    group.add_argument(
+        "--population",
+        choices=("infinite", "finite"),
+        help="infinite (default): the table is a sample of a larger population; finite: the n are "
+        "drawn from the table's records, without replacement",
+    )
+    group.add_argument(
+        "--draw",
+        choices=("with", "without"),
+        help="the same choice in other words: with or without replacement",
+    )
+    group.add_argument(
+        "--base-population",
+        type=int,
+        metavar="N",
+        help="people who might be in the data, for the base rate n/N (default: the table's "
+        "records, if n is less)",
+    )
+
+
+def _add_table_options(group: Any) -> None:
+    group.add_argument(
+        "--columns", type=_cli.names, metavar="A,B,...", help="publish these columns only"
+    )
+    group.add_argument(
+        "--exclude",
+        type=_cli.names,
+        default=[],
+        metavar="A,B,...",
+        help="do not publish these columns",
+    )
+    group.add_argument(
+        "--missing",
+        choices=("rows", "columns"),
+        default="rows",
+        help="what to leave out where a value is missing (default: rows)",
+    )
+    group.add_argument("--key", metavar="NAME", help="which array of an npz archive")
+    _cli.add_dialect(group)
+    _cli.add_memory(group)
+    group.add_argument(
+        "--shrinkage",
+        type=_shrinkage,
+        metavar="S",
+        help="of the covariance towards its diagonal, 0 to 1, or auto (default: none, auto if the "
+        "records are too few)",
+    )
+
+
+def _add_remedy_options(group: Any) -> None:
+    group.add_argument(
+        "--max-advantage",
+        type=float,
+        metavar="A",
+        help="budget of the noise: the largest advantage of any record (default: 0.2)",
+    )
+    group.add_argument(
+        "--epsilon", type=float, metavar="E", help="budget of the noise: a Gaussian epsilon"
+    )
+    group.add_argument(
+        "--delta", type=float, default=1e-5, metavar="D", help="with --epsilon and --audit (1e-5)"
+    )
+    group.add_argument(
+        "--audit", action="store_true", help="certify an epsilon of the worst record's game"
+    )
+    group.add_argument(
+        "--confidence", type=float, default=0.95, metavar="C", help="of audit and interval (0.95)"
+    )
+    group.add_argument(
+        "--rounds", type=int, metavar="R", help="of each game (default: 20000, less for large n)"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="S", help="of the games (0)")
+
+
+def _add_output_options(group: Any) -> None:
+    group.add_argument(
+        "--worst", type=int, default=5, metavar="K", help="records that are listed (5)"
+    )
+    _cli.add_outputs(group)
+    group.add_argument(
+        "--show-values", action="store_true", help="show values of the worst records"
+    )
+    group.add_argument("--quiet", action="store_true", help="no text, no progress bar")
+
+
+def _shrinkage(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor auto") from None
+
+
+def _report(options: argparse.Namespace) -> int:
+    from leakscore import report
+
+    _cli.require_writable(options, options.data)
+    with _cli.progress(options.quiet) as progress:
+        if progress is not None:
+            progress("reading the table", 0.0)
+        table = (
+            report.embedded_table()
+            if options.data is None
+            else report.read_table(
+                options.data,
+                key=options.key,
+                delimiter=options.delimiter,
+                decimal=options.decimal,
+                header=options.header,
+                max_memory=options.max_memory,
+            )
+        )
+        result = report.analyse(
+            table,
+            n=options.n,
+            previous=options.previous,
+            population=_population(options),
+            base_population=options.base_population,
+            columns=options.columns,
+            exclude=options.exclude,
+            missing=options.missing,
+            shrinkage=options.shrinkage,
+            max_advantage=options.max_advantage,
+            epsilon=options.epsilon,
+            delta=options.delta,
+            worst=options.worst,
+            rounds=options.rounds,
+            seed=options.seed,
+            audit=options.audit,
+            confidence=options.confidence,
+            show_values=options.show_values,
+            progress=progress,
+        )
+    _cli.deliver(result, options)
+    return 0
+
+
+def _population(options: argparse.Namespace) -> str:
+    by_draw = {None: None, "with": "infinite", "without": "finite"}[options.draw]
+    if options.population and by_draw and by_draw != options.population:
+        raise ValueError(
+            f"--draw {options.draw} replacement contradicts --population {options.population}"
+        )
+    return options.population or by_draw or "infinite"

@@ -1,0 +1,208 @@
+"""How the rounds of a game are drawn: one sampler per population, over the compiled draws.
+
+A sampler fills rows [first, first + t) of the game with released means. What it writes depends only
+on the key and on the rounds: callers may cut the rounds wherever `tile` divides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._types import Doubles, Flags
+
+Key = npt.NDArray[np.uint64]
+
+_BLOCK = 1 << 20  # doubles in the largest temporary of a sampler: 8 MB
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A released mean: number of records and noise; see games.EmpiricalMean."""
+
+    records: int
+    replaced: bool  # a round without the target has another record in its place
+    noise_std: Doubles  # () or (d,)
+
+    def noise(self, dim: int) -> Doubles:
+        """Return the standard deviation of the noise per coordinate, (d,)."""
+        return np.ascontiguousarray(np.broadcast_to(self.noise_std, (dim,)))
+
+    def without_noise(self) -> Mean:
+        """Return the same mean without noise."""
+        return Mean(self.records, self.replaced, np.zeros(()))
+
+    def add_noise(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Add Gaussian noise in place."""
+        if (self.noise_std > 0).any():
+            _core.add_noise(key, first, included, self.noise(out.shape[1]), out)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table of records; see games.Empirical."""
+
+    X: npt.NDArray[Any]
+    exclude: int | None
+    replace: bool
+
+    @property
+    def available(self) -> int:
+        """Number of rows that may be drawn."""
+        return len(self.X) - (self.exclude is not None)
+
+    @property
+    def arguments(self) -> tuple[npt.NDArray[Any], int, bool]:
+        """What the compiled draws take."""
+        return self.X, -1 if self.exclude is None else self.exclude, self.replace
+
+
+class Sampler(Protocol):
+    """Draws released means."""
+
+    tile: int  # rounds that are drawn together; blocks start at multiples of it
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write the rounds [first, first + len(included)) to `out`, (t, d)."""
+
+
+class BernoulliMeans:
+    """Binomial counts over n, coordinate by coordinate."""
+
+    tile = 1
+
+    def __init__(self, p: Doubles, target: Doubles, mean: Mean) -> None:
+        self.p, self.target, self.mean = p, target, mean
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        records, replaced = self.mean.records, self.mean.replaced
+        _core.bernoulli_means(key, first, included, records, replaced, self.p, self.target, out)
+        self.mean.add_noise(key, first, included, out)
+
+
+class GaussianMeans:
+    """Normal means of independent coordinates; one normal draw covers data and noise."""
+
+    tile = 1
+
+    def __init__(self, mu: Doubles, variance: Doubles, target: Doubles, mean: Mean) -> None:
+        k, others = mean.records, mean.records - 1
+        last = k if mean.replaced else others  # records drawn where the target is out
+        noise = mean.noise(mu.size) ** 2
+        with np.errstate(over="ignore"):
+            inside = np.asarray((target + others * mu) / k)
+        odd = ~np.isfinite(inside)
+        inside[odd] = (target / k + mu * (others / k))[odd]
+        self.offsets = (mu * (last / k), inside)
+        self.scales = (
+            np.sqrt(variance * (last / k**2) + noise),
+            np.sqrt(variance * (others / k**2) + noise),
+        )
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        _core.normals(key, first, included, *self.offsets, *self.scales, out)
+
+
+class CorrelatedGaussianMeans:
+    """Normal means with a full covariance: white normals times a factor of it, block by block."""
+
+    def __init__(self, mu: Doubles, factor: Doubles, target: Doubles, mean: Mean) -> None:
+        self.transposed = np.ascontiguousarray(factor.T)
+        self.tile = min(128, max(1, _BLOCK // mu.size))
+        self.mean = mean
+        unit = Mean(mean.records, mean.replaced, np.zeros(()))
+        self.white = GaussianMeans(np.zeros_like(mu), np.ones_like(mu), np.zeros_like(mu), unit)
+        self.offsets = np.stack(GaussianMeans(mu, np.zeros_like(mu), target, unit).offsets)
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        white = np.empty((self.tile, out.shape[1]))
+        for start in range(0, len(out), self.tile):
+            flags = included[start : start + self.tile]
+            block = out[start : start + self.tile]
+            self.white.fill(key, first + start, flags, white[: len(flags)])
+            np.matmul(white[: len(flags)], self.transposed, out=block)
+            block += self.offsets[flags.astype(np.intp)]
+        self.mean.add_noise(key, first, included, out)
+
+
+class TableMeans:
+    """Means of rows drawn from a table.
+
+    Either the rows drawn are added up one by one, or, where a round draws a good part of the table,
+    how often each row was drawn is counted and the counts of many rounds are multiplied with the
+    table at once. The target is one record (d,), or one a round (T, d).
+    """
+
+    def __init__(self, rows: Rows, target: Doubles, mean: Mean) -> None:
+        self.rows, self.X, self.target, self.mean = rows, rows.X, target, mean
+        self.counted = 8 * mean.records >= len(self.X)
+        self.tile = min(256, max(1, _BLOCK // max(self.X.shape))) if self.counted else 1
+        small = self.counted and self.X.size <= _BLOCK
+        self.whole = np.ascontiguousarray(self.X, dtype=np.float64) if small else None
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        step = self.tile if self.counted else max(1, _BLOCK // out.shape[1])
+        for start in range(0, len(out), step):
+            flags = included[start : start + step]
+            self._fill_tile(key, first + start, flags, out[start : start + step])
+        self.mean.add_noise(key, first, included, out)
+
+    def _fill_tile(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        rows = (self.mean.records, self.mean.replaced, *self.rows.arguments)
+        if self.counted:
+            counts = np.empty((len(out), len(self.X)))
+            _core.row_counts(key, first, included, *rows, counts)
+            self.multiply(counts, out)
+        else:
+            _core.row_sums(key, first, included, *rows, out)
+        targets = self.target if self.target.ndim == 1 else self.target[first : first + len(out)]
+        np.add(out, targets, out=out, where=included[:, None])
+        out /= self.mean.records
+        if not np.isfinite(out).all():
+            _validate.finite("X", self.X)
+
+    def multiply(self, counts: Doubles, out: Doubles) -> None:
+        """Write counts @ X, converting X a few rows at a time where it is not small."""
+        with np.errstate(invalid="ignore", over="ignore"):  # the caller refuses these
+            if self.whole is not None:
+                np.matmul(counts, self.whole, out=out)
+                return
+            out[:] = 0.0
+            step = max(1, _BLOCK // self.X.shape[1])
+            for start in range(0, len(self.X), step):
+                block = np.asarray(self.X[start : start + step], dtype=np.float64)
+                out += counts[:, start : start + step] @ block
+
+
+class OwnTargets:
+    """Means of a sampler whose target is 0, to which the target of each round is added."""
+
+    def __init__(
+        self, others: Callable[[Mean], Sampler], targets: Doubles, mean: Mean, counts: bool
+    ) -> None:
+        self.others, self.targets, self.mean = others(mean.without_noise()), targets, mean
+        self.counts = counts  # sums are whole numbers and must remain whole
+        self.tile = self.others.tile
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        self.others.fill(key, first, included, out)
+        step = max(1, _BLOCK // out.shape[1])
+        places = np.flatnonzero(included)
+        for start in range(0, places.size, step):
+            place = places[start : start + step]
+            sums = out[place] * self.mean.records
+            if self.counts:
+                np.rint(sums, out=sums)
+            sums += self.targets[first + place]
+            out[place] = sums / self.mean.records
+        self.mean.add_noise(key, first, included, out)

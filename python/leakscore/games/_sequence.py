@@ -1,0 +1,210 @@
+"""The game on a sequence of releases: when the target comes, and the means of all batches."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._types import Doubles, Flags
+from leakscore.games import _sampling
+from leakscore.games._average import below
+from leakscore.games._populations import Bernoulli, Empirical, Population
+from leakscore.games._rounds import coins, key_of, number, require_population
+from leakscore.games._sampling import Key
+
+__all__ = ["sequential"]
+
+Steps = npt.NDArray[np.intp]
+
+_BLOCK = 1 << 18  # doubles of the releases that are added up, or of a table of counts: 2 MB
+
+
+def sequential(
+    population: Population,
+    target: npt.ArrayLike,
+    n: int,
+    num_steps: int,
+    insertion: int | Literal["uniform"] | npt.ArrayLike,
+    rounds: int,
+    rng: np.random.Generator | int,
+    *,
+    noise_std: npt.ArrayLike = 0.0,
+) -> tuple[Doubles, Flags, Steps]:
+    """Play rounds of the membership game on a sequence of releases.
+
+    A round has T batches of n records, and releases the mean of all records so far after each. A
+    fair coin decides whether the target's record takes the place of one record of one batch.
+
+    Parameters
+    ----------
+    population : Bernoulli, Gaussian or Empirical
+        What the records are drawn from. With an Empirical whose rows are not put back, all n T
+        records of a round are different rows.
+    target : (d,) array_like
+        The target's record; of zeros and ones if the population is Bernoulli.
+    n : int
+        Number of records in a batch, at least 2.
+    num_steps : int
+        Number of batches T, at least 1.
+    insertion : int, "uniform" or (T,) array_like
+        Batch of a target that is in, counted from 0: 0, ..., T - 1; or each with the same
+        probability; or with the given probabilities, of sum 1.
+    rounds : int
+        Number of rounds R, at least 1.
+    rng : numpy.random.Generator or int
+        Source of the game's 128-bit key (all that is drawn from it), or a seed.
+    noise_std : float or (d,) array_like
+        Standard deviation, per coordinate, of independent Gaussian noise on every **released**
+        cumulative mean.
+
+    Returns
+    -------
+    cumulative_means : (R, T, d) ndarray
+        The releases. Without noise, `sequential.batch_means` undoes the accumulation.
+    member : (R,) ndarray of bool
+        Whether the target was in.
+    step : (R,) ndarray of int
+        Its batch, an index of the releases' second axis; -1 where it was in none.
+
+    Raises
+    ------
+    TypeError
+        If the population or the generator is none.
+    ValueError
+        If the target does not fit the population, `insertion` is neither a batch nor a distribution
+        over T, or rows that are not put back do not suffice for n T records.
+
+    Notes
+    -----
+    Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, who
+    count batches from 1. Batch means are drawn from their exact law. Reproducible like
+    `fixed_target`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import Reference, scores, sequential
+    >>> from leakscore.games import Gaussian, sequential as play
+    >>> population, target = Gaussian(np.zeros(3), np.ones(3)), np.full(3, 2.0)
+    >>> releases, member, step = play(population, target, 10, 5, "uniform", 4000, rng=1)
+    >>> releases.shape, bool((step[~member] == -1).all())
+    ((4000, 5, 3), True)
+    >>> batches, reference = sequential.batch_means(releases), Reference(np.zeros(3), np.ones(3))
+    >>> llr = sequential.gradient_llr(batches, target, reference, 10)
+    >>> score = sequential.semi_uniform(llr)
+    >>> bool(score[member].mean() > score[~member].mean())
+    True
+    """
+    require_population(population)
+    z = _validate.vector("target", target, size=population.dim)
+    n = _validate.count("n", n, 2, why=_validate.ONE)
+    count = _validate.count("num_steps", num_steps, low=1)
+    law = insertion_law(insertion, count)
+    rounds = number(rounds, False)
+    noise = _validate.per_coordinate("noise_std", noise_std, population.dim)
+    if isinstance(population, Bernoulli):
+        _validate.binary("target", z)
+    if isinstance(population, Empirical):
+        require_rows(population, n, count)
+    generator = _validate.generator("rng", rng)
+    key = generator.integers(0, 1 << 64, size=2, dtype=np.uint64)
+
+    member = coins(key, rounds, False)
+    step = draw_steps(key, member, law)
+    releases = np.empty((rounds, count, population.dim))
+    cumulative_means(population, z, n, step, noise, key, releases)
+    return releases, member, step
+
+
+def require_rows(population: Empirical, n: int, num_steps: int) -> None:
+    """Refuse batches of more rows than the table has, where they are not put back."""
+    most = population._rows().available
+    if not population.replace and n * num_steps > most:
+        raise ValueError(
+            f"Expected n={n} times num_steps={num_steps} <= {most}, the rows of X that may be "
+            "drawn, with replace=False"
+        )
+
+
+def insertion_law(insertion: object, num_steps: int) -> int | Doubles:
+    """Return the step of the target, or the probability of each."""
+    if isinstance(insertion, str):
+        _validate.choice("insertion", insertion, ("uniform",))
+        return np.full(num_steps, 1.0 / num_steps)
+    if np.ndim(insertion) == 0:  # type: ignore[arg-type]
+        return _validate.count("insertion", insertion, high=num_steps - 1)
+    chances = _validate.vector("insertion", insertion, size=num_steps, low=0.0)
+    if abs(float(chances.sum()) - 1.0) > 1e-6:
+        raise ValueError(f"Expected insertion to have the sum 1, not {float(chances.sum())!r}")
+    return chances
+
+
+def draw_steps(key: Key, member: Flags, law: int | Doubles) -> Steps:
+    """Return the step of the target in every round, -1 where it is in none."""
+    if isinstance(law, int):
+        return np.where(member, law, -1)
+    words = _core.inclusion_words(key, member.size)
+    if (law == law[0]).all():
+        steps = below(words, np.full(member.size, law.size))
+    else:
+        ends = np.cumsum(law)
+        uniform = (words >> np.uint64(11)) * 2.0**-53
+        steps = np.searchsorted(ends[:-1] / ends[-1], uniform, side="right")
+    return np.where(member, steps, -1)
+
+
+def cumulative_means(
+    population: Population,
+    target: Doubles,
+    n: int,
+    steps: Steps,
+    noise_std: Doubles,
+    key: Key,
+    out: Doubles,
+) -> None:
+    """Write the mean of all records after every batch, with noise, to `out`, (R, T, d)."""
+    rounds, count, dim = out.shape
+    flat = out.reshape(rounds * count, dim)
+    included = (steps[:, np.newaxis] == np.arange(count)).ravel()
+    mean = _sampling.Mean(n, True, np.zeros(()))
+    if isinstance(population, Empirical) and not population.replace:
+        _fill_disjoint(population._rows(), target, n, steps, key, out)
+    else:
+        population._sampler(target, mean).fill(key, 0, included, flat)
+    so_far = np.arange(1.0, count + 1.0)[:, np.newaxis]
+    block = max(1, _BLOCK // (count * dim))
+    for start in range(0, rounds, block):
+        part = out[start : start + block]
+        np.cumsum(part, axis=1, out=part)
+        part /= so_far
+    _sampling.Mean(n, True, noise_std).add_noise(key, 0, included, flat)
+
+
+def _fill_disjoint(
+    rows: _sampling.Rows, target: Doubles, n: int, steps: Steps, key: Key, out: Doubles
+) -> None:
+    """Write means of batches without a common row: a round's rows, in a random order."""
+    rounds, count, _ = out.shape
+    size, member = n * count, steps >= 0
+    block = max(1, _BLOCK // len(rows.X))
+    for start in range(0, rounds, block):
+        counts = np.empty((min(block, rounds - start), len(rows.X)))
+        flags = member[start : start + block]
+        _core.row_counts(key, start, flags, size, True, *rows.arguments, counts)
+        for r, drawn in enumerate(counts, start):
+            records = np.empty((size, len(target)))
+            order = np.argsort(_core.coin_words(key_of(key, r), size), kind="stable")
+            if member[r]:  # the target takes the first place of its batch
+                place = steps[r] * n
+                records[place] = target
+                order = order[order < size - 1]
+                others = np.delete(np.arange(size), place)
+            else:
+                others = np.arange(size)
+            records[others] = rows.X[np.flatnonzero(drawn)[order]]
+            np.mean(records.reshape(count, n, -1), axis=1, out=out[r])
+    if not np.isfinite(out).all():
+        _validate.finite("X", rows.X)

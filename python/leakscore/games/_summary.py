@@ -1,0 +1,220 @@
+"""What the scores of a simulated game measure, each number with its standard error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._results import Result
+from leakscore._types import Doubles
+from leakscore.audit import Audit
+
+__all__ = ["GameSummary", "share_below", "summarize"]
+
+
+@dataclass(frozen=True, eq=False)
+class GameSummary(Result):
+    """Measured performance of an attack in a game; made by `summarize`.
+
+    Every name that ends in ``_se`` is the standard error of the number of that name.
+
+    Attributes
+    ----------
+    n_members, n_nonmembers : int
+        Rounds with the target in, and without it.
+    threshold : float
+        Scores above it were taken for members.
+    fpr, fnr : float
+        Type I and type II error at that threshold.
+    accuracy, advantage : float
+        ``1 - (fpr + fnr)/2`` (members and non-members have equal weight) and ``1 - fpr - fnr``.
+    auc : float
+        Area under the ROC curve, ties counted half.
+    alpha : (k,) ndarray
+        False positive rates at which the power is reported.
+    power : (k,) ndarray
+        Largest true positive rate at an observed false positive rate of at most alpha.
+    member_mean, nonmember_mean, member_variance, nonmember_variance : float
+        Moments of the scores; NaN, with their standard errors, where a score is infinite.
+
+    Examples
+    --------
+    >>> result = summarize([0.5, -0.5, 2.0, -2.0], [True, True, True, False])
+    >>> result.n_members, result.fnr, result.auc
+    (3, 0.3333333333333333, 1.0)
+    """
+
+    n_members: int
+    n_nonmembers: int
+    threshold: float
+    fpr: float
+    fpr_se: float
+    fnr: float
+    fnr_se: float
+    accuracy: float
+    accuracy_se: float
+    advantage: float
+    advantage_se: float
+    auc: float
+    auc_se: float
+    alpha: Doubles
+    power: Doubles
+    power_se: Doubles
+    member_mean: float
+    member_mean_se: float
+    member_variance: float
+    member_variance_se: float
+    nonmember_mean: float
+    nonmember_mean_se: float
+    nonmember_variance: float
+    nonmember_variance_se: float
+
+
+def summarize(
+    scores: npt.ArrayLike,
+    member: npt.ArrayLike,
+    *,
+    threshold: float = 0.0,
+    alpha: npt.ArrayLike = (0.01, 0.1),
+) -> GameSummary:
+    """Measure an attack from the scores of a game, with standard errors.
+
+    Parameters
+    ----------
+    scores : (T,) array_like
+        Larger means member; infinite scores are legal, NaN is not.
+    member : (T,) array_like of bool or 0/1
+        Whether the target was in. Both kinds of rounds must occur.
+    threshold : float
+        Decide member iff score > threshold. 0, the default, is the best one for a log-likelihood
+        ratio. Choose it without these scores: the rates at their best threshold are too good.
+    alpha : array_like
+        False positive rates, in [0, 1], at which the power is reported.
+
+    Returns
+    -------
+    GameSummary
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, a score is NaN, all rounds are of one kind, or `threshold` or `alpha`
+        is out of range.
+
+    Notes
+    -----
+    A rate p of T rounds has the standard error sqrt(p' (1 - p') / T) with p' = (k + 1)/(T + 2)
+    instead of the observed k/T, so that it is not 0 where no error was seen. The error of the power
+    adds that of the members to that of the threshold, which is estimated from the non-members:
+    half the rise of the measured ROC curve between alpha -+ sqrt(alpha (1 - alpha)/T0). That of the
+    area is DeLong, DeLong & Clarke-Pearson's (Biometrics 1988), which is 0 for scores without an
+    overlap; that of a variance comes from the fourth moment. They describe a simulation;
+    `leakscore.audit.Audit.epsilon` states what scores prove about a mechanism.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import Reference, scores
+    >>> from leakscore.games import EmpiricalMean, Gaussian, fixed_target, summarize
+    >>> population, target = Gaussian(np.zeros(40), np.ones(40)), np.ones(40)
+    >>> reference = Reference(np.zeros(40), np.ones(40))
+    >>> attack = lambda means: scores.gaussian_llr(means, target, reference, 20)
+    >>> score, member = fixed_target(population, target, EmpiricalMean(20), 4000, 1, score=attack)
+    >>> result = summarize(score, member)
+    >>> print(f"{result.advantage:.2f} +- {result.advantage_se:.2f}")  # theory: .53
+    0.53 +- 0.01
+    """
+    sample = _validate.sample("scores", scores)
+    values = _validate.scores("scores", sample, sample.size)
+    inside = _validate.membership("member", member, values.size)
+    cut = _validate.scalar("threshold", threshold)
+    levels = _validate.interval("alpha", alpha, 0.0, 1.0).ravel()
+
+    audit = Audit(values[inside], values[~inside])
+    members, others = np.sort(values[inside]), np.sort(values[~inside])
+    fpr, fpr_se = _rate(int((others > cut).sum()), others.size)
+    fnr, fnr_se = _rate(int((members <= cut).sum()), members.size)
+    both = float(np.hypot(fpr_se, fnr_se))
+    inner, outer = _moments(members), _moments(others)
+    return GameSummary(
+        n_members=members.size,
+        n_nonmembers=others.size,
+        threshold=cut,
+        fpr=fpr,
+        fpr_se=fpr_se,
+        fnr=fnr,
+        fnr_se=fnr_se,
+        accuracy=1.0 - 0.5 * (fpr + fnr),
+        accuracy_se=0.5 * both,
+        advantage=1.0 - fpr - fnr,
+        advantage_se=both,
+        auc=audit.auc(),
+        auc_se=_auc_error(members, others),
+        alpha=levels,
+        power=np.asarray(audit.tpr_at(levels)),
+        power_se=_power_errors(audit, levels),
+        **{f"member_{name}": number for name, number in inner.items()},
+        **{f"nonmember_{name}": number for name, number in outer.items()},
+    )
+
+
+def _rate(count: int, rounds: int) -> tuple[float, float]:
+    """Return an observed rate and its standard error, never 0."""
+    shrunk = (count + 1.0) / (rounds + 2.0)
+    return count / rounds, float(np.sqrt(shrunk * (1.0 - shrunk) / rounds))
+
+
+def _power_errors(audit: Audit, alpha: Doubles) -> Doubles:
+    """Return the standard errors of the power: of the members' share, and of the threshold."""
+    power = np.asarray(audit.tpr_at(alpha))
+    shrunk = (power * audit.n_members + 1.0) / (audit.n_members + 2.0)
+    step = np.sqrt(alpha * (1.0 - alpha) / audit.n_nonmembers)
+    high = audit.tpr_at(np.minimum(alpha + step, 1.0))
+    low = audit.tpr_at(np.maximum(alpha - step, 0.0))
+    share = shrunk * (1.0 - shrunk) / audit.n_members
+    return np.asarray(np.sqrt(share + (0.5 * (high - low)) ** 2))
+
+
+def _auc_error(members: Doubles, others: Doubles) -> float:
+    """Return the error of the area, from each score's share of correctly ordered pairs."""
+    ahead = share_below(members, others)
+    behind = 1.0 - share_below(others, members)
+    total = 0.0
+    for placed in (ahead, behind):
+        if placed.size == 1:
+            return float("nan")  # one round has no information about the spread
+        total += float(placed.var(ddof=1)) / placed.size
+    return float(np.sqrt(total))
+
+
+def share_below(values: Doubles, others: Doubles) -> Doubles:
+    """Return the share of the others (sorted) below each value, ties counted half."""
+    low = np.searchsorted(others, values, side="left")
+    high = np.searchsorted(others, values, side="right")
+    return np.asarray(0.5 * (low + high) / others.size)
+
+
+def _moments(values: Doubles) -> dict[str, Any]:
+    """Return mean and variance with their standard errors."""
+    names = ("mean", "mean_se", "variance", "variance_se")
+    if values.size == 1 or not np.isfinite(values[[0, -1]]).all():
+        mean = float(values[0]) if values.size == 1 and np.isfinite(values[0]) else float("nan")
+        return dict(zip(names, (mean, *[float("nan")] * 3), strict=True))
+    # In units of a power of two, so that fourth powers of the largest do not overflow.
+    largest = float(np.abs(values[[0, -1]]).max())
+    unit = 2.0 ** max(int(np.frexp(largest)[1]) - 200, 0)
+    values = values / unit
+    mean, variance = float(values.mean()), float(values.var(ddof=1))
+    fourth = float(((values - mean) ** 4).mean())
+    spread = max(fourth - variance**2, 0.0) / values.size
+    numbers = (mean, float(np.sqrt(variance / values.size)), variance, float(np.sqrt(spread)))
+    units = (unit, unit, unit * unit if unit < 2.0**500 else float("inf"))
+    with np.errstate(over="ignore"):
+        grown = [
+            float(n * u) if n else n for n, u in zip(numbers, (*units, units[-1]), strict=True)
+        ]
+    return dict(zip(names, grown, strict=True))

@@ -1,0 +1,271 @@
+"""Linear and logistic models and how they are trained; a public name of `leakscore.games`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Doubles, Row, Rows
+
+__all__ = ["Training"]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Training of a linear or logistic model by SGD or DP-SGD, on a fresh batch in every step.
+
+    A record is a row of d inputs and, last, the response. Add a column of ones for an intercept.
+
+    Parameters
+    ----------
+    model : {"linear", "logistic"}
+        Least squares, loss (theta'x - y)^2 / 2; or logistic regression of labels
+        0, ..., classes - 1, cross-entropy in nats.
+    n : int
+        Number of records in a batch, at least 2.
+    num_steps : int
+        Number of steps T, at least 1.
+    learning_rate : float or (T,) array_like
+        Learning rate of all steps or of each, above 0.
+    clip : float, optional
+        Largest Euclidean norm of a record's gradient: longer ones are scaled down to it. None: no
+        clipping.
+    noise_multiplier : float
+        Standard deviation, per coordinate, of the Gaussian noise on the **sum** of the clipped
+        gradients, over `clip`, which is then required.
+    classes : int
+        Number of classes of a logistic model. Of two, theta (d,) is the weight of label 1 against
+        0; of more, the (classes, d) weights are one vector, class after class (softmax).
+    start : (k,) array_like, optional
+        Parameters before the first step; by default 0.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or there is noise without clipping.
+
+    Examples
+    --------
+    >>> from leakscore.games import Training
+    >>> training = Training("linear", 50, 10, 0.1, clip=2.0, noise_multiplier=1.5)
+    >>> training.noise_std  # of the averaged gradient
+    0.06
+    >>> training.gradients([1.0, 0.0], [3.0, 4.0, 1.0])  # (theta'x - y) x, clipped
+    array([1.2, 1.6])
+    """
+
+    model: Literal["linear", "logistic"]
+    n: int
+    num_steps: int
+    learning_rate: npt.ArrayLike
+    clip: float | None = field(default=None, kw_only=True)
+    noise_multiplier: float = field(default=0.0, kw_only=True)
+    classes: int = field(default=2, kw_only=True)
+    start: npt.ArrayLike | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _validate.choice("model", self.model, ("linear", "logistic"))
+        for name, value in (
+            ("n", _validate.count("n", self.n, 2, why=_validate.ONE)),
+            ("num_steps", _validate.count("num_steps", self.num_steps, low=1)),
+            ("classes", _validate.count("classes", self.classes, low=2)),
+        ):
+            object.__setattr__(self, name, value)
+        if self.model == "linear" and self.classes != 2:
+            raise ValueError(f"Expected classes={self.classes} only with model='logistic'")
+        rate = _validate.interval("learning_rate", self.learning_rate, 0.0, closed="neither")
+        if rate.shape not in ((), (self.num_steps,)):
+            raise ValueError(
+                f"Expected learning_rate of shape {rate.shape} to be a number or "
+                f"({self.num_steps},)"
+            )
+        object.__setattr__(self, "learning_rate", rate.copy() if rate.ndim else float(rate))
+        if self.clip is not None:
+            clip = _validate.scalar("clip", self.clip, 0.0, closed="neither")
+            object.__setattr__(self, "clip", clip)
+        noise = _validate.scalar("noise_multiplier", self.noise_multiplier, 0.0)
+        object.__setattr__(self, "noise_multiplier", noise)
+        if noise > 0.0 and self.clip is None:
+            raise ValueError(f"Expected clip with noise_multiplier={noise!r}, which multiplies it")
+        if self.start is not None:
+            object.__setattr__(self, "start", _validate.vector("start", self.start).copy())
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of the noise on the averaged gradient, noise_multiplier clip / n."""
+        return 0.0 if self.clip is None else self.noise_multiplier * self.clip / self.n
+
+    def size(self, inputs: int) -> int:
+        """Number of parameters of a model of so many inputs.
+
+        Parameters
+        ----------
+        inputs : int
+            Number of inputs d, at least 1.
+
+        Returns
+        -------
+        int
+        """
+        inputs = _validate.count("inputs", inputs, 1)
+        return inputs * (self.classes if self.classes > 2 else 1)
+
+    def gradients(self, theta: npt.ArrayLike, records: npt.ArrayLike) -> Doubles:
+        """Clipped gradients of records.
+
+        Parameters
+        ----------
+        theta : (..., k) array_like
+            Parameters.
+        records : (..., d + 1) array_like
+            Inputs and response; leading axes broadcast with those of `theta`.
+
+        Returns
+        -------
+        (..., k) ndarray
+        """
+        at, x, y = self._arguments(theta, records)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradients = self._clipped(self._residuals(self._outputs(at, x), y), x)
+            rows = gradients[..., :, np.newaxis] * x[..., np.newaxis, :]
+        if not np.isfinite(rows).all():
+            raise ValueError("Expected theta and records so small that no gradient overflows")
+        return rows.reshape(*rows.shape[:-2], -1)
+
+    @overload
+    def losses(self, theta: Rows, records: npt.ArrayLike) -> Doubles: ...
+    @overload
+    def losses(self, theta: npt.ArrayLike, records: Rows) -> Doubles: ...
+    @overload
+    def losses(self, theta: Row, records: Row) -> float: ...
+    @overload
+    def losses(self, theta: npt.ArrayLike, records: npt.ArrayLike) -> float | Doubles: ...
+    def losses(self, theta: npt.ArrayLike, records: npt.ArrayLike) -> float | Doubles:
+        """Losses of records.
+
+        Parameters
+        ----------
+        theta : (..., k) array_like
+            Parameters.
+        records : (..., d + 1) array_like
+            Inputs and response; leading axes broadcast with those of `theta`.
+
+        Returns
+        -------
+        float or (...) ndarray
+        """
+        at, x, y = self._arguments(theta, records)
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = self._outputs(at, x)
+        if not np.isfinite(outputs).all():
+            raise ValueError("Expected theta and records so small that no output overflows")
+        if self.model == "linear":
+            with np.errstate(over="ignore"):
+                return (0.5 * np.square(outputs[..., 0] - y))[()]
+        if self.classes == 2:
+            return np.logaddexp(0.0, np.where(y > 0.0, -1.0, 1.0) * outputs[..., 0])[()]
+        total: Doubles = np.logaddexp.reduce(outputs, axis=-1)
+        chosen = np.broadcast_to(y.astype(np.intp), total.shape)[..., np.newaxis]
+        loss: float | Doubles = (total - np.take_along_axis(outputs, chosen, -1)[..., 0])[()]
+        return loss
+
+    def _arguments(
+        self, theta: npt.ArrayLike, records: npt.ArrayLike
+    ) -> tuple[Doubles, Doubles, Doubles]:
+        """Return weights (..., outputs, d), inputs (..., d) and responses (...)."""
+        at, rows = _validate.doubles("theta", theta), _validate.doubles("records", records)
+        if at.size == 0 or rows.size == 0 or at.ndim == 0 or rows.ndim == 0 or rows.shape[-1] < 2:
+            raise ValueError(
+                f"Expected theta of shape {at.shape} to be (..., k) and records of shape "
+                f"{rows.shape} to be (..., d + 1), neither empty"
+            )
+        if at.shape[-1] != self.size(rows.shape[-1] - 1):
+            raise ValueError(
+                f"Expected theta of shape {at.shape} to have {self.size(rows.shape[-1] - 1)} "
+                f"coordinates, as records have {rows.shape[-1] - 1} inputs"
+            )
+        try:
+            np.broadcast_shapes(at.shape[:-1], rows.shape[:-1])
+        except ValueError:
+            raise ValueError(
+                f"Expected the leading axes of theta of shape {at.shape} and of records of shape "
+                f"{rows.shape} to broadcast"
+            ) from None
+        self._require_labels("records", rows[..., -1])
+        return self._weights(at), rows[..., :-1], rows[..., -1]
+
+    def _require_labels(self, name: str, y: npt.NDArray[Any]) -> None:
+        """Refuse responses that are not labels of a logistic model."""
+        if self.model == "logistic":
+            wrong = (y != np.floor(y)) | (y < 0) | (y >= self.classes)
+            if wrong.any():
+                raise ValueError(
+                    f"Expected the last column of {name} to be labels 0 to {self.classes - 1}, "
+                    f"but one is {float(y[wrong].flat[0])!r}"
+                )
+
+    def _weights(self, theta: Doubles) -> Doubles:
+        outputs = self.classes if self.classes > 2 else 1
+        return theta.reshape(*theta.shape[:-1], outputs, theta.shape[-1] // outputs)
+
+    def _outputs(self, weights: Doubles, x: Doubles) -> Doubles:
+        return np.asarray((weights @ x[..., np.newaxis])[..., 0])
+
+    def _residuals(self, outputs: Doubles, y: Doubles) -> Doubles:
+        """Return the loss's derivative by the outputs; times x it is a record's gradient."""
+        if self.model == "linear":
+            return np.asarray(outputs - y[..., np.newaxis])
+        if self.classes == 2:
+            from scipy.special import expit
+
+            return np.asarray(expit(outputs) - y[..., np.newaxis])
+        residuals = outputs - outputs.max(axis=-1, keepdims=True)
+        np.exp(residuals, out=residuals)
+        residuals /= residuals.sum(axis=-1, keepdims=True)
+        residuals -= np.arange(self.classes) == y[..., np.newaxis]
+        return np.asarray(residuals)
+
+    def _clipped(self, residuals: Doubles, x: Doubles) -> Doubles:
+        """Scale residuals to those of clipped gradients, in place.
+
+        A gradient's norm is the residuals' norm times that of x. The residuals are divided by one
+        norm after the other, because the product overflows before a gradient does.
+        """
+        if self.clip is None:
+            return residuals
+        norm, inputs = _norm(residuals), _norm(x)
+        with np.errstate(divide="ignore", over="ignore"):
+            most = np.asarray(self.clip / inputs)
+        long = np.asarray(norm > most)
+        if not long.any():
+            return residuals
+        norm, most = (np.where(long, each, 1.0)[..., np.newaxis] for each in (norm, most))
+        residuals /= norm
+        residuals *= most
+        return residuals
+
+    def _summed(self, theta: Doubles, records: Doubles) -> Doubles:
+        """Return the sums of the clipped gradients of batches: (b, k) and (b, n, d + 1)."""
+        x, y = records[..., :-1], records[..., -1]
+        outputs = x @ np.swapaxes(self._weights(theta), -1, -2)
+        residuals = self._clipped(self._residuals(outputs, y), x)
+        return (np.swapaxes(residuals, -1, -2) @ x).reshape(theta.shape)
+
+
+def _norm(rows: Doubles) -> Doubles:
+    """Return Euclidean norms, also of rows whose squares overflow or vanish."""
+    if rows.shape[-1] == 1:
+        return np.asarray(np.abs(rows[..., 0]))
+    square = np.einsum("...i,...i->...", rows, rows)
+    norm = np.asarray(np.sqrt(square))
+    if not 1e-280 < square.min() <= square.max() < np.inf:
+        odd = np.asarray(~((square > 1e-280) & (square < np.inf)))
+        largest = np.abs(rows[odd]).max(axis=-1)
+        largest[largest == 0.0] = 1.0
+        scaled = rows[odd] / largest[:, np.newaxis]
+        norm[odd] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    return norm

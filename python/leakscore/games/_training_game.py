@@ -1,0 +1,248 @@
+"""The game on the training of a model: batches drawn, the target in one of them, and the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._types import Doubles, Flags
+from leakscore.games import _sampling
+from leakscore.games._average import below
+from leakscore.games._populations import Empirical, Gaussian, Population
+from leakscore.games._rounds import coins, key_of, number, require_population
+from leakscore.games._sampling import Key
+from leakscore.games._sequence import Steps, draw_steps, insertion_law
+from leakscore.games._training import Training
+
+__all__ = ["dpsgd"]
+
+_BLOCK = 1 << 19  # doubles of the records that are drawn at once: 4 MB
+_WORDS = 1 << 12  # random words of one key
+_STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score receives at once: 16 MB
+
+
+def dpsgd(
+    population: Population,
+    target: npt.ArrayLike,
+    training: Training,
+    insertion: int | Literal["uniform"] | npt.ArrayLike,
+    rounds: int,
+    rng: np.random.Generator | int,
+    *,
+    score: Callable[[Doubles], npt.ArrayLike] | None = None,
+) -> tuple[Doubles, Flags, Steps]:
+    """Play rounds of the membership game on the training of a linear or logistic model.
+
+    Every step has a fresh batch. A fair coin decides whether the target's record takes the place of
+    one record of one batch; all parameters, before and after each step, are released.
+
+    Parameters
+    ----------
+    population : Bernoulli, Gaussian or Empirical
+        What the records are drawn from: d inputs and, last, the response. The rows of an Empirical
+        must be put back. Responses of a logistic model are labels, so it takes no Gaussian.
+    target : (d + 1,) array_like
+        The target's record.
+    training : Training
+        Model, batches, learning rate, clipping and noise.
+    insertion : int, "uniform" or (T,) array_like
+        Step of a target that is in, counted from 0, or their law, as in `sequential`.
+    rounds : int
+        Number of rounds R, at least 1.
+    rng : numpy.random.Generator or int
+        Source of the game's 128-bit key (all that is drawn from it), or a seed.
+    score : callable, optional
+        Maps parameters (r, T + 1, k) to scores (r,) or (r, j). The game then hands it blocks of
+        about 16 MB and never holds all parameters. Scores may be infinite but not NaN.
+
+    Returns
+    -------
+    theta : (R, T + 1, k) ndarray
+        The parameters, or the scores if `score` is given. `sequential.sgd_llr` is the best test.
+    member : (R,) ndarray of bool
+        Whether the target was in.
+    step : (R,) ndarray of int
+        Its step, -1 if it was in none: the target moved the parameters from index step to step + 1.
+
+    Raises
+    ------
+    TypeError
+        If the population, the training or the generator is none.
+    ValueError
+        If target, population and model do not fit, `insertion` is not a step, parameters overflow,
+        or a score is NaN or of the wrong shape.
+
+    See Also
+    --------
+    leakscore.sequential.game_tradeoff : The bound on every test in this game.
+
+    Notes
+    -----
+    Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, with
+    the DP-SGD of their section 4.2. Reproducible like `fixed_target`; steps multiply matrices by
+    BLAS, whose last bits may differ between machines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore.games import Gaussian, Training, dpsgd
+    >>> cov = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 3.0]])  # y = x1 + x2 + e
+    >>> training = Training("linear", 50, 10, 0.1, clip=4.0, noise_multiplier=0.5)
+    >>> population, target = Gaussian(np.zeros(3), cov), [2.0, 0.0, 9.0]
+    >>> theta, member, step = dpsgd(population, target, training, 3, 2000, rng=1)
+    >>> theta.shape
+    (2000, 11, 2)
+    >>> fall = training.losses(theta[:, 3], target) - training.losses(theta[:, 4], target)
+    >>> bool(fall[member].mean() > fall[~member].mean())
+    True
+    """
+    require_population(population)
+    _validate.instance("training", training, Training)
+    record = _validate.vector("target", target, size=population.dim)
+    _require_records(population, record, training)
+    law = insertion_law(insertion, training.num_steps)
+    rounds = number(rounds, False)
+    if score is not None and not callable(score):
+        raise TypeError(f"Expected score={score!r} to be a function of the parameters, or None")
+    generator = _validate.generator("rng", rng)
+    key = generator.integers(0, 1 << 64, size=2, dtype=np.uint64)
+
+    member = coins(key, rounds, False)
+    step = draw_steps(key, member, law)
+    trainer = _Trainer(training, population, record, step, key)
+    shape = training.num_steps + 1, trainer.size
+    if score is None:
+        theta = np.empty((rounds, *shape))
+        trainer.play(0, theta)
+        return theta, member, step
+    block = max(1, _STREAM_BLOCK // (shape[0] * shape[1] * trainer.block)) * trainer.block
+    blocks = []
+    for first in range(0, rounds, block):
+        theta = np.empty((min(block, rounds - first), *shape))
+        trainer.play(first, theta)
+        blocks.append(_scores(score(theta), len(theta)))
+    return np.concatenate(blocks), member, step
+
+
+def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
+    """Return the scores of a block."""
+    scores = _validate.real_array("score(theta)", given).astype(np.float64)
+    if scores.ndim not in (1, 2) or len(scores) != rounds:
+        raise ValueError(
+            f"Expected score(theta) of shape {scores.shape} to be ({rounds},) or ({rounds}, j)"
+        )
+    if np.isnan(scores).any():
+        raise ValueError("Expected score(theta) to hold no NaN")
+    return scores
+
+
+def _require_records(population: Population, target: Doubles, training: Training) -> None:
+    """Refuse records that do not fit the model."""
+    if population.dim < 2:
+        raise ValueError("Expected population to have at least 2 coordinates: input and response")
+    if isinstance(population, Empirical) and not population.replace:
+        raise ValueError("Expected population to have replace=True: batches are drawn anew")
+    if training.model == "logistic":
+        if isinstance(population, Gaussian):
+            raise ValueError("Expected population to have labels, not Gaussian responses")
+        if isinstance(population, Empirical):
+            training._require_labels("X", np.asarray(population.X)[:, -1])
+    training._require_labels("target", target[-1:])
+
+
+class _TableRecords:
+    """Single rows of a table, put back: one random word each, where a mean uses 128."""
+
+    tile = 1
+
+    def __init__(self, rows: _sampling.Rows) -> None:
+        self.rows = rows
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write the records [first, first + len(included)) of the game."""
+        end = first + len(included)
+        for place in range(first // _WORDS, -(-end // _WORDS)):
+            low, high = max(first, place * _WORDS), min(end, (place + 1) * _WORDS)
+            words = _core.coin_words(key_of(key, place), high - place * _WORDS)[
+                low - place * _WORDS :
+            ]
+            chosen = below(words, np.full(words.size, self.rows.available))
+            if self.rows.exclude is not None:
+                chosen += chosen >= self.rows.exclude
+            part = out[low - first : high - first]
+            if self.rows.X.dtype == part.dtype:
+                np.take(self.rows.X, chosen, axis=0, out=part, mode="clip")  # without a buffer
+            else:
+                part[:] = self.rows.X[chosen]
+
+
+class _Trainer:
+    """Plays rounds of the game: draws batches, puts the target into one, and takes the steps."""
+
+    def __init__(
+        self, training: Training, population: Population, target: Doubles, steps: Steps, key: Key
+    ) -> None:
+        self.training, self.target, self.steps, self.key = training, target, steps, key
+        inputs = population.dim - 1
+        self.size = training.size(inputs)
+        one = _sampling.Mean(1, True, np.zeros(()))
+        self.records: _sampling.Sampler = (
+            _TableRecords(population._rows())
+            if isinstance(population, Empirical)
+            else population._sampler(np.zeros(population.dim), one)
+        )
+        self.start: Doubles = (
+            np.zeros(self.size)
+            if training.start is None
+            else _validate.vector("start", training.start, size=self.size)
+        )
+        # A block of rounds depends only on sizes, and starts at a tile of the sampler.
+        drawn = training.n * training.num_steps
+        step = self.records.tile // gcd(self.records.tile, drawn)
+        self.block = max(1, _BLOCK // (drawn * population.dim * step)) * step
+
+    def play(self, first: int, out: Doubles) -> None:
+        """Write the parameters before and after every step of rounds [first, first + len(out))."""
+        for start in range(0, len(out), self.block):
+            self._play(first + start, out[start : start + self.block])
+
+    def _play(self, first: int, out: Doubles) -> None:
+        n, count = self.training.n, self.training.num_steps
+        rounds, dim = len(out), self.target.size
+        records = np.empty((rounds, count, n, dim))
+        nobody = np.zeros(rounds * count * n, dtype=np.bool_)
+        self.records.fill(self.key, first * count * n, nobody, records.reshape(-1, dim))
+        steps = self.steps[first : first + rounds]
+        inside = np.flatnonzero(steps >= 0)
+        records[inside, steps[inside], 0] = self.target
+        noise = self._noise(first, rounds)
+        rates = np.broadcast_to(self.training.learning_rate, count)
+        out[:, 0] = self.start
+        with np.errstate(over="ignore", invalid="ignore"):
+            for t in range(count):
+                theta = np.ascontiguousarray(out[:, t])
+                gradient = self.training._summed(theta, records[:, t])
+                gradient /= n
+                if noise is not None:
+                    gradient += noise[:, t]
+                out[:, t + 1] = theta - rates[t] * gradient
+        if not np.isfinite(out).all():
+            if isinstance(self.records, _TableRecords):
+                _validate.finite("X", self.records.rows.X)
+            raise ValueError("Expected a learning_rate so small that the parameters do not diverge")
+
+    def _noise(self, first: int, rounds: int) -> Doubles | None:
+        """Return the noise on the averaged gradients, (rounds, T, k)."""
+        if self.training.noise_std == 0.0:
+            return None
+        count = self.training.num_steps
+        noise: Doubles = np.zeros((rounds * count, self.size))
+        nobody = np.zeros(rounds * count, dtype=np.bool_)
+        std = np.full(self.size, self.training.noise_std)
+        _core.add_noise(self.key, first * count, nobody, std, noise)
+        return noise.reshape(rounds, count, self.size)

@@ -1,0 +1,189 @@
+"""Leakage of several releases, and of several targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate, _validate_counts
+from leakscore._types import Doubles, of_rows
+from leakscore.leakage._score import Neighbours, centred, game, leakages, noisy
+from leakscore.reference import Reference
+
+__all__ = ["group_leakage", "release_leakage"]
+
+
+def group_leakage(
+    targets: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    *,
+    noise_std: npt.ArrayLike = 0.0,
+    neighbours: Neighbours = "replace",
+) -> float:
+    """Leakage score of a group of targets, all members or all non-members.
+
+    A group is a family, or several records of one person. The shifts of the mean add up, so K equal
+    records leak K^2 times as much as one.
+
+    Parameters
+    ----------
+    targets : (K, d) array_like
+        The records of the group.
+    reference : Reference
+        Mean and covariance C of one record of the population.
+    n : int
+        Number of records averaged, at least 2 and at least K.
+    noise_std : float or (d,) array_like
+        Standard deviation of the Gaussian noise on the released mean, at least 0.
+    neighbours : {"replace", "add-remove"}
+        As in `leakage_score`: K other records take the group's place, or none do.
+
+    Returns
+    -------
+    float
+        With a the sum of the targets less the mean and S the noise variances: a' (C + n S)^-1 a / n
+        for "replace"; as in `leakage_score` of the sum of the targets for "add-remove". It is the
+        limit as n grows beyond K.
+
+    Raises
+    ------
+    SingularCovarianceError
+        If C + n S is singular.
+    ValueError
+        If shapes do not fit, K > n, or a value is not finite.
+
+    Notes
+    -----
+    The scores of independent releases of fresh data add up. Repeated noisy
+    releases of the same mean are one release whose noise_std is divided by the square root of their
+    number; `release_leakage` is for means that share some of their records.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 4.0])
+    >>> leakscore.leakage.group_leakage([[3.0, 0.0], [3.0, 0.0]], reference, 10)
+    3.6
+    """
+    _validate.instance("reference", reference, Reference)
+    n = _validate.count("n", n, low=2)
+    _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
+    noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
+    rows = _validate.matrix("targets", targets, cols=reference.dim)
+    if len(rows) > n:
+        raise ValueError(f"Expected n={n} >= {len(rows)}, the number of targets in the group")
+    centre, per_record, divisor = game(reference, n, neighbours)
+    shift = np.zeros(reference.dim)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for row in rows:
+            shift += centred("targets", row, centre)
+    if not np.isfinite(shift).all():
+        raise ValueError("Expected targets whose sum, less the means, is below 1.8e308")
+    noisy_reference = noisy(reference, per_record, noise)
+    return float(
+        noisy_reference._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor
+    )
+
+
+@of_rows
+def release_leakage(
+    target: npt.ArrayLike,
+    reference: Reference,
+    counts: npt.ArrayLike,
+    *,
+    step: int,
+    noise_std: npt.ArrayLike = 0.0,
+) -> float | Doubles:
+    """Joint leakage score of a sequence of cumulative means: a table and its updates.
+
+    Records are added batch by batch, and after each batch the mean of all records so far is
+    released. The attacker sees all these means; the target is in the batch of one step or nowhere.
+
+    Parameters
+    ----------
+    target : (d,) or (k, d) array_like
+        One record or several.
+    reference : Reference
+        Mean and covariance C of one record of the population.
+    counts : (T,) array_like of int
+        Numbers of records behind each mean, increasing, the first at least 1.
+    step : int
+        Which batch the target is in: 0 for the first, up to T - 1; counts[step] is the first count
+        that includes it.
+    noise_std : float or (d,) array_like
+        Standard deviation of the independent Gaussian noise on each of the released means.
+
+    Returns
+    -------
+    float or (k,) ndarray
+        Joint leakage score; without noise M / b with b the size of the batch, because the
+        differences of the means reveal the mean of each batch. +inf for a batch of one record
+        without noise: the record itself is revealed.
+
+    Raises
+    ------
+    SingularCovarianceError
+        If C is singular and there is no noise.
+    ValueError
+        If `counts` do not increase, `step` is not an index of `counts`, shapes do not fit, or a
+        value is not finite.
+
+    Notes
+    -----
+    The means are jointly Gaussian as batches grow: cov(x_s, x_t) = C / max(n_s, n_t), with the
+    noise variances S added where s = t, and the target shifts x_t by (z - mean) / n_t from its step
+    on. With the eigenvalues l_i of the matrix 1 / max(n_s, n_t) and c_i the coordinates of the
+    vector of 1 / n_t, the score is the sum of (c_i^2 / l_i) (z - mean)' (C + S/l_i)^-1 (z - mean).
+    It is never below the score of a single mean. For batch means see T. Michel, D. Basu and
+    E. Kaufmann, sequential membership inference.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 4.0])
+    >>> leakscore.leakage.release_leakage([3.0, 0.0], reference, [100, 110], step=1)
+    0.9
+    >>> leakscore.leakage.leakage_score([3.0, 0.0], reference, 110)
+    0.0818...
+    """
+    _validate.instance("reference", reference, Reference)
+    totals = _validate_counts.whole("counts", counts, 1)
+    if totals.ndim != 1 or totals.size == 0:
+        raise ValueError(f"Expected counts of shape {totals.shape} to be (T,) with T >= 1")
+    batches = np.diff(totals, prepend=0.0)
+    if not (batches > 0).all():
+        raise ValueError(f"Expected counts={counts!r} to increase")
+    step = _validate.count("step", step, 0, totals.size - 1)
+    noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
+    rows = _validate.rows("target", target, cols=reference.dim)
+    if batches[step] == 1 and not noise.any():  # the record as it is
+        result = np.full(len(np.atleast_2d(rows)), np.inf)
+    elif not noise.any():
+        result = leakages("target", rows, reference, int(batches[step]), noise, "replace")
+    else:
+        result = np.zeros(1 if rows.ndim == 1 else len(rows))
+        scales, weights = release_modes(totals)
+        for scale, weight in zip(scales.tolist(), weights[step].tolist(), strict=True):
+            noisy_reference = noisy(reference, scale, noise)
+            result += weight * noisy_reference._distances("target", rows, reference.mean)
+    return float(result[0]) if rows.ndim == 1 else result
+
+
+def release_modes(
+    totals: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return 1 / l_i, (T,), and c_i^2 / l_i, (step, i), of the matrix 1 / max(n_s, n_t).
+
+    Its inverse is B'B with the bidiagonal matrix B that has n_t / sqrt(b_t) and -n_s / sqrt(b_t),
+    s = t - 1, in row t. B maps the vector of 1 / n_t to a unit vector over sqrt(b_step), so
+    c_i^2 / l_i is an entry of a singular vector, squared, over b_step. LAPACK's gesvd finds all
+    singular values of a bidiagonal matrix to full relative accuracy, however much they differ.
+    """
+    from scipy.linalg import svd
+
+    batches = np.diff(totals, prepend=0.0)
+    roots = np.sqrt(batches)
+    upper = np.diag(totals / roots) - np.diag(totals[:-1] / roots[1:], 1)
+    _, values, rows = svd(upper, lapack_driver="gesvd")
+    return values**2, rows.T**2 / batches[:, np.newaxis]

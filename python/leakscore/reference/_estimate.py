@@ -1,0 +1,177 @@
+"""Estimates of mean and covariance from a table, and how far to shrink them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from leakscore import _core, _validate
+from leakscore._types import Doubles
+from leakscore.reference import _gram, covariances, dense
+from leakscore.reference._fit import (
+    Fit,
+    Shrinkage,
+    checked_options,
+    require_finite,
+    schaefer_strimmer,
+)
+from leakscore.reference.covariances import Table
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+# float32 tables are summed in float32 (half the time) only where the time is worth it, from this
+# many multiplications on, and where the covariance is so well conditioned that M keeps its digits:
+# every coordinate has more than this share of its variance left given those before it.
+_SINGLE_FROM = 2**31
+_SINGLE_SHARE = 0.05
+
+
+def estimate(
+    X: object, kind: str, shrinkage: object, ridge: object, ddof: object
+) -> tuple[Doubles, covariances.Covariance, Fit]:
+    """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
+    _validate.choice("cov", kind, ("full", "diagonal", "low-rank"))
+    table = _validate.matrix("X", X, min_rows=2)
+    rows, dim = table.shape
+    method, extra, freedom = checked_options(rows, kind, shrinkage, ridge, ddof)
+    if kind == "low-rank":
+        return _gram.estimate(table, method, extra, freedom)
+    if kind == "full" and rows <= dim and method is None and extra == 0:
+        raise ValueError(
+            f"Expected X of shape {table.shape} to have more rows than columns: with cov='full' "
+            "the covariance is singular otherwise. Pass shrinkage='auto', ridge > 0 or "
+            "cov='diagonal'"
+        )
+    mean, squares = moments("X", table)
+    fit = Fit(rows, rows - freedom, None, 0.0, extra, squares / freedom)
+    if kind == "diagonal":
+        return mean, covariances.Diagonal(fit.variances + extra, EPSILON), fit
+    factor = None
+    large = table.dtype == np.float32 and rows * dim * dim >= _SINGLE_FROM
+    for single in (True, False) if large else (False,):
+        cov = dense.scatter(table, mean, single=single)
+        cov /= freedom
+        intensity = shrink(cov, method, table, mean, freedom)
+        cov.flat[:: dim + 1] += extra
+        if not single:
+            factor = None
+        elif cov.diagonal().all():
+            factor = dense.factorise(cov, EPSILON)
+            if factor.smallest_share > _SINGLE_SHARE:
+                break
+    covariance = covariances.Full(cov, EPSILON, factor)
+    return mean, covariance, replace(fit, shrinkage=method, intensity=intensity)
+
+
+def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
+    """Mean and sum of squared deviations of each column; refuses what is not finite."""
+    mean, squares = _core.column_moments(table)
+    require_finite(name, table, squares)
+    return mean, squares
+
+
+def from_scatter(
+    mean: Doubles, scatter: Doubles, rows: int, shrinkage: object, ridge: object, ddof: object
+) -> tuple[Doubles, covariances.Covariance, Fit]:
+    """Estimate from sums of squares and products, for rules that do not need the rows."""
+    kind = "full" if scatter.ndim == 2 else "diagonal"
+    method, extra, freedom = checked_options(rows, kind, shrinkage, ridge, ddof)
+    cov = scatter / freedom
+    if kind == "diagonal":
+        fit = Fit(rows, rows - freedom, None, 0.0, extra, cov)
+        return mean, covariances.Diagonal(cov + extra, EPSILON), fit
+    if rows <= mean.size and method is None and extra == 0:
+        raise ValueError(
+            f"Expected more than the {rows} rows seen, {mean.size} at least for a covariance that "
+            "is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
+        )
+    fit = Fit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
+    if method is not None:
+        known = 0.0 if mean.size == 1 else _oas(cov * (freedom / rows), rows)
+        intensity = known if method == "oas" else float(method)
+        fit = replace(fit, intensity=_towards_target(cov, method, intensity))
+    cov.flat[:: mean.size + 1] += extra
+    return mean, covariances.Full(cov, EPSILON), fit
+
+
+def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, freedom: int) -> float:
+    """Shrink a sample covariance in place and return the intensity."""
+    if shrinkage is None:
+        return 0.0
+    intensity = _intensity(cov * (freedom / len(table)), shrinkage, table, mean)
+    return _towards_target(cov, shrinkage, intensity)
+
+
+def _towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> float:
+    """Shrink a covariance in place by the given intensity, and return the intensity."""
+    variances = np.diag(cov).copy()
+    if shrinkage in ("ledoit-wolf", "oas"):
+        target = np.full_like(variances, variances.mean())
+    else:
+        target = variances
+    cov *= 1 - intensity
+    np.fill_diagonal(cov, (1 - intensity) * variances + intensity * target)
+    return intensity
+
+
+def _intensity(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles) -> float:
+    """Return the intensity for the sample covariance with ddof=0."""
+    if len(cov) == 1:  # one variance: nothing to shrink towards, and scikit-learn says 0
+        return 0.0 if isinstance(shrinkage, str) else float(shrinkage or 0.0)
+    if shrinkage == "auto":
+        return _schaefer_strimmer(cov, table, mean)
+    if shrinkage == "ledoit-wolf":
+        return _ledoit_wolf(cov, table, mean)
+    if shrinkage == "oas":
+        return _oas(cov, len(table))
+    return float(shrinkage)  # type: ignore[arg-type]
+
+
+def _schaefer_strimmer(cov: Doubles, table: Table, mean: Doubles) -> float:
+    """Sum of the variances of all correlations over the sum of their squares.
+
+    With y the standardised data, the variance of r_ij is that of y_i y_j over n - 1. Its sum over
+    i != j needs no more of each row than sum_i y_i^2 and sum_i y_i^4: no n d^2 work.
+    """
+    rows, variances = len(table), np.diag(cov)
+    varying = variances >= np.finfo(np.float64).tiny
+    weights = np.where(varying, 1 / np.where(varying, variances, 1.0), 0.0)
+    units = np.sqrt(weights)
+    correlations = cov * units
+    correlations *= units[:, np.newaxis]
+    squared_correlations = float(np.vdot(correlations, correlations)) - int(varying.sum())
+    squares = _core.quadratic(table, mean, weights)
+    products = float((squares**2 - _core.quartic(table, mean, weights)).sum())
+    return schaefer_strimmer(rows, squared_correlations, products)
+
+
+def _ledoit_wolf(cov: Doubles, table: Table, mean: Doubles) -> float:
+    """Ledoit and Wolf's intensity towards a multiple of the identity."""
+    rows, dim = table.shape
+    scaled, scale = _mean_variance_one(cov)
+    squares = _core.quadratic(table, mean, np.full(dim, 1 / scale))
+    norm = float(np.vdot(scaled, scaled))
+    noise = (float((squares**2).sum()) / rows - norm) / rows
+    spread = norm - dim * (np.trace(scaled) / dim) ** 2
+    return 0.0 if noise <= 0 else min(noise / spread, 1.0) if spread > 0 else 1.0
+
+
+def _oas(cov: Doubles, rows: int) -> float:
+    """Chen, Wiesel, Eldar and Hero's intensity, as scikit-learn computes it."""
+    dim = len(cov)
+    scaled, _ = _mean_variance_one(cov)
+    mean_square, square_mean = float((scaled * scaled).mean()), (np.trace(scaled) / dim) ** 2
+    spread = (rows + 1) * (mean_square - square_mean / dim)
+    return 1.0 if spread <= 0 else float(min((mean_square + square_mean) / spread, 1.0))
+
+
+def _mean_variance_one(cov: Doubles) -> tuple[Doubles, float]:
+    """Divide by the mean variance, and return it: squares then neither over- nor underflow.
+
+    A covariance of zeros stays as it is.
+    """
+    scale = float(np.mean(np.diag(cov)))
+    if scale < np.finfo(np.float64).tiny:
+        return cov, 1.0
+    return cov / scale, scale

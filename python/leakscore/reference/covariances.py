@@ -1,0 +1,176 @@
+"""How the covariance of a Reference is held: one class a kind, all with the same few methods."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core
+from leakscore._types import Doubles
+from leakscore.reference import dense
+
+Table: TypeAlias = npt.NDArray[Any]
+Kind: TypeAlias = Literal["diagonal", "full", "low-rank"]
+
+# Determinants closer to each other than this are compared by a series, not by their logarithms.
+_SMALL = 1e-6
+
+
+class Covariance(Protocol):
+    """What a Reference asks of its covariance C.
+
+    The caller asks `problem` before it uses an inverse of C. Instances do not change, except for
+    factors, which are kept after their first computation.
+    """
+
+    @property
+    def kind(self) -> Kind:
+        """Name of the form in which it is held."""
+
+    @property
+    def rounding(self) -> float:
+        """Relative spacing of the numbers with which it was computed."""
+
+    @property
+    def variances(self) -> Doubles:
+        """Diagonal of C, (d,)."""
+
+    @property
+    def values(self) -> Doubles:
+        """Variances (d,) of a diagonal covariance, the matrix (d, d) of the others."""
+
+    def problem(self) -> str | None:
+        """Why C is singular; None if it is not."""
+
+    def logdet(self) -> float:
+        """Logarithm of det C."""
+
+    def log_ratio(self, other: Any, extra: Doubles) -> float:
+        """Logarithm of det C / det C' for C' of the same kind with C = C' + diag(extra)."""
+
+    def distances(self, rows: Table, centre: Doubles) -> Doubles:
+        """(z - centre)' C^-1 (z - centre) of every row; not finite where a row is not."""
+
+    def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        """Return the same about each of many centres, (T, k)."""
+
+    def solve(self, rows: Doubles) -> Doubles:
+        """C^-1 v of every row v of a contiguous array, which may be overwritten."""
+
+    def between(self, left: Any, right: Any, rows: Doubles) -> Doubles:
+        """Return e' A^-1 C B^-1 e of every row e, for covariances A and B that are sums with C."""
+
+    def plus(self, extra: Doubles) -> Covariance:
+        """C + diag(extra) for one number or one a coordinate, at least 0."""
+
+
+class Diagonal:
+    """Variances of uncorrelated coordinates."""
+
+    __slots__ = ("rounding", "variances")
+
+    kind: Literal["diagonal"] = "diagonal"
+
+    def __init__(self, variances: Doubles, rounding: float) -> None:
+        variances.flags.writeable = False
+        self.variances, self.rounding = variances, rounding
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Diagonal, (self.variances, self.rounding)
+
+    @property
+    def values(self) -> Doubles:
+        return self.variances
+
+    def problem(self) -> str | None:
+        return dense.why_singular(self.variances, None)
+
+    def logdet(self) -> float:
+        return float(np.log(self.variances).sum())
+
+    def log_ratio(self, other: Diagonal, extra: Doubles) -> float:
+        return float(np.log1p(extra / other.variances).sum())
+
+    def distances(self, rows: Table, centre: Doubles) -> Doubles:
+        return _core.quadratic(rows, centre, 1 / self.variances)
+
+    def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        return _core.quadratic_about(rows, centres, 1 / self.variances)
+
+    def solve(self, rows: Doubles) -> Doubles:
+        rows /= self.variances
+        return rows
+
+    def between(self, left: Diagonal, right: Diagonal, rows: Doubles) -> Doubles:
+        inner = (rows / left.variances) * self.variances * (rows / right.variances)
+        return np.asarray(inner.sum(axis=1))
+
+    def plus(self, extra: Doubles) -> Diagonal:
+        return Diagonal(self.variances + extra, self.rounding)
+
+
+class Full:
+    """A matrix, factorised when its inverse is first needed."""
+
+    __slots__ = ("_factor", "rounding", "values")
+
+    kind: Literal["full"] = "full"
+
+    def __init__(
+        self, values: Doubles, rounding: float, factor: dense.Factor | None = None
+    ) -> None:
+        values.flags.writeable = False
+        self.values, self.rounding, self._factor = values, rounding, factor
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.values, self.rounding)
+
+    @property
+    def variances(self) -> Doubles:
+        return np.diag(self.values)
+
+    def problem(self) -> str | None:
+        constant = dense.why_singular(self.variances, None)
+        if constant is not None:
+            return constant
+        return dense.why_singular(self.variances, self._factorised().dependent)
+
+    def _factorised(self) -> dense.Factor:
+        if self._factor is None:
+            self._factor = dense.factorise(self.values, self.rounding)
+        return self._factor
+
+    def logdet(self) -> float:
+        return float(2 * np.log(np.diag(self._factorised().lower)).sum())
+
+    def log_ratio(self, other: Full, extra: Doubles) -> float:
+        if not (extra <= _SMALL * other.variances).all():
+            return self.logdet() - other.logdet()
+        # Nearly 0: log det(1 + K) = tr K - tr K^2 / 2 + ... with K = C'^-1 diag(extra).
+        inverse = other.solve(np.eye(len(extra)))
+        first = float(np.diag(inverse) @ extra)
+        second = float(extra @ (inverse * inverse) @ extra)
+        if second > _SMALL * first:
+            return self.logdet() - other.logdet()
+        return first - second / 2
+
+    def distances(self, rows: Table, centre: Doubles) -> Doubles:
+        return _core.mahalanobis(rows, centre, self._factorised().lower)
+
+    def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        return _core.mahalanobis_about(rows, centres, self._factorised().lower)
+
+    def solve(self, rows: Doubles) -> Doubles:
+        _core.solve_rows(self._factorised().lower, rows)
+        return rows
+
+    def between(self, left: Full, right: Full, rows: Doubles) -> Doubles:
+        other = right.solve(rows.copy())
+        return np.asarray(np.einsum("ij,ij->i", left.solve(rows) @ self.values, other))
+
+    def plus(self, extra: Doubles) -> Full:
+        values = self.values.copy()
+        values.flat[:: len(values) + 1] += extra
+        return type(self)(values, self.rounding)

@@ -1,0 +1,143 @@
+"""Squared Mahalanobis distances of the rows of a table, each from the table without it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscore import _core
+from leakscore._types import Doubles
+from leakscore.reference import _estimate, _gram, covariances, dense
+from leakscore.reference._fit import Fit
+from leakscore.reference._reference import Reference, SingularCovarianceError
+from leakscore.reference._reference import _restore as _estimated
+from leakscore.reference.covariances import Table
+from leakscore.reference.low_rank import LowRank
+
+# Work that an exact new estimate without each of some rows may take: seconds.
+_MOST_WORK = 2**37
+
+# Where one row has more than this share of the variance in some direction, the closed form loses
+# digits, and the covariance is estimated again without that row.
+_DOMINANT = 0.999
+
+# Where S has a larger trace than this, its inverse loses digits; if the rows are few, the
+# covariance is then estimated again without each of them too.
+_STIFF = 1e4
+
+
+def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
+    """Return every row's distance from the others; +inf if only it varies in some direction."""
+    reference._require_inverse()
+    freedom = fit.rows - 1 - fit.ddof
+    if freedom < 1:
+        raise ValueError(
+            f"Expected reference to be fitted with ddof={fit.ddof} <= {fit.rows - 2}, the number "
+            "of rows less 2"
+        )
+    if reference.kind == "diagonal":
+        return _of_diagonal(table, reference, fit, freedom)
+    if fit.shrinkage is None:
+        covariance = reference._covariance
+        if isinstance(covariance, LowRank) and (covariance.diagonal > 0).all():
+            return _of_low_rank(table, covariance, fit, freedom)
+        return _of_full(table, reference, fit, freedom)
+    if fit.rows * _work(table, reference.kind) > _MOST_WORK:
+        raise ValueError(
+            f"Expected reference without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
+            "each row would need an estimate of its own. Use shrinkage=0.0 with ridge=..., or "
+            "cov='diagonal', which have a closed form"
+        )
+    return np.array([_left_out(table, row, fit, reference.kind) for row in range(fit.rows)])
+
+
+def require_own_table(table: Table, reference: Reference) -> Fit:
+    """Return how `reference` was fitted; refuse one that was not fitted on this table."""
+    fit = reference._fit
+    if fit is None:
+        raise ValueError("Expected reference to be fitted on X, by Reference.fit(X)")
+    if len(table) != fit.rows:
+        raise ValueError(f"Expected X to have the {fit.rows} rows that reference was fitted on")
+    mean, squares = _estimate.moments("X", table)
+    variances = squares / (fit.rows - fit.ddof)
+    near = 1e-6 * np.sqrt(fit.variances) + 1e-12 * np.abs(reference.mean)
+    if (np.abs(mean - reference.mean) > near).any() or not np.allclose(
+        variances, fit.variances, rtol=1e-5, atol=0.0
+    ):
+        raise ValueError(
+            "Expected X to be the table that reference was fitted on: its moments differ"
+        )
+    return fit
+
+
+def _of_diagonal(table: Table, reference: Reference, fit: Fit, freedom: int) -> Doubles:
+    """Each coordinate by itself: its variance without the row."""
+    factor, growth = fit.rows / (fit.rows - 1), (fit.rows - fit.ddof) / freedom
+    variances = (reference.cov - fit.ridge) * growth + fit.ridge
+    sums = _core.left_out(table, reference.mean, factor / freedom / variances)
+    return np.asarray(factor * freedom * sums)
+
+
+def _of_full(table: Table, reference: Reference, fit: Fit, freedom: int) -> Doubles:
+    """Change the covariance by a matrix of rank one, and estimate it again for dominant rows."""
+    factor, growth = fit.rows / (fit.rows - 1), (fit.rows - fit.ddof) / freedom
+    ridge = np.broadcast_to(fit.ridge, (reference.dim,))
+    if not ridge.any() and fit.rows - 1 <= reference.dim:
+        return np.full(fit.rows, np.inf)
+    scaled = reference._add((1 / growth - 1) * ridge)  # times growth, it has the divisor `freedom`
+    share = scaled._distances("X", table, reference.mean) * (factor / freedom / growth)
+    with np.errstate(divide="ignore"):
+        result = factor * freedom * share / np.maximum(1 - share, 0.0)
+    dominant = np.flatnonzero(share > _DOMINANT)
+    for row in dominant[: int(_MOST_WORK // _work(table))]:
+        result[row] = _left_out(table, row, fit)
+    return np.asarray(result)
+
+
+def _of_low_rank(table: Table, covariance: LowRank, fit: Fit, freedom: int) -> Doubles:
+    """Each row from the inverse of the n0 x n0 matrix S = I + X D^-1 X' / freedom.
+
+    (x-mean)' A^-1 (x-mean) / f is 1 less the row's entry q on the diagonal of S^-1, and 1 - t is
+    (n0 q - 1) / (n0 - 1). As the rows are centred, q holds 1 / n0 from the direction of ones; a
+    large eigenvalue in that direction removes it before it can cancel.
+    """
+    rows = fit.rows
+    matrix = covariance._factorised().gram.matrix / freedom
+    matrix.flat[:: rows + 1] += 1
+    along = 1 + float(np.trace(matrix))
+    if along > _STIFF and rows * _work(table, "low-rank") <= _MOST_WORK:
+        return np.array([_left_out(table, row, fit, "low-rank") for row in range(rows)])
+    matrix += (along - 1) / rows
+    lower, _ = _core.cholesky(matrix)
+    inverse = np.eye(rows)
+    _core.solve_rows(lower, inverse)
+    left = (rows * np.diag(inverse) - 1 / along) / (rows - 1)
+    return np.asarray(rows / (rows - 1) * freedom * (1 - left) / left)
+
+
+def _work(table: Table, kind: str = "full") -> int:
+    """Multiplications of one estimate."""
+    rows, dim = table.shape
+    return int((rows + dim) * (rows * rows if kind == "low-rank" else dim * dim))
+
+
+def _left_out(table: Table, row: int, fit: Fit, kind: str = "full") -> float:
+    """Distance of a row from the others, whose mean and covariance are estimated as in `fit`."""
+    others = np.delete(table, row, axis=0)
+    freedom = fit.rows - 1 - fit.ddof
+    if kind == "low-rank":
+        mean, covariance, _ = _gram.estimate(others, fit.shrinkage, 0.0, freedom)
+        others_reference = _estimated(mean, covariance.plus(np.asarray(fit.ridge)), None)
+        try:
+            return float(others_reference.squared_mahalanobis(table[row]))
+        except SingularCovarianceError:
+            return np.inf
+    mean, _ = _estimate.moments("X", others)
+    cov = dense.scatter(others, mean, single=False)
+    cov /= freedom
+    _estimate.shrink(cov, fit.shrinkage, others, mean, freedom)
+    cov.flat[:: len(mean) + 1] += fit.ridge
+    try:
+        others_reference = _estimated(mean, covariances.Full(cov, _estimate.EPSILON), None)
+        return float(others_reference.squared_mahalanobis(table[row]))
+    except SingularCovarianceError:
+        return np.inf

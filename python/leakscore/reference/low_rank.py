@@ -1,0 +1,378 @@
+"""Covariances of few rows and many columns: diag(D) + scale * sum of (x - centre)(x - centre)'.
+
+The rows x are read where they are kept, as blocks of columns side by side, and no matrix of more
+than rows x rows numbers is made. With F the centred rows, W = D^-1 and G = F W F', Woodbury's
+identity is C^-1 e = W (e - scale F'q) with S q = F W e, S = I + scale G. S is well conditioned
+where D is small or large, and M is a sum of squares, |D^1/2 C^-1 e|^2 + scale |q|^2, which q
+minimises. So an error of q enters M by its square only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._types import Doubles
+from leakscore.reference import dense
+from leakscore.reference._capacity import Capacity, Gram, sums_in_float
+from leakscore.reference.centred_rows import MANY, CentredRows, Parts
+from leakscore.reference.covariances import Full, Table
+
+TINY = float(np.finfo(np.float64).tiny)
+LARGEST_MATRIX = 2**14
+"""Largest number of coordinates for which the whole d x d matrix is made (2 GiB)."""
+
+_CORRECTIONS = 10
+
+# A correction that leaves more than this of the squared error shows that float32 is not enough.
+_SLOW = 1e-2
+
+# Coordinates whose D is a smaller share of their variance than this are solved for separately.
+_NOTHING = 1e-30
+_ELEMENTS = 2**20
+STREAMED = 256
+"""Largest number of systems that are solved together by strips of columns."""
+
+
+class LowRank:
+    """A diagonal and a sum over rows, which are held as they were given."""
+
+    __slots__ = (
+        "_capacity",
+        "_gram",
+        "_problem",
+        "_sums",
+        "_weights",
+        "diagonal",
+        "held",
+        "scale",
+        "variances",
+    )
+
+    kind: Literal["low-rank"] = "low-rank"
+    rounding = float(np.finfo(np.float64).eps)
+
+    def __init__(
+        self,
+        parts: Parts,
+        centre: Doubles,
+        scale: float,
+        diagonal: Doubles,
+        variances: Doubles,
+        gram: Gram | None = None,
+    ) -> None:
+        self.held, self.scale = CentredRows(parts, centre), scale
+        self.diagonal, self.variances = diagonal, variances
+        diagonal.flags.writeable = variances.flags.writeable = centre.flags.writeable = False
+        self._gram: Gram | None = gram
+        self._capacity: Capacity | None = None
+        self._problem: str | Literal[False] | None = False
+        self._sums: tuple[tuple[Doubles, LowRank], ...] = ()
+        self._weights: tuple[Doubles, Doubles] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = (self.parts, self.centre, self.scale, self.diagonal, self.variances, self._gram)
+        return _again, given
+
+    @property
+    def parts(self) -> Parts:
+        """The rows as they were given."""
+        return self.held.parts
+
+    @property
+    def centre(self) -> Doubles:
+        """What is subtracted from every row."""
+        return self.held.centre
+
+    @property
+    def values(self) -> Doubles:
+        """The whole matrix, computed on each access."""
+        dim = self.centre.size
+        if dim > LARGEST_MATRIX:
+            raise ValueError(
+                f"Expected a reference of at most {LARGEST_MATRIX} coordinates, not {dim}: its "
+                f"covariance would be a matrix of {8e-9 * dim * dim:.3g} GB"
+            )
+        factor = self.held.columns(np.arange(dim))
+        result: Doubles = self.scale * (factor.T @ factor)
+        result.flat[:: dim + 1] += self.diagonal
+        result.flags.writeable = False
+        return result
+
+    def problem(self) -> str | None:
+        if self._problem is False:
+            self._problem = self._find_problem()
+        return self._problem
+
+    def _find_problem(self) -> str | None:
+        constant = dense.why_singular(self.variances, None)
+        if constant is not None:
+            return constant
+        zeros = self._apart()
+        if zeros.size > len(self.held):
+            return dense.why_singular(self.variances, int(zeros[len(self.held)]))
+        return dense.why_singular(self.variances, self._factorised().dependent)
+
+    def logdet(self) -> float:
+        diagonal = self.diagonal
+        if self._factorised().apart.size:
+            diagonal = np.delete(diagonal, self._factorised().apart)
+        return float(np.log(diagonal).sum()) + self._factorised().logdet()
+
+    def log_ratio(self, other: LowRank, extra: Doubles) -> float:
+        mine, theirs = self._factorised(), other._factorised()
+        if mine.apart.size or theirs.apart.size:
+            return self.logdet() - other.logdet()
+        diagonal_part = float(np.log1p(extra / other.diagonal).sum())
+        return diagonal_part + (mine.logdet() - theirs.logdet())
+
+    def distances(self, rows: Table, centre: Doubles) -> Doubles:
+        table = np.atleast_2d(rows)
+        result = np.empty(len(table))
+        if self.streams(len(table)):
+            for start in range(0, len(table), STREAMED):
+                some = table[start : start + STREAMED]
+                result[start : start + STREAMED] = self._streamed_distances(some, centre)
+            return result
+        block = max(1, _ELEMENTS // self.centre.size)
+        for start in range(0, len(table), block):
+            away = np.subtract(table[start : start + block], centre, order="C")
+            dual = self._solve(away, correct=False)
+            squares = np.square(away, out=away) @ self.diagonal
+            result[start : start + block] = squares + self.scale * np.square(dual).sum(axis=1)
+        return result
+
+    def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        each = (self.distances(rows, centre.astype(np.float64)) for centre in centres)
+        return np.stack(list(each), axis=1)
+
+    def _streamed_distances(self, rows: Table, centre: Doubles) -> Doubles:
+        squares = np.zeros(len(rows))
+
+        def add(cols: slice, weights: Doubles) -> None:
+            np.add(squares, np.square(weights) @ self.diagonal[cols], out=squares)
+
+        dual = self.stream(lambda cols: rows[:, cols] - centre[cols], len(rows), add, correct=False)
+        return np.asarray(squares + self.scale * np.square(dual).sum(axis=1))
+
+    def streams(self, count: int) -> bool:
+        """Whether strips of columns solve so many systems faster than blocks of rows."""
+        few = _ELEMENTS // self.centre.size < min(count, STREAMED)
+        return count >= MANY and few and not self._apart().size
+
+    def stream(
+        self,
+        sides: Callable[[slice], Doubles],
+        count: int,
+        visit: Callable[[slice, Doubles], None],
+        *,
+        correct: bool = True,
+    ) -> Doubles:
+        """Solve for right-hand sides that are given by columns; return q = F C^-1 e of each.
+
+        `visit` receives strips of C^-1 e, and after them strips of corrections, to be added to the
+        first. Every pass reads F once, and holds only one strip of anything.
+        """
+        capacity = self._factorised()
+        refine = correct and capacity.gram.single
+        dual, products = np.zeros((2, count, len(self.held)))
+        size = np.zeros(count)
+        for cols, strip in self.held.strips(2 * count):
+            dual += (sides(cols) / self.diagonal[cols]) @ strip.T
+        dual = capacity.solve(dual)
+
+        def combine(weights: Doubles, *, first: bool = False) -> tuple[Doubles, Doubles]:
+            for cols, strip in self.held.strips(2 * count):
+                solution = weights @ strip
+                if first:
+                    solution += sides(cols)
+                solution /= self.diagonal[cols]
+                visit(cols, solution)
+                if first:
+                    np.add(size, np.square(solution) @ self.diagonal[cols], out=size)
+                if refine:
+                    np.add(products, solution @ strip.T, out=products)
+            return products, size
+
+        start = combine(-self.scale * dual, first=True)
+        if refine:
+            self._correct(dual, start, combine)
+        return dual
+
+    def solve(self, rows: Doubles) -> Doubles:
+        self._solve(rows.reshape(-1, self.centre.size), correct=True)
+        return rows
+
+    def weights(self, row: Doubles) -> Doubles:
+        """C^-1 e of one row e; that of the last row is kept for the scores of more releases."""
+        kept = self._weights
+        if kept is None or not np.array_equal(kept[0], row):
+            self._weights = kept = (row, self.solve(row.copy()))
+            kept[1].flags.writeable = False
+        return kept[1]
+
+    def between(self, left: LowRank, right: LowRank, rows: Doubles) -> Doubles:
+        """Return e' A^-1 C B^-1 e of every row e, overwritten, where A and B are sums with C.
+
+        With a = A^-1 e and b = B^-1 e that is a' D b + scale (F a)'(F b).
+        """
+        other = rows.copy()
+        duals = left._solve(rows, correct=True), right._solve(other, correct=True)
+        squares = np.einsum("ij,ij,j->i", rows, other, self.diagonal)
+        return np.asarray(squares + self.scale * np.einsum("ij,ij->i", *duals))
+
+    def plus(self, extra: Doubles) -> LowRank:
+        """C + diag(extra); the last two are kept, as their Gram matrices are expensive."""
+        for extra_before, kept in self._sums:
+            if np.array_equal(extra_before, extra):
+                return kept
+        given = self.diagonal + extra, self.variances + extra
+        result = LowRank(self.parts, self.centre, self.scale, *given, self._gram)
+        self._sums = (*self._sums[-1:], (extra.copy(), result))
+        return result
+
+    def _gram_of(self, apart: npt.NDArray[np.intp], *, single: bool) -> Gram:
+        """Return G from a new sum."""
+        dense._use_blas()
+        with np.errstate(divide="ignore"):
+            scale = 1 / np.sqrt(self.diagonal)
+        scale[apart] = 0.0
+        in_float = [single and sums_in_float(part) for part in self.parts]
+        return Gram(self.held.gram(scale, in_float), self.diagonal, any(in_float))
+
+    # --- the solution ----------------------------------------------------------------------------
+
+    def _apart(self) -> npt.NDArray[np.intp]:
+        """Return the coordinates with D = 0."""
+        return np.flatnonzero(self.diagonal < np.maximum(_NOTHING * self.variances, TINY))
+
+    def _factorised(self) -> Capacity:
+        if self._capacity is None:
+            zeros = self._apart()
+            gram = None if zeros.size or self._gram is None else self._gram.at(self.diagonal)
+            self._set_gram(gram or self._gram_of(zeros, single=not zeros.size), zeros)
+        return self._capacity  # type: ignore[return-value]
+
+    def _set_gram(self, gram: Gram, apart: npt.NDArray[np.intp]) -> None:
+        capacity = Capacity(gram, self, apart)
+        # Sums in float32 suffice where S is not so large that their errors look like a solution.
+        if gram.single and not (capacity.positive and capacity.exact):
+            gram = self._gram_of(apart, single=False)
+            capacity = Capacity(gram, self, apart)
+        if not capacity.positive:
+            raise ValueError("Expected a covariance whose correlations do not overflow")
+        self._gram = gram if not apart.size else None
+        self._capacity = capacity
+
+    def _solve(self, rows: Doubles, *, correct: bool) -> Doubles:
+        """Replace every row e by C^-1 e; return q = F C^-1 e."""
+        capacity = self._factorised()
+        zeros = capacity.apart
+        with np.errstate(divide="ignore"):
+            weight = 1 / self.diagonal
+        weight[zeros] = 0.0
+        dual = self.held.products(rows * weight)
+        if capacity.rest is None:
+            dual = capacity.solve(dual)
+        else:
+            at_zeros = rows[:, zeros] - self.scale * capacity.solve(dual) @ capacity.rows.T
+            _core.solve_rows(capacity.rest, at_zeros)
+            dual = capacity.solve(dual + at_zeros @ capacity.rows)
+
+        def combine(weights: Doubles) -> tuple[Doubles, Doubles]:
+            products = self.held.combine_and_multiply(weights, rows, weight)
+            return products, np.einsum("ij,ij,j->i", rows, rows, weight)
+
+        if correct and capacity.gram.single:
+            self._correct(dual, combine(-self.scale * dual), combine)
+        else:
+            self.held.add_combination(-self.scale * dual, rows)
+        rows *= weight
+        if capacity.rest is not None:
+            rows[:, zeros] = at_zeros
+        return dual
+
+    def _correct(
+        self,
+        dual: Doubles,
+        start: tuple[Doubles, Doubles],
+        combine: Callable[[Doubles], tuple[Doubles, Doubles]],
+    ) -> None:
+        """Iterate until F w = q, with q from a Gram matrix in float32 precision.
+
+        `start` is F w and |D^1/2 w|^2 of the first w. combine(v) adds W F'v to w and returns both
+        for the new w: one reading of F. If corrections shrink slowly, G is summed again in float64.
+        """
+        (products, size), before = start, np.full(len(dual), np.inf)
+        for correction in range(_CORRECTIONS + 1):
+            capacity, gap = self._factorised(), products - dual
+            step = capacity.solve(gap)
+            left = self.scale * np.einsum("ij,ij->i", step, gap)
+            large = left > capacity.accuracy**2 * size
+            if not large.any():
+                return
+            if correction == _CORRECTIONS:
+                break
+            if capacity.gram.single and (left > _SLOW * before)[large].any():
+                self._set_gram(self._gram_of(capacity.apart, single=False), capacity.apart)
+                step = self._factorised().solve(gap)
+            before = left
+            dual += step
+            products, size = combine(-self.scale * step)
+        raise RuntimeError(
+            f"C^-1 v did not converge: after {_CORRECTIONS} corrections its relative error is "
+            f"{float(np.sqrt((left / size).max())):.1e}"
+        )
+
+
+def _again(
+    parts: Parts,
+    centre: Doubles,
+    scale: float,
+    diagonal: Doubles,
+    variances: Doubles,
+    gram: Gram | None,
+) -> LowRank:
+    return LowRank(parts, centre, scale, diagonal, variances, gram)
+
+
+class Compact(Full):
+    """A diagonal and a factor with at least as many columns as rows: no larger as a matrix.
+
+    The matrix may be well conditioned where the diagonal, which low-rank forms divide by, is tiny.
+    """
+
+    __slots__ = ()
+
+    kind: Literal["low-rank"] = "low-rank"  # type: ignore[assignment]
+
+
+def given(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowRank | Compact]:
+    """Validate the arguments of `Reference.low_rank`; return mean and covariance."""
+    centre = _validate.vector("mean", mean)
+    table = _validate.matrix("factor", factor)
+    if len(table) != centre.size:
+        raise ValueError(
+            f"Expected factor of shape {table.shape} to be ({centre.size}, r): mean has "
+            f"{centre.size} coordinates"
+        )
+    variances = _validate.per_coordinate("diagonal", diagonal, centre.size)
+    rank = table.shape[1]
+    squares = _core.quadratic(table, np.zeros(rank), np.ones(rank))
+    if not np.isfinite(squares).all():
+        _validate.finite("factor", table)
+        raise ValueError("Expected factor to have variances below 1.8e308: rescale it")
+    if rank >= centre.size:
+        wide = table.astype(np.float64)
+        values = wide @ wide.T
+        values.flat[:: centre.size + 1] += variances
+        return centre.copy(), Compact(values, LowRank.rounding)
+    rows = np.array(table.T, order="C")
+    rows.flags.writeable = False
+    full_diagonal = np.broadcast_to(variances, centre.shape).copy()
+    zeros = np.zeros(centre.size)
+    return centre.copy(), LowRank((rows,), zeros, 1.0, full_diagonal, full_diagonal + squares)

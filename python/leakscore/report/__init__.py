@@ -1,0 +1,50 @@
+"""What leaks if the mean of n records of a table is published: the main job, as a function.
+
+`analyse` judges every record against two attackers and returns a `Report`, whose ``to_text``,
+``to_html`` and ``to_json`` the command ``leakscore report`` prints and writes.
+
+The JSON (``schema_version`` 1; numbers in full precision; null stands for what is infinite,
+undefined or not asked for)
+    tool_version, seed
+        what made it; the same input, options and seed give the same bytes
+    input
+        name, path, sha256, rows, columns; rows_judged, columns_judged, columns_left_out
+        (name, reason), rows_left_out (reason, count, first row numbers), notes
+    release
+        statistic, n, population ("infinite" or "finite"), draw, neighbours, base_population,
+        base_rate, alpha
+    threat_models
+        the informed attacker and the weaker one: knows, does_not_know, score
+    differential_privacy
+        that this is no guarantee, and why; the delta of the Gaussian-equivalent epsilons
+    records
+        one entry a record: row (from 1), leakage (left out of the reference), leakage_in_sample,
+        certain (leakage is infinite), advantage, power (at 1 % false positives), ppv_at_base_rate,
+        ppv_at_1_percent, gaussian_equivalent_epsilon (no guarantee), weaker (the same five)
+    counts
+        for both attackers: records above 10, 50 and 90 % power, the median and the worst
+    drivers, covariance
+        shares of the columns in the worst records' leakage; condition number and sampling error
+    game
+        theory, simulated and std_error of advantage, power and more, differs, roc
+    noise, remedies
+        what brings the worst record down, and its leakage, advantage and power after it
+    audit
+        certified epsilon of the worst record's game and the most these rounds could certify
+    previous, and in every record joint
+        only if means of the first rows were published before: what all means tell together, by
+        batch of rows beside the present mean alone; game, noise and remedies of the new batch
+    warnings
+        code and message
+"""
+
+from leakscore.report._report import Report, Table, analyse, embedded_table, read_table, table_of
+
+__all__ = [
+    "Report",
+    "Table",
+    "analyse",
+    "embedded_table",
+    "read_table",
+    "table_of",
+]

@@ -1,0 +1,383 @@
+"""What a report holds: frozen dataclasses of numbers and words, no arithmetic.
+
+The text, HTML and JSON forms all read the same `Content`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._results import Notice
+from leakscore._visible import in_json
+
+Doubles = npt.NDArray[np.float64]
+
+ALPHA = 0.01
+"""Rate of false positives at which the power is told."""
+
+LOW_PRIOR = 0.01
+"""Base rate of the second positive predictive value."""
+
+LEVELS = (0.1, 0.5, 0.9)
+"""Powers above which records are counted."""
+
+_HIDDEN = {"hidden": True}  # kept for the charts, left out of the JSON
+
+
+@dataclass(frozen=True)
+class Input:
+    """What was read, and what of it is judged."""
+
+    name: str
+    path: str | None
+    sha256: str
+    rows: int
+    columns: int
+    rows_judged: int
+    columns_judged: tuple[str, ...]
+    columns_left_out: tuple[Any, ...]
+    rows_left_out: tuple[Any, ...]
+    dependent_columns: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """What is published, and how its n records come about."""
+
+    statistic: str
+    n: int
+    population: str
+    draw: str
+    neighbours: str
+    base_population: int | None
+    base_rate: float | None
+    alpha: float
+    low_prior: float
+
+
+@dataclass(frozen=True)
+class ThreatModel:
+    """Who attacks, and what is known to this attacker."""
+
+    name: str
+    knows: str
+    does_not_know: str
+    score: str
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What one attacker makes of every record, arrays (k,); infinite leakage is certainty."""
+
+    leakage: Doubles
+    advantage: Doubles
+    power: Doubles
+    ppv_at_base_rate: Doubles | None
+    ppv_at_low_prior: Doubles
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many records an attacker identifies with more than 10, 50 and 90 % power."""
+
+    attacker: str
+    records: int
+    above: dict[str, int]
+    median_power: float
+    worst_power: float
+    median_advantage: float
+    worst_advantage: float
+    median_row: int
+    worst_row: int
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Share of one column in a record's leakage; the shares of all columns add up to 1."""
+
+    column: str
+    share: float
+    leakage_without: float
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """The columns that drive one record, largest share first."""
+
+    row: int
+    columns: tuple[Driver, ...]
+    negative_shares: int
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """How well the covariance is known, and what that does to the worst record."""
+
+    kind: str
+    shrinkage: float | None
+    condition_number: float
+    rows_per_column: float
+    worst_row: int
+    worst_leakage: float
+    interval_confidence: float
+    leakage_low: float | None
+    leakage_high: float | None
+    power_low: float | None
+    power_high: float | None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A number of the theory beside the simulated one; the error is one standard error."""
+
+    theory: float
+    simulated: float
+    std_error: float
+
+    @property
+    def z(self) -> float:
+        """How many standard errors the two are apart."""
+        return (self.simulated - self.theory) / self.std_error
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """One record in the simulated game, half of the rounds with it and half without."""
+
+    row: int
+    attacker: str
+    rounds: int
+    leakage: float
+    noise_std: float
+    advantage: Compared
+    power: Compared
+    false_positives: Compared
+    mean: tuple[Compared, Compared]
+    variance: tuple[Compared, Compared]
+    skewness: float
+    differs: bool
+    roc: dict[str, list[float]]
+    members: Doubles = field(repr=False, metadata=_HIDDEN)
+    nonmembers: Doubles = field(repr=False, metadata=_HIDDEN)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The Gaussian noise on the mean that brings every record under the budget."""
+
+    budget: dict[str, float]
+    binding_row: int
+    standard_errors: float
+    noise_std: dict[str, float]
+    leakage: float
+    advantage: float
+    power: float
+    game: Game
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A cheaper change of the release, and the worst record after it."""
+
+    kind: str
+    what: str
+    cost: str
+    worst_row: int
+    leakage: float
+    advantage: float
+    power: float
+    above: dict[str, int]
+    clipped: float | None = field(default=None, metadata=_HIDDEN)  # at this quantile, and above
+    mean_shift: float = field(default=0.0, metadata=_HIDDEN)  # standard errors, if clipped
+    records_missing: int = field(default=0, metadata=_HIDDEN)  # that the table does not have
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of the file that came between two means, and how many are identified."""
+
+    rows: tuple[int, int]
+    records: int
+    new: bool
+    alone: Counts
+    joint: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Previous:
+    """What the earlier means and the present one tell together; of the new batch what helps."""
+
+    rows_published: tuple[int, ...]
+    records_published: tuple[int, ...]
+    joint: Risk = field(metadata=_HIDDEN)
+    power_if_gaussian: Doubles = field(metadata=_HIDDEN)
+    batch_sizes: npt.NDArray[np.int64] = field(metadata=_HIDDEN)
+    batches: tuple[Batch, ...]
+    worst_new: tuple[int, ...] = field(metadata=_HIDDEN)
+    worst_old: tuple[int, ...] = field(metadata=_HIDDEN)
+    worst_new_rows: tuple[int, ...]
+    worst_old_rows: tuple[int, ...]
+    game: Game | None
+    noise: Noise | None
+    remedies: tuple[Remedy, ...]
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Certified lower bound on epsilon of the simulated game; 0 is no evidence."""
+
+    row: int
+    rounds: int
+    epsilon: float
+    max_certifiable: float
+    delta: float
+    confidence: float
+    method: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """All numbers and words of a report, which its text, its page and its JSON tell."""
+
+    tool_version: str
+    seed: int
+    input: Input
+    release: Release
+    threat_models: tuple[ThreatModel, ThreatModel]
+    rows: npt.NDArray[np.int64]
+    in_sample: Doubles
+    informed: Risk
+    weaker: Risk
+    gaussian_epsilon: Doubles
+    gaussian_delta: float
+    counts: tuple[Counts, Counts]
+    worst: tuple[int, ...]
+    drivers: tuple[Drivers, ...]
+    covariance: Covariance
+    games: tuple[Game, ...]
+    noise: Noise
+    remedies: tuple[Remedy, ...]
+    audit: AuditResult | None
+    warnings: tuple[Notice, ...]
+    previous: Previous | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and dicts; what is infinite or undefined is None."""
+        plain = {
+            "schema_version": 1,
+            "tool": "leakscore",
+            "tool_version": self.tool_version,
+            "seed": self.seed,
+            "input": self.input,
+            "release": self.release,
+            "threat_models": self.threat_models,
+            "differential_privacy": {
+                "is_a_guarantee": False,
+                "why": "a mean without noise has no finite epsilon",
+                "gaussian_equivalent_delta": self.gaussian_delta,
+            },
+            "counts": self.counts,
+            "worst_rows": [int(self.rows[i]) for i in self.worst],
+            "drivers": self.drivers,
+            "covariance": self.covariance,
+            "game": self.games,
+            "noise": self.noise,
+            "remedies": self.remedies,
+            "audit": self.audit,
+            "warnings": self.warnings,
+        }
+        if self.previous is not None:
+            plain["previous"] = self.previous
+        return {**_plain(plain), "records": self._records()}
+
+    def _records(self) -> list[dict[str, Any]]:
+        """One dict a record, built from whole columns."""
+        weaker = _risk_columns(self.weaker)
+        names = list(weaker)
+        nested = [dict(zip(names, row, strict=True)) for row in zip(*weaker.values(), strict=True)]
+        columns = {
+            "row": self.rows.tolist(),
+            **_risk_columns(self.informed),
+            "leakage_in_sample": _finite_list(self.in_sample),
+            "certain": np.isinf(self.informed.leakage).tolist(),
+            "gaussian_equivalent_epsilon": _finite_list(self.gaussian_epsilon),
+            "weaker": nested,
+            **self._joint_columns(),
+        }
+        names = list(columns)
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def _joint_columns(self) -> dict[str, list[Any]]:
+        if self.previous is None:
+            return {}
+        risk = self.previous.joint
+        joint = {
+            "batch_size": self.previous.batch_sizes.tolist(),
+            "leakage": _finite_list(risk.leakage),
+            "advantage": risk.advantage.tolist(),
+            "power": risk.power.tolist(),
+            "certain": np.isinf(risk.leakage).tolist(),
+            "power_if_gaussian": self.previous.power_if_gaussian.tolist(),
+        }
+        rows = zip(*joint.values(), strict=True)
+        return {"joint": [dict(zip(joint, row, strict=True)) for row in rows]}
+
+    def to_json(self) -> str:
+        """Return strict JSON, no NaN and no Infinity; one line for each record."""
+        plain = self.to_dict()
+        encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+        records = ",\n    ".join(encode(record) for record in plain.pop("records"))
+        head = json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
+        return in_json(f'{head[:-2]},\n  "records": [\n    {records}\n  ]\n}}')
+
+
+def _finite_list(values: Doubles | None, size: int = 0) -> list[float | None]:
+    if values is None:
+        return [None] * size
+    return [x if math.isfinite(x) else None for x in values.tolist()]
+
+
+def _risk_columns(risk: Risk) -> dict[str, list[Any]]:
+    return {
+        "leakage": _finite_list(risk.leakage),
+        "advantage": _finite_list(risk.advantage),
+        "power": _finite_list(risk.power),
+        "ppv_at_base_rate": _finite_list(risk.ppv_at_base_rate, len(risk.power)),
+        "ppv_at_1_percent": _finite_list(risk.ppv_at_low_prior),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses to dicts, tuples to lists, numpy numbers to Python's, non-finite to None."""
+    if isinstance(value, Compared):
+        return _plain(
+            {
+                "theory": value.theory,
+                "simulated": value.simulated,
+                "std_error": value.std_error,
+                "z": value.z,
+            }
+        )
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            entry.name: _plain(getattr(value, entry.name))
+            for entry in fields(value)
+            if entry.metadata != _HIDDEN
+        }
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,242 @@
+"""What the reader must know to read the numbers: assumptions (notes) and doubts (warnings)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from leakscore._results import Notice
+from leakscore.report._game import DIFFERENCE, default_rounds
+from leakscore.report._model import Content, Game
+from leakscore.report._words import percent
+from leakscore.tables.records import Records
+from leakscore.tables.table import Table
+
+__all__ = ["notices_of"]
+
+_FEW_ROWS_PER_COLUMN = 10
+_ILL_CONDITIONED = 1e8
+_SMALL_N = 30
+
+
+def notices_of(report: Content, table: Table, records: Records) -> tuple[Notice, ...]:
+    """Collect them, warnings first."""
+    found = [
+        *_about_table(report, records),
+        *_about_release(report, table),
+        *_about_previous(report),
+        *_about_covariance(report),
+        *_about_games(report),
+    ]
+    return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
+
+
+def _warning(code: str, message: str) -> Notice:
+    return Notice("warning", code, message)
+
+
+def _note(code: str, message: str) -> Notice:
+    return Notice("note", code, message)
+
+
+def _about_table(report: Content, records: Records) -> Iterator[Notice]:
+    if report.input.rows_left_out:
+        lost = report.input.rows - report.input.rows_judged
+        yield _warning(
+            "rows-left-out",
+            f"{lost} of {report.input.rows} records are left out and not judged; the mean of the "
+            "others is what this report speaks of.",
+        )
+    if report.input.columns_left_out:
+        yield _note(
+            "columns-left-out",
+            f"{len(report.input.columns_left_out)} of {report.input.columns} columns are left out; "
+            "a column that is published all the same is not judged here, unless it follows from "
+            "the others.",
+        )
+    if report.input.dependent_columns:
+        yield _note(
+            "dependent-columns",
+            "Columns that follow exactly from others change nothing without noise. With noise, "
+            "compute them from the noisy means of the others: noise of their own would be a "
+            "second look at the same numbers.",
+        )
+    counting = [
+        name
+        for name, column in zip(records.columns, records.values.T, strict=True)
+        if (np.abs(np.diff(column)) == 1).all()
+    ]
+    if counting:
+        yield _warning(
+            "identifier",
+            f"{_names(counting)} counts the records: an identifier? Leave it out with --exclude.",
+        )
+
+
+def _about_release(report: Content, table: Table) -> Iterator[Notice]:
+    release, size = report.release, report.input.rows_judged
+    if table.path is None:
+        yield _note(
+            "embedded-table",
+            f"No table was given: this is the embedded one ({table.notes[0]}), with n = "
+            f"{release.n}{'' if report.previous else ' unless --n says otherwise'}.",
+        )
+    if release.population == "infinite":
+        yield _note("infinite-population", _infinite(report))
+    else:
+        yield _note(
+            "finite-population",
+            f"The {release.n} records are drawn without replacement from these {size}, which are "
+            "the whole population that the attacker knows. If the table is itself a sample, use "
+            "--population infinite.",
+        )
+    if release.base_rate is None:
+        yield _note(
+            "base-rate-unknown",
+            "All records are averaged, so the table does not tell how many people might have been "
+            "in it: give --base-population N for the predictive value at the base rate n/N.",
+        )
+    if release.n < _SMALL_N:
+        yield _warning(
+            "small-n",
+            f"With n = {release.n} the normal theory is rough; trust the simulated game.",
+        )
+
+
+def _about_previous(report: Content) -> Iterator[Notice]:
+    previous = report.previous
+    if previous is None:
+        return
+    yield _note(
+        "order-of-rows",
+        "The first rows are taken as those of the earlier means, in the order of the file; rows "
+        "that were withdrawn or changed since would leak by their difference, too.",
+    )
+    smallest = int(previous.batch_sizes.min())
+    if smallest == 1:
+        rows = report.rows[previous.batch_sizes == 1]
+        yield _warning(
+            "batch-of-one",
+            f"Row {_rows(rows)} came alone between two means: their difference is the record "
+            "itself, all its values, not its membership only.",
+        )
+    elif smallest < _SMALL_N:
+        yield _warning(
+            "small-batch",
+            f"A batch has {smallest} records: the normal theory of so small a mean is rough, and "
+            "the best test may do better or worse than the leakage says; mind the game.",
+        )
+    differing = [
+        game
+        for game in (previous.game, previous.noise.game if previous.noise else None)
+        if game is not None and game.differs
+    ]
+    for game in dict.fromkeys(differing):
+        yield _warning(
+            "batch-theory-differs",
+            f"Theory and game of a mean of {previous.batches[-1].records} new records differ by "
+            f"more than {DIFFERENCE:g} standard errors (row {game.row}, {_attack(game)}: "
+            f"{_apart(game)}). Trust the game.",
+        )
+
+
+def _infinite(report: Content) -> str:
+    n, size = report.release.n, report.input.rows_judged
+    text = (
+        f"The {n} records are taken as draws from a larger population, of which these {size} are "
+        "a sample."
+    )
+    if n > size - 2:
+        return text
+    scores = report.informed.leakage
+    worst = float(scores.max())
+    if not np.isfinite(worst):
+        return text
+    return (
+        f"{text} If they are drawn from these {size} themselves, use --population finite: the "
+        f"worst leakage is then {worst / (1 - n / size):.4g} instead of {worst:.4g}."
+    )
+
+
+def _about_covariance(report: Content) -> Iterator[Notice]:
+    known = report.covariance
+    certain = report.rows[np.isinf(report.informed.leakage)]
+    if len(certain):
+        yield _warning(
+            "certain-records",
+            f"{len(certain)} record(s) give themselves away (row {_rows(certain)}): in some "
+            "direction all others are alike, so that any trace of it in the mean proves "
+            "membership. No game is played for them.",
+        )
+    if known.shrinkage:
+        yield _warning(
+            "shrinkage",
+            f"{report.input.rows_judged} records do not determine the covariance of "
+            f"{len(report.input.columns_judged)} columns: it is shrunk towards its diagonal by "
+            f"{known.shrinkage:.3g}. The leakage depends on that choice, and theory and game may "
+            "differ.",
+        )
+    elif known.rows_per_column < _FEW_ROWS_PER_COLUMN:
+        yield _warning(
+            "few-rows",
+            f"Only {known.rows_per_column:.1f} records a column: the covariance is uncertain, and "
+            "leakage looks larger than it is to an attacker who knows no more than this table.",
+        )
+    if known.condition_number > _ILL_CONDITIONED:
+        yield _warning(
+            "ill-conditioned",
+            f"The correlations have condition number {known.condition_number:.1e}: some columns "
+            "nearly follow from others, and what leaks along them hangs on their last digits.",
+        )
+
+
+def _about_games(report: Content) -> Iterator[Notice]:
+    differing = [game for game in (*report.games, report.noise.game) if game.differs]
+    if differing:
+        yield _warning("theory-differs", _difference(report, list(dict.fromkeys(differing))))
+    rounds = report.games[0].rounds
+    if rounds == default_rounds(report.release.n) < default_rounds(2):
+        yield _note("rounds", f"{rounds} rounds a game, for speed; more with --rounds.")
+
+
+def _difference(report: Content, differing: list[Game]) -> str:
+    rows = "; ".join(f"row {game.row}, {_attack(game)}: {_apart(game)}" for game in differing)
+    skewness = max((game.skewness for game in differing), key=abs)
+    causes = [
+        f"along these attacks the mean of {report.release.n} records is not yet normal (skewness "
+        f"up to {skewness:+.2f})"
+    ]
+    if report.covariance.shrinkage:
+        causes.append("the covariance is shrunk")
+    if report.release.population == "finite":
+        causes.append("the population is finite")
+    return (
+        f"Theory and game differ by more than {DIFFERENCE:g} standard errors ({rows}): "
+        f"{', and '.join(causes)}. Trust the game."
+    )
+
+
+def _attack(game: Game) -> str:
+    return f"{game.attacker}, noise" if game.noise_std else game.attacker
+
+
+def _apart(game: Game) -> str:
+    compared = (
+        ("advantage", game.advantage),
+        ("power", game.power),
+        ("false positives at the theory's threshold", game.false_positives),
+    )
+    return ", ".join(
+        f"{name} {percent(one.theory)} against {percent(one.simulated)}"
+        for name, one in compared
+        if abs(one.z) > DIFFERENCE
+    )
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _rows(rows: np.ndarray) -> str:
+    return ", ".join(str(row) for row in rows[:5]) + (", ..." if len(rows) > 5 else "")

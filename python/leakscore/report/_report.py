@@ -1,0 +1,402 @@
+"""From a table to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html import escape
+from typing import TypeAlias
+
+import numpy as np
+
+from leakscore import tradeoff
+from leakscore._results import ByValue
+from leakscore._visible import visible
+from leakscore.render import html, text
+from leakscore.render.text import counted
+from leakscore.report._game import audit_of, play, records_played
+from leakscore.report._leakage import Population, Shrinkage, counts_of, interval_of, risk_of
+from leakscore.report._model import (
+    ALPHA,
+    AuditResult,
+    Content,
+    Covariance,
+    Doubles,
+    Driver,
+    Drivers,
+    Game,
+    Noise,
+    Previous,
+    Remedy,
+)
+from leakscore.report._notices import notices_of
+from leakscore.report._previous import Earlier, earlier_of, previous_of
+from leakscore.report._remedies import noise_of, remedies_of
+from leakscore.report._sections import document
+from leakscore.report._setup import (
+    Options,
+    budget_of,
+    checked,
+    input_of,
+    release_of,
+    rounds_of,
+    shrinkage_of,
+    threat_models_of,
+)
+from leakscore.tables.records import Records, records_of
+from leakscore.tables.table import Table, embedded_table, read_table, table_of
+
+__all__ = ["Report", "Table", "analyse", "embedded_table", "read_table", "table_of"]
+
+Progress: TypeAlias = Callable[[str, float], None]
+
+
+class Report(ByValue, Content):
+    """What leaks when the mean of n records is published; see `leakscore.report.analyse`."""
+
+    def __repr__(self) -> str:
+        columns, index = len(self.input.columns_judged), self.worst[0]
+        return (
+            f"<Report on {visible(self.input.name)}: the mean of {self.release.n} records in "
+            f"{counted(columns, 'column')}, {counted(len(self.rows), 'record')} judged; worst row "
+            f"{self.rows[index]}: leakage {self.informed.leakage[index]:.4g}, advantage "
+            f"{self.informed.advantage[index]:.1%}, power {self.informed.power[index]:.1%} at "
+            f"{ALPHA:.0%} false positives; {counted(len(self.warnings), 'warning')}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the page's head, in a frame that runs nothing and fetches nothing."""
+        page = self.to_html()
+        end = page.index("</header>") + len("</header>")
+        head = page[:end] + page[page.rindex("</main>") :]
+        return (
+            '<iframe sandbox="" width="100%" height="560" frameborder="0" '
+            f'srcdoc="{escape(head)}"></iframe>'
+        )
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the report as aligned plain text."""
+        return text.render(document(self), width)
+
+    def to_html(self) -> str:
+        """Return the report as one self-contained page: inline style and charts, no script."""
+        return html.render(document(self))
+
+
+def analyse(
+    table: Table,
+    *,
+    n: int | None = None,
+    previous: int | Sequence[int] | None = None,
+    population: str = "infinite",
+    base_population: int | None = None,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    missing: str = "rows",
+    shrinkage: Shrinkage = None,
+    max_advantage: float | None = None,
+    epsilon: float | None = None,
+    delta: float = 1e-5,
+    worst: int = 5,
+    rounds: int | None = None,
+    seed: int = 0,
+    audit: bool = False,
+    confidence: float = 0.95,
+    show_values: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Tell what leaks of every record if the mean of n records of a table is published.
+
+    The attacker knows the population's mean and covariance (here those of all other records) and
+    all values of one record, and asks whether it is one of the n. A weaker attacker knows the
+    means and variances only.
+
+    Parameters
+    ----------
+    table : Table
+        From `read_table` or `embedded_table`.
+    n : int, optional
+        Records averaged, 2 to the number judged. Default: all of them; 100 of the embedded table.
+    previous : int or sequence of int, optional
+        The means of so many first rows of the table were published before, in this order, without
+        noise; now the mean of all records is. Increasing, less than the number of rows.
+    population : {"infinite", "finite"}
+        Whether the table is a sample of a larger population, or is itself the population from
+        which the n are drawn without replacement.
+    base_population : int, optional
+        Number of people who may be in the data, for the base rate n/N. Default: the records
+        judged, if n is less; otherwise the base rate is unknown.
+    columns, exclude : sequence of str, optional
+        What is published, by name; the rest is left out.
+    missing : {"rows", "columns"}
+        What is left out where a value is missing or infinite.
+    shrinkage : float or "auto", optional
+        Of the covariance towards its diagonal. Default: none, "auto" if the records are too few
+        for their columns.
+    max_advantage, epsilon : float, optional
+        The budget for the noise: a largest advantage (default 0.2), or a Gaussian epsilon at
+        `delta`.
+    delta : float
+        For `epsilon`, the audit, and the Gaussian-equivalent epsilon.
+    worst : int
+        How many records are listed.
+    rounds : int, optional
+        Of each simulated game, half with the record. Default: 20000, fewer for large n.
+    seed : int
+        Of the games.
+    audit : bool
+        Whether to certify an epsilon of the worst record's game.
+    confidence : float
+        Of the audit and of the interval for the worst leakage.
+    show_values : bool
+        Whether the report may show values of records.
+    progress : callable, optional
+        Called before each step with its name and the share of the work that is done.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValueError
+        If the table cannot be judged or a parameter is out of its range.
+
+    References
+    ----------
+    Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024): leakage score (7),
+    advantage (8), power (9), covariance score (10).
+
+    Examples
+    --------
+    >>> from leakscore import report
+    >>> result = report.analyse(report.embedded_table(), rounds=2000)
+    >>> row = result.counts[0].worst_row
+    >>> row, round(float(result.informed.power[row - 1]), 3)
+    (153, 0.932)
+    """
+    asked = Options(
+        n=n,
+        previous=previous,
+        population=population,
+        base_population=base_population,
+        columns=columns,
+        exclude=exclude,
+        missing=missing,
+        shrinkage=shrinkage,
+        budget=(max_advantage, epsilon),
+        delta=delta,
+        worst=worst,
+        rounds=rounds,
+        seed=seed,
+        audit=audit,
+        confidence=confidence,
+        show_values=show_values,
+    )
+    return _Analysis(table, checked(asked), progress).report()
+
+
+class _Analysis:
+    """The work of `analyse`, part by part; each part draws its games in this order."""
+
+    def __init__(self, table: Table, asked: Options, progress: Progress | None) -> None:
+        self.table, self.asked = table, asked
+        self.budget = budget_of(*asked.budget, asked.delta)
+        self.records = records_of(
+            table, columns=asked.columns, exclude=asked.exclude, missing=asked.missing
+        )
+        n = asked.n
+        self.earlier: Earlier | None = None
+        if asked.previous is not None:
+            self.earlier = earlier_of(
+                asked.previous, self.records, len(table.values), n, asked.population
+            )
+            n = len(self.records.rows)
+        self.release = release_of(table, self.records, n, asked.population, asked.base_population)
+        self.rounds = rounds_of(asked.rounds, self.release.n)
+        self.simulated = min(records_played(self.release.n), asked.worst)
+        self.step = _Steps(progress, self.simulated + 5 + 2 * (self.earlier is not None))
+        self.streams = iter(np.random.SeedSequence(asked.seed).spawn(self.simulated + 5))
+
+    def report(self) -> Report:
+        """Do it all."""
+        self.step("scoring every record")
+        self._score()
+        games = self._games()
+        noise = self._noise(games[0])
+        self.step("scoring the remedies")
+        remedies = remedies_of(self.people, self.budget, self.records.rows, self.records.columns)
+        report = self._written(games, noise, remedies, self._together(noise))
+        return replace(report, warnings=notices_of(report, self.table, self.records))
+
+    def _score(self) -> None:
+        self.people = Population(
+            self.records.values,
+            self.release.n,
+            finite=self.asked.population == "finite",
+            shrinkage=shrinkage_of(self.records.values, self.asked.shrinkage),
+        )
+        self.scores = self.people.informed()
+        self.order = np.argsort(-self.scores, kind="stable")
+        self.played = [int(i) for i in self.order if np.isfinite(self.scores[i])]
+        if not self.played:
+            raise ValueError(
+                f"each of the {len(self.scores)} records has something that no other has (a column "
+                "of its own?): any trace of it in the mean gives it away, and there is nothing to "
+                "simulate"
+            )
+
+    def _game(
+        self,
+        index: int,
+        attacker: str = "informed",
+        noise_std: float = 0.0,
+        averaged: Population | None = None,
+    ) -> Game:
+        row = int(self.records.rows[index])
+        self.step(f"playing record {row}, {attacker}{' with noise' if noise_std else ''}")
+        return play(
+            self.people if averaged is None else averaged,
+            index,
+            row,
+            attacker,
+            rounds=self.rounds,
+            rng=np.random.default_rng(next(self.streams)),
+            noise_std=noise_std,
+        )
+
+    def _games(self) -> list[Game]:
+        """The worst records, the worst to the weaker attacker, and the one in the middle."""
+        first = self.played[: self.simulated]
+        games = [self._game(i) for i in first]
+        games.append(self._game(self.played[0], "weaker"))
+        middle = self.played[len(self.played) // 2]
+        if middle not in first:
+            games.append(self._game(middle))
+        return games
+
+    def _noise(self, worst: Game) -> Noise:
+        def with_noise(index: int, std: float) -> Game:
+            return self._game(index, noise_std=std) if std else worst
+
+        records = self.records
+        return noise_of(self.people, self.budget, records.rows, records.columns, with_noise)
+
+    def _together(self, noise: Noise) -> Previous | None:
+        if self.earlier is None:
+            return None
+        return previous_of(
+            self.people,
+            self.scores,
+            self.earlier,
+            self.budget,
+            self.records,
+            self.asked.worst,
+            noise,
+            lambda batch, i, std: self._game(i, noise_std=std, averaged=batch),
+        )
+
+    def _audit(self, game: Game) -> AuditResult | None:
+        if not self.asked.audit:
+            return None
+        return audit_of(game, delta=self.asked.delta, confidence=self.asked.confidence)
+
+    def _written(
+        self,
+        games: list[Game],
+        noise: Noise,
+        remedies: tuple[Remedy, ...],
+        together: Previous | None,
+    ) -> Report:
+        asked, people, rows = self.asked, self.people, self.records.rows
+        informed = risk_of(self.scores, self.release.base_rate)
+        weaker = risk_of(people.weaker(), self.release.base_rate)
+        listed = tuple(int(i) for i in self.order[: asked.worst])
+        return Report(
+            tool_version=_version(),
+            seed=asked.seed,
+            input=input_of(self.table, self.records),
+            release=self.release,
+            threat_models=threat_models_of(len(self.records.columns)),
+            rows=rows,
+            in_sample=people.in_sample(),
+            informed=informed,
+            weaker=weaker,
+            gaussian_epsilon=tradeoff.gaussian(leakage=self.scores).epsilon(asked.delta),
+            gaussian_delta=asked.delta,
+            counts=(counts_of("informed", informed, rows), counts_of("weaker", weaker, rows)),
+            worst=listed,
+            drivers=tuple(_drivers(people, self.records, i, asked.show_values) for i in listed),
+            covariance=_covariance(
+                people, self.records, self.played[0], self.scores, asked.confidence
+            ),
+            games=tuple(games),
+            noise=noise,
+            remedies=remedies,
+            audit=self._audit(games[0]),
+            warnings=(),
+            previous=together,
+        )
+
+
+class _Steps:
+    """Tell how much of the work is done before each of its steps."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def __call__(self, step: str) -> None:
+        if self._progress is not None:
+            self._progress(step, self._done / self._total)
+        self._done += 1
+
+
+def _version() -> str:
+    import leakscore
+
+    return leakscore.__version__
+
+
+def _drivers(people: Population, records: Records, index: int, show_values: bool) -> Drivers:
+    shares, without = people.shares(index)
+    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(without)
+    order = np.argsort(-shares, kind="stable")
+    return Drivers(
+        row=int(records.rows[index]),
+        columns=tuple(
+            Driver(
+                column=records.columns[j],
+                share=float(shares[j]),
+                leakage_without=float(left[j]),
+                value=float(records.values[index, j]) if show_values else None,
+            )
+            for j in order
+        ),
+        negative_shares=int((shares < 0).sum()),
+    )
+
+
+def _covariance(
+    people: Population, records: Records, index: int, scores: Doubles, confidence: float
+) -> Covariance:
+    """Say how well the covariance is known, and what that does to the worst leakage."""
+    worst = float(scores[index])
+    low = high = power_low = power_high = None
+    if not people.shrinkage:
+        low, high = interval_of(worst, people.size - 1, people.dim, confidence)
+        power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
+    return Covariance(
+        kind="full",
+        shrinkage=people.reference.shrinkage if people.shrinkage else None,
+        condition_number=float(np.linalg.cond(people.reference.cov)),
+        rows_per_column=people.size / people.dim,
+        worst_row=int(records.rows[index]),
+        worst_leakage=worst,
+        interval_confidence=confidence,
+        leakage_low=low,
+        leakage_high=high,
+        power_low=power_low,
+        power_high=power_high,
+    )

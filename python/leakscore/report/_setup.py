@@ -1,0 +1,172 @@
+"""What a report is about, from what the caller asked for: release, budget, attackers, input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leakscore import _validate
+from leakscore.report._game import default_rounds
+from leakscore.report._leakage import Shrinkage
+from leakscore.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
+from leakscore.report._remedies import Budget
+from leakscore.tables.records import Records
+from leakscore.tables.table import Table
+
+__all__ = [
+    "Options",
+    "budget_of",
+    "checked",
+    "input_of",
+    "release_of",
+    "rounds_of",
+    "shrinkage_of",
+    "threat_models_of",
+]
+
+DEFAULT_ADVANTAGE = 0.2
+_EMBEDDED_N = 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a report is asked for; `leakscore.report.analyse` says what each means."""
+
+    n: int | None
+    previous: int | Sequence[int] | None
+    population: str
+    base_population: int | None
+    columns: Sequence[str] | None
+    exclude: Sequence[str]
+    missing: str
+    shrinkage: Shrinkage
+    budget: tuple[float | None, float | None]  # the largest advantage, or an epsilon
+    delta: float
+    worst: int
+    rounds: int | None
+    seed: int
+    audit: bool
+    confidence: float
+    show_values: bool
+
+
+def checked(asked: Options) -> Options:
+    """Refuse what no table can be judged by; the rest is for the parts that know more."""
+    _validate.choice("population", asked.population, ("infinite", "finite"))
+    _validate.choice("missing", asked.missing, ("rows", "columns"))
+    return replace(
+        asked,
+        worst=_validate.count("worst", asked.worst, low=1),
+        seed=_validate.count("seed", asked.seed, high=None),
+        confidence=_validate.scalar("confidence", asked.confidence, 0, 1, closed="neither"),
+    )
+
+
+def rounds_of(rounds: int | None, n: int) -> int:
+    """Return the rounds of a game, an even number: as asked, or as many as n allows."""
+    if rounds is None:
+        return default_rounds(n)
+    rounds = _validate.count("rounds", rounds, low=200)
+    return rounds + rounds % 2
+
+
+def budget_of(max_advantage: float | None, epsilon: float | None, delta: float) -> Budget:
+    """Return the budget of the noise: an epsilon if asked for, otherwise an advantage."""
+    delta = _validate.scalar("delta", delta, 0, 1, closed="neither")
+    if epsilon is not None:
+        if max_advantage is not None:
+            raise ValueError("Expected either max_advantage or epsilon, not both")
+        epsilon = _validate.scalar("epsilon", epsilon, 0)
+    limit = DEFAULT_ADVANTAGE if max_advantage is None else max_advantage
+    limit = _validate.scalar("max_advantage", limit, 0, 1, closed="neither")
+    return Budget(max_advantage=limit, epsilon=epsilon, delta=delta)
+
+
+def release_of(
+    table: Table, records: Records, n: int | None, population: str, base_population: int | None
+) -> Release:
+    """Return what is published; refuse an n that these records cannot give."""
+    size = len(records.rows)
+    finite = population == "finite"
+    if n is None:
+        n = min(_EMBEDDED_N, size) if table.path is None else size
+    n = _validate.count("n", n, low=2)
+    if n > size:
+        judged = "" if size == len(table.values) else f" judged (of {len(table.values)})"
+        raise ValueError(f"Expected n={n} <= {size}, the number of records{judged}")
+    if finite and n > size - 2:
+        raise ValueError(
+            f"Expected n={n} <= {size - 2} with a finite population of {size} records: the mean of "
+            "all of them is one number, with no other table to tell it from; choose a smaller n, "
+            "or the infinite population"
+        )
+    if base_population is None and n < size:
+        base_population = size
+    elif base_population is not None:
+        base_population = _validate.count("base_population", base_population, low=n)
+    return Release(
+        statistic="mean",
+        n=n,
+        population=population,
+        draw="without replacement" if finite else "with replacement",
+        neighbours="replace",
+        base_population=base_population,
+        base_rate=None if base_population is None else n / base_population,
+        alpha=ALPHA,
+        low_prior=LOW_PRIOR,
+    )
+
+
+def shrinkage_of(values: Doubles, shrinkage: Shrinkage) -> Shrinkage:
+    """Shrink as asked, or automatically where the records are too few for their columns."""
+    size, dim = values.shape
+    few = size < dim + 2
+    if isinstance(shrinkage, str):
+        _validate.choice("shrinkage", shrinkage, ("auto",))
+        return shrinkage
+    if shrinkage is None:
+        return "auto" if few else None
+    shrinkage = _validate.scalar("shrinkage", shrinkage, 0, 1)
+    if few and shrinkage == 0:
+        raise ValueError(
+            f"Expected shrinkage=0 to be larger: {size} records do not determine the covariance of "
+            f"{dim} columns"
+        )
+    return shrinkage or None
+
+
+def input_of(table: Table, records: Records) -> Input:
+    """Return what was read and what of it is judged."""
+    return Input(
+        name=table.name,
+        path=table.path,
+        sha256=table.sha256,
+        rows=len(table.values),
+        columns=len(table.columns),
+        rows_judged=len(records.rows),
+        columns_judged=records.columns,
+        columns_left_out=records.left_columns,
+        rows_left_out=records.left_rows,
+        dependent_columns=records.dependent,
+        notes=table.notes,
+    )
+
+
+def threat_models_of(dim: int) -> tuple[ThreatModel, ThreatModel]:
+    """Describe the two attackers."""
+    rest = "the other members"
+    values = f"all {dim} values" if dim > 1 else "the value"
+    return (
+        ThreatModel(
+            name="informed",
+            knows=f"the population's mean and covariance, and {values} of one record",
+            does_not_know=rest,
+            score="(z - mu)' C^-1 (release - mu), the covariance attack",
+        ),
+        ThreatModel(
+            name="weaker",
+            knows=f"each column's mean and variance, and {values} of one record",
+            does_not_know=f"{rest}, nor how the columns vary together",
+            score="(z - mu)' D^-1 (release - mu), D the variances",
+        ),
+    )

@@ -1,0 +1,339 @@
+"""How a score is computed: by the compiled kernels, for a full covariance and for many targets.
+
+Every score of a Gaussian release is, up to a part that all targets share, linear in the release:
+(x - mu)'w - (z + origin - 2 mu)'w / (2 n) with w = W^-1 (z - origin), where the origin is mu if
+another record takes the target's place, and 0 if none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._types import Array, Doubles
+from leakscore.reference import Reference
+from leakscore.reference.centred_rows import MANY as MANY_SIDES
+from leakscore.reference.low_rank import STREAMED, LowRank
+
+Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
+
+MANY = 16
+"""From this number of targets on, products of blocks beat one pass over the data for each."""
+FEW = 6
+"""Below this number of targets, a pass for each is as fast as products of blocks."""
+_ROWS, _COLS, _TARGETS = 128, 4096, 512
+NO_NOISE = np.zeros(1)
+
+
+def rows(
+    observed: npt.ArrayLike, target: npt.ArrayLike, dim: int, paired: bool
+) -> tuple[Array, Array]:
+    """Return both arguments as arrays of one or more rows of `dim` coordinates."""
+    x, z = named_rows("observed", observed, "target", target, dim)
+    if _validate.flag("paired", paired) and (x.ndim != 2 or x.shape != z.shape):
+        raise ValueError(
+            f"Expected target of shape {z.shape} and observed of shape {x.shape} to be (T, d), "
+            "both the same, if paired"
+        )
+    return x, z
+
+
+def named_rows(
+    first_name: str, first: npt.ArrayLike, second_name: str, second: npt.ArrayLike, dim: int
+) -> tuple[Array, Array]:
+    """Return two arguments as arrays of one or more rows of `dim` coordinates."""
+    return (
+        _validate.rows(first_name, first, cols=dim),
+        _validate.rows(second_name, second, cols=dim),
+    )
+
+
+def many(target: Array, paired: bool) -> bool:
+    """Whether products of blocks are faster than a pass for each of so many targets."""
+    return not paired and target.ndim == 2 and len(target) >= MANY
+
+
+def shaped(result: Doubles, observed: Array, target: Array) -> float | Doubles:
+    """Give a result (T, k) the axes of the arguments; paired results are (T,) already."""
+    if result.ndim == 1 or observed.ndim == target.ndim == 2:
+        return result
+    return float(result[0, 0]) if observed.ndim == target.ndim else result.reshape(-1)
+
+
+def require_finite(result: Doubles, observed: Array, target: Array) -> None:
+    """Explain why a result is NaN or infinite; infinities from finite arguments are legal."""
+    _validate.finite("observed", observed)
+    _validate.finite("target", target)
+    if np.isnan(result).any():
+        raise ValueError("Expected observed and target so small that the score does not overflow")
+
+
+class Release:
+    """The arguments that the scores of a mean of n records have in common, validated.
+
+    `noise_std` has one element or one a coordinate.
+    """
+
+    __slots__ = ("_noisy", "n", "noise_std", "observed", "paired", "reference", "target")
+
+    def __init__(
+        self,
+        observed: Array,
+        target: Array,
+        reference: Reference,
+        n: int,
+        noise_std: Doubles,
+        paired: bool,
+    ) -> None:
+        self.observed, self.target, self.paired = observed, target, paired
+        self.reference, self.n, self.noise_std = reference, n, noise_std
+        self._noisy: dict[float, Reference] = {}
+
+    def of(self, observed: Array, target: Array, paired: bool) -> Release:
+        """Return the same laws for other rows, with the covariances computed so far."""
+        other = Release(observed, target, self.reference, self.n, self.noise_std, paired)
+        other._noisy = self._noisy
+        return other
+
+    @property
+    def others(self) -> float:
+        """Share of the n - 1 other records in the release."""
+        return (self.n - 1) / self.n
+
+    def with_target(self) -> tuple[Reference, float]:
+        """Return (R, f) with W = f R: n times the covariance of the release with the target."""
+        return self._with_noise(self.n / self.others), self.others
+
+    def without_target(self) -> Reference:
+        """Return V, n times the covariance of the release without the target."""
+        return self._with_noise(self.n)
+
+    def _with_noise(self, scale: float) -> Reference:
+        """Return the reference with noise added; always the same object, which keeps its factor."""
+        if scale not in self._noisy:
+            with np.errstate(over="ignore"):
+                noise = scale * self.noise_std**2
+            if not np.isfinite(noise).all():
+                raise ValueError(
+                    f"Expected noise_std={float(self.noise_std.max())!r} to have n noise_std^2 "
+                    "< 1.8e308"
+                )
+            known = self.reference.add_diagonal(noise if noise.size > 1 else noise[0])
+            self._noisy[scale] = known
+        return self._noisy[scale]
+
+    @property
+    def independent(self) -> bool:
+        """Whether the coordinates are independent, so that the compiled kernels do all the work."""
+        return self.reference.kind == "diagonal"
+
+    def score(self, score: Kernel) -> float | Doubles:
+        """Score independent coordinates."""
+        known, x, z = self.reference, self.observed, self.target
+        result, flags = score(x, z, known.mean, known.cov, self.noise_std, self.n, self.paired)
+        return self.checked(result) if flags else shaped(result, x, z)
+
+    def checked(self, result: Doubles) -> float | Doubles:
+        """Give a result its shape, after a check of what in it is not finite."""
+        if not np.isfinite(result).all():
+            self.without_target()._require_inverse()
+            require_finite(result, self.observed, self.target)
+        return shaped(result, self.observed, self.target)
+
+
+def release(
+    observed: npt.ArrayLike,
+    target: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    noise_std: npt.ArrayLike,
+    paired: bool,
+) -> Release:
+    """Validate the arguments of a score."""
+    reference = _validate.instance("reference", reference, Reference)
+    x, z = rows(observed, target, reference.dim, paired)
+    n = _validate.count("n", n, 2, why=_validate.ONE)
+    return Release(x, z, reference, n, noise(noise_std, reference.dim), paired)
+
+
+def noise(value: Any, dim: int) -> Doubles:
+    if isinstance(value, float) and 0 <= value < np.inf:  # the usual case, in a microsecond
+        return np.array([value])
+    return np.atleast_1d(_validate.per_coordinate("noise_std", value, dim))
+
+
+def slices(total: int, step: int) -> Iterator[slice]:
+    """Cut a range into slices of `step`, the last one shorter."""
+    return (slice(start, min(start + step, total)) for start in range(0, total, step))
+
+
+# --- many targets ---------------------------------------------------------------------------------
+
+
+def bernoulli(observed: Array, target: Array, p: Doubles) -> Doubles | None:
+    """Bernoulli log-likelihood ratios (T, k) of many targets; None if an argument is suspect.
+
+    Logarithms are taken once for all targets: sum of log((1-x)/(1-p)) + z logit ratio. Means of 0
+    and 1, whose logarithm is infinite, are left out and counted separately.
+    """
+    if not ((p > 0) & (p < 1)).all():
+        return None
+    table = np.atleast_2d(observed)
+    result = np.zeros((len(table), len(target)))
+    excluded = np.zeros(result.shape, dtype=bool)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for cols, targets in product(slices(table.shape[1], _COLS), slices(len(target), _TARGETS)):
+            z = target[targets, cols].astype(np.float64)
+            if not ((z == 0) | (z == 1)).all():
+                return None
+            for rows in slices(len(table), _ROWS):
+                x = table[rows, cols].astype(np.float64)
+                low, high = x.min(), x.max()
+                if not (low >= 0 and high <= 1):
+                    return None
+                one, zero = _log_ratios(x, p[cols])
+                part = (one - zero) @ z.T
+                result[rows, targets] += part + zero.sum(axis=1, keepdims=True)
+                if low == 0 or high == 1:
+                    excluded[rows, targets] |= ((x == 0) @ z.T + (x == 1) @ (1 - z.T)) > 0
+    if not np.isfinite(result).all():
+        return None
+    result[excluded] = -np.inf
+    return result
+
+
+def _log_ratios(x: Doubles, p: Doubles) -> tuple[Doubles, Doubles]:
+    """Return log(x/p) and log((1-x)/(1-p)), 0 where they are infinite."""
+    one, zero = x / p, (1 - x) / (1 - p)
+    one[x == 0] = 1
+    zero[x == 1] = 1
+    return np.log(one, out=one), np.log(zero, out=zero)
+
+
+# --- full covariance ------------------------------------------------------------------------------
+
+
+_ALL = slice(None)
+
+
+def _rows(name: str, table: Array, rows: slice, origin: Doubles, cols: slice = _ALL) -> Doubles:
+    """Return some rows less the origin, in float64 and contiguous, for any layout of the table."""
+    block = np.subtract(table[rows, cols], origin[cols], order="C")
+    if not np.isfinite(block).all():
+        _validate.finite(name, table)
+    return np.asarray(block)
+
+
+def _block_rows(dim: int) -> int:
+    return max(1, 2**20 // dim)
+
+
+def dense_linear(
+    release: Release, origin: Doubles, covariance: Reference, factor: float
+) -> Doubles:
+    """Linear scores for a full covariance, W = factor * covariance."""
+    observed, targets = np.atleast_2d(release.observed), np.atleast_2d(release.target)
+    mean, paired = release.reference.mean, release.paired
+    covariance._require_inverse()
+    held = covariance._covariance
+    result = np.zeros((len(observed),) if paired else (len(observed), len(targets)))
+    if isinstance(held, LowRank) and held.streams(len(targets)):
+        for rows in slices(len(targets), STREAMED):
+            found = _Streamed(release, origin, rows)
+            held.stream(found.sides, rows.stop - rows.start, found.visit)
+            result[rows if paired else (_ALL, rows)] = found.scores() / factor
+        return result
+    for rows in slices(len(targets), _block_rows(targets.shape[1])):
+        away = _rows("target", targets, rows, origin)
+        shift = away if origin is mean else _rows("target", targets, rows, 2 * mean - origin)
+        if isinstance(held, LowRank) and len(targets) == 1:
+            weight = held.weights(away)
+        else:
+            weight = held.solve(away.copy())
+        constant = np.einsum("ij,ij->i", shift, weight) / (2 * release.n * factor)
+        if paired:
+            block = _rows("observed", observed, rows, mean)
+            result[rows] = np.einsum("ij,ij->i", block, weight) / factor - constant
+        else:
+            result[:, rows] = _linear(observed, mean, weight) / factor - constant
+    return result
+
+
+class _Streamed:
+    """Linear scores of some targets, whose weights come in strips of columns."""
+
+    def __init__(self, release: Release, origin: Doubles, rows: slice) -> None:
+        self.release, self.origin, self.rows = release, origin, rows
+        self.observed, self.targets = map(np.atleast_2d, (release.observed, release.target))
+        count = rows.stop - rows.start
+        self.constants = np.zeros(count)
+        self.products = np.zeros(count if release.paired else (len(self.observed), count))
+
+    def sides(self, cols: slice) -> Doubles:
+        return _rows("target", self.targets, self.rows, self.origin, cols)
+
+    def visit(self, cols: slice, weight: Doubles) -> None:
+        mean = self.release.reference.mean
+        shift = self.sides(cols) + 2 * (self.origin[cols] - mean[cols])
+        self.constants += np.einsum("ij,ij->i", shift, weight)
+        if self.release.paired:
+            block = _rows("observed", self.observed, self.rows, mean, cols)
+            self.products += np.einsum("ij,ij->i", block, weight)
+            return
+        for rows in slices(len(self.observed), STREAMED):
+            self.products[rows] += _rows("observed", self.observed, rows, mean, cols) @ weight.T
+
+    def scores(self) -> Doubles:
+        return np.asarray(self.products - self.constants / (2 * self.release.n))
+
+
+def _linear(observed: Array, mean: Doubles, weight: Doubles) -> Doubles:
+    """(x - mu)'w of every release and every row w, (T, k)."""
+    if len(weight) < FEW:
+        return np.transpose(_core.multiply(observed, 0, mean, weight))
+    result, _ = _core.weighted_sum(observed, weight, mean, mean, NO_NOISE, 1.0, False)
+    return result
+
+
+def dense_quadratic(release: Release) -> Doubles:
+    """Return the part of the Gaussian log-likelihood ratio that all targets share, (T, 1).
+
+    (T,) if paired.
+
+    -log det(W V^-1)/2 - D' V^-1 C W^-1 D / 2 with V and W as in cpp/include/leakscore/scores/
+    gaussian.hpp: V^-1 C W^-1 is n times the difference of the inverses, without its cancellation.
+    """
+    reference, observed = release.reference, np.atleast_2d(release.observed)
+    logdet = reference.dim * np.log1p(-1 / release.n)
+    if release.noise_std.any():
+        known, factor = release.with_target()
+        out = release.without_target()
+        extra = np.broadcast_to(release.noise_std**2 / release.others, (reference.dim,))
+        logdet += known._covariance.log_ratio(out._covariance, extra)
+        distances = np.empty(len(observed))
+        out._require_inverse()
+        known._require_inverse()
+        held, ends = reference._covariance, (out._covariance, known._covariance)
+        for rows in slices(len(observed), max(_block_rows(reference.dim), MANY_SIDES)):
+            block = _rows("observed", observed, rows, reference.mean)
+            distances[rows] = held.between(*ends, block) / factor
+    else:
+        distances = reference._distances("observed", observed, reference.mean) / release.others
+    result = -0.5 * (logdet + distances)
+    return np.asarray(result if release.paired else result[:, np.newaxis])
+
+
+# --- both ---------------------------------------------------------------------------------------
+
+
+def add_remove(release: Release) -> float | Doubles:
+    """Score a release against the same one without the target and with the same divisor."""
+    if release.independent:
+        return release.score(_core.add_remove_llr)
+    origin = np.zeros(release.reference.dim)
+    return release.checked(dense_linear(release, origin, *release.with_target()))

@@ -1,0 +1,77 @@
+"""Scores that are polynomials in the release, for independent coordinates of any law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Array, Doubles
+from leakscore.reference import Reference
+from leakscore.scores import scoring
+
+Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Releases, targets and the moments of one record, validated."""
+
+    observed: Array
+    target: Array
+    reference: Reference
+    n: int
+    skewness: Doubles
+    kurtosis: Doubles
+
+    def score(self, kernel: Kernel, *parameters: float) -> float | Doubles:
+        """Run a compiled score with the number of records and its other arguments."""
+        known = self.reference
+        moments = (known.mean, known.variances, self.skewness, self.kurtosis)
+        result, flags = kernel(self.observed, self.target, *moments, *parameters)
+        if flags:
+            known._require_inverse()
+            scoring.require_finite(result, self.observed, self.target)
+        return scoring.shaped(result, self.observed, self.target)
+
+
+def law(
+    observed: npt.ArrayLike,
+    target: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    skewness: npt.ArrayLike,
+    kurtosis: npt.ArrayLike,
+) -> Law:
+    """Validate the arguments of a score."""
+    known = diagonal("reference", reference)
+    x, z = scoring.rows(observed, target, known.dim, False)
+    return Law(
+        x,
+        z,
+        known,
+        _validate.count("n", n, low=2),
+        cumulant("skewness", skewness, known.dim),
+        cumulant("kurtosis", kurtosis, known.dim),
+    )
+
+
+def diagonal(name: str, value: object) -> Reference:
+    """Return a reference with independent coordinates."""
+    reference = _validate.instance(name, value, Reference)
+    if reference.kind != "diagonal":
+        raise TypeError(
+            f"Expected {name} of kind {reference.kind!r} to be of kind 'diagonal': a law of which "
+            "more than the covariance counts needs independent coordinates"
+        )
+    return reference
+
+
+def cumulant(name: str, value: npt.ArrayLike, dim: int) -> Doubles:
+    """Return one number per coordinate."""
+    given = _validate.per_coordinate(name, value, dim, low=-np.inf)
+    return np.ascontiguousarray(np.broadcast_to(given, (dim,)))

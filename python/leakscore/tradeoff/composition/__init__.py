@@ -1,0 +1,1 @@
+"""Certified curves of many steps, from the laws of their losses."""

@@ -1,0 +1,375 @@
+"""Composition: the curves of sub-sampled mechanisms over many steps, and of sequences of curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from leakscore import _validate
+from leakscore.tradeoff.composition.ends import ends
+from leakscore.tradeoff.composition.limit import limit
+from leakscore.tradeoff.composition.losses import (
+    GaussianMagnitude,
+    GaussianStep,
+    LaplaceMagnitude,
+    LaplaceStep,
+    Step,
+)
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
+from leakscore.tradeoff.families.laplace import _Laplace, laplace
+from leakscore.tradeoff.families.relaxed import _RelaxedGaussian, compose_relaxed_gaussian
+from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
+from leakscore.tradeoff.shapes.bracket import Bracket
+
+__all__ = ["ComposedTradeOff", "compose", "subsampled_gaussian", "subsampled_laplace"]
+
+_MOST_STEPS = 10**7
+_TOO_MANY = (
+    ": the rounding of so many steps leaves nothing of the bounds; compose fewer, or take the "
+    "central limit of a curve's `estimate`"
+)
+
+_ADVERSARIES = ("informed", "relaxed-aligned", "relaxed-unaligned")
+
+
+class ComposedTradeOff(Bracket):
+    """The curve of a sequence of mechanisms, between certified bounds; see `subsampled_gaussian`.
+
+    The bounds are computed once, on first use. f(alpha) is the lower bound; power, advantage, auc,
+    delta and epsilon are the ends of larger leakage; `interval` gives both ends.
+
+    Examples
+    --------
+    >>> from leakscore.tradeoff import subsampled_gaussian
+    >>> f = subsampled_gaussian(1.0, 0.01, 1000)
+    >>> bool(f.lower(0.1) == f(0.1) < f.upper(0.1))
+    True
+    """
+
+    __slots__ = ("_ends", "_parts")
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[Step, int]],
+        kind: Literal["guarantee", "attack"],
+        adversary: str,
+        name: str,
+        premise: Premise = UNSTATED,
+    ) -> None:
+        super().__init__(kind, adversary, name, premise)
+        self._parts = tuple(parts)
+        self._ends: tuple[TradeOff, TradeOff] | None = None
+
+    def _both(self) -> tuple[TradeOff, TradeOff]:
+        if self._ends is None:
+            found = ends(list(self._parts), self.kind, self.adversary)
+            lower, upper = (curve._about(self._premise) for curve in found)
+            self._ends = lower, upper
+        return self._ends
+
+    @property
+    def estimate(self) -> TradeOff:
+        """The central limit's curve: an approximation for many steps, not a bound."""
+        return limit(list(self._parts), self.adversary)._about(self._premise)
+
+
+def subsampled_gaussian(
+    noise_multiplier: float,
+    sample_rate: float,
+    num_steps: int,
+    adversary: str = "informed",
+    neighbours: str = "add-remove",
+) -> TradeOff:
+    """Return the trade-off curve of DP-SGD: Gaussian noise on Poisson samples, step after step.
+
+    H0 is the data without the record and H1 the data with it. In every step the record is in the
+    batch with probability `sample_rate`; the release is the sum of the batch's contributions, each
+    of norm at most 1, with noise of standard deviation `noise_multiplier`.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise over the largest contribution; positive.
+    sample_rate : float
+        Probability of a record to be in a step's batch, in (0, 1].
+    num_steps : int
+        Number of steps, 1 to 10^7; any number where there is a closed form.
+    adversary : {"informed", "relaxed-aligned", "relaxed-unaligned"}
+        ``"informed"`` knows the record's contribution in every step: the attacker of differential
+        privacy. ``"relaxed-aligned"`` knows it up to one sign, the same in all steps.
+        ``"relaxed-unaligned"`` uses only the magnitude of each step's projection, as if the signs
+        changed at random from step to step.
+    neighbours : {"add-remove", "replace"}
+        ``"add-remove"``: H0 holds nothing in the record's place. ``"replace"``: H0 holds another
+        record in its place, with the opposite contribution at worst; for `sample_rate` 1 only. The
+        curve, and every curve made from it, carries the relation as `TradeOff.neighbours`, and
+        cannot be compared with one of the other relation.
+
+    Returns
+    -------
+    TradeOff
+        A `ComposedTradeOff` of certified bounds, or a closed form where there is one: at
+        `sample_rate` 1 ``gaussian(sqrt(num_steps) / noise_multiplier)`` for the informed attacker,
+        and ``compose_relaxed_gaussian`` for the aligned one. Direction
+        "forward" is H1 against H0 (the record was removed), "reverse" H0 against H1 (added), and
+        "both" the larger, which is the accountants' epsilon. epsilon(0) is inf. Of kind
+        "guarantee", except against "relaxed-unaligned": "attack", since a sum over the steps does
+        better than the product of their magnitudes. `TradeOff.assumptions` lists the assumptions:
+        Poisson sampling and exact noise.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If an argument is out of range, or `neighbours` is "replace" at a rate below 1.
+
+    Notes
+    -----
+    Every number of the curve assumes
+
+    - Poisson sampling: an independent draw decides for each record and batch. Batches of a fixed
+      size, and shuffled records, have other curves, and may leak more;
+    - a record added or removed, unless `neighbours` is "replace". Replacing it is another claim: an
+      audit of rounds with another record in its place may refute this one although it is true;
+    - exact noise: real numbers. Noise in floating point has another law, and may leak more.
+
+    The loss of a step, L = log(1 - p + p exp(mu x - mu^2/2)) with mu = 1/noise_multiplier, is put
+    on a lattice twice: split between neighbouring points so that no test of the true laws beats
+    the split ones (the lower curve), and rounded down, which an attacker can do (the upper one).
+    Sums are composed by FFT; the bounds include the truncation and the rounding of all operations.
+    At delta = 1e-5 both epsilons differ by some 4e-5 up to 1e4 steps and 2e-4 at 1e5 steps, or by
+    this relative amount where epsilon is small; deltas below 1e-12 get wider bounds. Where a small
+    rate makes rare losses huge, those of a mass below 1e-14 over all steps are cut off: epsilon is
+    inf at smaller deltas. Where the noise is so small that epsilon is in the thousands, the bounds
+    are wider, relatively by 1e-4 for a few steps and by far more for 1e5 steps. Below a
+    `noise_multiplier` of 1/1024 (1/8192 for Laplace noise) the upper end assumes that the attacker
+    sees which batches hold the record: it is inf at a delta below 1 - (1 - sample_rate)^num_steps.
+
+    Against "relaxed-aligned" the lower curve is the informed attacker's; the upper one is attained
+    by the better of two tests: one tries both signs, one takes the absolute sum of all outputs.
+    `ComposedTradeOff.estimate` is the central limit for the best test.
+
+    References
+    ----------
+    Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), section
+    4. The product of magnitudes there is no bound on an attacker who adds the steps' outputs.
+    Doroshenko et al., "Connect the dots" (PETS 2022), for the splitting.
+
+    Examples
+    --------
+    >>> f = subsampled_gaussian(10.5, 4096 / 50_000, 1000)
+    >>> low, high = f.interval("epsilon", 1e-5)
+    >>> print(round(low, 3), round(high, 3), bool(0.0 < high - low < 1e-4))
+    0.92 0.92 True
+    >>> subsampled_gaussian(2.0, 1.0, 16)
+    gaussian(mu=2.)
+    """
+    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
+    return _subsampled(
+        "gaussian", (GaussianStep, GaussianMagnitude), noise, sample_rate, num_steps,
+        adversary, neighbours,
+    )  # fmt: skip
+
+
+def subsampled_laplace(
+    noise_multiplier: float,
+    sample_rate: float,
+    num_steps: int,
+    adversary: str = "informed",
+    neighbours: str = "add-remove",
+) -> TradeOff:
+    """Return the trade-off curve of Laplace noise on Poisson samples, step after step.
+
+    Like `subsampled_gaussian`, with noise of scale `noise_multiplier` on a released number to which
+    each record contributes at most 1.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Scale of the noise over the largest contribution; positive.
+    sample_rate : float
+        Probability of a record to be in a step's batch, in (0, 1].
+    num_steps : int
+        Number of steps, 1 to 10^7.
+    adversary : {"informed", "relaxed-aligned", "relaxed-unaligned"}
+        As in `subsampled_gaussian`.
+    neighbours : {"add-remove", "replace"}
+        As in `subsampled_gaussian`.
+
+    Returns
+    -------
+    TradeOff
+        As in `subsampled_gaussian`, with the same assumptions: Poisson sampling, a record added or
+        removed, and exact (real-valued) noise. Losses are bounded: epsilon(0) is at most
+        num_steps log(1 + sample_rate (exp(1/noise_multiplier) - 1)), and the bound here is inf.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If an argument is out of range, or `neighbours` is "replace" at a rate below 1.
+
+    References
+    ----------
+    Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), for the
+    magnitudes of Laplace noise.
+
+    Examples
+    --------
+    >>> f = subsampled_laplace(2.0, 0.1, 100)
+    >>> print(round(f.epsilon(1e-5), 2), f.adversary)
+    1.89 informed
+    """
+    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
+    return _subsampled(
+        "laplace", (LaplaceStep, LaplaceMagnitude), noise, sample_rate, num_steps,
+        adversary, neighbours,
+    )  # fmt: skip
+
+
+def _subsampled(
+    family: str,
+    laws: tuple[type[Step], type[Step]],
+    noise: float,
+    sample_rate: float,
+    num_steps: int,
+    adversary: str,
+    neighbours: str,
+) -> TradeOff:
+    rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    count = _validate.steps("num_steps", num_steps)
+    attacker = _validate.choice("adversary", adversary, _ADVERSARIES)
+    relation = _validate.choice("neighbours", neighbours, NEIGHBOURS)
+    if relation == "replace" and rate < 1.0:
+        raise ValueError(
+            f"Expected neighbours='add-remove' at sample_rate={rate!r}: with 'replace' the two "
+            "laws of a sampled step are no such pair; it takes sample_rate=1"
+        )
+    premise = Premise(relation, (POISSON, EXACT_NOISE) if rate < 1.0 else (EXACT_NOISE,))
+    mu = (2.0 if relation == "replace" else 1.0) / noise
+    if rate == 1.0 and family == "gaussian":
+        if attacker == "informed":
+            return gaussian(mu * np.sqrt(count))._about(premise)
+        if attacker == "relaxed-aligned":
+            return compose_relaxed_gaussian([mu * np.sqrt(count)], 1)._about(premise)
+    if rate == 1.0 and family == "laplace" and attacker == "informed" and count == 1:
+        return laplace(mu)._about(premise)
+    _validate.count("num_steps", count, 1, _MOST_STEPS, why=_TOO_MANY)
+    law = laws[1] if attacker == "relaxed-unaligned" else laws[0]
+    replaced = ", neighbours='replace'" if relation == "replace" else ""
+    name = (
+        f"subsampled_{family}(noise_multiplier={noise!r}, sample_rate={rate!r}, "
+        f"num_steps={count}, adversary={attacker!r}{replaced})"
+    )
+    step = law(mu, rate)
+    kind: Any = "attack" if attacker == "relaxed-unaligned" else "guarantee"
+    return ComposedTradeOff([(step, count)], kind, attacker, name, premise)
+
+
+def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
+    """Return the trade-off curve of a sequence of mechanisms, each with fresh randomness.
+
+    Parameters
+    ----------
+    curves : iterable of TradeOff or (TradeOff, num_steps)
+        Curves of `gaussian`, `laplace`, `compose_relaxed_gaussian` in one dimension,
+        `subsampled_gaussian`, `subsampled_laplace` or `compose`, all of one
+        `adversary` and `kind` and of shape (); a pair is a curve and its number of repetitions. All
+        have the same hypotheses, in the same order: `neighbours` are the same, or None.
+
+    Returns
+    -------
+    TradeOff
+        ``gaussian`` if all are Gaussian, with mu the root of the sum of squares; otherwise a
+        `ComposedTradeOff`. It has the curves' relation and all their assumptions: for sub-sampled
+        curves Poisson sampling, drawn anew in every step, a record added or removed, and exact
+        (real-valued) noise.
+
+    Raises
+    ------
+    TypeError
+        If an entry is not such a curve.
+    ValueError
+        If there is no curve, if a number of steps is below 1, if the steps are more than 10^7
+        without a closed form, or if kinds, adversaries, shapes or `neighbours` differ.
+
+    Examples
+    --------
+    >>> from leakscore.tradeoff import gaussian
+    >>> compose([gaussian(0.6), (gaussian(0.4), 4)])
+    gaussian(mu=1.)
+    >>> f = compose([subsampled_gaussian(10.5, 0.08, 500), subsampled_gaussian(8.0, 0.04, 500)])
+    >>> print(round(f.epsilon(1e-5), 2))
+    0.75
+    """
+    entries = [_entry(index, item) for index, item in enumerate(_listed(curves))]
+    if not entries:
+        raise ValueError("Expected curves to hold at least one curve")
+    first = entries[0][0]
+    for index, (curve, _) in enumerate(entries):
+        own, other = (curve.kind, curve.adversary), (first.kind, first.adversary)
+        if own != other:
+            raise ValueError(f"Expected curves[{index}] of {own} to be of {other}, as curves[0]")
+    premise = joined((f"curves[{i}]", curve._premise) for i, (curve, _) in enumerate(entries))
+    leakage, steps = 0.0, dict[Step, int]()
+    for curve, repeats in entries:
+        if isinstance(curve, GaussianTradeOff):
+            leakage += repeats * float(curve.leakage)
+        for step, count in _steps(curve):
+            steps[step] = steps.get(step, 0) + repeats * count
+    if not steps:
+        both = gaussian(leakage=leakage)
+        return GaussianTradeOff(both._mu, both._leakage, first.kind, first.adversary, premise)
+    if leakage > 0.0:
+        noise = GaussianStep(float(np.sqrt(leakage)), 1.0)
+        steps[noise] = steps.get(noise, 0) + 1
+    total = sum(steps.values())
+    _validate.count("the steps in curves", total, 1, _MOST_STEPS, why=_TOO_MANY)
+    name = f"compose of {len(entries)} curves"
+    return ComposedTradeOff(list(steps.items()), first.kind, first.adversary, name, premise)
+
+
+def _listed(curves: Any) -> list[Any]:
+    if isinstance(curves, (TradeOff, np.ndarray)) or not isinstance(curves, Iterable):
+        raise TypeError(f"Expected curves={curves!r} to be a list of curves")
+    return list(curves)
+
+
+def _steps(curve: TradeOff) -> Sequence[tuple[Step, int]]:
+    """Give the laws of the losses behind a curve; a Gaussian one is composed in closed form."""
+    if isinstance(curve, ComposedTradeOff):
+        return curve._parts
+    if isinstance(curve, (_Laplace, _RelaxedGaussian)):
+        law = LaplaceStep if isinstance(curve, _Laplace) else GaussianStep
+        mu = float(curve._mu)
+        return [(law(mu, 1.0), 1)] if mu > 0.0 else []
+    return []
+
+
+def _composable(curve: object) -> bool:
+    if isinstance(curve, _RelaxedGaussian):  # of a sign that all steps share
+        one = bool((curve._dims == 1.0).all())
+        return one and curve.adversary == "relaxed-aligned" and not curve._reversed
+    return isinstance(curve, (GaussianTradeOff, ComposedTradeOff, _Laplace))
+
+
+def _entry(index: int, item: Any) -> tuple[TradeOff, int]:
+    name = f"curves[{index}]"
+    curve, repeats = item, 1
+    if isinstance(item, tuple):
+        if len(item) != 2:
+            raise TypeError(f"Expected {name} to be a curve or a pair (curve, num_steps)")
+        curve, repeats = item[0], _validate.steps(f"num_steps of {name}", item[1])
+    if not _composable(curve):
+        raise TypeError(
+            f"Expected {name}={curve!r} to be a curve of gaussian, laplace, subsampled_gaussian, "
+            "subsampled_laplace, compose, or compose_relaxed_gaussian in one dimension"
+        )
+    if curve.shape:
+        raise ValueError(f"Expected {name} of shape {curve.shape} to be of shape ()")
+    return curve, repeats

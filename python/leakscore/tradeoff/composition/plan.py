@@ -1,0 +1,241 @@
+"""Where to compute a composed law, and how finely: spacing, tilts and windows.
+
+Nothing in this module needs to be exact: a poor plan makes bounds wide, never wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscore._numeric import bisect, gauss_panels
+from leakscore._types import Doubles
+from leakscore.tradeoff.composition.losses import Step
+
+__all__ = ["Plan", "plan"]
+
+# Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is
+# below 1. It is larger for longer sequences, as their rounding and their time require.
+_GAP = 4e-5
+_CELLS = 1 << 21  # of all windows together
+_STEP_CELLS = 1 << 18  # of one step's lattice
+_FEWEST = 1 << 14  # from end to end of few steps, whose law may end steeply
+_RISE = 30.0  # log of how much a tilted law may differ from the law itself over a block
+_PANEL = 2.25  # the width of a panel of Gauss's rule, at most
+# Tilts are placed to where tails are e^-_DEEP, neighbours where a law is down to e^-_APART, and
+# windows reach to e^-_EDGE of a tilted law.
+_DEEP, _TYPICAL, _EDGE, _APART = 28.0, 16.0, 42.0, 9.0
+
+
+@dataclass(frozen=True)
+class Window:
+    """A tilt (0 is the law under H0, 1 that under H1) and its range of the loss.
+
+    The range reaches from `low` below the tilted law's mean to `high` above it; beyond either end,
+    Chernoff's bound is best at the tilts `below` and `above`.
+    """
+
+    tilt: float
+    low: float
+    high: float
+    below: float
+    above: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Spacing of the lattice, cells in a block of results, and windows of the tilted laws."""
+
+    spacing: float
+    block: int
+    windows: tuple[Window, ...]
+
+
+class _Cumulants:
+    """log E_0 exp(theta L) of the whole sequence, with mean and deviation of the tilted law."""
+
+    def __init__(self, parts: list[tuple[Step, int]]) -> None:
+        nodes = [(*_coarse(step), step, count) for step, count in parts]
+        self.laws = [(mass, step.loss(x), count) for mass, x, step, count in nodes]
+        self.inner = [
+            np.full(x.size, True) if step.atomic else x < step.support[1] - 3.0
+            for _, x, step, _ in nodes
+        ]
+        self.low = sum(float(loss.min()) * n for _, loss, n in self.laws)
+        self.high = sum(float(loss.max()) * n for _, loss, n in self.laws)
+
+    def __call__(self, theta: float) -> tuple[float, float, float]:
+        total = mean = variance = 0.0
+        for log_mass, loss, n in self.laws:
+            tilted = log_mass + theta * loss
+            top = float(tilted.max())
+            weights = np.exp(tilted - top)
+            mass = float(weights.sum())
+            middle = float(weights @ loss) / mass
+            total += n * float(top + np.log(mass))
+            mean += n * middle
+            variance += n * float(weights @ (loss - middle) ** 2) / mass
+        return total, mean, float(np.sqrt(variance))
+
+    def exponent(self, theta: float) -> float:
+        """Give Chernoff's exponent of the mean at this tilt: under H1 above 1, under H0 below 0."""
+        total, mean, _ = self(theta)
+        return (theta - 1.0 if theta > 0.5 else theta) * mean - total
+
+    def tilt(self, exponent: float, sign: float) -> float:
+        """Find the tilt with this exponent, above 1 or below 0, or one near the law's end."""
+        start = 1.0 if sign > 0.0 else 0.0
+        low, high = 0.0, 0.1 / max(self(start)[2], 1e-300)
+        reached = 0.0
+        for _ in range(60):
+            found = self.exponent(start + sign * high)
+            if found >= exponent or found <= 1.0001 * reached or self.cut(start + sign * high):
+                break
+            low, high, reached = high, 2.0 * high, found
+        target = min(exponent, 0.99 * found)
+
+        def before(size: float) -> bool:
+            tilt = start + sign * size
+            return self.exponent(tilt) < target and not self.cut(tilt)
+
+        return start + sign * bisect(before, low, high, steps=20)[1]
+
+    def cut(self, theta: float) -> bool:
+        """Whether a tilted law that goes beyond the end of a step's range has much mass there."""
+        for (log_mass, loss, _), inner in zip(self.laws, self.inner, strict=True):
+            weights = np.exp(log_mass + theta * loss - (log_mass + theta * loss).max())
+            if weights[~inner].sum() > 0.01 * weights.sum():
+                return True
+        return False
+
+    def towards(self, mean: float, sign: float) -> float:
+        """Find the tilt above 1 or below 0 whose law has this mean, or the nearest."""
+        start = 1.0 if sign > 0.0 else 0.0
+        low, high = 0.0, 0.1 / max(self(start)[2], 1e-300)
+
+        def before(size: float) -> bool:
+            return sign * (mean - self(start + sign * size)[1]) > 0.0
+
+        while before(high) and high < 1e300:
+            low, high = high, 2.0 * high
+        return start + sign * bisect(before, low, high, steps=20)[1]
+
+    def divergence(self, at: float, of: float) -> float:
+        """Give how far below its peak the law tilted by `of` is at the mean of the tilt `at`."""
+        total, mean, _ = self(at)
+        return (at - of) * mean - total + self(of)[0]
+
+
+def _coarse(step: Step) -> tuple[Doubles, Doubles]:
+    """Give log masses at some hundred nodes of one step, more for a large shift, and the nodes."""
+    low, high = step.support
+    edges = np.linspace(low, high, 1 + max(80, int(np.ceil((high - low) / _PANEL))))
+    x, weights = gauss_panels(edges[:-1], np.diff(edges), 4)
+    mass = step.log_density(x) + np.log(weights)
+    if step.atomic:
+        below, above, _, _ = step.outside(low, high)
+        x, mass = np.concatenate([[low], x, [high]]), np.concatenate([[below], mass, [above]])
+    return mass, x
+
+
+def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
+    """Choose spacing and windows; a larger `fineness` divides the spacing."""
+    cumulants = _Cumulants(parts)
+    count = sum(n for _, n in parts)
+    reach = max(
+        cumulants(cumulants.tilt(_TYPICAL, 1.0))[1] - cumulants(1.0)[1],
+        cumulants(0.0)[1] - cumulants(cumulants.tilt(_TYPICAL, -1.0))[1],
+        1e-300,
+    )
+    # Rounding adds a variance v of at most count h^2/4 between both ends, which moves epsilon by
+    # v/2 times the decay of the tail, d log delta / d epsilon.
+    decay = 2.0 * _TYPICAL / reach
+    scale = min(1.0, reach) if reach < 50.0 else 0.02 * reach
+    # For a large shift epsilon's relative accuracy matters, and epsilon is of the size of the
+    # losses under H1.
+    if any(step.steep for step, _ in parts):
+        shift = max(step.mu for step, _ in parts)
+        scale = max(scale, 2e-5 * shift * abs(cumulants(1.0)[1]))
+    gap = _GAP * scale * max(1.0, count / 1e4) ** 0.5
+    spacing = np.sqrt(8.0 * gap / (count * decay))
+    # A tail far longer than the deviation needs a finer lattice, unless it never matters.
+    typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]
+    typical = [deviation for deviation in typical if deviation > 1e-9 * reach]
+    spacing = min(spacing, 0.05 * min(typical, default=reach) / np.sqrt(count))
+    spacing = min(spacing, (cumulants.high - cumulants.low) / _FEWEST) / fineness
+    steps = max(np.diff(step.loss(np.array(step.support)))[0] for step, _ in parts)
+    spacing = max(spacing, steps / _STEP_CELLS)
+    windows = [_window(cumulants, theta) for theta in _tilts(cumulants, float(spacing))]
+    widest = sum(window.low + window.high for window in windows)
+    spacing = max(spacing, widest / _CELLS)
+    if len(parts) == 1 and parts[0][0].atomic:  # both atoms on the lattice
+        spacing = steps / np.ceil(steps / spacing)
+    # Results are kept for blocks of cells: one more rounding, to a tenth of the gap.
+    block = max(1, int(np.sqrt(0.15 * count)))
+    steep = max(1.0, *(abs(window.tilt) for window in windows))
+    block = max(1, min(block, int(_RISE / (spacing * steep))))
+    return Plan(float(spacing), block, tuple(windows))
+
+
+def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
+    """Choose tilts from tail to tail, so close that one of two is well above its error anywhere."""
+    # The last cells before the law ends count as one.
+    lowest, highest = cumulants.low + 2.0 * spacing, cumulants.high - 2.0 * spacing
+    first, last = 0.0, 1.0
+    if cumulants(first)[1] > lowest:
+        first = cumulants.tilt(_DEEP, -1.0)
+        if cumulants(first)[1] < lowest:
+            first = cumulants.towards(lowest, -1.0)
+    if cumulants(last)[1] < highest:
+        last = cumulants.tilt(_DEEP, 1.0)
+        if cumulants(last)[1] > highest:
+            last = cumulants.towards(highest, 1.0)
+        last = _narrow(cumulants, last)
+    tilts = [first]
+    while tilts[-1] < last:
+        here = tilts[-1]
+
+        def apart(theta: float, here: float = here) -> float:
+            middle = 0.5 * (here + theta)
+            return max(cumulants.divergence(middle, here), cumulants.divergence(middle, theta))
+
+        low, high = here, last
+        if apart(last) > _APART + 1.5:
+            low, _ = bisect(lambda theta: apart(theta) < _APART, low, high, steps=12)
+            high = max(low, here + 1e-3 * (last - here))
+        tilts.append(high)
+    return tilts
+
+
+def _narrow(cumulants: _Cumulants, last: float) -> float:
+    """Lower a tilt at which a far tail of one step outweighs the rest: its window is wide."""
+
+    def wide(tilt: float) -> bool:
+        window = _window(cumulants, tilt)
+        return window.low + window.high > widest
+
+    usual = _window(cumulants, 1.0)
+    widest = 6.0 * (usual.low + usual.high)
+    if not wide(last):
+        return last
+    return bisect(lambda tilt: not wide(tilt), 1.0, last, steps=8)[0]
+
+
+def _window(cumulants: _Cumulants, tilt: float) -> Window:
+    """Find the range outside which a tilted law has a mass of about 2 e^-_EDGE, by Chernoff."""
+    total, mean, deviation = cumulants(tilt)
+    usual = np.sqrt(2.0 * _EDGE) / max(deviation, 1e-300)
+    best = []
+    for sign in (-1.0, 1.0):
+        steps = usual * 2.0 ** np.arange(-12.0, 4.0)
+        reaches = [
+            (cumulants(tilt + sign * step)[0] - total + _EDGE) / step - sign * mean
+            for step in steps
+        ]
+        least = int(np.argmin(reaches))
+        best.append((reaches[least], float(tilt + sign * steps[least])))
+    (low, below), (high, above) = best
+    return Window(
+        tilt, min(low, mean - cumulants.low), min(high, cumulants.high - mean), below, above
+    )

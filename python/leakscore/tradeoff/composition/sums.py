@@ -1,0 +1,305 @@
+"""Sums of independent losses on a lattice: their laws by FFT, with certified errors.
+
+Each law is composed several times, tilted by exp(theta loss) and normalised. So every part of it is
+once in the middle of a window, where the FFT's absolute error is small against it. A block of cells
+is read from the tilt with the least error at that block.
+
+The error of one cell of a tilted law (u = 2^-53; N the length of the FFT):
+
+- The FFT of one step's masses, which sum to 1, errs by at most d = 8 u log2(N) at each frequency:
+  log2(N) butterflies, each of a relative error below (1 + 4 sqrt 2) u (Higham, Accuracy and
+  Stability of Numerical Algorithms, theorem 24.2, term by term).
+- A product of powers then errs by at most prod (|z| + d)^n - prod |z|^n, plus 4 n u prod |z|^n for
+  the products, and the inverse FFT by the mean of that over the frequencies plus d times that of
+  prod |z|^n.
+- Frequencies with prod (|z| + d)^n below e^-92 are left out, which adds that error.
+- The window wraps around: mass outside is added to cells inside. Chernoff's bound on these lattice
+  laws bounds that mass.
+- Masses of one step, the cells' ends, and sums of them have a relative error of at most `_UNIT`
+  times the size of the logarithms that go into them, n times that after n steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._types import Doubles
+from leakscore.tradeoff.composition.plan import Window
+
+__all__ = ["Part", "Sums", "compose_lattices"]
+
+Complexes: TypeAlias = npt.NDArray[np.complex128]
+
+_U = 2.0**-53
+_UNIT = 100.0 * _U
+_PRODUCT = 4.0 * _U  # of one of the n factors of a power
+_FAINT = -92.0
+_SPILT = -36.0
+_NEAR = 3
+
+# The first point of a lattice, logs of its masses, and how many such steps there are.
+Part = tuple[float, Doubles, int]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Certified logs of the masses of blocks of cells.
+
+    The masses of a block are split between its first point (row 0 of `low` and `high`) and the next
+    block's (row 1), so that the sum of e^loss is kept. `offset` is the loss of block 0, `width` the
+    blocks' distance, `first` the first block.
+    """
+
+    offset: float
+    width: float
+    first: int
+    low: Doubles
+    high: Doubles
+    log_below: float  # mass left of the first block
+    log_above: float
+
+    @property
+    def points(self) -> Doubles:
+        """Losses of the blocks' first points, and of the end of the last."""
+        return self.offset + self.width * (self.first + np.arange(self.low.shape[1] + 1))
+
+
+@dataclass(frozen=True)
+class _Tilted:
+    """A tilted law in its window: its cells, the error of each, and log of its normalisation."""
+
+    theta: float
+    first: int  # block
+    cells: Doubles
+    error: float
+    log_scale: float
+    slack: float  # of the log of a mass
+    log_below: float
+    log_above: float
+
+
+def compose_lattices(
+    parts: list[Part],
+    spacing: float,
+    block: int,
+    windows: tuple[Window, ...],
+    shift: float = 0.0,
+) -> Sums:
+    """Compose the parts; `shift` is subtracted from every tilt, for a law under H1."""
+    offset = sum(first * n for first, _, n in parts)
+    laws = [_Tilt(parts, spacing, window.tilt - shift) for window in windows]
+    ranges = [law.range(block, window) for law, window in zip(laws, windows, strict=True)]
+    for here, there in pairwise(ranges):  # no cell is left between two windows
+        here.stop = max(here.stop, there.start)
+    tilted = [law.window(found, block) for law, found in zip(laws, ranges, strict=True)]
+    return _stitch(tilted, offset, spacing, block)
+
+
+@dataclass
+class _Range:
+    """Blocks of a window, and the tilts of Chernoff's bounds below and above them."""
+
+    start: int
+    stop: int
+    below: float
+    above: float
+
+
+class _Tilt:
+    """One step's laws, tilted and normalised."""
+
+    def __init__(self, parts: list[Part], spacing: float, theta: float) -> None:
+        self.theta, self.spacing = theta, spacing
+        self.laws: list[tuple[Doubles, int]] = []  # logs of one step's masses
+        self.log_scale = self.mean = self.slack = 0.0
+        self.last = 0
+        for first, log_mass, n in parts:
+            index = np.arange(log_mass.size)
+            tilt = log_mass + theta * (spacing * index)
+            top = float(tilt.max())
+            masses = np.exp(tilt - top)
+            total = float(masses.sum())
+            self.laws.append((tilt - (top + np.log(total)), n))
+            self.log_scale += n * (top + np.log(total) + theta * first)
+            self.mean += n * float(masses @ index) / total
+            size = (1.0 + abs(theta)) * (abs(first) + spacing * log_mass.size) + abs(top)
+            self.slack += n * _UNIT * (4.0 + size)
+            self.last += n * (log_mass.size - 1)
+
+    def _outside(self, edge: float, tilt: float) -> float:
+        """Bound the log of the mass beyond an edge, in cells, by Chernoff."""
+        step = tilt * self.spacing
+        total = -step * edge
+        for logs, n in self.laws:
+            exponents = logs + step * np.arange(logs.size)
+            top = float(exponents.max())
+            total += n * (top + np.log(np.exp(exponents - top).sum()) + 8.0 * _U)
+        return min(float(total), 0.0)
+
+    def range(self, block: int, window: Window) -> _Range:
+        """Place a window around the mean of this law, and widen it if it leaves out too much."""
+        below, above = window.below - window.tilt, window.above - window.tilt
+        low, high = window.low / self.spacing, window.high / self.spacing
+        for _ in range(8):
+            start = max(int((self.mean - low) // block) - 1, 0)
+            stop = min(int((self.mean + high) // block) + 2, self.last // block + 1)
+            spilt = self._outside(start * block - 1, below), self._outside(stop * block, above)
+            if start > 0 and spilt[0] > _SPILT:
+                low *= 1.5
+            elif stop * block <= self.last and spilt[1] > _SPILT:
+                high *= 1.5
+            else:
+                break
+        return _Range(start, stop, below, above)
+
+    def window(self, blocks: _Range, block: int) -> _Tilted:
+        """Compose in a window of blocks."""
+        low, high = blocks.start * block, blocks.stop * block
+        cells = high - low
+        below, above = -np.inf, -np.inf
+        if low > 0:
+            below = self._outside(low - 1, blocks.below)
+        if high <= self.last:
+            above = self._outside(high, blocks.above)
+        size = _smooth(cells)
+        spectrum, error = self._spectrum(size)
+        law = np.fft.irfft(spectrum, size)
+        law = np.roll(law, -(low % size))[:cells]
+        error += float(np.exp(below) + np.exp(above))
+        return _Tilted(
+            self.theta, blocks.start, law, error, self.log_scale, self.slack, below, above
+        )
+
+    def _spectrum(self, size: int) -> tuple[Complexes, float]:
+        spectra = []
+        faint = np.zeros(size // 2 + 1)
+        for logs, n in self.laws:
+            z, unit = _transform(np.exp(logs), size)
+            spectra.append((z, n))
+            faint += n * np.log(np.abs(z) + unit)
+        inverse = _fft_unit(size)
+        heard = np.flatnonzero(faint > _FAINT)
+        product = np.ones(heard.size, dtype=complex)
+        count = 0
+        for z, n in spectra:
+            product *= _power(z[heard], n)
+            count += n
+        weights = np.where((heard == 0) | (2 * heard == size), 1.0, 2.0) / size
+        size_of = np.abs(product)
+        raised = np.maximum(np.exp(faint[heard]) - size_of, 0.0)
+        error = float(weights @ (raised + (count * _PRODUCT + inverse) * size_of))
+        error += float(np.exp(_FAINT))
+        spectrum = np.zeros(size // 2 + 1, dtype=complex)
+        spectrum[heard] = product
+        return spectrum, error
+
+
+def _fft_unit(size: int) -> float:
+    """Bound the error of an FFT, or of its inverse, in any entry if the moduli add up to 1."""
+    return 8.0 * _U * float(np.log2(size))
+
+
+def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
+    """Give the FFT of one step's masses, and a bound on its error.
+
+    Where a few neighbouring cells hold nearly all of the mass, their part is summed directly, with
+    an error of some u, and the FFT's error applies to the rest only.
+    """
+    if masses.size > size:
+        masses = _folded(masses, size)
+    unit = _fft_unit(size)
+    total = np.concatenate([[0.0], np.cumsum(masses)])
+    width = min(_NEAR, masses.size)
+    held = total[width:] - total[:-width]
+    first = int(held.argmax())
+    rest = float(masses[:first].sum() + masses[first + width :].sum())
+    if rest > 0.25:
+        return np.fft.rfft(masses, size), unit
+    near = masses[first : first + width]
+    others = masses.copy()
+    others[first : first + width] = 0.0
+    place = np.arange(size // 2 + 1)
+    angle = -2j * np.pi / size
+    turn = np.exp(place * angle)
+    z = np.full(place.size, near[-1], dtype=complex)
+    for mass in near[-2::-1]:  # Horner's rule
+        z = z * turn + mass
+    z *= np.exp((place * first) % size * angle)
+    return z + np.fft.rfft(others, size), rest * unit + 12.0 * (width + 4) * _U
+
+
+def _folded(masses: Doubles, size: int) -> Doubles:
+    """Add up the entries of the same place on a circle."""
+    turns = -(-masses.size // size)
+    padded = np.pad(masses, (0, turns * size - masses.size))
+    return np.asarray(padded.reshape(turns, size).sum(axis=0))
+
+
+def _smooth(low: int) -> int:
+    """Return the least product of powers of 2, 3 and 5, at least one 2, that is at least `low`."""
+    best: int = 1 << max(1, (low - 1).bit_length())
+    five = 1
+    while five < best:
+        three = five
+        while three < best:
+            best = min(best, three << max(1, (-(-low // three) - 1).bit_length()))
+            three *= 3
+        five *= 5
+    return best
+
+
+def _power(base: Complexes, n: int) -> Complexes:
+    """Raise to a whole power by squaring."""
+    result = None
+    while n:
+        if n & 1:
+            result = base if result is None else result * base
+        n >>= 1
+        if n:
+            base = base * base
+    return base if result is None else result
+
+
+def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) -> Sums:
+    """Take every block from the tilt with the least error at it, scaled back."""
+    width = spacing * block
+    cell = spacing * np.arange(block)
+    # The part of a block's cells that goes to its end; without overflow where they are wide.
+    share = np.expm1(cell) / np.expm1(width) if width < 700.0 else np.exp(cell - width)
+    starts = [tilted[0].first]
+    for left, right in pairwise(tilted):
+        # log error + log_scale - theta loss is a line for each; the one to the right is steeper.
+        gap = (np.log(right.error) + right.log_scale) - (np.log(left.error) + left.log_scale)
+        cross = (gap / max(right.theta - left.theta, 1e-300) - offset) / width
+        end = left.first + left.cells.size // block
+        low = max(right.first, starts[-1])
+        starts.append(int(np.clip(cross, low, max(end, low))) if np.isfinite(cross) else low)
+    last = tilted[-1]
+    starts.append(last.first + last.cells.size // block)
+    lows, highs = [], []
+    for law, begin, end in zip(tilted, starts[:-1], starts[1:], strict=True):
+        cells = law.cells.reshape(-1, block)[begin - law.first : end - law.first]
+        decay = np.exp(-law.theta * cell)
+        weights = np.stack([decay * (1.0 - share), decay * share])
+        sums = weights @ cells.T
+        errors = law.error * weights.sum(axis=1, keepdims=True)
+        scale = law.log_scale - law.theta * (offset + width * np.arange(begin, end))
+        with np.errstate(divide="ignore"):
+            lows.append(np.log(np.maximum(sums - errors, 0.0)) + (scale - law.slack))
+            highs.append(np.log(np.maximum(sums + errors, 0.0)) + (scale + law.slack))
+    edges = offset + width * starts[0], offset + width * starts[-1]
+    first = tilted[0]
+    return Sums(
+        offset,
+        width,
+        starts[0],
+        np.concatenate(lows, axis=1),
+        np.concatenate(highs, axis=1),
+        first.log_below + first.log_scale - first.theta * edges[0],
+        last.log_above + last.log_scale - last.theta * edges[1],
+    )

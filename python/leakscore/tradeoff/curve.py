@@ -1,0 +1,612 @@
+"""The trade-off curve as an object: what its numbers mean, whatever the family."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Generic, Literal, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Doubles, Many, Scalar, Value
+from leakscore.tradeoff._certificate import Certificate
+from leakscore.tradeoff.premise import Premised, joined, premise_of
+
+__all__ = ["TradeOff", "aligned", "operation"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_DIRECTIONS = ("forward", "reverse", "both")
+_QUANTITIES = (
+    *("beta", "power", "log_power", "advantage", "auc", "delta", "epsilon"),
+    *("reconstruction", "ppv"),
+)
+
+# Functions that make other curves of a curve, or compare two. They need the families of curves,
+# which need this module, so `operation` registers them when `leakscore.tradeoff` is imported.
+_OPERATIONS: dict[str, Callable[..., Any]] = {}
+
+
+def operation(function: _Function) -> _Function:
+    """Register a function that a method of `TradeOff` calls by its name."""
+    _OPERATIONS[function.__name__] = function
+    return function
+
+
+class TradeOff(Premised, ABC, Generic[Value]):
+    """A trade-off curve, or an array of them; made by a constructor such as `gaussian`.
+
+    A family computes the quantities of its curves on arrays that are in range (the methods with an
+    underscore). This class alone defines what they mean and what is refused.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the parameters, and so of every quantity without an argument.
+    kind : {"guarantee", "attack"}
+        ``"guarantee"``: no test does better. ``"attack"``: one test attains the curve, others may
+        do better, so that its epsilon is a lower bound.
+    adversary : str
+        What the attacker knows that the curve describes.
+    neighbours : {"replace", "add-remove"} or None
+        How the two data sets differ: another record in the record's place, or the record present
+        or absent. None where the curve fits either reading, as that of two given laws does.
+    assumptions : tuple of str
+        What the curve assumes about the mechanism, in words.
+
+    Notes
+    -----
+    For a type checker `TradeOff` is one curve, whose numbers are floats; ``TradeOff[NDArray]`` is
+    an array of curves. A function that takes either says ``TradeOff[Any]``.
+
+    A subclass calls ``super().__init__(shape, kind, adversary)``; if it is made from another curve
+    f, it also passes ``f.neighbours, f.assumptions``, so that they are kept.
+
+    Examples
+    --------
+    >>> from leakscore.tradeoff import gaussian, subsampled_gaussian
+    >>> f = gaussian(1.0)
+    >>> f.kind, f.adversary, f.shape, f.neighbours
+    ('guarantee', 'informed', (), None)
+    >>> subsampled_gaussian(1.0, 0.01, 1000).symmetrized().neighbours
+    'add-remove'
+    >>> print(round(float(f(0.05)), 4), round(float(f.power(0.05)), 4))
+    0.7405 0.2595
+    """
+
+    __slots__ = ("adversary", "kind", "shape")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        kind: Literal["guarantee", "attack"],
+        adversary: str,
+        neighbours: str | None = None,
+        assumptions: Iterable[str] = (),
+    ) -> None:
+        self.shape = shape
+        self.kind = kind
+        self.adversary = adversary
+        self._held_premise = premise_of(neighbours, assumptions)
+
+    @abstractmethod
+    def _beta(self, alpha: Doubles) -> Any: ...
+
+    @abstractmethod
+    def _power(self, alpha: Doubles) -> Any: ...
+
+    @abstractmethod
+    def _log_power(self, log_alpha: Doubles) -> Any: ...
+
+    @abstractmethod
+    def _advantage(self) -> Any: ...
+
+    @abstractmethod
+    def _auc(self) -> Any: ...
+
+    @abstractmethod
+    def _delta(self, epsilon: Doubles) -> Any:
+        """Give max over alpha of 1 - f(alpha) - e^epsilon alpha."""
+
+    @abstractmethod
+    def _epsilon(self, delta: Doubles) -> Any:
+        """Give the least epsilon >= 0 with `_delta` at most delta."""
+
+    @abstractmethod
+    def _alpha_per_power(self) -> Doubles:
+        """Give the limit of alpha / power(alpha) as alpha -> 0."""
+
+    def _touch(self, epsilon: float) -> tuple[float, float] | None:
+        """Give alpha and beta where the slope of one curve is -exp(epsilon), or None."""
+        del epsilon
+        return None
+
+    @abstractmethod
+    def inverse(self) -> TradeOff[Value]:
+        """Return the curve with the hypotheses swapped: the least alpha at each beta.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> f = gaussian(1.0)
+        >>> f.inverse() is f  # a Gaussian curve is symmetric
+        True
+        """
+
+    @abstractmethod
+    def symmetrized(self) -> TradeOff[Value]:
+        """Return the lower convex hull of the curve and its inverse.
+
+        It bounds an attacker who may choose which hypothesis to accuse. Its epsilon and delta are
+        those of the curve in direction ``"both"``.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> f = gaussian(1.0)
+        >>> f.symmetrized() is f
+        True
+        """
+
+    @property
+    def lower(self) -> TradeOff[Value]:
+        """The curve below which no attacker of this kind gets: itself, where the curve is exact."""
+        return self
+
+    @property
+    def upper(self) -> TradeOff[Value]:
+        """The curve that an attacker of this kind attains: itself, where the curve is exact."""
+        return self
+
+    @overload
+    def __call__(self, alpha: Scalar) -> Value: ...
+    @overload
+    def __call__(self, alpha: npt.ArrayLike) -> Doubles: ...
+    def __call__(self, alpha: npt.ArrayLike) -> Value | Doubles:
+        """Return f(alpha), the least false negative rate.
+
+        Parameters
+        ----------
+        alpha : array_like
+            False positive rate, in [0, 1].
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + alpha.shape``
+
+        Raises
+        ------
+        ValueError
+            If `alpha` is outside [0, 1] or NaN.
+        """
+        rate = _validate.interval("alpha", alpha, 0.0, 1.0)
+        # Rounding may exceed 1 - alpha.
+        beta: Value | Doubles = np.minimum(self._beta(rate), 1.0 - rate)[()]
+        return beta
+
+    @overload
+    def power(self, alpha: Scalar) -> Value: ...
+    @overload
+    def power(self, alpha: npt.ArrayLike) -> Doubles: ...
+    def power(self, alpha: npt.ArrayLike) -> Value | Doubles:
+        """Return 1 - f(alpha), the largest true positive rate, without that subtraction.
+
+        Parameters
+        ----------
+        alpha : array_like
+            False positive rate, in [0, 1].
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + alpha.shape``
+
+        Raises
+        ------
+        ValueError
+            If `alpha` is outside [0, 1] or NaN.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(gaussian([1.0, 3.0]).power(0.01).round(4))
+        [0.0924 0.7497]
+        """
+        power: Value | Doubles = self._power(_validate.interval("alpha", alpha, 0.0, 1.0))
+        return power
+
+    @overload
+    def log_power(self, log_alpha: Scalar) -> Value: ...
+    @overload
+    def log_power(self, log_alpha: npt.ArrayLike) -> Doubles: ...
+    def log_power(self, log_alpha: npt.ArrayLike) -> Value | Doubles:
+        """Return log power from log alpha, for rates below the smallest double.
+
+        Parameters
+        ----------
+        log_alpha : array_like
+            Natural logarithm of the false positive rate, in [-inf, 0].
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + log_alpha.shape``
+
+        Raises
+        ------
+        ValueError
+            If `log_alpha` is positive or NaN.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(3.0).log_power(-1e6)), 3))
+        -995761.875
+        """
+        argument = _validate.interval("log_alpha", log_alpha, -np.inf, 0.0)
+        log_power: Value | Doubles = self._log_power(argument)
+        return log_power
+
+    def advantage(self) -> Value:
+        """Return the largest power(alpha) - alpha, which is delta(0).
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape``
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).advantage()), 4))
+        0.3829
+        """
+        advantage: Value = self._advantage()
+        return advantage
+
+    def auc(self) -> Value:
+        """Return the area under the ROC curve, the integral of power over alpha.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape``
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).auc()), 4))
+        0.7602
+        """
+        area: Value = self._auc()
+        return area
+
+    @overload
+    def delta(self, epsilon: Scalar, direction: str = ...) -> Value: ...
+    @overload
+    def delta(self, epsilon: npt.ArrayLike, direction: str = ...) -> Doubles: ...
+    def delta(self, epsilon: npt.ArrayLike, direction: str = "both") -> Value | Doubles:
+        """Return the privacy profile: the delta that the curve needs at this epsilon.
+
+        Parameters
+        ----------
+        epsilon : array_like
+            Any real number or +-inf; negative values are allowed.
+        direction : {"both", "forward", "reverse"}
+            ``"forward"`` is H1 against H0, the largest 1 - f(alpha) - e^epsilon alpha;
+            ``"reverse"`` is the same for the inverse curve; ``"both"`` is the larger, the only
+            direction that is an (epsilon, delta)-DP statement.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + epsilon.shape``
+
+        Raises
+        ------
+        ValueError
+            If `epsilon` is NaN or `direction` is unknown.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).delta(1.0)), 4))
+        0.1269
+        """
+        argument = _validate.interval("epsilon", epsilon)
+        first, *others = (curve._delta(argument) for curve in self._directed(direction))
+        found: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
+        return found
+
+    @overload
+    def epsilon(self, delta: Scalar, direction: str = ...) -> Value: ...
+    @overload
+    def epsilon(self, delta: npt.ArrayLike, direction: str = ...) -> Doubles: ...
+    def epsilon(self, delta: npt.ArrayLike, direction: str = "both") -> Value | Doubles:
+        """Return the least epsilon >= 0 that the curve allows at this delta.
+
+        Parameters
+        ----------
+        delta : array_like
+            In [0, 1].
+        direction : {"both", "forward", "reverse"}
+            As in `delta`.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + delta.shape``
+            0 where delta is at least the advantage; inf where no finite epsilon suffices.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is outside [0, 1] or NaN, or `direction` is unknown.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).epsilon(1e-5)), 4))
+        4.3772
+        """
+        argument = _validate.interval("delta", delta, 0.0, 1.0)
+        first, *others = (curve._epsilon(argument) for curve in self._directed(direction))
+        found: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
+        return found
+
+    @overload
+    def reconstruction(self, kappa: Scalar) -> Value: ...
+    @overload
+    def reconstruction(self, kappa: npt.ArrayLike) -> Doubles: ...
+    def reconstruction(self, kappa: npt.ArrayLike) -> Value | Doubles:
+        """Return 1 - f(kappa), which bounds the success of any reconstruction attack.
+
+        Parameters
+        ----------
+        kappa : array_like
+            Largest probability, in [0, 1], with which the attacker's prior alone reconstructs a
+            record well enough.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + kappa.shape``
+            Bound on the probability of success given the output.
+
+        Raises
+        ------
+        ValueError
+            If `kappa` is outside [0, 1] or NaN.
+
+        References
+        ----------
+        Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023).
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(1.0).reconstruction(0.1)), 4))
+        0.3891
+        """
+        power: Value | Doubles = self._power(_validate.interval("kappa", kappa, 0.0, 1.0))
+        return power
+
+    @overload
+    def ppv(self, alpha: Scalar, prior: Scalar) -> Value: ...
+    @overload
+    def ppv(self, alpha: npt.ArrayLike, prior: npt.ArrayLike) -> Doubles: ...
+    def ppv(self, alpha: npt.ArrayLike, prior: npt.ArrayLike) -> Value | Doubles:
+        """Return the positive predictive value: how likely a flagged record is a member.
+
+        Parameters
+        ----------
+        alpha : array_like
+            False positive rate of the test, in [0, 1]; at 0 the limit from the right.
+        prior : array_like
+            Share of members among those tested, in [0, 1]; broadcast against `alpha`.
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape`` + the broadcast shape
+            prior power / (prior power + (1 - prior) alpha); 0 where `prior` is 0.
+
+        Raises
+        ------
+        ValueError
+            If `alpha` or `prior` is outside [0, 1] or NaN, or their shapes do not broadcast.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(round(float(gaussian(3.0).ppv(0.01, prior=0.001)), 4))
+        0.0698
+        """
+        rate, base = _validate.broadcast(
+            alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
+            prior=_validate.interval("prior", prior, 0.0, 1.0),
+        )
+        power = self._power(rate)
+        ratio = np.array(np.broadcast_to(aligned(self._alpha_per_power(), rate), power.shape))
+        np.divide(rate, power, out=ratio, where=power > 0.0)
+        flagged = base + (1.0 - base) * ratio
+        value: Value | Doubles = np.divide(
+            base, flagged, out=np.zeros_like(flagged), where=flagged > 0.0
+        )[()]
+        return value
+
+    @overload
+    def interval(
+        self, quantity: str, *args: Scalar, **kwargs: Scalar | str
+    ) -> tuple[Value, Value]: ...
+    @overload
+    def interval(
+        self, quantity: str, *args: Many, **kwargs: npt.ArrayLike
+    ) -> tuple[Doubles, Doubles]: ...
+    @overload
+    def interval(self, quantity: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]: ...
+    def interval(self, quantity: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return both certified ends of a quantity; they are equal where the curve is exact.
+
+        Parameters
+        ----------
+        quantity : str
+            "beta", for f(alpha) itself, or the name of the method: "power", "log_power",
+            "advantage", "auc", "delta", "epsilon", "reconstruction" or "ppv".
+        *args, **kwargs
+            The method's arguments.
+
+        Returns
+        -------
+        low, high : float or ndarray
+            From the curves `lower` and `upper`, in order.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `quantity` is none of these, or as the method does.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> low, high = gaussian(1.0).interval("epsilon", 1e-5)
+        >>> bool(low == high)  # a closed form
+        True
+        """
+        chosen = _validate.choice("quantity", quantity, _QUANTITIES)
+        method = "__call__" if chosen == "beta" else chosen
+        ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
+        return np.minimum(*ends)[()], np.maximum(*ends)[()]
+
+    def subsample(self, sample_rate: float) -> TradeOff[Value]:
+        """Return the curve of a mechanism that the record enters only with some probability.
+
+        Parameters
+        ----------
+        sample_rate : float
+            Probability of the record being in the sample, in (0, 1].
+
+        Returns
+        -------
+        TradeOff
+            (1 - sample_rate)(1 - alpha) + sample_rate f(alpha), of the same kind and adversary. It
+            assumes Poisson sampling and a record added or removed (`neighbours` is "add-remove"),
+            and, with f, exact (real-valued) noise. For many steps sub-sample each and then compose:
+            composing first means one draw for all steps.
+
+        Raises
+        ------
+        ValueError
+            If `sample_rate` is outside (0, 1], the curve has another shape than () and is not
+            Gaussian, or it is about a record that is replaced: the other record would be sampled
+            too. `gaussian_mean` and `subsampled_mean` are accepted and remain about replacement:
+            their H0, all records drawn from one law, is the same for every sample.
+
+        Notes
+        -----
+        It does not commute with `inverse`: H0 against the mixture is another problem, the numerical
+        inverse of the above. Kaissis et al., "Optimal privacy guarantees for a relaxed threat
+        model" (NeurIPS 2023), lemma 9, allows the formula for the inverse too; for
+        `relaxed_gaussian` at mu = 1.5 and a rate of .3 that is wrong by up to .048.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import relaxed_laplace
+        >>> f = relaxed_laplace(1.5).subsample(0.3)
+        >>> print(round(float(f(0.1)), 4), round(float(f.inverse()(0.1)), 4))
+        0.8594 0.8705
+        """
+        rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+        curve: TradeOff[Value] = _OPERATIONS["subsampled"](self, rate)
+        return curve
+
+    def best_of(self, T: int) -> TradeOff:
+        """Return the curve of the attack that takes the largest of T independent scores.
+
+        A record is in one of T batches or in none; each batch is scored with the test that attains
+        f, and the record is called a member if the largest score is high.
+
+        Parameters
+        ----------
+        T : int
+            Number of looks, at least 1.
+
+        Returns
+        -------
+        TradeOff
+            Of kind "attack": with a and b of one look, alpha = 1 - (1 - a)^T and beta =
+            b (1 - a)^(T - 1).
+
+        Raises
+        ------
+        ValueError
+            If `T` is not an integer from 1 on, or the curve has another shape than ().
+
+        References
+        ----------
+        Michel, Basu & Kaufmann, sequential membership inference, appendix E.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> f = gaussian(3.0)
+        >>> print(round(float(f.power(0.01)), 4), round(float(f.best_of(10).power(0.01)), 4))
+        0.7497 0.4694
+        """
+        curve: TradeOff = _OPERATIONS["best_of"](self, _validate.count("T", T, 1))
+        return curve
+
+    def at_least_as_private_as(self, other: TradeOff, *, tolerance: float = 1e-9) -> Certificate:
+        """Return whether this curve is nowhere below another one, with the evidence.
+
+        Parameters
+        ----------
+        other : TradeOff
+            The curve to compare with; both have shape ().
+        tolerance : float
+            By how much f(alpha) may fall below the other's beta, in [1e-12, 1). It is absolute: it
+            does not distinguish curves that differ only where alpha or beta is smaller.
+
+        Returns
+        -------
+        Certificate
+            `verdict` True: f(alpha) >= other(alpha) - tolerance for every alpha in [0, 1], by
+            convexity, not on a grid only. False: at `alpha` it is below, beyond rounding. None:
+            the brackets of the two curves do not decide it.
+
+        Raises
+        ------
+        TypeError
+            If `other` is no `TradeOff`.
+        ValueError
+            If a curve has another shape than (), `tolerance` is out of range, or one curve is
+            about a replaced record and the other about a present or absent one: a bound on the
+            tests of one pair of data sets says nothing about another pair.
+
+        References
+        ----------
+        Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023),
+        section 5, dominance of a reference curve.
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian, relaxed_gaussian
+        >>> relaxed_gaussian(1.5).at_least_as_private_as(gaussian(1.5)).verdict
+        True
+        >>> found = gaussian(1.5).at_least_as_private_as(relaxed_gaussian(1.5))
+        >>> print(found.verdict, round(found.gap, 3))
+        False -0.156
+        """
+        reference: TradeOff = _validate.instance("other", other, TradeOff)  # type: ignore[type-abstract]
+        slack = _validate.scalar("tolerance", tolerance, 1e-12, 1.0, closed="left")
+        premise = joined([("the curve", self._premise), ("other", reference._premise)])
+        certificate: Certificate = _OPERATIONS["certify"](self, reference, slack)
+        return replace(certificate, neighbours=premise.neighbours, assumptions=premise.assumptions)
+
+    def _directed(self, direction: str) -> tuple[TradeOff[Value], ...]:
+        """Give the curves whose forward reading counts in this direction."""
+        chosen = _validate.choice("direction", direction, _DIRECTIONS)
+        inverse = self.inverse()
+        if chosen == "forward" or inverse is self:
+            return (self,)
+        return (inverse,) if chosen == "reverse" else (self, inverse)
+
+
+def aligned(parameter: Doubles, argument: Doubles) -> Doubles:
+    """Give the parameters' axes a place in front of the argument's."""
+    return parameter.reshape(parameter.shape + (1,) * argument.ndim)

@@ -1,0 +1,1 @@
+"""Trade-off curves of mechanisms, one module a family."""

@@ -1,0 +1,243 @@
+"""Integer noise: exact curves, piecewise linear between the atoms, at which tests randomise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leakscore import _validate
+from leakscore._numeric import sign_change
+from leakscore._types import Doubles
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.shapes.polygon import Polygon
+
+__all__ = ["discrete_gaussian", "discrete_laplace"]
+
+_WIDEST = 1e4  # standard deviations, or steps of the shift, that are held atom by atom
+_RARE = -600.0  # log alpha, below which sums of the stored atoms lack the atoms beyond
+_REACH = 37.0  # standard deviations, beyond which sums of masses underflow
+
+
+def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> TradeOff:
+    """Return the curve of integer noise with P(k) proportional to exp(-abs(k)/scale).
+
+    Parameters
+    ----------
+    scale : float
+        Of the noise, from 1e-300 on.
+    shift : int
+        By how much the record moves the result, an integer from 1 to 1e6.
+    relaxed : bool
+        Whether the attacker sees only the magnitude abs(k), without the sign of the shift.
+
+    Returns
+    -------
+    TradeOff
+        Of shape () and kind "guarantee", adversary "informed" or "relaxed". A polygon of shift + 2
+        vertices, exact for every alpha: between them tests accuse at random.
+
+    Raises
+    ------
+    ValueError
+        If `scale` or `shift` is out of range.
+    TypeError
+        If `shift` is no integer or `relaxed` no bool.
+
+    Notes
+    -----
+    With q = e^(-1/scale), P(k) = (1 - q)/(1 + q) q^abs(k). The likelihood ratio rises from k = 0 to
+    k = shift and is constant outside, that of the magnitude likewise: all outcomes beyond are one.
+    The informed epsilon(0) is shift/scale; the relaxed one is log cosh(shift/scale) forward and
+    shift/scale in reverse, as for real-valued noise.
+
+    References
+    ----------
+    Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023),
+    definition 2, of which this is the case of integers.
+
+    Examples
+    --------
+    >>> f = discrete_laplace(2.0, 3)
+    >>> print(round(float(f.epsilon(0.0)), 6), round(float(f(0.1)), 4))
+    1.5 0.5518
+    """
+    noise = _validate.scalar("scale", scale, 1e-300)
+    moved = _validate.count("shift", shift, 1, 10**6)
+    step = 1.0 / noise
+    k = np.arange(1.0, moved)
+    total = np.log1p(np.exp(-step))  # 1 + q
+    unit = np.log(-np.expm1(-step)) - total
+    if _validate.flag("relaxed", relaxed):
+        log_p = np.concatenate([[unit], np.log(2.0) + unit - k * step, [_LOG2 - moved * step]])
+        log_p[-1] -= total
+        own = unit - (moved - k) * step + np.log1p(np.exp(-2.0 * k * step))
+        far = np.log1p(np.exp(-2.0 * moved * step)) - total
+        log_q = np.concatenate([[unit - moved * step], own, [far]])
+    else:
+        log_p = np.concatenate([[-total], unit - k * step, [-moved * step - total]])
+        log_q = log_p[::-1]
+    name = f"discrete_laplace(scale={noise!r}, shift={moved}, relaxed={relaxed})"
+    return Polygon.from_laws(log_p, log_q, adversary=_adversary(relaxed), name=name)
+
+
+def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) -> TradeOff:
+    """Return the curve of integer noise with P(k) proportional to exp(-k^2/(2 sigma^2)).
+
+    Parameters
+    ----------
+    sigma : float
+        Of the noise, in [0.05, 1e4]. For a larger sigma, `gaussian` (shift/sigma) is the same to
+        every visible digit.
+    shift : int
+        By how much the record moves the result, an integer from 1 to 40 sigma + 40.
+    relaxed : bool
+        Whether the attacker sees only the magnitude abs(k), without the sign of the shift.
+
+    Returns
+    -------
+    TradeOff
+        Of shape () and kind "guarantee", adversary "informed" or "relaxed". A polygon: its vertices
+        are the atoms, between them tests accuse at random. Atoms beyond alpha = e^-600 are summed
+        on demand. epsilon(0) is inf, but shift^2/(2 sigma^2) in reverse of the relaxed curve.
+
+    Raises
+    ------
+    ValueError
+        If `sigma` or `shift` is out of range.
+    TypeError
+        If `shift` is no integer or `relaxed` no bool.
+
+    References
+    ----------
+    Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023),
+    definition 2, of which this is the case of integers; Canonne, Kamath & Steinke, "The discrete
+    Gaussian for differential privacy" (NeurIPS 2020).
+
+    Examples
+    --------
+    >>> f = discrete_gaussian(2.0, 3)
+    >>> g = discrete_gaussian(2.0, 3, relaxed=True)
+    >>> print(round(float(f(0.1)), 4), round(float(g(0.1)), 4))
+    0.4103 0.5634
+    """
+    noise = _validate.scalar("sigma", sigma, 0.05, _WIDEST)
+    moved = _validate.count("shift", shift, 1, int(40 * noise + 40))
+    reach = int(_REACH * noise)
+    k = np.arange(-reach, reach + moved + 1.0)
+    log_p, log_q = _gaussian(k, noise), _gaussian(k - moved, noise)
+    if _validate.flag("relaxed", relaxed):
+        folded = np.arange(0.0, reach + moved + 1.0)
+        log_p = _gaussian(folded, noise) + np.where(folded > 0.0, _LOG2, 0.0)
+        log_q = np.logaddexp(_gaussian(folded - moved, noise), _gaussian(folded + moved, noise))
+        log_q[0] -= _LOG2
+    name = f"discrete_gaussian(sigma={noise!r}, shift={moved}, relaxed={relaxed})"
+    held = Polygon.from_laws(log_p, log_q, adversary=_adversary(relaxed), name=name)
+    return _GaussianAtoms(held, name, noise, moved, relaxed)
+
+
+class _GaussianAtoms(Polygon):
+    """The atoms whose masses a double holds, and the sum of the others beyond the first of them.
+
+    The informed curve is symmetric; the hull of the relaxed curve begins as the curve itself.
+    """
+
+    __slots__ = ("_noise", "_relaxed", "_shift")
+
+    def __init__(self, held: Polygon, name: str, noise: float, shift: int, relaxed: bool) -> None:
+        super().__init__(*held.vertices, held.kind, held.adversary, name, held._premise)
+        self._noise, self._shift, self._relaxed = noise, shift, relaxed
+
+    def inverse(self) -> TradeOff:
+        return super().inverse() if self._relaxed else self
+
+    def symmetrized(self) -> TradeOff:
+        if not self._relaxed:
+            return self
+        hull: Any = super().symmetrized()  # a polygon too
+        return _Mirror(hull, f"{self._name}.symmetrized()", self._noise, self._shift, True)
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        return np.where(delta <= 0.0, np.inf, super()._epsilon(delta))[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        return np.asarray(0.0)
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        result = np.array(super()._log_power(log_alpha))
+        beyond = (log_alpha < _RARE) & np.isfinite(log_alpha)
+        if beyond.any():
+            result[beyond] = self._far(log_alpha[beyond])
+        return result[()]
+
+    def _power(self, alpha: Doubles) -> Any:
+        result = np.array(super()._power(alpha))
+        beyond = (alpha < np.exp(_RARE)) & (alpha > 0.0)
+        if beyond.any():
+            result[beyond] = np.exp(self._far(np.log(alpha[beyond])))
+        return result[()]
+
+    def _far(self, log_alpha: Doubles) -> Doubles:
+        """Find the atom k at which a test of this alpha randomises, and sum beyond it."""
+        folds = _LOG2 if self._relaxed else 0.0
+        s, sigma = float(self._shift), self._noise
+
+        def alpha(k: Doubles) -> Doubles:
+            return _beyond(k, sigma) + folds
+
+        def power(k: Doubles) -> Doubles:
+            own = _beyond(k - s, sigma)
+            return np.logaddexp(own, _beyond(k + s, sigma)) if self._relaxed else own
+
+        low = np.full(log_alpha.shape, 0.5 * _REACH * sigma)
+        high = sigma * np.sqrt(-2.0 * log_alpha) + 2.0
+        k = np.floor(sign_change(lambda k: alpha(k) - log_alpha, low, high))
+        rest = alpha(k + 1.0)
+        with np.errstate(divide="ignore"):
+            share = log_alpha + np.log(-np.expm1(np.minimum(rest - log_alpha, 0.0)))
+        ratio = (k * s - 0.5 * s * s) / sigma**2
+        if self._relaxed:
+            ratio = ratio + np.log1p(np.exp(-2.0 * k * s / sigma**2)) - _LOG2
+        return np.logaddexp(power(k + 1.0), share + ratio)
+
+
+class _Mirror(_GaussianAtoms):
+    """The hull of a relaxed curve and its inverse."""
+
+    __slots__ = ()
+
+    def inverse(self) -> TradeOff:
+        return self
+
+    def symmetrized(self) -> TradeOff:
+        return self
+
+
+_LOG2 = float(np.log(2.0))
+
+
+def _adversary(relaxed: bool) -> str:
+    return "relaxed" if relaxed else "informed"
+
+
+def _beyond(k: Doubles, sigma: float) -> Doubles:
+    """Return the log of the sum of the masses from k on, k > 0 and far out."""
+    total, i = np.ones(k.shape), 1.0
+    while True:
+        term = np.exp(-0.5 * (2.0 * k * i + i * i) / sigma**2)
+        total += term
+        if (term <= 1e-17 * total).all():
+            return _gaussian(k, sigma) + np.log(total)
+        i += 1.0
+
+
+def _gaussian(k: Doubles, sigma: float) -> Doubles:
+    """Return logs of the masses; the normaliser is a rapidly convergent series."""
+    # sum exp(-k^2/2s^2) = s sqrt(2 pi) (1 + 2 exp(-2 pi^2 s^2) + ...), by Poisson's formula.
+    squares = np.arange(1.0, 12.0) ** 2
+    if sigma > 1.0:
+        total = np.log(sigma * np.sqrt(2.0 * np.pi))
+        total += np.log1p(2.0 * np.exp(-2.0 * np.pi**2 * sigma**2 * squares).sum())
+    else:
+        total = np.log1p(2.0 * np.exp(-0.5 * squares / sigma**2).sum())
+    return np.asarray(-0.5 * (k / sigma) ** 2 - total)

@@ -1,0 +1,401 @@
+"""The Gaussian mechanism against an attacker who sees the output but not the record."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate, _validate_counts
+from leakscore._numeric import falling_root, gauss_panels
+from leakscore._types import Doubles, Scalar
+from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.families import magnitudes
+from leakscore.tradeoff.premise import UNSTATED, Premise
+from leakscore.tradeoff.shapes.joined import LARGEST, joined
+from leakscore.tradeoff.shapes.mirrored import Mirrored
+
+__all__ = ["compose_relaxed_gaussian", "relaxed_gaussian"]
+
+
+@overload
+def relaxed_gaussian(mu: Scalar, dim: Scalar = ...) -> TradeOff[float]: ...
+@overload
+def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = ...) -> TradeOff[Doubles]: ...
+def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff[Any]:
+    """Return the curve of the Gaussian mechanism against an attacker who lacks the direction.
+
+    The attacker sees the noisy output in `dim` coordinates, and knows how far the record moves its
+    mean but not in which direction. So only the squared length of the output is useful, a
+    chi-square without the record and a noncentral one with it. No test of the two lengths does
+    better, and no test of the whole output does better for every direction at once.
+
+    Parameters
+    ----------
+    mu : array_like
+        Sensitivity over the standard deviation of the noise per coordinate, in [0, inf).
+    dim : array_like of int
+        Number of coordinates, at least 1; broadcast with `mu`.
+
+    Returns
+    -------
+    TradeOff
+        Of the broadcast shape, kind "guarantee" and adversary "relaxed". Not symmetric.
+
+    Raises
+    ------
+    ValueError
+        If `mu` is negative, infinite or NaN, `dim` is no integer from 1 on, or they do not
+        broadcast.
+
+    Notes
+    -----
+    With the cdf F_d(x; k) and sf S_d(x; k) of the noncentral chi-square law,
+    f(alpha) = F_d(S_d^-1(alpha; 0); mu^2), in one dimension Phi(z - mu) - Phi(-z - mu) with
+    z = z_{alpha/2}. Where the two laws are close, their difference is integrated over the
+    noncentrality, S_d(x; k) - S_d(x; 0) = int_0^k f_{d+2}(x; l) dl, so that delta keeps its
+    relative accuracy at mu = 1e-8 as well. The likelihood ratio lies in [exp(-mu^2/2), inf):
+    epsilon(0) is inf forward, mu^2/2 in reverse. As `dim` grows at fixed mu the curve tends to
+    1 - alpha: against an attacker without the direction, the same noise per coordinate hides more
+    the more coordinates there are.
+
+    References
+    ----------
+    Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023),
+    theorem 2 and corollary 1.
+
+    Examples
+    --------
+    >>> f = relaxed_gaussian(1.5, dim=[1, 1000])
+    >>> print(f(0.1).round(4), f.epsilon(1e-5).round(3))
+    [0.5568 0.8907] [6.358 0.169]
+    """
+    distance = _validate.interval("mu", mu, 0.0, closed="left")
+    dims = _validate_counts.whole("dim", dim, 1)
+    distance, dims = _validate.broadcast(mu=distance, dim=dims)
+    return _made(distance, dims, "guarantee", "relaxed")
+
+
+def _made(
+    mu: Doubles, dims: Doubles, kind: Literal["guarantee", "attack"], adversary: str
+) -> TradeOff:
+    far = np.asarray(mu > np.sqrt(LARGEST))
+
+    def near(where: Any) -> TradeOff:
+        given = np.array(where(mu, 0.0)), np.array(dims)
+        return _RelaxedGaussian(*given, kind=kind, adversary=adversary)
+
+    def beyond(where: Any) -> TradeOff:
+        given = np.array(where(mu, LARGEST)), np.array(dims)
+        return _FarGaussian(*given, kind=kind, adversary=adversary)
+
+    return joined(far, near, beyond)  # type: ignore[no-any-return]
+
+
+def compose_relaxed_gaussian(
+    mus: npt.ArrayLike, dim: npt.ArrayLike, weights: str = "optimal"
+) -> TradeOff:
+    """Return the curve of several noisy outputs of one record in one unknown direction.
+
+    The record moves every output in the same direction: `relaxed_gaussian` of their sum.
+
+    Parameters
+    ----------
+    mus : (..., N) array_like
+        Sensitivity over standard deviation of the noise of each output, in [0, inf).
+    dim : array_like of int
+        Number of coordinates, at least 1; broadcast with the leading axes of `mus`.
+    weights : {"optimal", "equal"}
+        ``"optimal"``: each output in proportion to its sensitivity over its noise variance, mu^2 =
+        sum mu_i^2. A guarantee: no test of the outputs does better for every direction.
+        ``"equal"``: the plain mean of outputs of equal noise, mu^2 = (sum mu_i)^2 / N. An attack:
+        that test's own curve, its epsilon a lower bound.
+
+    Returns
+    -------
+    TradeOff
+        Of the broadcast shape, adversary "relaxed-aligned".
+
+    Raises
+    ------
+    ValueError
+        If a mu is negative, infinite or NaN, `mus` is empty or without an axis, their sum
+        overflows, `dim` is not an integer from 1 on, or `weights` is unknown.
+
+    Notes
+    -----
+    For outputs with unrelated directions the product of lengths is no bound for this curve.
+
+    References
+    ----------
+    Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), lemma
+    8. They call the mean of the outputs the best; it is best only if all D_i / s_i^2 are equal.
+    At D = (1, 1/2), s = (1, 3), d = 3 and alpha = .3 it misses .667 of the members, the mean of
+    outputs in units of their noise ("equal") .603, and the best weights .558. Nor may the mean be
+    taken pairwise: three equal outputs give 3 mu^2, not 8/3 mu^2.
+
+    Examples
+    --------
+    >>> best = compose_relaxed_gaussian([1.0, 0.5 / 3], dim=3)
+    >>> print(round(float(best(0.3)), 4), best.kind, best.adversary)
+    0.5575 guarantee relaxed-aligned
+    """
+    distances = _validate.interval("mus", mus, 0.0, closed="left")
+    if not distances.ndim or not distances.size:
+        raise ValueError(f"Expected mus of shape {distances.shape} to hold at least one output")
+    chosen = _validate.choice("weights", weights, ("optimal", "equal"))
+    # In units of a power of two, so that squares of the largest do not overflow.
+    unit = 2.0**520 if distances.max() > 2.0**500 else 1.0
+    if chosen == "optimal":
+        mu = np.linalg.norm(distances / unit, axis=-1)
+    else:
+        mu = (distances / unit).sum(axis=-1) / np.sqrt(distances.shape[-1])
+    with np.errstate(over="ignore"):
+        mu = np.asarray(unit * mu)
+    if np.isinf(mu).any():
+        raise ValueError(f"Expected mus whose {weights} mu together is at most 1.8e308")
+    mu, dims = _validate.broadcast(mus=mu, dim=_validate_counts.whole("dim", dim, 1))
+    kind: Literal["guarantee", "attack"] = "guarantee" if chosen == "optimal" else "attack"
+    return _made(mu, dims, kind, "relaxed-aligned")
+
+
+class _RelaxedGaussian(TradeOff[Any]):
+    """Squared length with the record against without it; or, reversed, without against with."""
+
+    __slots__ = ("_dims", "_mu", "_reversed")
+
+    def __init__(
+        self,
+        mu: Doubles,
+        dims: Doubles,
+        swapped: bool = False,
+        kind: Literal["guarantee", "attack"] = "guarantee",
+        adversary: str = "relaxed",
+        premise: Premise = UNSTATED,
+    ) -> None:
+        super().__init__(mu.shape, kind, adversary, *premise)
+        self._mu, self._dims, self._reversed = mu, dims, swapped
+
+    def __repr__(self) -> str:
+        texts = [np.array2string(a, separator=", ", threshold=10) for a in (self._mu, self._dims)]
+        name = "relaxed_gaussian(mu={}, dim={})".format(*texts)
+        return f"{name}.inverse()" if self._reversed else name
+
+    def _like(self, mu: Doubles, dims: Doubles, swapped: bool) -> _RelaxedGaussian:
+        return type(self)(mu, dims, swapped, self.kind, self.adversary, self._premise)
+
+    def inverse(self) -> _RelaxedGaussian:
+        return self._like(self._mu, self._dims, not self._reversed)
+
+    def symmetrized(self) -> TradeOff[Any]:
+        """Return the curve down to slope -1, a chord, and the inverse curve.
+
+        The curve has the larger delta at every epsilon >= 0: its likelihood ratio is unbounded.
+        """
+        steep = self._like(self._mu, self._dims, False)
+        start, end, area = (np.empty(self.shape) for _ in range(3))
+        for i in np.ndindex(self.shape):
+            one = self._like(self._mu[i], self._dims[i], False)
+            start[i], end[i] = one._touch(0.0)
+            area[i] = _area(one, start[i])
+        return Mirrored(steep, start, end, area)
+
+    def _touch(self, epsilon: float) -> tuple[float, float]:
+        """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
+        point = magnitudes.cut(
+            np.asarray(-epsilon if self._reversed else epsilon), self._mu, self._dims
+        )
+        laws = magnitudes.tails(point, self._mu, self._dims)
+        alpha, beta = laws.alpha, laws.beta
+        return (float(beta), float(alpha)) if self._reversed else (float(alpha), float(beta))
+
+    def _with(self, argument: Doubles) -> tuple[Doubles, Doubles]:
+        """Return mu^2 and the dimension."""
+        return aligned(self._mu, argument) ** 2, aligned(self._dims, argument)
+
+    def _beta(self, alpha: Doubles) -> Any:
+        # The quantile's rounding may lift beta above 1 - alpha where the two laws are close.
+        return np.minimum(self._missed(alpha), 1.0 - alpha)[()]
+
+    def _missed(self, alpha: Doubles) -> Any:
+        from leakscore.distributions import chi2, ncx2
+
+        square, dims = self._with(alpha)
+        if self._reversed:
+            return chi2.sf(ncx2.ppf(alpha, dims, square), dims)
+        if (self._dims == 1).all():
+            return magnitudes.line_beta(alpha, aligned(self._mu, alpha))
+        return ncx2.cdf(chi2.isf(alpha, dims), dims, square)
+
+    def _power(self, alpha: Doubles) -> Any:
+        return np.maximum(self._caught(alpha), alpha)[()]
+
+    def _caught(self, alpha: Doubles) -> Any:
+        from leakscore.distributions import chi2, ncx2
+
+        square, dims = self._with(alpha)
+        if self._reversed:
+            point = ncx2.ppf(alpha, dims, square)
+            with np.errstate(over="ignore", under="ignore"):
+                line = np.minimum(alpha * np.exp(0.5 * square), 1.0)
+            return np.where(magnitudes.straight(point, dims, square), line, chi2.cdf(point, dims))
+        if (self._dims == 1).all():
+            return magnitudes.line_power(alpha, aligned(self._mu, alpha))
+        return ncx2.sf(chi2.isf(alpha, dims), dims, square)
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        from leakscore.distributions import chi2, ncx2
+
+        square, dims = self._with(log_alpha)
+        if self._reversed:
+            point = ncx2.ilogcdf(log_alpha, dims, square)
+            line = np.minimum(log_alpha + 0.5 * square, 0.0)
+            caught = np.where(
+                magnitudes.straight(point, dims, square), line, chi2.logcdf(point, dims)
+            )
+        else:
+            caught = ncx2.logsf(chi2.ilogsf(log_alpha, dims), dims, square)
+        return np.maximum(caught, log_alpha)[()]
+
+    def _advantage(self) -> Any:
+        return self._delta(np.zeros(()))
+
+    def _auc(self) -> Any:
+        """Return the probability that the length is larger with the record."""
+        from leakscore.distributions import gx2, norm
+
+        half = self._mu / np.sqrt(2.0)
+        result = np.array(1.0 - 2.0 * norm.sf(half) * norm.cdf(half))
+        for i in np.ndindex(self.shape):
+            d, square = self._dims[i], self._mu[i] ** 2
+            if d > 1.0:
+                result[i] = gx2.sf(0.0, [1.0, -1.0], [d, d], [square, 0.0])
+        return result[()]
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        mu, dims = aligned(self._mu, epsilon), aligned(self._dims, epsilon)
+        mu, dims, epsilon = np.broadcast_arrays(mu, dims, epsilon)
+        point = magnitudes.cut(-epsilon if self._reversed else epsilon, mu, dims)
+        return magnitudes.tails(point, mu, dims).delta(epsilon, self._reversed)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        """Move the threshold from where epsilon = 0 until its hockey-stick divergence is delta."""
+        mu, dims = aligned(self._mu, delta), aligned(self._dims, delta)
+        mu, dims, delta = np.broadcast_arrays(mu, dims, delta)
+        origin = magnitudes.cut(np.zeros(mu.shape), mu, dims)
+        most = magnitudes.tails(origin, mu, dims).delta(np.zeros(mu.shape), self._reversed)
+        usual = (delta > 0.0) & (delta < most)
+        sign = -1.0 if self._reversed else 1.0
+        aim = np.where(usual, delta, 1.0)
+
+        def gap(move: Doubles) -> tuple[Doubles, Doubles]:
+            point = origin * np.exp(sign * move)
+            laws = magnitudes.tails(point, mu, dims)
+            ratio, slope = magnitudes.log_ratio(point, mu, dims)
+            log_delta, log_paid = laws.log_delta(sign * ratio, self._reversed)
+            value = np.where(usual, log_delta - np.log(aim), -1.0)
+            with np.errstate(over="ignore", invalid="ignore"):  # where nothing is searched
+                return value, -point * slope * np.exp(log_paid - log_delta)
+
+        far = np.where(usual, 1.0, 0.0)
+        while True:
+            short = usual & (gap(far)[0] > 0.0)
+            if not short.any():
+                break
+            far = np.where(short, 2.0 * far, far)
+        move = falling_root(gap, np.zeros_like(far), far)
+        laws = magnitudes.tails(origin * np.exp(sign * move), mu, dims)
+        epsilon = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)
+        bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
+        edge = np.where((delta <= 0.0) & (most > 0.0), bound, 0.0)
+        return np.where(usual, epsilon, edge)[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        bounded = np.exp(-0.5 * self._mu**2) if self._reversed else np.zeros(self.shape)
+        return np.where(self._mu > 0.0, bounded, 1.0)
+
+
+class _FarGaussian(_RelaxedGaussian):
+    """The same where mu is so large that the length with the record is N(mu, 1) to all digits.
+
+    d is at most 2^53 and mu above 1e30, so that (d - 1) / (2 mu), the shift of its mean, is below
+    1e-14, and the log-likelihood ratio is mu^2/2 up or down for all of both laws, to 1e-22 of it.
+    """
+
+    __slots__ = ()
+
+    def symmetrized(self) -> TradeOff[Any]:
+        return self._like(self._mu, self._dims, False)
+
+    def _half(self, like: Doubles) -> Doubles:
+        """Return mu^2/2, and inf beyond every double."""
+        with np.errstate(over="ignore"):
+            return np.asarray(0.5 * aligned(self._mu, like) ** 2)
+
+    def _touch(self, epsilon: float) -> tuple[float, float]:  # noqa: ARG002
+        return 0.0, 0.0
+
+    def _length(self, alpha: Doubles) -> Doubles:
+        """Return the square of the length that a share alpha of records stays below, if above 0."""
+        from leakscore.distributions import norm
+
+        with np.errstate(over="ignore"):
+            return np.asarray(np.maximum(aligned(self._mu, alpha) + norm.ppf(alpha), 0.0) ** 2)
+
+    def _beyond(self, alpha: Doubles) -> Any:
+        """Return how far the threshold lies above mu."""
+        from leakscore.distributions import chi2
+
+        dims = aligned(self._dims, alpha)
+        return np.sqrt(chi2.isf(alpha, dims)) - aligned(self._mu, alpha)
+
+    def _missed(self, alpha: Doubles) -> Any:
+        from leakscore.distributions import chi2, norm
+
+        if self._reversed:
+            return chi2.sf(self._length(alpha), aligned(self._dims, alpha))
+        return norm.cdf(self._beyond(alpha))
+
+    def _caught(self, alpha: Doubles) -> Any:
+        from leakscore.distributions import chi2, norm
+
+        if self._reversed:
+            return chi2.cdf(self._length(alpha), aligned(self._dims, alpha))
+        return norm.sf(self._beyond(alpha))
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        from leakscore.distributions import chi2, norm
+
+        mu, dims = aligned(self._mu, log_alpha), aligned(self._dims, log_alpha)
+        if self._reversed:
+            above = mu + norm.ilogcdf(log_alpha)
+            line = np.minimum(log_alpha + self._half(log_alpha), 0.0)
+            with np.errstate(over="ignore"):
+                caught = np.where(above > 0.0, chi2.logcdf(above * above, dims), line)
+        else:
+            # Beyond chi2's quantiles dims no longer matters; -2 log_alpha itself might overflow.
+            distant = np.sqrt(2.0) * np.sqrt(-log_alpha)
+            near = np.sqrt(chi2.ilogsf(np.maximum(log_alpha, -1e100), dims))
+            caught = norm.logsf(np.where(log_alpha < -1e100, distant, near) - mu)
+        return np.maximum(caught, log_alpha)[()]
+
+    def _auc(self) -> Any:
+        return np.ones(self.shape)[()]
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        return np.where(epsilon < self._half(epsilon), 1.0, 0.0)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        epsilon = np.where(delta < 1.0, self._half(delta), 0.0)
+        return np.where((delta <= 0.0) & (not self._reversed), np.inf, epsilon)[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        return np.exp(-self._half(np.zeros(()))) if self._reversed else np.zeros(self.shape)
+
+
+def _area(curve: TradeOff, end: float) -> float:
+    """Integrate f from 0 to `end`, by Gauss's rule in the logarithm of alpha."""
+    falls, shares = gauss_panels(np.arange(0.0, 40.0), np.ones(40), 12)
+    alpha = end * np.exp(-falls)
+    return float(np.sum(shares * alpha * np.asarray(curve._beta(alpha))))

@@ -1,0 +1,127 @@
+"""What a trade-off curve is about: how its two data sets differ, and what is assumed.
+
+Every operation on the curve keeps it, like the kind and the adversary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import NamedTuple, TypeVar
+
+from leakscore import _validate
+
+__all__ = [
+    "EXACT_NOISE",
+    "FIXED_SAMPLE",
+    "NEIGHBOURS",
+    "POISSON",
+    "UNSTATED",
+    "Premise",
+    "Premised",
+    "joined",
+    "premise_of",
+    "settled",
+]
+
+NEIGHBOURS = ("replace", "add-remove")
+
+POISSON = "Poisson sampling: every record is in a sample by a draw of its own"
+FIXED_SAMPLE = "a sample of fixed size, drawn without replacement"
+EXACT_NOISE = "exact noise: real numbers, not rounded to floating point"
+
+_ABOUT = {
+    "replace": "a record in place of another one",
+    "add-remove": "a record that is there or not",
+}
+
+
+class Premise(NamedTuple):
+    """The relation of the two data sets, None where the curve fits any, and what is assumed."""
+
+    neighbours: str | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+UNSTATED = Premise()
+
+Curve = TypeVar("Curve", bound="Premised")
+
+
+def premise_of(neighbours: str | None, assumptions: Iterable[str] = ()) -> Premise:
+    """Check what the maker of a curve states about it."""
+    if neighbours is not None:
+        _validate.choice("neighbours", neighbours, NEIGHBOURS)
+    if isinstance(assumptions, str):
+        raise TypeError(f"Expected assumptions={assumptions!r} to be a list of texts")
+    return Premise(neighbours, tuple(assumptions))
+
+
+class Premised:
+    """Base of curves: it holds their premise and passes it on."""
+
+    __slots__ = ("_held_premise",)
+
+    _held_premise: Premise
+
+    @property
+    def neighbours(self) -> str | None:
+        """How the two data sets differ, or None where the curve fits either reading."""
+        return self._premise.neighbours
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the curve assumes about the mechanism, in words."""
+        return self._premise.assumptions
+
+    @property
+    def _premise(self) -> Premise:
+        return getattr(self, "_held_premise", UNSTATED)  # a class of a user need not set it
+
+    def _about(self: Curve, premise: Premise) -> Curve:
+        """Give the same curve with this premise."""
+        if premise == self._premise:
+            return self
+        other = copy(self)
+        other._held_premise = premise
+        return other
+
+
+def joined(named: Iterable[tuple[str, Premise]]) -> Premise:
+    """Give what several curves together are about; their names are for the message.
+
+    Raises ValueError if two are about different relations: their statements are then true of
+    different pairs of data sets, and together of none.
+    """
+    result, first = UNSTATED, ""
+    for name, (relation, assumptions) in named:
+        if relation is not None and result.neighbours not in (None, relation):
+            raise ValueError(
+                f"Expected {name} of neighbours={relation!r} to be of "
+                f"neighbours={result.neighbours!r}, as {first}: {_ABOUT[relation]} and "
+                f"{_ABOUT[str(result.neighbours)]} make different pairs of data sets; take curves "
+                "of one relation"
+            )
+        if result.neighbours is None and relation is not None:
+            first = name
+        both = dict.fromkeys(result.assumptions + assumptions)
+        result = Premise(result.neighbours or relation, tuple(both))
+    return result
+
+
+def settled(premise: Premise, stated: str | None, what: object) -> str | None:
+    """Return the stated relation or, if none is stated, the curve's.
+
+    Raises ValueError if both are known and differ.
+    """
+    own = premise.neighbours
+    if stated is None:
+        return own
+    relation = _validate.choice("neighbours", stated, NEIGHBOURS)
+    if own not in (None, relation):
+        raise ValueError(
+            f"Expected neighbours={own!r} of {what!r}, not {relation!r}: it is about "
+            f"{_ABOUT[str(own)]}, and another curve holds for {_ABOUT[relation]}; take a curve "
+            f"made for neighbours={relation!r}, or rounds of {own!r}"
+        )
+    return relation

@@ -1,0 +1,1 @@
+"""Curves made of points or of other curves: polygons, hulls, brackets."""

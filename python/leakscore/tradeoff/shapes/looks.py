@@ -1,0 +1,208 @@
+"""The best of several independent looks, one of which holds the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from leakscore._numeric import gauss_panels, sign_change
+from leakscore._types import Doubles
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
+
+__all__ = ["Looks"]
+
+_FIRST, _LAST = -745.0, 7.0  # of x, e^x = -log(1 - a), a one look's alpha: all that has a double
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+_VERTICES = 4096
+
+
+class Looks(TradeOff):
+    """Accuse when the largest of `looks` scores is high.
+
+    With one look's alpha a and beta b: alpha = 1 - (1 - a)^T and beta = b (1 - a)^(T - 1).
+    Reversed: accuse the non-members, alpha and power being that beta and 1 - alpha.
+    """
+
+    __slots__ = ("_curve", "_looks", "_reversed")
+
+    def __init__(self, curve: TradeOff, looks: int, swapped: bool = False) -> None:
+        super().__init__((), "attack", curve.adversary, *curve._premise)
+        self._curve, self._looks, self._reversed = curve, looks, swapped
+
+    def __repr__(self) -> str:
+        name = f"{self._curve!r}.best_of({self._looks})"
+        return f"{name}.inverse()" if self._reversed else name
+
+    def inverse(self) -> TradeOff:
+        return Looks(self._curve, self._looks, not self._reversed)._about(self._premise)
+
+    def symmetrized(self) -> TradeOff:
+        """Return the hull of points of the curve and its inverse: an attack as well."""
+        x = np.linspace(-700.0, 4.0, _VERTICES)
+        x = np.union1d(x, np.linspace(-40.0, 4.0, _VERTICES))
+        if isinstance(self._curve, Polygon):  # its kinks
+            inner = self._curve.vertices[0]
+            inner = np.exp(inner[(inner > -700.0) & (inner < -1e-15)])
+            x = np.union1d(x, np.log(-np.log1p(-inner)))
+        with np.errstate(divide="ignore"):
+            alpha, beta = self._log_alpha(x), self._log_beta(x)
+        ends = np.array([-np.inf, 0.0])
+        alpha, beta = np.concatenate([alpha, ends]), np.concatenate([beta, ends[::-1]])
+        points = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
+        order = np.lexsort((points[1], points[0]))
+        hull = lower_hull(points[0][order], points[1][order])
+        name = f"{self!r}.symmetrized()"
+        return Polygon(*hull, "attack", self.adversary, name, self._premise)
+
+    def _log_alpha(self, x: Doubles) -> Doubles:
+        """Return log(1 - (1 - a)^T)."""
+        with np.errstate(under="ignore", divide="ignore"):
+            whole = self._looks * np.exp(x)
+            small = x + np.log(self._looks)
+            return np.asarray(np.where(whole < 1e-17, small, np.log(-np.expm1(-whole))))
+
+    def _kept(self, x: Doubles) -> Doubles:
+        """Return log (1 - a)^(T - 1)."""
+        return np.asarray(-(self._looks - 1.0) * np.exp(np.minimum(x, _LAST)))
+
+    def _one(self, x: Doubles) -> Doubles:
+        """Return log a."""
+        with np.errstate(under="ignore"):
+            return np.where(x < -40.0, x, np.log(-np.expm1(-np.exp(np.maximum(x, -40.0)))))
+
+    def _log_beta(self, x: Doubles) -> Doubles:
+        one = self._one(x)
+        caught = np.asarray(self._curve._log_power(one))
+        with np.errstate(divide="ignore"):
+            missed = np.log(self._curve._beta(np.exp(one)))
+            log_beta = np.where(caught < -1.0, np.log1p(-np.exp(caught)), missed)
+        return np.asarray(log_beta + self._kept(x))
+
+    def _caught(self, x: Doubles) -> Doubles:
+        """Return the log of 1 - beta: flagged in the look with the record, or in another."""
+        kept = self._kept(x)
+        with np.errstate(divide="ignore"):
+            flagged = np.log(-np.expm1(kept))
+            sure = np.log1p(-np.exp(self._log_beta(x)))
+        direct = np.logaddexp(self._curve._log_power(self._one(x)) + kept, flagged)
+        return np.where(direct > -0.7, sure, direct)
+
+    def _sides(self, x: Doubles) -> tuple[Doubles, Doubles]:
+        """Return logs of power and alpha."""
+        if self._reversed:
+            return -self._looks * np.exp(x), self._log_beta(x)
+        return self._caught(x), self._log_alpha(x)
+
+    def _place(self, log_alpha: Doubles, log_rest: Doubles) -> Doubles:
+        """Return x at this alpha; 1 - alpha is e^log_rest."""
+        if not self._reversed:
+            with np.errstate(divide="ignore"):
+                small = log_alpha - np.log(self._looks)
+                return np.where(log_alpha < -40.0, small, np.log(-log_rest / self._looks))
+
+        low = log_alpha < log_rest
+        usual = np.isfinite(log_alpha) & np.isfinite(log_rest)
+
+        def gap(x: Doubles) -> Doubles:
+            with np.errstate(invalid="ignore"):
+                gap = np.where(low, self._log_beta(x) - log_alpha, log_rest - self._caught(x))
+            return np.where(usual, np.nan_to_num(gap, nan=-1.0), 0.0)
+
+        ends = np.full(log_alpha.shape, _FIRST), np.full(log_alpha.shape, _LAST)
+        place = sign_change(gap, *ends)
+        return np.where(usual, place, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
+
+    def _at(self, alpha: Doubles) -> Doubles:
+        with np.errstate(divide="ignore"):
+            return self._place(np.log(alpha), np.log1p(-alpha))
+
+    def _beta(self, alpha: Doubles) -> Any:
+        x = self._at(alpha)
+        beta = np.exp(self._log_alpha(x)) if self._reversed else np.exp(self._log_beta(x))
+        return np.where(alpha >= 1.0, 0.0, beta)[()]
+
+    def _power(self, alpha: Doubles) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            power = np.exp(self._sides(self._at(alpha))[0])
+        return np.where(alpha >= 1.0, 1.0, power)[()]
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rest = np.log(-np.expm1(log_alpha))
+            rest = np.where(log_alpha < -0.7, np.log1p(-np.exp(log_alpha)), rest)
+            x = self._place(log_alpha, rest)
+            return np.where(log_alpha >= 0.0, 0.0, self._sides(x)[0])[()]
+
+    def _advantage(self) -> Any:
+        return self._delta(np.zeros(()))
+
+    def _auc(self) -> Any:
+        """Return 1 - T int b(a) (1 - a)^(2T - 2) da, by Gauss's rule in x."""
+        starts = np.arange(-42.0, _LAST, 0.5)
+        x, shares = gauss_panels(starts, np.full(starts.size, 0.5), 12)
+        with np.errstate(under="ignore"):
+            density = self._log_beta(x) + self._kept(x) + x - np.exp(x)
+            area = self._looks * np.sum(shares * np.exp(density))
+        return np.float64(1.0 - area)
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        def gain(x: Doubles) -> Doubles:
+            power, alpha = self._sides(x)
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                paid = np.where(np.isneginf(alpha), 0.0, np.exp(epsilon + alpha))
+                return np.exp(power) - paid
+
+        least = -np.expm1(np.minimum(epsilon, 0.0))
+        return np.maximum(_highest(gain, np.shape(epsilon)), least)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        """Return the steepest line from (0, delta) to a point of (alpha, power)."""
+
+        def steepness(x: Doubles) -> Doubles:
+            power, alpha = self._sides(x)
+            with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
+                share = delta / np.exp(power)
+                usable = (share < 1.0) & np.isfinite(alpha)
+                line = power + np.log1p(-np.minimum(share, 1.0)) - alpha
+                return np.where(usable, line, -1e6 + np.maximum(power, -1e6))
+
+        found = np.maximum(_highest(steepness, np.shape(delta)), 0.0)
+        with np.errstate(divide="ignore"):
+            steepest = -np.log(self._alpha_per_power())
+        found = np.where(delta <= 0.0, np.maximum(steepest, 0.0), found)
+        return np.where(delta >= self._advantage(), 0.0, found)[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        """Return the limit of a T / (power + (T - 1) a) or, in reverse, that of b over it."""
+        if self._reversed:
+            own = self._curve.inverse()._alpha_per_power()  # b per 1 - a, as a -> 1
+            return np.asarray(own if self._looks == 1 else 0.0)
+        ratio = self._curve._alpha_per_power()
+        return np.asarray(self._looks * ratio / (1.0 + (self._looks - 1.0) * ratio))
+
+
+def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> Doubles:
+    """Return the largest value over x of a function with one maximum.
+
+    Golden sections between the neighbours of the best of a few points: far out the function may be
+    flat to its last digit.
+    """
+    grid = np.concatenate([np.linspace(_FIRST, -40.0, 48), np.linspace(-39.5, _LAST, 94)])
+    values = np.stack([function(np.full(shape, x)) for x in grid])
+    top = np.argmax(values, axis=0)
+    low, high = grid[np.maximum(top - 1, 0)], grid[np.minimum(top + 1, grid.size - 1)]
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = function(left), function(right)
+    best = np.maximum(values.max(axis=0), np.maximum(at_left, at_right))
+    for _ in range(50):
+        down = at_left >= at_right  # the maximum is left of `right`
+        low, high = np.where(down, low, left), np.where(down, right, high)
+        fresh = np.where(down, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
+        at_fresh = function(fresh)
+        left, right = np.where(down, fresh, right), np.where(down, left, fresh)
+        at_left, at_right = np.where(down, at_fresh, at_right), np.where(down, at_left, at_fresh)
+        best = np.maximum(best, at_fresh)
+    return np.asarray(best)

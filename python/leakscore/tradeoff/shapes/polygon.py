@@ -1,0 +1,268 @@
+"""Convex polygons: the exact curves of discrete laws, of samples and of certified bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from leakscore._types import Doubles
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.premise import UNSTATED, Premise
+
+__all__ = ["Polygon", "lower_hull"]
+
+# Relative rounding of a result: an exponential on either side, and a handful of operations.
+_ULPS = 16.0 * 2.0**-53
+_NEARLY_ALL = 0.999  # alpha from which distances are taken from 1
+
+
+class Polygon(TradeOff):
+    """A convex polygon, held as logs of alpha and beta from (0, beta_0) to (alpha_0, 0).
+
+    The first vertex is at alpha = 0 and the last at beta = 0; alpha grows and beta falls. Logs keep
+    their relative accuracy at all four ends: log beta is -power where the power is tiny.
+
+    `side` is -1 for a certified lower curve and 1 for a certified upper one, whose numbers are
+    rounded outwards; 0 rounds to nearest.
+    """
+
+    __slots__ = ("_log_alpha", "_log_beta", "_name", "_side")
+
+    def __init__(
+        self,
+        log_alpha: Doubles,
+        log_beta: Doubles,
+        kind: Literal["guarantee", "attack"],
+        adversary: str = "informed",
+        name: str = "polygon",
+        premise: Premise = UNSTATED,
+        side: Literal[-1, 0, 1] = 0,
+    ) -> None:
+        super().__init__((), kind, adversary, *premise)
+        self._log_alpha, self._log_beta, self._name = log_alpha, log_beta, name
+        self._side = side
+
+    @classmethod
+    def from_laws(
+        cls,
+        log_p: Doubles,
+        log_q: Doubles,
+        kind: Literal["guarantee", "attack"] = "guarantee",
+        adversary: str = "informed",
+        name: str = "polygon",
+    ) -> Polygon:
+        """Give the exact curve of two laws on the same atoms.
+
+        Logs of the masses under H0 and H1, ordered so that the ratio q/p never falls; both sum
+        to 1. Tests accuse the last atoms first, and randomise at one of them.
+        """
+        log_alpha = _either_end(log_p[::-1])
+        log_beta = _either_end(log_q)[::-1]
+        first = int(np.isneginf(log_alpha).sum()) - 1
+        last = log_beta.size - int(np.isneginf(log_beta).sum())
+        kept = slice(first, last + 1)
+        return cls(log_alpha[kept], log_beta[kept], kind, adversary, name)
+
+    @property
+    def vertices(self) -> tuple[Doubles, Doubles]:
+        """Logs of alpha and of beta."""
+        return self._log_alpha, self._log_beta
+
+    def __repr__(self) -> str:
+        return f"{self._name}: {self._log_alpha.size} vertices"
+
+    def _like(self, log_alpha: Doubles, log_beta: Doubles) -> Polygon:
+        about = self.kind, self.adversary, self._name, self._premise, self._side
+        return Polygon(log_alpha, log_beta, *about)
+
+    def inverse(self) -> TradeOff:
+        return self._like(self._log_beta[::-1], self._log_alpha[::-1])
+
+    def symmetrized(self) -> TradeOff:
+        x = np.concatenate([self._log_alpha, self._log_beta])
+        y = np.concatenate([self._log_beta, self._log_alpha])
+        order = np.lexsort((y, x))
+        return self._like(*lower_hull(x[order], y[order]))
+
+    def _powers(self) -> Doubles:
+        return -np.expm1(self._log_beta)
+
+    def _beta(self, alpha: Doubles) -> Any:
+        return self._between(alpha, np.exp(self._log_beta), 1.0)
+
+    def _power(self, alpha: Doubles) -> Any:
+        return np.minimum(self._between(alpha, self._powers(), -1.0), 1.0)[()]
+
+    def _between(self, alpha: Doubles, values: Doubles, sign: float) -> Any:
+        """Interpolate; only the first vertex is at 0, even if others underflow to it.
+
+        Distances are taken from 0 for small alpha and from 1 for large ones, where a difference of
+        two rates would have few digits; so all sums have positive terms only. Outwards is a larger
+        alpha and a smaller beta for a lower curve; powers have the other `sign`.
+        """
+        if values.size == 1:
+            return np.full(alpha.shape, values[0])[()]
+        with np.errstate(under="ignore", over="ignore"):
+            near_0 = self._shares(np.exp(self._log_alpha), alpha * (1.0 - self._side * _ULPS))
+            gaps, gap = -np.expm1(self._log_alpha), 1.0 - alpha
+            near_1 = self._shares(-gaps, -gap * (1.0 + self._side * _ULPS))
+        i, share, rest = (
+            np.where(alpha < _NEARLY_ALL, *pair) for pair in zip(near_0, near_1, strict=True)
+        )
+        found = np.where(alpha > 0.0, values[i] * rest + values[i + 1] * share, values[0])
+        return (found * (1.0 + sign * self._side * _ULPS))[()]
+
+    @staticmethod
+    def _shares(places: Doubles, x: Doubles) -> tuple[Any, Doubles, Doubles]:
+        """Give the edge of x, and the weights of its ends: of the right and of the left one."""
+        i = np.clip(np.searchsorted(places, x, side="right") - 1, 0, places.size - 2)
+        span = np.maximum(places[i + 1] - places[i], 5e-324)
+        share = np.clip((x - places[i]) / span, 0.0, 1.0)
+        return i, share, np.clip((places[i + 1] - x) / span, 0.0, 1.0)
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        """Interpolate where alpha may underflow: power + (power' - power) (a - alpha)/(...)."""
+        known, power = self._log_alpha, self._powers()
+        if known.size == 1:
+            return np.full(log_alpha.shape, np.log(power[0]))[()]
+        asked = log_alpha * (1.0 + self._side * _ULPS)
+        i = np.clip(np.searchsorted(known, asked, side="right") - 1, 0, known.size - 2)
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+            run = asked + _log_gap(known[i], asked)
+            span = known[i + 1] + _log_gap(known[i], known[i + 1])
+            rise = np.log(power[i + 1] - power[i]) + np.minimum(run - span, 0.0)
+            rise = np.where(np.isnan(rise), -np.inf, rise)
+            found = np.logaddexp(np.log(power[i]), rise)
+            return np.minimum(found * (1.0 + self._side * _ULPS), 0.0)[()]
+
+    def _advantage(self) -> Any:
+        power, alpha = self._powers(), np.exp(self._log_alpha)
+        if not self._side:
+            return (power - alpha).max()
+        gap, beta = -np.expm1(self._log_alpha), np.exp(self._log_beta)
+        few = power < 0.5
+        found = np.where(few, power - alpha, gap - beta)
+        return (found - self._side * _ULPS * np.where(few, power, gap)).max()
+
+    def _auc(self) -> Any:
+        power, alpha = self._powers(), np.exp(self._log_alpha)
+        beyond = 1.0 - alpha[-1]  # the power is 1 there
+        area = 0.5 * ((power[1:] + power[:-1]) * np.diff(alpha)).sum() + beyond
+        return np.float64(min(area - self._side * (alpha.size + 16.0) * 2.0**-53, 1.0))
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        i = np.searchsorted(-self._slopes(), -epsilon, side="right")
+        power, log_alpha = self._powers(), self._log_alpha[i]
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            log_paid = np.where(np.isneginf(log_alpha), -np.inf, epsilon + log_alpha)
+            paid = np.exp(log_paid)
+            # Where paid is far above the power, the vertex does not matter.
+            error = _ULPS * (power[i] + paid * (1.0 + np.abs(np.maximum(log_paid, -800.0))))
+            found = power[i] - paid - self._side * np.where(paid > power[i], 0.0, error)
+        at_once = power[0] * (1.0 - self._side * _ULPS)  # the first vertex costs nothing
+        return np.minimum(np.maximum(found, at_once), 1.0)[()]
+
+    def _slopes(self) -> Doubles:
+        """Return log of minus the slope of every edge, from steep to flat."""
+        return np.asarray(np.minimum.accumulate(_log_slopes(self._log_alpha, self._log_beta)))
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        slopes, power = self._slopes(), self._powers()
+        # delta at the slope of each edge grows along the curve; the vertex between attains it.
+        with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
+            edges = power[:-1] - np.where(
+                np.isneginf(self._log_alpha[:-1]), 0.0, np.exp(slopes + self._log_alpha[:-1])
+            )
+            i = np.searchsorted(np.maximum.accumulate(edges), delta, side="right")
+            gain = power[i] * (1.0 - self._side * _ULPS) - delta
+            found = np.log(gain) - self._log_alpha[i]
+            error = _ULPS * (np.abs(np.log(gain)) + np.abs(self._log_alpha[i]))
+            found = np.where(np.isfinite(found), found - self._side * error, found)
+        return np.where(delta >= self._advantage(), 0.0, np.maximum(found, 0.0))[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        if self._log_beta[0] < 0.0:  # a positive power at alpha = 0
+            return np.asarray(0.0)
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(np.exp(-self._slopes()[0]))
+
+
+def lower_hull(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]:
+    """Return the vertices of the lower convex hull of points sorted by alpha, then by beta.
+
+    A point on or above the line through its two neighbours is no vertex, even if a neighbour is
+    none either: all such points are removed at once. After some rounds the rest go one by one.
+    """
+    lowest = np.minimum.accumulate(log_beta)
+    kept = np.concatenate([[True], log_beta[1:] < lowest[:-1]])
+    x, y = log_alpha[kept], log_beta[kept]
+    for _ in range(12):
+        slopes = _log_slopes(x, y)
+        convex = np.concatenate([[True], slopes[:-1] > slopes[1:], [True]])
+        if convex.all():
+            return x, y
+        x, y = x[convex], y[convex]
+    vertices = _chain(x.tolist(), y.tolist(), _log_slopes(x, y))
+    return x[vertices], y[vertices]
+
+
+def _chain(x: list[float], y: list[float], slopes: Doubles) -> list[int]:
+    """Andrew's monotone chain, from the first reflex vertex until the rest is convex."""
+    reflex = np.flatnonzero(slopes[:-1] <= slopes[1:]) + 1
+    if not reflex.size:
+        return list(range(len(x)))
+    first, last = int(reflex[0]), int(reflex[-1])
+    kept = list(range(first + 1))
+    falls = [math.inf, *slopes[:first].tolist()]  # log slope of the edge into each kept vertex
+    for k in range(first + 1, len(x)):
+        popped = False
+        while True:
+            slope = _log_slope(x[kept[-1]], y[kept[-1]], x[k], y[k])
+            if slope < falls[-1] or len(kept) == 1:
+                break
+            kept.pop()
+            falls.pop()
+            popped = True
+        kept.append(k)
+        falls.append(slope)
+        if k > last and not popped:
+            return kept + list(range(k + 1, len(x)))
+    return kept
+
+
+def _log_slope(x0: float, y0: float, x1: float, y1: float) -> float:
+    """Return log of minus the slope between two points."""
+    if not x0 < x1:
+        return math.inf
+    fall = y0 + _log_expm1(y1 - y0) if y1 < y0 else -math.inf
+    return fall - (x1 + _log_expm1(x0 - x1))
+
+
+def _log_expm1(x: float) -> float:
+    return math.log(-math.expm1(x)) if x > -math.inf else 0.0
+
+
+def _either_end(log_mass: Doubles) -> Doubles:
+    """Return logs of the sums of the first 0, 1, ... masses, accurate near 0 and near 1."""
+    first = np.logaddexp.accumulate(np.concatenate([[-np.inf], log_mass]))
+    rest = np.logaddexp.accumulate(np.concatenate([[-np.inf], log_mass[::-1]]))[::-1]
+    with np.errstate(divide="ignore"):
+        return np.where(first < -0.7, first, np.log1p(-np.exp(np.minimum(rest, 0.0))))
+
+
+def _log_slopes(log_alpha: Doubles, log_beta: Doubles) -> Doubles:
+    """Return log of minus the slope between neighbours; inf where alpha does not grow."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fall = log_beta[:-1] + _log_gap(log_beta[1:], log_beta[:-1])
+        run = log_alpha[1:] + _log_gap(log_alpha[:-1], log_alpha[1:])
+        slopes = fall - run
+    return np.where(np.isnan(slopes) | np.isneginf(run), np.inf, slopes)
+
+
+def _log_gap(low: Doubles, high: Doubles) -> Doubles:
+    """Return log(1 - e^(low - high))."""
+    with np.errstate(divide="ignore", under="ignore"):
+        gap = np.where(np.isneginf(low), -np.inf, low - high)
+        return np.asarray(np.log(-np.expm1(np.minimum(gap, 0.0))))

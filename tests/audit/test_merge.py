@@ -1,0 +1,108 @@
+"""Audits of parts merge in any order to the audit of the whole."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from leakscore.audit import Audit
+
+
+def parts(dtype: type) -> list[Audit]:
+    rng = np.random.default_rng(2)
+    return [
+        Audit(rng.normal(1, 1, n).round(1).astype(dtype), rng.normal(0, 1, 2 * n).astype(dtype))
+        for n in (1, 30, 1000)
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_merge_in_any_order(dtype: type) -> None:
+    audits = parts(dtype)
+    whole = Audit(
+        np.concatenate([each._samples.members for each in audits]),
+        np.concatenate([each._samples.nonmembers for each in audits]),
+    )
+    for a, b, c in permutations(audits):
+        for merged in (a.merge(b).merge(c), a.merge(b.merge(c))):
+            assert merged._samples.members.dtype == dtype
+            np.testing.assert_array_equal(merged._samples.members, whole._samples.members)
+            np.testing.assert_array_equal(merged._samples.nonmembers, whole._samples.nonmembers)
+            assert merged.epsilon(1e-5) == whole.epsilon(1e-5)
+    with pytest.raises(ValueError, match="read-only"):
+        merged._samples.members[0] = 0.0
+
+
+def test_mixed_dtypes_merge_exactly() -> None:
+    merged = Audit(np.float32([0.1]), np.float32([0.0])).merge(Audit([0.0], [0.1]))
+    assert merged.auc() == 0.75 - 0.125  # float32's 0.1 is above float64's
+    assert merged._samples.nonmembers.dtype == np.float64
+
+
+def test_histograms_merge() -> None:
+    edges = np.concatenate([[-np.inf], np.arange(-6.0, 8.0), [np.inf]])
+    audits = [
+        Audit.from_counts(
+            edges,
+            np.histogram(each._samples.members, edges)[0],
+            np.histogram(each._samples.nonmembers, edges)[0],
+        )
+        for each in parts(np.float64)
+    ]
+    results = {
+        audits[i].merge(audits[j]).merge(audits[k]).epsilon(0.01, 0.9).to_json()
+        for i, j, k in permutations(range(3))
+    }
+    assert len(results) == 1
+    assert audits[0].merge(audits[1]).n_members == 31
+    with pytest.raises(ValueError, match="same edges"):
+        audits[0].merge(Audit.from_counts(edges + 1, *2 * [np.ones(15)]))
+    for first, second in permutations([audits[0], parts(np.float64)[0]]):
+        with pytest.raises(ValueError, match=r"numpy.histogram.*from_counts"):
+            first.merge(second)
+    with pytest.raises(TypeError, match="other"):
+        audits[0].merge("another")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("decimals", [1, 15])
+def test_random_bits_stay_random_if_both_are(decimals: int) -> None:
+    rng = np.random.default_rng(5)
+    bits = [rng.integers(0, 2, n).astype(bool) for n in (300, 200, 400)]
+    rounds = [(rng.normal(2.0 * each).round(decimals), each) for each in bits]
+    audits = [Audit.from_rounds(*each, random_bits=True, rng=rng) for each in rounds]
+    merged = [
+        audits[i].merge(audits[j]).merge(audits[k]).epsilon(1e-5, method="sorted-bits")
+        for i, j, k in permutations(range(3))
+    ]
+    assert merged.count(merged[0]) == 6
+    at_once = Audit.from_rounds(
+        *(np.concatenate(parts) for parts in zip(*rounds, strict=True)), random_bits=True
+    )
+    if decimals == 15:  # no ties
+        assert merged[0] == at_once.epsilon(1e-5, method="sorted-bits")
+    fixed = audits[0].merge(Audit.from_rounds(*rounds[1]))
+    with pytest.raises(ValueError, match="random_bits=True"):
+        fixed.epsilon(1e-5, method="sorted-bits")
+
+
+def test_merged_ties_do_not_know_the_bits() -> None:
+    """Were members put after non-members before ties are drawn, one order would decide for all."""
+    rng = np.random.default_rng(806)
+    audits = [
+        [Audit.from_rounds(np.zeros(403), rng.random(403) < 0.5, random_bits=True) for _ in "ab"]
+        for _ in range(100)
+    ]
+    wrong = [float(a.merge(b).epsilon(method="sorted-bits")) > 0.0 for a, b in audits]
+    assert sum(wrong) <= 100 * 0.05 + 4.0 * np.sqrt(100 * 0.05 * 0.95)
+
+
+def test_too_many_random_bits_are_refused_after_a_merge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leakscore.audit.data.ranked_bits.MAX_ROUNDS", 30)
+    monkeypatch.setattr("leakscore.audit.methods.sorted_bits.MAX_ROUNDS", 30)
+    part = Audit.from_rounds(range(20), [True, False] * 10, random_bits=True)
+    assert part.epsilon(method="sorted-bits").epsilon == 0.0
+    for audit in (part.merge(part), part.merge(part).merge(part)):
+        with pytest.raises(ValueError, match="at most 30 rounds"):
+            audit.epsilon(method="sorted-bits")

@@ -1,0 +1,140 @@
+"""One training against the worst mechanism that a curve allows, found by linear programming."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from leakscore.audit import one_run_fdp
+from leakscore.audit.one_training.contradiction import Contradiction
+from leakscore.audit.one_training.families import _p_value
+from leakscore.audit.one_training.guesses import Guesses
+from leakscore.tradeoff import gaussian
+from leakscore.tradeoff.shapes.polygon import Polygon
+
+# Laws of one canary's best score, out and in: the curve between them is the claim.
+RESPONSE = np.array([0.75, 0.25]), np.array([0.25, 0.75])
+ASYMMETRIC = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.35, 0.55])
+EXPOSED = np.array([0.1, 0.6, 0.3, 0.0]), np.array([0.0, 0.3, 0.6, 0.1])
+CLAIMS = {"response": RESPONSE, "asymmetric": ASYMMETRIC, "exposed": EXPOSED}
+
+Laws = tuple[np.ndarray, np.ndarray]
+Guess = tuple[tuple[int, ...], tuple[int, ...]]  # the canaries guessed in, and those guessed out
+
+
+def outputs(m: int, k_plus: int, k_minus: int) -> list[Guess]:
+    return [
+        (inside, outside)
+        for inside in combinations(range(m), k_plus)
+        for outside in combinations(sorted(set(range(m)) - set(inside)), k_minus)
+    ]
+
+
+def hockey_sticks(laws: Laws) -> list[tuple[float, float]]:
+    """Return slopes t and P1(A) - t P0(A) at most: with all ratios of the laws, the whole curve."""
+    outside, inside = laws
+    ratios = np.unique((inside[outside > 0] / outside[outside > 0]).round(12))
+    return [(t, float(np.maximum(inside - t * outside, 0.0).sum())) for t in (0.0, *ratios)]
+
+
+def worst_probability(m: int, k_plus: int, k_minus: int, correct: int, laws: Laws) -> float:
+    """Return the largest probability of this many right guesses, over all mechanisms.
+
+    A mechanism is a law over the guesses for each of the 2^m sets of canaries. Where one canary is
+    in or out, its two laws P1 and P0 obey sum over guesses of (P1 - t P0)+ <= P1(A) - t P0(A).
+    """
+    guesses, sets = outputs(m, k_plus, k_minus), list(product((0, 1), repeat=m))
+    column = {each: i for i, each in enumerate((bits, guess) for bits in sets for guess in guesses)}
+    entries: list[tuple[int, int, float]] = []
+    limits: list[float] = []
+    columns = len(column)
+    for bits, i in product(sets, range(m)):
+        if bits[i]:
+            continue
+        flipped = (*bits[:i], 1, *bits[i + 1 :])
+        for slope, most in hockey_sticks(laws):
+            first = columns
+            for guess in guesses:  # an unknown that is at least the positive part
+                row = len(limits)
+                entries += [(row, column[flipped, guess], 1.0), (row, columns, -1.0)]
+                entries.append((row, column[bits, guess], -slope))
+                limits.append(0.0)
+                columns += 1
+            entries += [(len(limits), each, 1.0) for each in range(first, columns)]
+            limits.append(most)
+    rows, places, values = zip(*entries, strict=True)
+    inequalities = coo_array((values, (rows, places)), shape=(len(limits), columns))
+    equalities = np.zeros((len(sets), columns))
+    gain = np.zeros(columns)
+    for (bits, guess), place in column.items():
+        equalities[sets.index(bits), place] = 1.0
+        right = sum(bits[j] for j in guess[0]) + sum(1 - bits[j] for j in guess[1])
+        gain[place] = (right >= correct) / len(sets)
+    found = linprog(
+        -gain,
+        A_ub=inequalities.tocsr(),
+        b_ub=limits,
+        A_eq=equalities,
+        b_eq=np.ones(len(sets)),
+        method="highs",
+    )
+    assert found.status == 0
+    return float(-found.fun)
+
+
+def bounded_probability(m: int, k_plus: int, k_minus: int, correct: int, laws: Laws) -> float:
+    with np.errstate(divide="ignore"):
+        curve = Polygon.from_laws(*map(np.log, laws))
+    guesses = Guesses(m, k_plus, k_minus, correct)
+    return _p_value(Contradiction(curve, guesses), correct)
+
+
+ONE_KIND = [(m, k, v) for m in (1, 2, 3, 4) for k in range(1, m + 1) for v in range(1, k + 1)]
+
+
+@pytest.mark.parametrize("kind", ["in", "out"])
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_no_mechanism_beats_the_bound_with_guesses_of_one_kind(claim: str, kind: str) -> None:
+    """All mechanisms, 4 canaries at most; an asymmetric curve is read in the guesses' direction."""
+    closest = 1.0
+    for m, k, correct in ONE_KIND:
+        pair = (k, 0) if kind == "in" else (0, k)
+        worst = worst_probability(m, *pair, correct, CLAIMS[claim])
+        bound = bounded_probability(m, *pair, correct, CLAIMS[claim])
+        assert worst <= bound + 1e-7, (m, k, correct)
+        if m > 1 and bound < 1:
+            closest = min(closest, bound - worst)
+    assert closest < 0.03  # .06 of "exposed", with m in the place of m / 2
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_no_mechanism_beats_the_bound_with_guesses_of_both_kinds(claim: str) -> None:
+    for m, k_plus, k_minus in [(2, 1, 1), (3, 1, 1), (3, 2, 1)]:
+        for correct in range(1, k_plus + k_minus + 1):
+            worst = worst_probability(m, k_plus, k_minus, correct, CLAIMS[claim])
+            bound = bounded_probability(m, k_plus, k_minus, correct, CLAIMS[claim])
+            assert worst <= bound + 1e-7, (m, k_plus, k_minus, correct)
+
+
+def test_guesses_of_both_kinds_gain_no_factor() -> None:
+    """One canary of each kind: half of the canaries in the recursion would be too few."""
+    worst = worst_probability(2, 1, 1, 2, RESPONSE)
+    guesses = Guesses(1, 1, 0, 1)  # its recursion runs in 1/2
+    curve = Polygon.from_laws(*map(np.log, RESPONSE))
+    halved = Contradiction(curve, guesses)
+    halved._canaries, halved._made = 1.0, 2
+    assert worst > _p_value(halved, 2) + 0.01
+
+
+def test_one_kind_of_guess_in_figures() -> None:
+    """20 right of 20 among 100; the recursion with m itself refutes .7694 at most."""
+    included = np.arange(100) >= 50
+    for pair in ((20, 0), (0, 20)):
+        bound = one_run_fdp(np.arange(100.0), included, *pair, gaussian)
+        assert bound.parameter == pytest.approx(0.8686, abs=5e-5)
+    both = one_run_fdp(np.arange(100.0), included, 10, 10, gaussian)
+    assert both.parameter == pytest.approx(0.7694, abs=5e-5)

@@ -1,0 +1,231 @@
+"""What every public function does with odd and with bad input, derived from contract_table.py."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leakscore
+from tests.contract.inputs import DIM, Array
+from tests.contract.table import CALLS, NO_ARGUMENTS, RESULTS, Call
+from tests.helpers.layouts import read_only
+from tests.helpers.public import named, public_functions
+
+CASES = {
+    (f"{name}-{index}" if index else name): call
+    for name, calls in CALLS.items()
+    for index, call in enumerate(calls)
+}
+ARGUMENTS = [(name, argument) for name, call in CASES.items() for argument in call.arrays]
+each_call = pytest.mark.parametrize("name", CASES)
+each_array = pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
+
+
+def numbers(result: Any) -> Array:
+    """All numbers of a result, in order."""
+    if isinstance(result, leakscore.Reference):
+        return np.concatenate([result.mean, result.cov.ravel()])
+    if isinstance(result, leakscore.audit.Audit):
+        return numbers(result.roc())
+    if dataclasses.is_dataclass(result):
+        return numbers([getattr(result, f.name) for f in dataclasses.fields(result)])
+    if isinstance(result, (tuple, list)):
+        return np.concatenate([numbers(part) for part in result] or [np.zeros(0)])
+    if result is None or isinstance(result, str) or np.asarray(result).dtype.kind == "U":
+        return np.zeros(0)
+    return np.asarray(result, dtype=np.float64).ravel()
+
+
+def run(call: Call, **changed: Any) -> Array:
+    good = {name: value for name, (value, _) in call.scalars.items()}
+    return numbers(call.run(**(call.arrays | good | changed)))
+
+
+def spread(values: Array) -> Array:
+    """The same values as every second element of a wider array filled with NaN."""
+    wide = np.full(tuple(2 * size for size in values.shape), np.nan)
+    view = wide[tuple(slice(None, None, 2) for _ in values.shape)]
+    view[...] = values
+    return view
+
+
+LAYOUTS: dict[str, Callable[[Array], Any]] = {
+    "list": lambda values: values.tolist(),
+    "Fortran": lambda values: np.asarray(values, order="F"),
+    "strided": spread,
+    "reversed": lambda values: values[::-1].copy()[::-1],
+    "byteswapped": lambda values: values.astype(values.dtype.newbyteorder()),
+    "read-only": read_only,
+    "float32": lambda values: values.astype(np.float32),
+    "float32 Fortran": lambda values: np.asarray(values, dtype=np.float32, order="F"),
+    "float32 byteswapped": lambda values: values.astype(">f4"),
+    "subclass": lambda values: values.view(type("Sub", (np.ndarray,), {})),
+    "unmasked": lambda values: np.ma.masked_array(values, mask=False),
+}
+
+
+def test_every_public_function_has_an_entry() -> None:
+    classes = {name for name, value in named().items() if isinstance(value, type)}
+    public = set(public_functions()) | classes | {"tradeoff.TradeOff.__call__"}
+    assert public == set(CALLS) | NO_ARGUMENTS | RESULTS
+
+
+@each_call
+def test_good_call_gives_numbers(name: str) -> None:
+    result = run(CASES[name])
+    assert not np.isnan(result).any()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@each_array
+def test_layout_and_dtype_do_not_matter(name: str, argument: str, layout: str) -> None:
+    call = CASES[name]
+    odd = LAYOUTS[layout](call.arrays[argument])
+    expected, result = run(call), run(call, **{argument: odd})
+    # A narrower dtype may be worked on in float32, block by block, where BLAS does the work.
+    rtol = 2e-6 if layout.startswith("float32") else 1e-12
+    scale = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+    np.testing.assert_allclose(result, expected, rtol=rtol, atol=rtol * scale)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint8, np.int16, np.int64, np.uint64])
+@each_array
+def test_other_dtypes_are_read_by_value(name: str, argument: str, dtype: Any) -> None:
+    call = CASES[name]
+    values = call.arrays[argument]
+    narrow = (values if dtype == np.float16 else np.abs(np.round(values))).astype(dtype)
+    try:
+        expected = run(call, **{argument: narrow.astype(np.float64)})
+    except ValueError:  # rounded to integers, some arguments leave their range
+        with pytest.raises(ValueError, match=argument):
+            run(call, **{argument: narrow})
+        return
+    np.testing.assert_allclose(run(call, **{argument: narrow}), expected, rtol=2e-6, atol=1e-9)
+
+
+@each_call
+def test_arguments_are_never_overwritten(name: str) -> None:
+    call = CASES[name]
+    before = {argument: values.copy() for argument, values in call.arrays.items()}
+    run(call)
+    for argument, values in call.arrays.items():
+        np.testing.assert_array_equal(values, before[argument])
+
+
+@each_call
+def test_the_number_of_threads_changes_no_bit(name: str) -> None:
+    call = CASES[name]
+    if name == "get_num_threads":
+        return
+    results = []
+    for threads in (1, 2, 8):
+        leakscore.set_num_threads(threads)
+        results.append(run(call).tobytes())
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda values: values.astype(complex),
+        lambda values: values.astype(str),
+        lambda values: values.astype(object),
+        lambda values: values.astype("M8[s]"),
+        lambda _: "text",
+        lambda _: {"a": 1},
+        lambda _: object(),
+    ],
+    ids=["complex", "str", "object", "datetime", "text", "dict", "thing"],
+)
+@each_array
+def test_what_is_not_an_array_of_real_numbers(name: str, argument: str, bad: Any) -> None:
+    call = CASES[name]
+    with pytest.raises(TypeError, match=rf"\b{argument}\b"):
+        run(call, **{argument: bad(call.arrays[argument])})
+
+
+def poisoned(values: Array, poison: float) -> Iterator[Array]:
+    for index in (0, values.size // 2, values.size - 1):
+        for dtype in (np.float64, np.float32):
+            bad = values.astype(dtype)
+            bad.ravel()[index] = poison
+            yield bad
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
+@each_array
+def test_non_finite_values(name: str, argument: str, poison: float) -> None:
+    call = CASES[name]
+    refused = call.kind == "data" or (np.isnan(poison) and call.kind in ("scores", "curve"))
+    for bad in poisoned(call.arrays[argument], poison):
+        if refused:
+            with pytest.raises(ValueError, match=rf"\b{argument}\b"):
+                run(call, **{argument: bad})
+        elif np.isnan(poison):
+            result = run(call, **{argument: bad})
+            assert np.isnan(result).sum() == np.isnan(bad).sum()
+        elif call.kind == "scores":
+            assert not np.isnan(run(call, **{argument: bad})).any()
+
+
+@each_array
+def test_empty_arrays(name: str, argument: str) -> None:
+    call = CASES[name]
+    if call.kind in ("curve", "elementwise"):
+        assert run(call, **{other: np.zeros(0) for other in call.arrays}).size == 0
+        return
+    for shape in {(0,) * call.arrays[argument].ndim, (0, DIM), (DIM, 0), (0,)}:
+        with pytest.raises(ValueError, match=rf"\b{argument}\b"):
+            run(call, **{argument: np.zeros(shape)})
+
+
+@each_array
+def test_wrong_shapes(name: str, argument: str) -> None:
+    call = CASES[name]
+    if call.kind in ("curve", "elementwise") or call.any_shape:
+        return
+    values = call.arrays[argument]
+    wrong = [(1, 1, *values.shape)]
+    if call.kind == "data" and argument != "X":  # a table may have any number of columns
+        wrong += [(*values.shape[:-1], values.shape[-1] + 1)]
+    for shape in wrong:
+        # Where two arguments disagree, either may be named.
+        with pytest.raises(
+            ValueError, match=rf"\b({argument}|cov|target|observed|frequency|estimate)\b"
+        ):
+            run(call, **{argument: np.full(shape, 0.5)})
+
+
+@each_array
+def test_scalars_and_zero_dimensions(name: str, argument: str) -> None:
+    call = CASES[name]
+    if call.number_will_do:
+        run(call, **{argument: np.array(0.5)})
+    elif call.kind in ("curve", "elementwise"):
+        singles = {other: values[3] for other, values in call.arrays.items()}
+        expected = run(call, **singles)
+        for convert in (float, np.array, np.float32):
+            odd = {other: convert(value) for other, value in singles.items()}
+            np.testing.assert_allclose(run(call, **odd), expected, rtol=2e-6)
+    else:
+        for bad in (0.5, np.array(0.5)):
+            with pytest.raises(ValueError, match=rf"\b{argument}\b"):
+                run(call, **{argument: bad})
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "bad"),
+    [
+        (name, argument, bad)
+        for name, call in CASES.items()
+        for argument, (_, values) in call.scalars.items()
+        for bad in values
+    ],
+)
+def test_bad_single_values_are_named(name: str, argument: str, bad: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=rf"\b{argument}\b"):
+        run(CASES[name], **{argument: bad})

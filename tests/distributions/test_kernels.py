@@ -1,0 +1,55 @@
+"""The compiled loops of the normal law: vectorised at every level, and fitted as stated."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+from tests.oracles import fit_normal
+
+CPP = ROOT / "cpp"
+GCC = shutil.which("g++")
+# As CMakeLists.txt compiles the kernels.
+FLAGS = ["-std=c++20", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+FLAGS += ["-fno-exceptions", "-fno-rtti"]
+LEVELS = {
+    "v2": (["-march=x86-64-v2"], 16),
+    "v3": (["-march=x86-64-v3"], 32),
+    "v4": (["-march=x86-64-v4", "-mprefer-vector-width=512"], 64),
+}
+# pdf, logpdf, cdf, sf; two stages of logcdf, logsf, ppf, isf; three of ilogcdf, ilogsf.
+LOOPS = 4 + 4 * 2 + 2 * 3
+
+
+@pytest.mark.skipif(
+    GCC is None or platform.machine() not in ("x86_64", "AMD64"),
+    reason="needs g++ for x86-64",
+)
+@pytest.mark.parametrize("level", LEVELS)
+def test_loops_are_vectorised(level: str, tmp_path: Path) -> None:
+    """Every loop works on whole vectors of the level's width: a lost one is five times slower."""
+    flags, width = LEVELS[level]
+    command = [GCC, *FLAGS, *flags, f"-DLEAKSCORE_ISA={level}", f"-I{CPP}", f"-I{CPP / 'include'}"]
+    command += ["-fopt-info-vec", "-c", CPP / "kernels/normal.cpp", "-o", tmp_path / "normal.o"]
+    arguments = [str(part) for part in command]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert done.stderr.count(f"loop vectorized using {width} byte vectors") == LOOPS
+
+
+@pytest.mark.slow
+def test_coefficients_are_those_of_the_fit() -> None:
+    header = CPP / "include/leakscore/special/normal_coefficients.hpp"
+    assert header.read_text() == fit_normal.header()
+
+
+def test_stated_fit_errors_are_small() -> None:
+    text = (CPP / "include/leakscore/special/normal_coefficients.hpp").read_text()
+    errors = [float(value) for value in re.findall(r"[Ee]rror (?:of a )?(\d\S*?e-\d+)", text)]
+    assert len(errors) == 6
+    assert max(errors) < 6e-17

@@ -1,0 +1,44 @@
+"""Scores of an attack in a file, and ``leakscore audit`` run on it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore.audit_file.words import DOUBTS
+from leakscore.cli import main
+
+_RNG = np.random.default_rng(5)
+MEMBER = _RNG.integers(0, 2, 600).astype(bool)
+SCORES = _RNG.normal(3.0 * MEMBER).round(4)
+
+
+def write_scores(folder: Path) -> Path:
+    """Write a csv file of the scores."""
+    path = folder / "scores.csv"
+    lines = (f"{score},{int(bit)}\n" for score, bit in zip(SCORES, MEMBER, strict=True))
+    path.write_text("score,member\n" + "".join(lines))
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main(["audit", *(str(argument) for argument in arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def parsed(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> dict[str, Any]:
+    """Return the JSON, which stands alone; doubts about the scores are repeated as warnings."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    found, out, err = run(capsys, *arguments, "--json", "-")
+    result: dict[str, Any] = json.loads(out, parse_constant=refuse)
+    doubts = [note["message"] for note in result["notices"] if note["code"] in DOUBTS]
+    assert (found, err.splitlines()) == (code, [f"leakscore: warning: {note}" for note in doubts])
+    return result

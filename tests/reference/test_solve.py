@@ -1,0 +1,204 @@
+"""Systems in a low-rank covariance: what float32 sums cost, and what is kept for the next call."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import Reference, _core, scores, set_num_threads
+from leakscore.reference import low_rank
+from tests.helpers.layouts import LAYOUTS
+
+RNG = np.random.default_rng(5)
+
+
+def centred(X: Any, centre: Any) -> Any:
+    return X.astype(np.float64) - centre
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (17, 40), (9, 2500), (40, 4130)])
+def test_products_and_combinations(shape: tuple[int, int], dtype: Any, isa: str) -> None:
+    """Against numpy in float64, with an offset of the data; bit-equal for any number of threads."""
+    rows, cols = shape
+    X = (RNG.normal(size=shape) * 20 + 90).astype(dtype)
+    centre = RNG.normal(size=cols + 3) + 90
+    unit, vectors = RNG.uniform(0.5, 2, cols + 3), RNG.normal(size=(3, cols + 3))
+    weight = RNG.normal(size=(3, rows))
+    F = centred(X, centre[3:])
+    found = []
+    for threads in (1, 2):
+        set_num_threads(threads)
+        one, other = vectors.copy(), vectors.copy()
+        _core.combine(X, 3, centre, weight, one)
+        both = _core.combine_and_multiply(X, 3, centre, unit, weight, other)
+        found.append((_core.multiply(X, 3, centre, vectors), one, other, both))
+    for mine, again in zip(*found, strict=True):
+        np.testing.assert_array_equal(mine, again)
+    products, one, other, both = found[0]
+    expected = vectors.copy()
+    expected[:, 3:] += weight @ F
+    size = np.abs(F).max()
+    np.testing.assert_allclose(products, vectors[:, 3:] @ F.T, atol=1e-13 * cols * size, rtol=0)
+    np.testing.assert_allclose(one, expected, atol=1e-13 * rows * size, rtol=0)
+    np.testing.assert_array_equal(one, other)
+    scaled = (expected * unit)[:, 3:] @ F.T
+    np.testing.assert_allclose(both, scaled, atol=1e-13 * cols * size * rows * size, rtol=0)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_products_of_every_layout(layout: str) -> None:
+    X = RNG.normal(size=(21, 300)).astype(np.float32)
+    odd, v = LAYOUTS[layout](X), RNG.normal(size=(2, 300))
+    centre, weight = RNG.normal(size=300), RNG.normal(size=(2, 21))
+    np.testing.assert_allclose(
+        _core.multiply(odd, 0, centre, v), v @ centred(odd, centre).T, atol=1e-11, rtol=0
+    )
+    found = v.copy()
+    _core.combine(odd, 0, centre, weight, found)
+    np.testing.assert_allclose(found, v + weight @ centred(odd, centre), atol=1e-12, rtol=0)
+
+
+def float_sums() -> tuple[Reference, Reference, Any]:
+    """Make a reference whose Gram matrix is summed in float32, one in float64, and targets."""
+    X = RNG.normal(size=(120, 150_000)).astype(np.float32) + 7
+    Z = np.vstack([X[:1], RNG.normal(size=(2, X.shape[1])) + 7])
+    exact = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=0.1)
+    return Reference.fit(X, "low-rank", shrinkage=0.1), exact, Z
+
+
+def test_a_wrong_gram_matrix_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No correction converges from a matrix that is 60 % off: it is summed again, or it raises."""
+    quick, exact, Z = float_sums()
+    held: Any = quick._covariance
+    assert held._gram.single
+    wrong = replace(held._gram, matrix=held._gram.matrix * 1.6)
+    held._gram, held._capacity = wrong, None
+    assert held._factorised().gram.single
+    expected = exact.solve(Z)
+    for rows in (Z[:2], np.repeat(Z, 3, axis=0)):  # a few at a time, and many
+        held._gram, held._capacity = wrong, None
+        weights = quick.solve(rows)
+        assert not held._factorised().gram.single
+        wanted = expected[:2] if len(rows) == 2 else np.repeat(expected, 3, axis=0)
+        np.testing.assert_allclose(weights, wanted, atol=1e-9 * np.abs(wanted).max(), rtol=0)
+    held._gram, held._capacity = wrong, None
+    monkeypatch.setattr(low_rank, "_CORRECTIONS", 1)
+    with pytest.raises(RuntimeError, match="did not converge: after 1 corrections"):
+        quick.solve(Z[:2])
+
+
+@pytest.mark.parametrize("shrinkage", [0.5, 1e-3, 1e-7])
+def test_float_sums_at_every_intensity(shrinkage: float) -> None:
+    """Down to intensities at which float64 loses digits too, which must not look like failure."""
+    X = RNG.normal(size=(120, 150_000)).astype(np.float32)
+    quick = Reference.fit(X, "low-rank", shrinkage=shrinkage)
+    exact = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=shrinkage)
+    Z = np.vstack([X[:1], X[:1] - X[1:2], RNG.normal(size=(1, X.shape[1]))])
+    found, expected = quick.solve(Z), exact.solve(Z)
+    scale = np.abs(expected).max(axis=1, keepdims=True)
+    assert (np.abs(found - expected) / scale).max() < max(1e-8, 1e-15 / shrinkage**2)
+
+
+def test_what_is_kept_does_not_change_a_score() -> None:
+    quick, _, Z = float_sums()
+    observed = RNG.normal(size=(3, quick.dim)).astype(np.float32) * 0.1 + 7
+    first = scores.covariance_score(observed, Z[0], quick, 50)
+    np.testing.assert_array_equal(scores.covariance_score(observed, Z[0], quick, 50), first)
+    other = scores.covariance_score(observed, Z[1], quick, 50)
+    assert np.abs(other - first).min() > 1e-3
+    both = scores.covariance_score(observed, Z[:2], quick, 50)
+    np.testing.assert_allclose(both, np.column_stack([first, other]), rtol=1e-9, atol=1e-9)
+    held: Any = quick._covariance
+    noise = [np.asarray(s) for s in (0.5, 0.25, 0.5)]
+    made = [held.plus(s) for s in noise]
+    assert made[0] is made[2]
+    assert made[0] is not made[1]
+    for shift, known in zip(noise, made, strict=True):
+        np.testing.assert_array_equal(known.diagonal, held.diagonal + shift)
+    assert held.plus(np.asarray(0.125)) is held.plus(np.asarray(0.125))
+    assert held.plus(np.asarray(0.5)) is not made[0]  # two are kept
+
+
+@pytest.mark.parametrize(
+    ("dtype", "paired"), [(np.float32, False), (np.float64, True), (np.int8, False)]
+)
+def test_many_targets_of_many_coordinates(dtype: Any, paired: bool) -> None:
+    """Solved by strips of columns, which give what one target at a time gives."""
+    X = (RNG.normal(size=(20, 140_000)) * 20).astype(dtype)
+    known = Reference.fit(X, "low-rank", shrinkage=0.2)
+    Z = (RNG.normal(size=(9, X.shape[1])) * 20).astype(dtype)
+    x = (RNG.normal(size=(9, X.shape[1])) * 5).astype(dtype)
+    held: Any = known._covariance
+    assert held.streams(len(Z))
+    assert not held.streams(1)
+    for given in ({}, {"noise_std": 0.5}, {"neighbours": "add-remove"}):
+        for score in (scores.covariance_score, scores.gaussian_llr):
+            found = score(x, Z, known, 30, paired=paired, **given)
+            for k in (0, 8):
+                expected = score(x, Z[k], known, 30, **given)
+                atol = 1e-10 * expected.std()
+                mine, its = (found[k], expected[k]) if paired else (found[:, k], expected)
+                np.testing.assert_allclose(mine, its, atol=atol, rtol=1e-10)
+    distances = [known.squared_mahalanobis(z) for z in Z]
+    np.testing.assert_allclose(known.squared_mahalanobis(Z), distances, rtol=1e-12)
+    if dtype is not np.int8:
+        Z[3, 7] = np.nan
+        with pytest.raises(ValueError, match="Expected target to be finite"):
+            scores.covariance_score(x, Z, known, 30, paired=paired)
+        with pytest.raises(ValueError, match="Expected Z to be finite"):
+            known.squared_mahalanobis(Z)
+
+
+def test_strips_of_float_sums_are_corrected() -> None:
+    quick, exact, Z = float_sums()
+    Z = np.vstack([Z, Z[::-1] + 0.25, 2 * Z])
+    x = RNG.normal(size=(4, quick.dim)).astype(np.float32) * 0.1 + 7
+    held: Any = quick._covariance
+    assert held.streams(len(Z))
+    assert held._factorised().gram.single
+    found, expected = (scores.covariance_score(x, Z, r, 50) for r in (quick, exact))
+    np.testing.assert_allclose(found, expected, atol=1e-8 * expected.std(axis=0).min(), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("dim", "rank"), [(3, 3), (3, 9), (50, 50), (50, 200)])
+@pytest.mark.parametrize("diagonal", [0.0, 1e-12, 1e-6, 1.0])
+def test_factors_with_as_many_columns_as_coordinates(dim: int, rank: int, diagonal: float) -> None:
+    """The diagonal may be tiny or 0 although the matrix is well conditioned."""
+    rng = np.random.default_rng(dim + rank)
+    factor = rng.standard_normal((dim, rank)) + (3 * np.eye(dim, rank) if dim == rank else 0)
+    z, mean = rng.standard_normal((4, dim)), rng.standard_normal(dim)
+    reference = Reference.low_rank(mean, diagonal, factor)
+    cov = factor @ factor.T + diagonal * np.eye(dim)
+    loss = 1e-15 * np.linalg.cond(cov)
+    assert reference.kind == "low-rank"
+    expected = np.linalg.solve(cov, (z - mean).T).T
+    np.testing.assert_allclose(reference.solve(z - mean), expected, rtol=loss, atol=loss)
+    distances = np.einsum("ij,ij->i", z - mean, expected)
+    np.testing.assert_allclose(reference.squared_mahalanobis(z), distances, rtol=loss)
+    assert reference.logdet == pytest.approx(np.linalg.slogdet(cov)[1], rel=1e-12, abs=loss)
+    again = pickle.loads(pickle.dumps(reference)).add_diagonal(0.5)
+    assert again.kind == "low-rank"
+    np.testing.assert_allclose(again.cov, cov + 0.5 * np.eye(dim), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1e-6, 1e-9, 1e-11])
+def test_rows_of_the_sample_at_hardly_any_ridge(
+    ridge: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums in float32 are not trusted where S is huge: M of a row is n0 - 1, less what r takes."""
+    monkeypatch.setattr("leakscore.reference._capacity._SINGLE_FROM", 0)
+    X = np.random.default_rng(1).normal(size=(60, 1500)).astype(np.float32)
+    single = Reference.fit(X, "low-rank", shrinkage=0.0, ridge=ridge)
+    double = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=0.0, ridge=ridge)
+    found = single.squared_mahalanobis(X[:5])
+    np.testing.assert_allclose(found, double.squared_mahalanobis(X[:5]), rtol=1e-6)
+    np.testing.assert_allclose(found, 59.0, rtol=2e-4)
+    if ridge > 1e-8:  # below, C is too ill conditioned for six digits of its inverse
+        away = X[:5] - single.mean
+        again = np.einsum("ij,ij->i", away, single.solve(away))
+        np.testing.assert_allclose(again, found, rtol=1e-6)

@@ -1,0 +1,125 @@
+"""What is judged and what is left out, always with its reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscore.tables.records import independent_columns, records_of
+from leakscore.tables.table import Table, table_of
+
+
+def table(values: np.ndarray, text: dict[int, int] | None = None) -> Table:
+    columns = tuple("abcdefghijklmnop"[: values.shape[1]])
+    return Table("t.csv", "t.csv", "0" * 64, columns, values, text or {})
+
+
+@pytest.fixture
+def values() -> np.ndarray:
+    return np.random.default_rng(3).normal(size=(50, 4)) * [1, 1e6, 1e-6, 1] + [0, 1e7, 0, -5]
+
+
+def test_whole_table_is_judged(values: np.ndarray) -> None:
+    records = records_of(table(values))
+    np.testing.assert_array_equal(records.values, values)
+    assert (records.left_columns, records.left_rows, records.dependent) == ((), (), ())
+    np.testing.assert_array_equal(records.rows, np.arange(1, 51))
+
+
+def test_rows_with_missing_values_keep_the_numbers_of_the_others(values: np.ndarray) -> None:
+    values[[4, 7], 1] = np.nan
+    values[9, 0] = -np.inf
+    records = records_of(table(values))
+    assert [(r.count, r.first) for r in records.left_rows] == [(2, (5, 8)), (1, (10,))]
+    np.testing.assert_array_equal(records.rows, np.delete(np.arange(50), [4, 7, 9]) + 1)
+    np.testing.assert_array_equal(records.values, values[records.rows - 1])
+
+
+def test_columns_with_missing_values_instead(values: np.ndarray) -> None:
+    values[[4, 7], 1] = np.nan
+    records = records_of(table(values), missing="columns")
+    assert records.columns == ("a", "c", "d")
+    assert [c.reason for c in records.left_columns] == ["missing or infinite in 2 record(s)"]
+    assert len(records.rows) == 50
+
+
+def test_columns_are_left_out_with_their_reason(values: np.ndarray) -> None:
+    empty, word = np.full(50, np.nan), np.full(50, np.nan)
+    same = np.full(50, 0.1) * 3
+    wide = np.column_stack([word, values, same, empty])
+    records = records_of(table(wide, {0: 1}), exclude=["d"])
+    assert records.columns == ("b", "c", "e")
+    assert {c.name: c.reason.split(":")[0] for c in records.left_columns} == {
+        "a": "not a number in record 1",
+        "d": "not to be published, as asked",
+        "f": "the same in every record",
+        "g": "no value in any record",
+    }
+    assert records_of(table(wide, {0: 1}), columns=["c", "a"]).columns == ("c",)
+
+
+def test_copies_and_combinations_follow_from_earlier_columns(values: np.ndarray) -> None:
+    double = 2.54 * values[:, 0] + 32
+    total = values[:, 0] / 3 - values[:, 1] * 1e-6 + values[:, 3]
+    wide = np.column_stack([values[:, :2], double, values[:, 2:], total, values[:, 3]])
+    records = records_of(table(wide))
+    assert records.columns == ("a", "b", "d", "e")
+    assert records.dependent == ("c", "f", "g")
+    reasons = [column.reason for column in records.left_columns]
+    assert reasons[0].startswith("a copy or a multiple of a:")
+    assert reasons[1].startswith("a linear combination of a, b, e:")
+    assert reasons[2].startswith("a copy or a multiple of e:")
+
+
+def test_nearly_dependent_columns_are_kept(values: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    near = values[:, 0] + values[:, 3] + 1e-4 * rng.normal(size=50)
+    assert independent_columns(np.column_stack([values, near])) == [0, 1, 2, 3, 4]
+    rounding = values[:, 0] + values[:, 3] + 1e-9 * rng.normal(size=50)
+    assert independent_columns(np.column_stack([values, rounding])) == [0, 1, 2, 3]
+
+
+def test_dummies_of_one_factor_lose_one(values: np.ndarray) -> None:
+    factor = np.eye(3)[np.arange(50) % 3]
+    assert independent_columns(np.column_stack([factor, values])) == [0, 1, 3, 4, 5, 6]
+
+
+def test_few_rows_leave_out_exact_copies_only() -> None:
+    values = np.random.default_rng(1).normal(size=(8, 8))
+    values[:, 5] = values[:, 2]
+    assert independent_columns(values) == [0, 1, 2, 3, 4, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": ["a", "z"]}, "no column 'z'; it has a, b, c, d"),
+        ({"exclude": ["a", "b", "c", "d"]}, "no column of numbers to judge"),
+        ({"exclude": ["nope"]}, "no column 'nope'"),
+    ],
+)
+def test_impossible_wishes(values: np.ndarray, change: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        records_of(table(values), **change)
+
+
+def test_nothing_left() -> None:
+    with pytest.raises(ValueError, match=r"no column of numbers to judge \(a: not a number"):
+        records_of(table(np.full((5, 1), np.nan), {0: 1}))
+    with pytest.raises(ValueError, match=r"the same in every record"):
+        records_of(table(np.ones((5, 2))))
+    with pytest.raises(ValueError, match=r"1 usable record\(s\)"):
+        records_of(table(np.ones((1, 2))))
+    holes = np.where(np.eye(4, dtype=bool), np.nan, np.arange(16.0).reshape(4, 4))
+    with pytest.raises(ValueError, match="4 miss a value"):
+        records_of(table(holes))
+    with pytest.raises(ValueError, match="0 usable"):
+        records_of(table(np.empty((0, 2))))
+
+
+@pytest.mark.parametrize("scale", [1e308, 1e150, 1e-200, 1e-310])
+def test_values_that_cannot_be_squared_are_refused(scale: float) -> None:
+    values = np.random.default_rng(0).normal(size=(20, 2)) * [1.0, scale]
+    with pytest.raises(ValueError, match=r"'b', up to .* too large or too small to be squared"):
+        records_of(table_of(values, ["a", "b"]))
+    assert records_of(table_of(values, ["a", "b"]), exclude=["b"]).columns == ("a",)

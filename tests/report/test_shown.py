@@ -1,0 +1,72 @@
+"""How a report shows itself at a prompt and in a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from leakscore import report
+from tests.helpers.page_policy import require_policy
+
+
+class Frames(HTMLParser):
+    """The elements of a cell's output, with their attributes."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+
+def analysed(seed: int = 0) -> report.Report:
+    return report.analyse(report.embedded_table(), rounds=2000, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def made() -> report.Report:
+    return analysed()
+
+
+def test_repr_is_one_line_with_the_worst_record(made: report.Report) -> None:
+    text = repr(made)
+    assert "\n" not in text
+    assert len(text) < 250
+    worst = made.counts[0].worst_row
+    assert f"worst row {worst}: " in text
+    assert f"leakage {np.max(made.informed.leakage):.4g}" in text
+    assert "the mean of 100 records in 30 columns, 569 records judged" in text
+
+
+def test_repr_escapes_a_foreign_name(made: report.Report) -> None:
+    text = repr(replace(made, input=replace(made.input, name="a\x1b[31m\nb")))
+    assert "\n" not in text
+    assert "\x1b" not in text
+
+
+def test_a_notebook_shows_the_head_in_a_sandbox(made: report.Report) -> None:
+    parser = Frames()
+    parser.feed(made._repr_html_())
+    ((tag, attributes),) = parser.seen  # one element: nothing of the page leaves the frame
+    assert tag == "iframe"
+    assert attributes["sandbox"] == ""
+    page = attributes["srcdoc"]
+    assert page is not None
+    require_policy(page)
+    assert set(attributes) == {"sandbox", "width", "height", "frameborder", "srcdoc"}
+    assert "<h1>The mean of n = 100 records in 30 columns is published, without noise.</h1>" in page
+    assert page.rstrip().endswith("</header></main></body></html>")
+    assert "<section" not in page
+    assert len(page) < len(made.to_html()) / 2
+
+
+def test_reports_are_equal_by_value(made: report.Report) -> None:
+    assert made == analysed()
+    assert made != analysed(seed=1)
+    assert made != "report"
+    with pytest.raises(TypeError, match="Report has no hash: rows is an array"):
+        hash(made)

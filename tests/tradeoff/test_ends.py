@@ -1,0 +1,140 @@
+"""What the sums of certified masses add to them: rounding, hidden mass, and the trivial curves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from leakscore.tradeoff import gaussian
+from leakscore.tradeoff.composition import ends as _ends
+from leakscore.tradeoff.composition.absolute_sum import _binomial, absolute_sum
+from leakscore.tradeoff.composition.ends import ends
+from leakscore.tradeoff.composition.losses import GaussianStep
+from leakscore.tradeoff.composition.sums import Sums
+from tests.oracles import composition as oracle
+
+WIDE = np.longdouble
+
+
+def law(count: int, offset: float, top: float) -> Sums:
+    """Masses without errors: a normal law, and the same tilted under H1."""
+    width = 0.75 * top / count
+    loss = width * np.arange(count) + offset
+    middle = offset + 0.4 * top
+    low = -0.5 * ((loss - middle) / (0.06 * top)) ** 2 - np.log(count) - max(offset + top, 0.0)
+    both = np.stack([low, low - 0.3])
+    return Sums(offset, width, 0, both, both, -np.inf, -np.inf)
+
+
+def exact_errors(sums: Sums) -> tuple[Any, Any]:
+    """Return logs of alpha and of beta at every vertex, in long double."""
+    joined = np.logaddexp(
+        np.append(sums.low[0].astype(WIDE), -np.inf), np.append(-np.inf, sums.low[1].astype(WIDE))
+    )
+    points = WIDE(sums.offset) + WIDE(sums.width) * np.arange(joined.size).astype(WIDE)
+    above = np.logaddexp.accumulate(np.append(WIDE(-np.inf), joined[::-1]))[::-1]
+    below = np.logaddexp.accumulate(np.append(WIDE(-np.inf), joined + points))
+    return above, below
+
+
+@pytest.mark.skipif(np.finfo(WIDE).nmant < 63, reason="long double is no wider than double here")
+@pytest.mark.parametrize(
+    ("count", "offset", "top"), [(500, -3.1, 8.3), (100_000, -3.1, 8.3), (100_000, -200.7, 9e4)]
+)
+def test_vertices_are_below_the_sums(
+    count: int, offset: float, top: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounding of a hundred thousand sums, and of losses of 9e4: down, never up."""
+    monkeypatch.setattr(_ends, "lower_hull", lambda alpha, beta: (alpha, beta))
+    sums = law(count, offset, top)
+    # Beyond either end there may be any mass: no error rate is 1 less the other sum.
+    sums = replace(sums, log_below=0.0, log_above=-float(sums.points[-1]))
+    found_alpha, found_beta = _ends._lower(sums, -np.inf)
+    alpha, beta = exact_errors(sums)
+    for found, exact in ((found_alpha[::-1], alpha), (found_beta[::-1], beta)):
+        usual = np.isfinite(found) & (exact < -0.1)
+        spare = (exact[usual] - found[usual]).astype(float)
+        assert usual.sum() > count // 2
+        assert spare.min() > 0.0
+        assert spare.max() < 4e-12 + 2e-15 * top
+
+
+@pytest.mark.skipif(np.finfo(WIDE).nmant < 63, reason="long double is no wider than double here")
+def test_tests_err_at_least_as_often_as_said() -> None:
+    """The same of the attack's error rates, which are rounded up."""
+    sums = law(100_000, -3.1, 8.3)
+    alpha, beta = _ends._tests(sums, sums)
+    total = np.logaddexp(sums.low[0].astype(WIDE), sums.low[1].astype(WIDE))
+    above = np.logaddexp.accumulate(np.append(WIDE(-np.inf), total[::-1]))[::-1]
+    below = np.logaddexp.accumulate(np.append(WIDE(-np.inf), total))
+    for found, exact in ((alpha, above), (beta, below)):
+        usual = np.isfinite(found) & (exact < -0.1)
+        spare = (found[usual] - exact[usual]).astype(float)
+        assert spare.min() > 0.0
+        assert spare.max() < 4e-12
+
+
+def test_hidden_mass_is_given_to_the_attacker() -> None:
+    """Rare and huge losses are cut off: beyond the cut, delta is still no less than the truth."""
+    mu, rate = 9.0, 1e-12
+    low, _ = ends([(GaussianStep(mu, rate), 1)], "guarantee", "informed")
+    with mp.workdps(40):
+        for epsilon in (1.0, 5.0, 20.0, 60.0):
+            inner = mp.expm1(epsilon) / mp.mpf(rate) + 1
+            x = mp.log(inner) / mu + mp.mpf(mu) / 2
+            alpha, beta = oracle.one_step(oracle.gaussian, x, mu, rate)
+            exact = float(1 - beta - mp.exp(epsilon) * alpha)
+            assert exact <= float(low.delta(epsilon)) <= 10.0 * exact + 1.2e-14
+
+
+def test_hidden_mass_of_either_end_is_given_to_the_attacker() -> None:
+    """Thirteen deviations out, in both directions."""
+    curve = gaussian(1.0)
+    low, _ = ends([(GaussianStep(1.0, 1.0), 1)], "guarantee", "informed")
+    for direction in ("forward", "reverse"):
+        for epsilon in (12.0, 12.6, 13.5):
+            exact = float(curve.delta(epsilon))
+            assert 0.0 < exact <= float(low.delta(epsilon, direction)) <= 2.0 * exact + 2e-37
+
+
+@pytest.mark.parametrize(("mu", "rate", "n"), [(9e-14, 1.0, 1), (1e-14, 0.5, 19)])
+def test_laws_that_hardly_differ_are_no_closer_than_they_are(
+    mu: float, rate: float, n: int
+) -> None:
+    """Total variation, in closed form; far above what is rounded outwards."""
+    low, high = ends([(GaussianStep(mu, rate), n)], "guarantee", "informed")
+    exact = np.sqrt(n) * rate * mu / np.sqrt(2 * np.pi)
+    assert exact < low.delta(0.0) <= 3.0 * np.sqrt(n) * exact
+    assert high.delta(0.0) == 0.0
+
+
+@pytest.mark.parametrize(("n", "rate", "mu"), [(1, 0.3, 1.0), (40, 0.1, 0.5), (3, 1.0, 0.7)])
+def test_the_absolute_sum_errs_no_more_often_than_said(n: int, rate: float, mu: float) -> None:
+    """Both error rates of every threshold, in 40 digits; alpha and beta are rounded up."""
+    log_alpha, log_beta = absolute_sum([(GaussianStep(mu, rate), n)])
+    counts = _binomial(n, rate)[0]
+    bound = np.linspace(0.0, float(mu / np.sqrt(n) * counts[-1]) + 8.0, 257)[1:]
+    with mp.workdps(40):
+        for k in range(0, 256, 15):
+            b = mp.mpf(float(bound[k]))
+            missed = mp.mpf(0)
+            for j in range(n + 1):
+                mass = mp.binomial(n, j) * mp.mpf(rate) ** j * (1 - mp.mpf(rate)) ** (n - j)
+                shift = mp.mpf(mu) * j / mp.sqrt(n)
+                missed += mass * (mp.ncdf(b - shift) - mp.ncdf(-b - shift))
+            false = 2 * mp.ncdf(-b)
+            assert false < mp.exp(mp.mpf(float(log_alpha[k]))) < false * (1 + mp.mpf(1e-10))
+            beta = mp.exp(mp.mpf(float(log_beta[k])))
+            assert missed <= beta <= missed + 4e-12 + 6e-15 * mp.loggamma(n + 1)
+            assert missed < beta or beta == 1
+
+
+def test_rare_counts_of_the_absolute_sum_are_given_to_the_attack_as_misses() -> None:
+    """What lies outside of the counts that are looked at comes on top of beta."""
+    counts, mass = _binomial(10_000, 0.01)
+    assert counts[0] > 0.0 or counts[-1] < 10_000
+    assert float(mass.sum()) == pytest.approx(1.0, abs=1e-10)

@@ -1,0 +1,126 @@
+"""Polygons of discrete laws, their hulls, and curves between two others."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from leakscore.tradeoff import gaussian
+from leakscore.tradeoff.shapes.bracket import Between
+from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
+
+N, P, Q = 300, 0.3, 0.45
+COUNTS = np.arange(N + 1)
+
+
+@pytest.fixture
+def polygon() -> Polygon:
+    return Polygon.from_laws(binom.logpmf(COUNTS, N, P), binom.logpmf(COUNTS, N, Q))
+
+
+def test_the_most_powerful_test_of_two_binomials(polygon: Polygon) -> None:
+    """Vertices are tests of a threshold, accurate in both tails; between them one randomises."""
+    tails = [binom.logsf(COUNTS[:-1], N, rate) for rate in (P, Q)]
+    np.testing.assert_allclose(polygon.log_power(tails[0]), tails[1], rtol=1e-9, atol=1e-14)
+    tails = [binom.logcdf(COUNTS, N, rate) for rate in (Q, P)]
+    back = polygon.inverse()
+    np.testing.assert_allclose(back.log_power(tails[0]), tails[1], rtol=1e-9, atol=1e-14)
+    share, k = 0.3, 110
+    alpha = binom.sf(k, N, P) + share * binom.pmf(k, N, P)
+    beta = binom.cdf(k, N, Q) - share * binom.pmf(k, N, Q)
+    assert polygon(alpha) == pytest.approx(beta, rel=1e-9)
+    assert polygon(0.0) == 1.0
+    assert polygon(1.0) == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [-40.0, -3.0, -0.1, 0.0, 0.4, 5.0, 60.0])
+def test_hockey_sticks_are_sums_over_the_atoms(polygon: Polygon, epsilon: float) -> None:
+    p, q = binom.pmf(COUNTS, N, P), binom.pmf(COUNTS, N, Q)
+    forward = np.maximum(q - np.exp(epsilon) * p, 0).sum()
+    reverse = np.maximum(p - np.exp(epsilon) * q, 0).sum()
+    assert polygon.delta(epsilon, "forward") == pytest.approx(forward, rel=1e-10)
+    assert polygon.delta(epsilon, "reverse") == pytest.approx(reverse, rel=1e-10)
+    assert polygon.symmetrized().delta(epsilon) == pytest.approx(max(forward, reverse), rel=1e-10)
+    if epsilon > 0 and forward > 0:
+        assert polygon.epsilon(forward, "forward") == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_areas_and_advantage(polygon: Polygon) -> None:
+    p, q = binom.pmf(COUNTS, N, P), binom.pmf(COUNTS, N, Q)
+    assert polygon.advantage() == pytest.approx(0.5 * np.abs(p - q).sum(), rel=1e-12)
+    assert polygon.auc() == pytest.approx((q * (np.cumsum(p) - 0.5 * p)).sum(), rel=1e-12)
+    assert polygon.auc() == pytest.approx(polygon.inverse().auc(), rel=1e-12)
+
+
+def test_laws_with_atoms_of_their_own() -> None:
+    """One atom that only members have and one that only the others have."""
+    with np.errstate(divide="ignore"):
+        laws = [np.log(law) for law in ([0.25, 0.5, 0.25, 0.0], [0.0, 0.25, 0.5, 0.25])]
+    f = Polygon.from_laws(*laws)
+    alpha = np.array([0.0, 0.25, 0.5, 0.75, 0.9, 1.0])
+    np.testing.assert_allclose(f(alpha), [0.75, 0.25, 0.125, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(f.inverse()([0.0, 0.25, 0.75, 1.0]), [0.75, 0.25, 0.0, 0.0])
+    assert f.epsilon(0.2) == np.inf
+    assert f.epsilon(0.3, "forward") == pytest.approx(np.log(1.8))
+    assert f.auc() == pytest.approx(1 - (0.5 * (0.75 + 0.25) * 0.25 + 0.25 * 0.25))
+
+
+def test_the_hull_is_the_brute_force_one() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        points = rng.uniform(size=(40, 2))
+        points[0], points[1] = (0, 1), (1, 0)
+        points = points[np.lexsort((points[:, 1], points[:, 0]))]
+        with np.errstate(divide="ignore"):
+            x, y = lower_hull(*np.log(points).T)
+        known = rng.uniform(size=30)
+        chords = [
+            np.where(
+                (a[0] <= known) & (known <= b[0]),
+                a[1] + (known - a[0]) / (b[0] - a[0]) * (b[1] - a[1]),
+                np.inf,
+            )
+            for a in points
+            for b in points
+            if a[0] < b[0]
+        ]
+        left = np.minimum.accumulate(points[:, 1])[np.searchsorted(points[:, 0], known) - 1]
+        expected = np.minimum(np.min(chords, axis=0), left)
+        np.testing.assert_allclose(np.interp(known, np.exp(x), np.exp(y)), expected, atol=1e-12)
+
+
+def test_a_bracket_takes_the_end_of_larger_leakage() -> None:
+    f = Between((gaussian(1.1), gaussian(1.0)), name="between")
+    assert (f.lower, f.upper) == (f._ends or ())
+    for quantity, arguments in {
+        "power": (0.1,),
+        "advantage": (),
+        "auc": (),
+        "delta": (1.0,),
+        "epsilon": (1e-5,),
+        "reconstruction": (0.2,),
+        "ppv": (0.01, 0.5),
+        "log_power": (-50.0,),
+    }.items():
+        low, high = f.interval(quantity, *arguments)
+        assert low < high == getattr(f, quantity)(*arguments)
+        assert low == getattr(gaussian(1.0), quantity)(*arguments)
+    low, high = f.interval("beta", [0.1, 0.5])
+    assert (low < high).all()
+    np.testing.assert_array_equal(low, f([0.1, 0.5]))
+    assert f.interval("epsilon", delta=1e-5, direction="forward") == f.interval("epsilon", 1e-5)
+    for other in (f.inverse(), f.symmetrized(), pickle.loads(pickle.dumps(f))):
+        assert other.interval("epsilon", 1e-5) == f.interval("epsilon", 1e-5)
+    assert repr(f.inverse()) == "between.inverse()"
+
+
+def test_an_exact_curve_is_its_own_bracket() -> None:
+    f = gaussian([1.0, 2.0])
+    assert f.lower is f is f.upper
+    low, high = f.interval("beta", 0.1)
+    np.testing.assert_array_equal(low, high)
+    with pytest.raises(ValueError, match="quantity='shape'"):
+        f.interval("shape")
