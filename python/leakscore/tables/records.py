@@ -58,6 +58,10 @@ class Records:
         What is not judged, and why.
     dependent : tuple of str
         The left-out columns that follow exactly from the kept ones.
+    lines : (N,) ndarray of int, optional
+        The line of the file on which each record begins.
+    ids : (N,) ndarray of str, optional
+        Who each record belongs to.
     """
 
     values: Doubles
@@ -66,6 +70,8 @@ class Records:
     left_columns: tuple[LeftColumn, ...]
     left_rows: tuple[LeftRows, ...]
     dependent: tuple[str, ...]
+    lines: npt.NDArray[np.int64] | None = None
+    ids: npt.NDArray[np.str_] | None = None
 
 
 def records_of(
@@ -112,6 +118,8 @@ def records_of(
         left_columns=tuple(sorted(left, key=lambda column: table.columns.index(column.name))),
         left_rows=left_rows,
         dependent=dependent,
+        lines=None if table.lines is None else table.lines[complete],
+        ids=None if table.ids is None else table.ids[complete],
     )
 
 

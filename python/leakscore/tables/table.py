@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -44,6 +44,10 @@ class Table:
         Column index -> number of the first record (from 1) whose entry is not a number.
     notes : tuple of str
         Everything about the reading that the file does not state itself.
+    lines : (N,) ndarray of int, optional
+        The line of the file or sheet on which each record begins, from 1; None for an array.
+    ids : (N,) ndarray of str, optional
+        Who each record belongs to. Records of one person have the same label.
     """
 
     name: str
@@ -53,6 +57,8 @@ class Table:
     values: npt.NDArray[np.float64]
     text: dict[int, int]
     notes: tuple[str, ...] = ()
+    lines: npt.NDArray[np.int64] | None = None
+    ids: npt.NDArray[np.str_] | None = None
 
 
 @dataclass
@@ -161,7 +167,12 @@ def _table(name: str, path: str | None, sha256: str, content: _Content, *notes: 
     )
 
 
-def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Table:
+def table_of(
+    values: npt.ArrayLike,
+    columns: Sequence[str] | None = None,
+    *,
+    ids: Sequence[str] | None = None,
+) -> Table:
     """Make a table from an array.
 
     Parameters
@@ -170,6 +181,8 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
         Records are rows.
     columns : sequence of str, optional
         Names; by default the columns are numbered from 1.
+    ids : sequence of str, optional
+        Who each record belongs to.
 
     Returns
     -------
@@ -179,7 +192,7 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
     Raises
     ------
     ValueError
-        If the array is not two-dimensional or the names do not fit it.
+        If the array is not two-dimensional, or names or labels do not fit it.
 
     Examples
     --------
@@ -193,8 +206,11 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
         if len(columns) != array.shape[1]:
             raise ValueError(f"Expected {len(columns)} columns to be {array.shape[1]}")
         content = _Content(list(columns), content.values, {}, [])
+    if ids is not None and len(ids) != len(array):
+        raise ValueError(f"Expected {len(ids)} ids to be {len(array)}, one for each record")
     sha256 = hashlib.sha256(content.values.tobytes()).hexdigest()
-    return _table("array", "array", sha256, content)
+    table = _table("array", "array", sha256, content)
+    return table if ids is None else replace(table, ids=np.array(list(map(str, ids)), np.str_))
 
 
 # --- numpy ---------------------------------------------------------------------------------------
