@@ -117,17 +117,18 @@ def test_everything_left_out_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
     assert code == 0
     text = " ".join(out.split())
     for said in (
-        'column "name": not a number in record 1',
+        "column \"name\": text in 30 of 30 cells (line 2: 'x0')",
+        'column "id": it counts or names the records',
         'column "same": the same in every record: it tells nothing',
         'column "twice": a copy or a multiple of a: it tells nothing more',
         "2 records, row 4, 9: a value is missing",
         "t.csv: 30 records, 8 columns",
-        "28 records, 5 columns",
+        "28 records, 4 columns",
         "compute them from the noisy means of the others",
     ):
         assert said in text, said
     found = parsed(capsys, path)
-    assert found["input"]["columns_judged"] == ["id", "a", "b", "c", "hole"]
+    assert found["input"]["columns_judged"] == ["a", "b", "c", "hole"]
     assert [row["row"] for row in found["records"]][:4] == [1, 2, 3, 5]
     codes = {warning["code"] for warning in found["warnings"]}
     assert {"rows-left-out", "columns-left-out", "dependent-columns"} <= codes
@@ -156,11 +157,11 @@ def test_an_identifier_is_suspected(capsys: pytest.CaptureFixture[str], tmp_path
         ("a,b\n1,2\n3,5\n4,4\n", ["--columns", "c"], "no column 'c'"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--json", "/nowhere/x.json"], "cannot write /nowhere/x.json"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--html", "/tmp"], "cannot write /tmp: it is a directory"),
-        ("a,b\n1,2\n3,5\n4,4\n", ["--key", "x"], "no npz archive"),
+        ("a,b\n1,2\n3,5\n4,4\n", ["--key", "x"], "no npz or zip archive"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--json", "-", "--html", "-"], "only one of"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--draw", "with", "--population", "finite"], "contradicts"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--epsilon", "1", "--max-advantage", ".1"], "not both"),
-        ("a,b\n1,2\n3,5\n4,4\n", ["--delimiter", ",,"], "not one character"),
+        ("a,b\n1,2\n3,5\n4,4\n", ["--delimiter", ",,"], "neither one character"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--shrinkage", "most"], "neither a number nor auto"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--nonsense"], "unrecognized arguments"),
     ],

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.audit_file.columns import Dialect
 from leakscore.audit_file.scores import Counts, Read, Rounds, Samples, read_scores
 from leakscore.cli import main
+from leakscore.tables.cells import Options
 from leakscore.tables.table import Table, read_table
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seed_files import SEEDS
@@ -74,7 +74,7 @@ def check(path: str, dialect: dict[str, Any], *, whole: bool = False) -> None:
         assert table.values.shape[1:] == (len(table.columns),)
         assert len(set(table.columns)) == len(table.columns)
         assert set(table.text) <= set(range(len(table.columns)))
-    read = outcome(lambda: read_scores(path, dialect=Dialect(**dialect), max_memory=LIMIT))
+    read = outcome(lambda: read_scores(path, options=Options(**dialect), max_memory=LIMIT))
     if isinstance(read, Read):
         _check_scores(read.data)
     if whole:

@@ -26,11 +26,12 @@ def add_report(commands: Any) -> None:
         "data",
         nargs="?",
         metavar="DATA",
-        help="csv, npz, npy or parquet, one record a row (- reads csv from standard input); "
-        "without it, an embedded table of 569 x 30 medical measurements",
+        help="a table of one record a row: csv, workbook, parquet, npz, SPSS, Stata, SAS and more "
+        "(- reads standard input); without it, an embedded table of 569 x 30 medical measurements",
     )
     _add_release_options(parser.add_argument_group("the release"))
     _add_table_options(parser.add_argument_group("the table"))
+    _cli.add_reading(parser)
     _add_remedy_options(parser.add_argument_group("the remedies and the game"))
     _add_output_options(parser.add_argument_group("the output"))
 
@@ -67,25 +68,14 @@ def _add_release_options(group: Any) -> None:
 
 
 def _add_table_options(group: Any) -> None:
-    group.add_argument(
-        "--columns", type=_cli.names, metavar="A,B,...", help="publish these columns only"
-    )
-    group.add_argument(
-        "--exclude",
-        type=_cli.names,
-        default=[],
-        metavar="A,B,...",
-        help="do not publish these columns",
-    )
+    _cli.add_names(group, "--columns", "publish these columns only")
+    _cli.add_names(group, "--exclude", "do not publish these columns")
     group.add_argument(
         "--missing",
         choices=("rows", "columns"),
         default="rows",
         help="what to leave out where a value is missing (default: rows)",
     )
-    group.add_argument("--key", metavar="NAME", help="which array of an npz archive")
-    _cli.add_dialect(group)
-    _cli.add_memory(group)
     group.add_argument(
         "--shrinkage",
         type=_shrinkage,
@@ -152,11 +142,9 @@ def _report(options: argparse.Namespace) -> int:
             if options.data is None
             else report.read_table(
                 options.data,
-                key=options.key,
-                delimiter=options.delimiter,
-                decimal=options.decimal,
-                header=options.header,
-                max_memory=options.max_memory,
+                columns=options.columns,
+                exclude=options.exclude or (),
+                **_cli.reading(options),
             )
         )
         result = report.analyse(
@@ -165,8 +153,8 @@ def _report(options: argparse.Namespace) -> int:
             previous=options.previous,
             population=_population(options),
             base_population=options.base_population,
-            columns=options.columns,
-            exclude=options.exclude,
+            columns=options.columns if options.data is None else None,
+            exclude=(options.exclude or ()) if options.data is None else (),
             missing=options.missing,
             shrinkage=options.shrinkage,
             max_advantage=options.max_advantage,

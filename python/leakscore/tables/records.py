@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._types import Doubles
-from leakscore._visible import visible
-from leakscore.tables.files import listed
+from leakscore._visible import listed, visible
 from leakscore.tables.table import Table
 
 __all__ = ["LeftColumn", "LeftRows", "Records", "independent_columns", "records_of"]
@@ -141,8 +140,10 @@ def _wanted(
 def _numeric(table: Table, kept: list[int], left: list[LeftColumn]) -> list[int]:
     numeric = []
     for j in kept:
-        if j in table.text:
-            reason = f"not a number in record {table.text[j]}"
+        if j in table.refused:
+            raise ValueError(table.refused[j])
+        if j in table.left:
+            reason = table.left[j]
         elif len(table.values) and np.isnan(table.values[:, j]).all():
             reason = "no value in any record"
         else:
