@@ -123,7 +123,7 @@ def test_everything_left_out_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
         "name is left out: not a number in record 1.",
         "same is left out: the same in every record: it tells nothing.",
         "twice is left out: a copy or a multiple of a: it tells nothing more.",
-        "2 records are left out: a value is missing (record 4, 9).",
+        "2 records are left out: a value is missing (records 4, 9).",
         "t.csv holds 30 records in 8 columns; 28 records in 5 columns are judged.",
         "compute them from the noisy means of the others",
     ):

@@ -84,8 +84,8 @@ def test_text() -> None:
 def test_the_first_column_keeps_its_room_in_a_wide_table() -> None:
     wide = Table(["name", *(f"column {k}" for k in range(8))], [[LONG, *"12345678"]], "Wide")
     lines = text.render(Document("name", [], [Section("t", [wide])]), 60).splitlines()
-    assert [line[:22].strip() for line in lines[2:5]] == [
-        "a remedy of so many", "words that they", "fill two lines",
+    assert [line[:18].strip() for line in lines[2:6]] == [
+        "a remedy of so", "many words", "that they fill", "two lines",
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The page's style: contrast of text and lines, computed from its colours; narrow windows; paper."""
+"""The page's style: contrast, computed from its colours; narrow windows; paper."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_paper_shows_all() -> None:
 
 
 def test_a_narrow_window_scrolls_down_only() -> None:
-    """At 400 px: no width in pixels beyond it, columns that shrink, tables in a box of their own."""
+    """At 400 px: no wider width, columns that shrink, tables in a box of their own."""
     whole = merged(rules(STYLE[: STYLE.index("@media")]))
     assert whole[".scroll"]["overflow-x"] == "auto"
     for _, body in rules(STYLE):

@@ -202,6 +202,7 @@ def test_records_are_named_by_line_and_person(table: report.Table) -> None:
     name = f"record {row} (line {row + 1}), person P-{row - 1:05}"
     text = " ".join(result.to_text().split())
     assert text.count(name) >= 2
+    assert max(map(len, result.to_text().splitlines())) <= 80
     assert text.startswith(f"DO NOT PUBLISH: {name} is recognised")
     everywhere = result.to_html()
     assert name in everywhere

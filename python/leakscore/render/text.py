@@ -14,7 +14,7 @@ from leakscore.render import document as doc
 __all__ = ["counted", "render"]
 
 _NARROWEST = 60
-_FIRST_COLUMN = 20  # characters that it keeps in a narrow window
+_FIRST_COLUMN = 16  # characters that it keeps in a narrow window
 
 
 def render(document: doc.Document, width: int = 80) -> str:

@@ -180,8 +180,14 @@ def _worst(report: Content) -> doc.Section:
         "are flagged, at 1\u00a0% false positives. Flag true: the share of flagged tables that "
         f"hold the record, at the base rate {rate} and at 1\u00a0%."
     )
-    table = doc.Table(header, rows, _numbering(report))
+    crowded = ["leakage\nin sample"] if _long_names(report) else []
+    table = doc.Table(header, rows, _numbering(report), page_only=crowded)
     return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft")])
+
+
+def _long_names(report: Content) -> bool:
+    """Tell whether the names of records leave a text no room for every column."""
+    return report.lines is not None or report.ids is not None
 
 
 def _numbering(report: Content) -> str:
@@ -281,7 +287,8 @@ def _games(report: Content) -> doc.Section:
         f"drawn {report.release.draw}; ± one standard error; seed {report.seed}."
     )
     informed = next(game for game in report.games if game.attacker == "informed")
-    table = doc.Table(header, rows, legend, words=["attacker"])
+    crowded = ["agree"] if _long_names(report) else []
+    table = doc.Table(header, rows, legend, words=["attacker"], page_only=crowded)
     drawn: list[doc.Part] = [
         doc.Figures([charts.ratios(report, informed)]),
         charts.ratios_table(informed),
@@ -386,7 +393,8 @@ def _read(report: Content) -> doc.Section:
         shown = ", ".join(str(row) for row in rows.first)
         many = counted(rows.count, "record") + (" is" if rows.count == 1 else " are")
         more = ", ..." if rows.count > len(rows.first) else ""
-        said.append(doc.Paragraph(f"{many} left out: {rows.reason} (record {shown}{more})."))
+        which = "record" if rows.count == 1 else "records"
+        said.append(doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}{more})."))
     for column in seen.columns_left_out:
         said.append(doc.Paragraph(f"{column.name} is left out: {column.reason}."))
     made = [
