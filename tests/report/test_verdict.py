@@ -13,6 +13,11 @@ from scipy import stats
 
 from leakscore import report
 from leakscore.cli import main
+from leakscore.report._game import play
+from leakscore.report._leakage import Population
+from leakscore.report._model import Game
+from leakscore.report._remedies import Budget, noise_of
+from leakscore.report._verdict import verdict_of
 
 LIMITS = {"max_advantage": "advantage", "max_power": "power"}
 
@@ -217,3 +222,24 @@ def test_records_are_named_by_line_and_person(table: report.Table) -> None:
         assert f"{game['row']} (line {game['line']}), person {game['id']}" in everywhere
     assert parsed["worst_rows"] == before["worst_rows"]
     assert not {"line", "id"} & set(before["records"][0])
+
+
+def test_noise_that_no_game_confirms_is_not_offered(table: report.Table) -> None:
+    people = Population(table.values, 300, finite=False, shrinkage=None)
+    budget = Budget(max_advantage=0.05, epsilon=None, delta=1e-5)
+    played: list[float] = []
+
+    def stubborn(index: int, noise_std: float) -> Game:
+        rng = np.random.default_rng(0)
+        game = play(people, index, index + 1, "informed", rounds=200, rng=rng, noise_std=noise_std)
+        played.append(noise_std)
+        return replace(game, advantage=replace(game.advantage, upper=0.06))
+
+    noise = noise_of(people, budget, np.arange(300) + 1, table.columns, stubborn)
+    assert not noise.confirmed
+    assert 3 < len(played) < 50
+    assert played == sorted(played)
+    result = judged(table, max_advantage=0.05)
+    verdict = verdict_of(replace(result, noise=noise), budget, max_noise=1e9)
+    assert verdict.decision == "do not publish"
+    assert "no noise was found that the simulated attack confirms" in verdict.why

@@ -31,7 +31,7 @@ DIFFERENCE = 4.0
 _MOST_ROUNDS, _LEAST_ROUNDS, _DRAWS = 20_000, 2_000, 100_000_000
 _ROC_POINTS = 60
 _UPPER = 0.95
-_NORMAL_UPPER = 1.6448536269514722  # the 95 % quantile of the normal law
+_NORMAL_UPPER = float(norm.ppf(_UPPER))
 
 
 def default_rounds(n: int) -> int:

@@ -121,7 +121,7 @@ def _worst(found: Judged, budget: Budget) -> Worst:
     played = {int(np.searchsorted(found.rows, game.row)): game for game in found.games}
     for index, game in played.items():
         values[index] = max(values[index], budget.upper(game))
-    index = int(np.argmax(values))
+    index = int(np.lexsort((found.leakage, values))[-1])  # of equal shares, the larger leakage
     known = played.get(index)
     power = float(risk_of(found.leakage[[index]], None).power[0])
     return Worst(
@@ -138,7 +138,8 @@ def _worst(found: Judged, budget: Budget) -> Worst:
 
 def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> str:
     """Say in one or two sentences what the decision rests on."""
-    worst, limit = verdict.worst, f"{100 * budget.limit:.6g}\u00a0%"
+    digits = 6 if budget.epsilon is None else 4  # as asked, or what the epsilon allows
+    worst, limit = verdict.worst, f"{100 * budget.limit:.{digits}g}\u00a0%"
     who, value = named(report, worst.row), share_beside(worst.value, budget.limit)
     if found.refused:
         return found.refused

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 
 from leakscore.render import document as doc
-from leakscore.report._model import LEVELS, Compared, Content, Counts, Game, Noise, Remedy
+from leakscore.report._model import LEVELS, Compared, Content, Counts, Noise, Remedy
 
 __all__ = [
     "ABOVE",
-    "act_on",
     "budget",
     "capitalised",
     "label",
@@ -98,14 +97,6 @@ def share_beside(share: float, limit: float) -> str:
         if (float(shown) > 100 * limit) == (share > limit):
             break
     return percent(share) if digits == 1 else f"{shown}\u00a0%"
-
-
-def act_on(game: Game, quantity: str) -> str:
-    """Return a share as one should act on it: the game's where they differ, theory in brackets."""
-    compared: Compared = getattr(game, quantity)
-    if not game.differs:
-        return percent(compared.theory)
-    return f"{percent(compared.simulated)} (theory {percent(compared.theory)})"
 
 
 def limited(limit: dict[str, float]) -> str:
