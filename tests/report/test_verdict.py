@@ -72,8 +72,11 @@ def test_the_edge_of_the_limit(table: report.Table, limit: str) -> None:
     below = verdict(table, **{limit: float(np.nextafter(worst.value, 0))}, max_noise=50)
     assert below.decision == "publish with noise"
     assert below.noise_standard_errors > 0
-    # The theory alone would allow what the game does not.
+    # The theory alone would allow what the game does not, and more rounds may tell.
     assert worst.theory < worst.value == worst.upper
+    assert "Theory and simulation are within the limit, but 4000 rounds are too few" in below.why
+    rounds = int(below.why.rstrip(".").split("--rounds ")[1])
+    assert 4000 < rounds < 4400
 
 
 def test_a_gaussian_epsilon_is_held_against_the_game_as_its_advantage(table: report.Table) -> None:

@@ -12,7 +12,7 @@ from leakscore.render.text import counted
 from leakscore.report._leakage import risk_of
 from leakscore.report._model import Content, Doubles, Game, Noise, Verdict, Worst
 from leakscore.report._remedies import Budget
-from leakscore.report._words import named, several, share_beside, times
+from leakscore.report._words import named, rounded_up, several, share_beside, times
 
 __all__ = [
     "DO_NOT_PUBLISH",
@@ -31,6 +31,7 @@ EXIT_CODES = {PUBLISH: 0, PUBLISH_WITH_NOISE: 2, DO_NOT_PUBLISH: 3}
 """Of `leakscore report --check`, by decision; 1 is an error."""
 
 _LOST = 0.05  # share of the records beyond which the verdict tells how many are judged
+_MOST_ROUNDS = 1e7  # that it makes sense to ask for
 _NAMED = 5  # columns left out that the verdict names
 
 
@@ -110,8 +111,8 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
         noise_standard_errors=None if noise is None else noise.standard_errors,
         given_away=tuple(found.rows[np.isinf(found.leakage)].tolist()),
     )
-    why = " ".join([_why(report, found, verdict, budget), *_scope(report)])
-    return replace(verdict, why=why)
+    parts = [_why(report, found, verdict, budget), *_rounds(verdict, found, budget)]
+    return replace(verdict, why=" ".join([*parts, *_scope(report)]))
 
 
 def _worst(found: Judged, budget: Budget) -> Worst:
@@ -159,6 +160,26 @@ def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> st
         f"{seen}; it would take noise of {noise} on each mean, and at most "
         f"{verdict.max_noise:g} is allowed. {found.remedy}"
     )
+
+
+def _rounds(verdict: Verdict, found: Judged, budget: Budget) -> Iterator[str]:
+    """Ask for more rounds, where nothing but their number keeps the game from confirming it."""
+    if verdict.decision == PUBLISH or found.refused:
+        return
+    pairs = [(getattr(game, budget.quantity), game.rounds) for game in found.games]
+    inside = budget.met_by(float(found.leakage.max()))
+    if not (inside and all(one.simulated < budget.limit for one, _ in pairs)):
+        return
+    # The error falls as the root of the rounds.
+    needed = max(
+        rounds * ((one.upper - one.simulated) / (budget.limit - one.simulated)) ** 2
+        for one, rounds in pairs
+    )
+    if needed < _MOST_ROUNDS:
+        yield (
+            f"Theory and simulation are within the limit, but {pairs[0][1]} rounds are too few to "
+            f"confirm it: try --rounds {float(rounded_up(needed, 2)):.0f}."
+        )
 
 
 def _remedy(report: Content, budget: Budget) -> str:
