@@ -119,4 +119,4 @@ def test_a_narrow_window_scrolls_down_only() -> None:
         ):
             assert low.startswith(("0", "min(100%"))
     for name in ("h1", "p", "li", "dt", "dd", "caption"):
-        assert whole[name]["overflow-wrap"] == "anywhere"
+        assert whole[name]["overflow-wrap"] == "break-word"
