@@ -150,3 +150,13 @@ def test_averages_over_the_noise_are_sharper_than_counts() -> None:
     plain, averaged = (normal_game(rng, 0.05, share)[0] for share in (0, 0.9))
     assert averaged.std_error < plain.std_error / 10
     assert abs(averaged.z) < 4
+
+
+@pytest.mark.parametrize("far", [1e8, 1e20, 1e60])
+def test_a_record_so_far_away_that_only_noise_varies(far: float) -> None:
+    values = np.random.default_rng(0).normal(size=(60, 3))
+    values[3] = far
+    noise = report.analyse(report.table_of(values), rounds=400).noise
+    assert noise.binding_row == 4
+    assert noise.game.advantage.simulated == pytest.approx(noise.advantage, abs=1e-6)
+    assert noise.standard_errors < 1.05 * noise.theory_standard_errors

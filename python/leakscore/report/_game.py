@@ -264,7 +264,8 @@ def _controlled(
     """
     away, size = values - values.mean(), len(values)
     variance = float(away @ away)
-    slope = float(chances @ away) / variance if variance > 0 else 0.0
+    # Both centred: scores that differ by rounding alone must not meet chances that do not.
+    slope = float((chances - chances.mean()) @ away) / variance if variance > 0 else 0.0
     residuals = chances - slope * (values - mean)
     error = float(residuals.std()) / np.sqrt(size)
     return float(residuals.mean()), max(error, least / size)

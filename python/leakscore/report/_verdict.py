@@ -141,15 +141,16 @@ def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> st
     """Say in one or two sentences what the decision rests on."""
     digits = 6 if budget.epsilon is None else 4  # as asked, or what the epsilon allows
     worst, limit = verdict.worst, f"{100 * budget.limit:.{digits}g}\u00a0%"
+    source = "" if budget.epsilon is None else f" for epsilon {budget.epsilon:g}"
     who, value = named(report, worst.row), share_beside(worst.value, budget.limit)
     if found.refused:
         return found.refused
     if verdict.decision == PUBLISH:
-        allowed = f"{budget.quantity} at most {limit}"
-        return f"no record exceeds the limit ({allowed}; worst {who}: {value})."
+        most = f"{budget.quantity} at most {limit}{source}"
+        return f"no record exceeds the limit ({most}; worst {who}: {value})."
     seen = (
         f"{who} is recognised {times(worst.power)} times in 100 ({budget.quantity} up to {value}, "
-        f"at most {limit} allowed)"
+        f"at most {limit} allowed{source})"
     )
     if found.noise is None or not found.noise.confirmed:
         return f"{seen}, and no noise was found that the simulated attack confirms. {found.remedy}"
