@@ -95,6 +95,7 @@ def test_the_verdict_is_the_first_line_and_the_first_card(
     assert classes.split() == ["card", "verdict", "do-not-publish"]
     assert "DO NOT PUBLISH" in text
     assert "an advantage of at most 20 %" in text
+    assert f"If record {result.verdict.worst.row} is in the table" in page.cards[1][1]
     assert " ".join(result.to_text().split()).startswith(line)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from leakscore.render import document as doc
 from leakscore.render.text import counted
 from leakscore.report import _charts as charts
@@ -91,7 +93,8 @@ def _verdict(report: Content) -> Iterator[doc.Card]:
 
 
 def _cards(report: Content) -> Iterator[doc.Card]:
-    index, row = report.worst[0], report.counts[0].worst_row
+    row = report.counts[0].worst_row if report.verdict is None else report.verdict.worst.row
+    index = int(np.searchsorted(report.rows, row))
     who, certain = named(report, row), math.isinf(report.informed.leakage[index])
     power, more = _to_act_on(report, row, "informed", report.informed.power[index])
     text = (
