@@ -43,7 +43,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_report_without_data_is_the_embedded_table(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "report", *FAST)
     assert (code, err) == (0, "")
-    assert out.startswith("The mean of n = 100 records in 30 columns is published")
+    assert out.startswith("DO NOT PUBLISH: record 153 is recognised ")
+    assert "\nThe mean of n = 100 records in 30 columns is published" in out
     assert "CC BY 4.0" in out
 
 
@@ -96,7 +97,7 @@ def test_files_are_written(
     page, numbers = tmp_path / "r.html", tmp_path / "r.json"
     code, out, _ = run(capsys, "report", csv_file, *FAST, "--html", page, "--json", numbers)
     assert code == 0
-    assert out.startswith("The mean of n = 40 records in 3 columns")
+    assert "\nThe mean of n = 40 records in 3 columns" in out
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert json.loads(numbers.read_text("utf-8"))["release"]["n"] == 40
     code, out, _ = run(capsys, "report", csv_file, *FAST, "--html", "-", "--json", numbers)
@@ -117,13 +118,14 @@ def test_everything_left_out_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
     assert code == 0
     text = " ".join(out.split())
     for said in (
-        "column \"name\": text in 30 of 30 cells (line 2: 'x0')",
-        'column "id": it counts or names the records',
-        'column "same": the same in every record: it tells nothing',
-        'column "twice": a copy or a multiple of a: it tells nothing more',
-        "2 records, row 4, 9: a value is missing",
-        "t.csv: 30 records, 8 columns",
-        "28 records, 4 columns",
+        "This speaks only of the 6 of 8 columns that were judged (name and id left out) and of the "
+        "28 of 30 records that were judged.",
+        "name is left out: text in 30 of 30 cells (line 2: 'x0').",
+        "id is left out: it counts or names the records.",
+        "same is left out: the same in every record: it tells nothing.",
+        "twice is left out: a copy or a multiple of a: it tells nothing more.",
+        "2 records are left out: a value is missing (records 4, 9).",
+        "t.csv holds 30 records in 8 columns; 28 records in 4 columns are judged.",
         "compute them from the noisy means of the others",
     ):
         assert said in text, said

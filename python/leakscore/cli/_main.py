@@ -29,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 error, 2 claim refuted, 3 claim out of reach, 130 interrupted.
+        0 done, 1 error, 130 interrupted. Of ``audit``: 2 claim refuted, 3 claim out of reach. Of
+        ``report --check``: 0 publish, 2 publish with noise, 3 do not publish.
 
     Examples
     --------

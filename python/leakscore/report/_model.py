@@ -42,6 +42,8 @@ class Input:
     rows_judged: int
     columns_judged: tuple[str, ...]
     columns_left_out: tuple[Any, ...]
+    columns_published: int
+    columns_unjudged: tuple[str, ...]
     rows_left_out: tuple[Any, ...]
     dependent_columns: tuple[str, ...]
     notes: tuple[str, ...]
@@ -141,11 +143,27 @@ class Compared:
     theory: float
     simulated: float
     std_error: float
+    upper: float | None = None
+    """Upper end of the simulated one with 95 % confidence, where a verdict hangs on it."""
 
     @property
     def z(self) -> float:
         """How many standard errors the two are apart."""
         return (self.simulated - self.theory) / self.std_error
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a game differs from the theory, told only if it explains the difference.
+
+    `edgeworth` is the share (power or advantage, as `quantity` says) by the law with skewness and
+    kurtosis; `row` is the record with most of the variance along the attack, `share` of it.
+    """
+
+    quantity: str
+    edgeworth: float
+    row: int
+    share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,18 +182,37 @@ class Game:
     variance: tuple[Compared, Compared]
     skewness: float
     differs: bool
+    reason: Reason | None
     roc: dict[str, list[float]]
     members: Doubles = field(repr=False, metadata=_HIDDEN)
     nonmembers: Doubles = field(repr=False, metadata=_HIDDEN)
 
+    @property
+    def acts_by(self) -> str:
+        """Power or advantage: that in which game and theory are farther apart."""
+        return "advantage" if abs(self.advantage.z) > abs(self.power.z) else "power"
+
+    def to_act_on(self, quantity: str) -> float:
+        """Return power or advantage as one should act on it: the game's where theory differs."""
+        compared: Compared = getattr(self, quantity)
+        return compared.simulated if self.differs else compared.theory
+
 
 @dataclass(frozen=True)
 class Noise:
-    """The Gaussian noise on the mean that brings every record under the budget."""
+    """The Gaussian noise on the mean that brings every record under the budget.
+
+    `theory_standard_errors` is what the theory asks. `standard_errors`, never less, is the noise
+    offered: with it the game's upper end is within the budget, too, if `confirmed`, for the records
+    `rows_played`, the worst ones.
+    """
 
     budget: dict[str, float]
     binding_row: int
     standard_errors: float
+    theory_standard_errors: float
+    confirmed: bool
+    rows_played: tuple[int, ...]
     noise_std: dict[str, float]
     leakage: float
     advantage: float
@@ -244,6 +281,42 @@ class AuditResult:
 
 
 @dataclass(frozen=True)
+class Worst:
+    """The record that a verdict hangs on, and how large its advantage or power may be."""
+
+    row: int
+    quantity: str
+    value: float
+    theory: float
+    simulated: float | None
+    upper: float | None
+    power: float
+    certain: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to publish, and why; `noise_standard_errors` is what publishing would take.
+
+    `decision` is "publish", "publish with noise" or "do not publish"; `limit` is the most that may
+    leak of any record.
+    """
+
+    decision: str
+    why: str
+    worst: Worst
+    limit: dict[str, float]
+    max_noise: float
+    noise_standard_errors: float | None
+    given_away: tuple[int, ...]
+
+    @property
+    def line(self) -> str:
+        """The first line of text and page."""
+        return f"{self.decision.upper()}: {self.why}"
+
+
+@dataclass(frozen=True)
 class Content:
     """All numbers and words of a report, which its text, its page and its JSON tell."""
 
@@ -268,6 +341,19 @@ class Content:
     audit: AuditResult | None
     warnings: tuple[Notice, ...]
     previous: Previous | None = None
+    verdict: Verdict | None = None
+    lines: npt.NDArray[np.int64] | None = None
+    ids: npt.NDArray[np.str_] | None = None
+
+    def place(self, row: int) -> dict[str, Any]:
+        """Return line and person of a record, as far as they are known."""
+        index = int(np.searchsorted(self.rows, row))
+        known: dict[str, Any] = {}
+        if self.lines is not None:
+            known["line"] = int(self.lines[index])
+        if self.ids is not None:
+            known["id"] = str(self.ids[index])
+        return known
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, words, lists and dicts; what is infinite or undefined is None."""
@@ -276,6 +362,7 @@ class Content:
             "tool": "leakscore",
             "tool_version": self.tool_version,
             "seed": self.seed,
+            "verdict": self.verdict,
             "input": self.input,
             "release": self.release,
             "threat_models": self.threat_models,
@@ -296,7 +383,20 @@ class Content:
         }
         if self.previous is not None:
             plain["previous"] = self.previous
-        return {**_plain(plain), "records": self._records()}
+        return {**self._placed(_plain(plain)), "records": self._records()}
+
+    def _placed(self, value: Any) -> Any:
+        """Write line and person, where they are known, beside every record's number."""
+        if isinstance(value, list):
+            return [self._placed(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        placed: dict[str, Any] = {}
+        for key, item in value.items():
+            placed[key] = self._placed(item)
+            if key == "row" and isinstance(item, int):
+                placed |= self.place(item)
+        return placed
 
     def _records(self) -> list[dict[str, Any]]:
         """One dict a record, built from whole columns."""
@@ -305,6 +405,8 @@ class Content:
         nested = [dict(zip(names, row, strict=True)) for row in zip(*weaker.values(), strict=True)]
         columns = {
             "row": self.rows.tolist(),
+            **({} if self.lines is None else {"line": self.lines.tolist()}),
+            **({} if self.ids is None else {"id": self.ids.tolist()}),
             **_risk_columns(self.informed),
             "leakage_in_sample": _finite_list(self.in_sample),
             "certain": np.isinf(self.informed.leakage).tolist(),
@@ -358,14 +460,13 @@ def _risk_columns(risk: Risk) -> dict[str, list[Any]]:
 def _plain(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists, numpy numbers to Python's, non-finite to None."""
     if isinstance(value, Compared):
-        return _plain(
-            {
-                "theory": value.theory,
-                "simulated": value.simulated,
-                "std_error": value.std_error,
-                "z": value.z,
-            }
-        )
+        compared = {
+            "theory": value.theory,
+            "simulated": value.simulated,
+            "std_error": value.std_error,
+            "z": value.z,
+        }
+        return _plain(compared if value.upper is None else {**compared, "upper": value.upper})
     if is_dataclass(value) and not isinstance(value, type):
         return {
             entry.name: _plain(getattr(value, entry.name))

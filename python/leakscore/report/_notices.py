@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from leakscore._results import Notice
+from leakscore.render.text import counted
 from leakscore.report._game import DIFFERENCE, default_rounds
-from leakscore.report._model import Content, Game
-from leakscore.report._words import percent
+from leakscore.report._model import Compared, Content, Game
+from leakscore.report._words import capitalised, named, times
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
@@ -18,6 +19,7 @@ __all__ = ["notices_of"]
 _FEW_ROWS_PER_COLUMN = 10
 _ILL_CONDITIONED = 1e8
 _SMALL_N = 30
+_MUCH = 0.1  # of the variation along an attack: too much for one record of a mean
 
 
 def notices_of(report: Content, table: Table, records: Records) -> tuple[Notice, ...]:
@@ -118,8 +120,8 @@ def _about_previous(report: Content) -> Iterator[Notice]:
         rows = report.rows[previous.batch_sizes == 1]
         yield _warning(
             "batch-of-one",
-            f"Row {_rows(rows)} came alone between two means: their difference is the record "
-            "itself, all its values, not its membership only.",
+            f"{capitalised(_rows(report, rows))} came alone between two means: their difference is "
+            "the record itself, all its values, not its membership only.",
         )
     elif smallest < _SMALL_N:
         yield _warning(
@@ -135,9 +137,7 @@ def _about_previous(report: Content) -> Iterator[Notice]:
     for game in dict.fromkeys(differing):
         yield _warning(
             "batch-theory-differs",
-            f"Theory and game of a mean of {previous.batches[-1].records} new records differ by "
-            f"more than {DIFFERENCE:g} standard errors (row {game.row}, {_attack(game)}: "
-            f"{_apart(game)}). Trust the game.",
+            f"In a mean of {previous.batches[-1].records} new records: {_difference(report, game)}",
         )
 
 
@@ -165,8 +165,8 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
     if len(certain):
         yield _warning(
             "certain-records",
-            f"{len(certain)} record(s) give themselves away (row {_rows(certain)}): in some "
-            "direction all others are alike, so that any trace of it in the mean proves "
+            f"{counted(len(certain), 'record')} can be given away ({_rows(report, certain)}): in "
+            "some direction all others are alike, so that any trace of it in the mean proves "
             "membership. No game is played for them.",
         )
     if known.shrinkage:
@@ -194,43 +194,34 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
 def _about_games(report: Content) -> Iterator[Notice]:
     differing = [game for game in (*report.games, report.noise.game) if game.differs]
     if differing:
-        yield _warning("theory-differs", _difference(report, list(dict.fromkeys(differing))))
+        told = " ".join(_difference(report, game) for game in dict.fromkeys(differing))
+        yield _warning("theory-differs", f"{told} {_RULE}")
     rounds = report.games[0].rounds
     if rounds == default_rounds(report.release.n) < default_rounds(2):
         yield _note("rounds", f"{rounds} rounds a game, for speed; more with --rounds.")
 
 
-def _difference(report: Content, differing: list[Game]) -> str:
-    rows = "; ".join(f"row {game.row}, {_attack(game)}: {_apart(game)}" for game in differing)
-    skewness = max((game.skewness for game in differing), key=abs)
-    causes = [
-        f"along these attacks the mean of {report.release.n} records is not yet normal (skewness "
-        f"up to {skewness:+.2f})"
-    ]
-    if report.covariance.shrinkage:
-        causes.append("the covariance is shrunk")
-    if report.release.population == "finite":
-        causes.append("the population is finite")
+_RULE = (
+    f"Theory and game differ by more than {DIFFERENCE:g} standard errors there: the number to act "
+    "on is the game's."
+)
+
+
+def _difference(report: Content, game: Game) -> str:
+    """Say what the game finds and what the formula, and why, if the reason explains it."""
+    compared: Compared = getattr(game, game.acts_by)
+    found, formula = times(compared.simulated), times(compared.theory)
+    which = "" if game.acts_by == "power" else " as the advantage"
+    noisy = ", with noise" if game.noise_std else ""
+    weaker = ", weaker attacker" if game.attacker == "weaker" else ""
+    why = ""
+    if game.reason is not None:
+        share = f"{100 * game.reason.share:.2g}\u00a0% of the variation along this attack"
+        alone = " alone" if game.reason.share > _MUCH else ""
+        why = f": {named(report, game.reason.row)}{alone} makes {share}"
     return (
-        f"Theory and game differ by more than {DIFFERENCE:g} standard errors ({rows}): "
-        f"{', and '.join(causes)}. Trust the game."
-    )
-
-
-def _attack(game: Game) -> str:
-    return f"{game.attacker}, noise" if game.noise_std else game.attacker
-
-
-def _apart(game: Game) -> str:
-    compared = (
-        ("advantage", game.advantage),
-        ("power", game.power),
-        ("false positives at the theory's threshold", game.false_positives),
-    )
-    return ", ".join(
-        f"{name} {percent(one.theory)} against {percent(one.simulated)}"
-        for name, one in compared
-        if abs(one.z) > DIFFERENCE
+        f"{capitalised(named(report, game.row))}{weaker}{noisy}: the simulation finds {found} in "
+        f"100{which}, the formula {formula}{why}. Use {found}."
     )
 
 
@@ -238,5 +229,7 @@ def _names(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _rows(rows: np.ndarray) -> str:
-    return ", ".join(str(row) for row in rows[:5]) + (", ..." if len(rows) > 5 else "")
+def _rows(report: Content, rows: np.ndarray) -> str:
+    return ", ".join(named(report, int(row)) for row in rows[:5]) + (
+        ", ..." if len(rows) > 5 else ""
+    )

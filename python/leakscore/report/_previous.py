@@ -225,6 +225,7 @@ def _on_all(found: Noise, share: float, scale: Doubles) -> Noise:
     return replace(
         found,
         standard_errors=found.standard_errors * float(np.sqrt(share)),
+        theory_standard_errors=found.theory_standard_errors * float(np.sqrt(share)),
         noise_std={
             name: float(share * std * unit)
             for (name, std), unit in zip(found.noise_std.items(), scale, strict=True)

@@ -57,7 +57,7 @@ def joint_section(report: Content) -> Iterator[doc.Section]:
             "Waiting is counted for the new records. Noise on every mean, independent each time, "
             "is counted for all; it is too late for what was published without it."
         )
-        parts.append(remedies_table("what helps", previous.remedies, caption))
+        parts.append(remedies_table(report, "what helps", previous.remedies, caption))
     yield doc.Section("With the earlier means", parts)
 
 

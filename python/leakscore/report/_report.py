@@ -43,6 +43,8 @@ from leakscore.report._setup import (
     shrinkage_of,
     threat_models_of,
 )
+from leakscore.report._verdict import verdict_of
+from leakscore.report._words import named
 from leakscore.tables.records import Records, records_of
 from leakscore.tables.table import Table, embedded_table, read_table, table_of
 
@@ -58,8 +60,9 @@ class Report(ByValue, Content):
         columns, index = len(self.input.columns_judged), self.worst[0]
         return (
             f"<Report on {visible(self.input.name)}: the mean of {self.release.n} records in "
-            f"{counted(columns, 'column')}, {counted(len(self.rows), 'record')} judged; worst row "
-            f"{self.rows[index]}: leakage {self.informed.leakage[index]:.4g}, advantage "
+            f"{counted(columns, 'column')}, {counted(len(self.rows), 'record')} judged; worst "
+            f"{named(self, int(self.rows[index]))}: "
+            f"leakage {self.informed.leakage[index]:.4g}, advantage "
             f"{self.informed.advantage[index]:.1%}, power {self.informed.power[index]:.1%} at "
             f"{ALPHA:.0%} false positives; {counted(len(self.warnings), 'warning')}>"
         )
@@ -95,8 +98,10 @@ def analyse(
     missing: str = "rows",
     shrinkage: Shrinkage = None,
     max_advantage: float | None = None,
+    max_power: float | None = None,
     epsilon: float | None = None,
     delta: float = 1e-5,
+    max_noise: float = 1.0,
     worst: int = 5,
     rounds: int | None = None,
     seed: int = 0,
@@ -133,11 +138,15 @@ def analyse(
     shrinkage : float or "auto", optional
         Of the covariance towards its diagonal. Default: none, "auto" if the records are too few
         for their columns.
-    max_advantage, epsilon : float, optional
-        The budget for the noise: a largest advantage (default 0.2), or a Gaussian epsilon at
-        `delta`.
+    max_advantage, max_power, epsilon : float, optional
+        The limit for every record, one of them: a largest advantage (default 0.2), a largest power
+        at 1 % false positives, or a Gaussian epsilon at `delta`. The verdict holds theory and game
+        against it, and noise is sought that brings them under it.
     delta : float
         For `epsilon`, the audit, and the Gaussian-equivalent epsilon.
+    max_noise : float
+        The most noise that is worth publishing with, in standard errors of the mean; where more
+        is needed, the verdict is not to publish.
     worst : int
         How many records are listed.
     rounds : int, optional
@@ -184,8 +193,11 @@ def analyse(
         exclude=exclude,
         missing=missing,
         shrinkage=shrinkage,
-        budget=(max_advantage, epsilon),
+        max_advantage=max_advantage,
+        max_power=max_power,
+        epsilon=epsilon,
         delta=delta,
+        max_noise=max_noise,
         worst=worst,
         rounds=rounds,
         seed=seed,
@@ -201,7 +213,7 @@ class _Analysis:
 
     def __init__(self, table: Table, asked: Options, progress: Progress | None) -> None:
         self.table, self.asked = table, asked
-        self.budget = budget_of(*asked.budget, asked.delta)
+        self.budget = budget_of(asked)
         self.records = records_of(
             table, columns=asked.columns, exclude=asked.exclude, missing=asked.missing
         )
@@ -216,17 +228,18 @@ class _Analysis:
         self.rounds = rounds_of(asked.rounds, self.release.n)
         self.simulated = min(records_played(self.release.n), asked.worst)
         self.step = _Steps(progress, self.simulated + 5 + 2 * (self.earlier is not None))
-        self.streams = iter(np.random.SeedSequence(asked.seed).spawn(self.simulated + 5))
+        self.seeds = np.random.SeedSequence(asked.seed)
 
     def report(self) -> Report:
         """Do it all."""
         self.step("scoring every record")
         self._score()
         games = self._games()
-        noise = self._noise(games[0])
+        noise = self._noise(games)
         self.step("scoring the remedies")
         remedies = remedies_of(self.people, self.budget, self.records.rows, self.records.columns)
         report = self._written(games, noise, remedies, self._together(noise))
+        report = replace(report, verdict=verdict_of(report, self.budget, self.asked.max_noise))
         return replace(report, warnings=notices_of(report, self.table, self.records))
 
     def _score(self) -> None:
@@ -253,34 +266,55 @@ class _Analysis:
         noise_std: float = 0.0,
         averaged: Population | None = None,
     ) -> Game:
+        people = self.people if averaged is None else averaged
+        stream = self._stream(index, people.n) if noise_std else self.seeds.spawn(1)[0]
         row = int(self.records.rows[index])
         self.step(f"playing record {row}, {attacker}{' with noise' if noise_std else ''}")
         return play(
-            self.people if averaged is None else averaged,
+            people,
             index,
             row,
             attacker,
             rounds=self.rounds,
-            rng=np.random.default_rng(next(self.streams)),
+            rng=np.random.default_rng(stream),
             noise_std=noise_std,
+            rows=self.records.rows,
         )
+
+    def _stream(self, index: int, n: int) -> np.random.SeedSequence:
+        """Return the stream of a record's games with noise: the same draws for any noise."""
+        return np.random.SeedSequence(self.asked.seed, spawn_key=(index, n))
 
     def _games(self) -> list[Game]:
         """The worst records, the worst to the weaker attacker, and the one in the middle."""
         first = self.played[: self.simulated]
         games = [self._game(i) for i in first]
         games.append(self._game(self.played[0], "weaker"))
-        middle = self.played[len(self.played) // 2]
-        if middle not in first:
-            games.append(self._game(middle))
+        if self._middle() not in first:
+            games.append(self._game(self._middle()))
         return games
 
-    def _noise(self, worst: Game) -> Noise:
-        def with_noise(index: int, std: float) -> Game:
-            return self._game(index, noise_std=std) if std else worst
+    def _noise(self, games: list[Game]) -> Noise:
+        rows, columns = self.records.rows, self.records.columns
+        kept = {game.row: game for game in games if game.attacker == "informed"}
 
-        records = self.records
-        return noise_of(self.people, self.budget, records.rows, records.columns, with_noise)
+        def with_noise(index: int, std: float) -> Game:
+            known = kept.get(int(rows[index])) if std == 0 else None
+            return known or self._game(index, noise_std=std)
+
+        return noise_of(
+            self.people,
+            self.budget,
+            rows,
+            columns,
+            with_noise,
+            played=self.simulated,
+            also=[self._middle()],
+        )
+
+    def _middle(self) -> int:
+        """Return the record in the middle of those that can be played."""
+        return self.played[len(self.played) // 2]
 
     def _together(self, noise: Noise) -> Previous | None:
         if self.earlier is None:
@@ -315,7 +349,7 @@ class _Analysis:
         return Report(
             tool_version=_version(),
             seed=asked.seed,
-            input=input_of(self.table, self.records),
+            input=input_of(self.table, self.records, asked),
             release=self.release,
             threat_models=threat_models_of(len(self.records.columns)),
             rows=rows,
@@ -336,6 +370,8 @@ class _Analysis:
             audit=self._audit(games[0]),
             warnings=(),
             previous=together,
+            lines=self.records.lines,
+            ids=self.records.ids,
         )
 
 
@@ -349,7 +385,7 @@ class _Steps:
 
     def __call__(self, step: str) -> None:
         if self._progress is not None:
-            self._progress(step, self._done / self._total)
+            self._progress(step, min(self._done / self._total, 1.0))
         self._done += 1
 
 

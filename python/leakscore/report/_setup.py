@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from leakscore import _validate
 from leakscore.report._game import default_rounds
@@ -40,8 +42,11 @@ class Options:
     exclude: Sequence[str]
     missing: str
     shrinkage: Shrinkage
-    budget: tuple[float | None, float | None]  # the largest advantage, or an epsilon
+    max_advantage: float | None
+    max_power: float | None
+    epsilon: float | None
     delta: float
+    max_noise: float
     worst: int
     rounds: int | None
     seed: int
@@ -56,6 +61,7 @@ def checked(asked: Options) -> Options:
     _validate.choice("missing", asked.missing, ("rows", "columns"))
     return replace(
         asked,
+        max_noise=_validate.scalar("max_noise", asked.max_noise, 0, np.inf, closed="left"),
         worst=_validate.count("worst", asked.worst, low=1),
         seed=_validate.count("seed", asked.seed, high=None),
         confidence=_validate.scalar("confidence", asked.confidence, 0, 1, closed="neither"),
@@ -70,16 +76,21 @@ def rounds_of(rounds: int | None, n: int) -> int:
     return rounds + rounds % 2
 
 
-def budget_of(max_advantage: float | None, epsilon: float | None, delta: float) -> Budget:
-    """Return the budget of the noise: an epsilon if asked for, otherwise an advantage."""
-    delta = _validate.scalar("delta", delta, 0, 1, closed="neither")
+def budget_of(asked: Options) -> Budget:
+    """Return the limit of what may leak of any record: as asked, or an advantage."""
+    delta = _validate.scalar("delta", asked.delta, 0, 1, closed="neither")
+    given = {name: getattr(asked, name) for name in ("max_advantage", "max_power", "epsilon")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if len(given) > 1:
+        raise ValueError(f"Expected one limit of {', '.join(given)}, not both")
+    epsilon, power = asked.epsilon, asked.max_power
     if epsilon is not None:
-        if max_advantage is not None:
-            raise ValueError("Expected either max_advantage or epsilon, not both")
         epsilon = _validate.scalar("epsilon", epsilon, 0)
-    limit = DEFAULT_ADVANTAGE if max_advantage is None else max_advantage
+    if power is not None:
+        power = _validate.scalar("max_power", power, ALPHA, 1, closed="neither")
+    limit = DEFAULT_ADVANTAGE if asked.max_advantage is None else asked.max_advantage
     limit = _validate.scalar("max_advantage", limit, 0, 1, closed="neither")
-    return Budget(max_advantage=limit, epsilon=epsilon, delta=delta)
+    return Budget(max_advantage=limit, epsilon=epsilon, delta=delta, max_power=power)
 
 
 def release_of(
@@ -135,8 +146,13 @@ def shrinkage_of(values: Doubles, shrinkage: Shrinkage) -> Shrinkage:
     return shrinkage or None
 
 
-def input_of(table: Table, records: Records) -> Input:
+def input_of(table: Table, records: Records, asked: Options) -> Input:
     """Return what was read and what of it is judged."""
+    published = [
+        name
+        for name in table.columns
+        if (asked.columns is None or name in asked.columns) and name not in asked.exclude
+    ]
     return Input(
         name=table.name,
         path=table.path,
@@ -146,10 +162,27 @@ def input_of(table: Table, records: Records) -> Input:
         rows_judged=len(records.rows),
         columns_judged=records.columns,
         columns_left_out=records.left_columns,
+        columns_published=len(published),
+        columns_unjudged=tuple(_unjudged(table, records, published)),
         rows_left_out=records.left_rows,
         dependent_columns=records.dependent,
         notes=table.notes,
     )
+
+
+def _unjudged(table: Table, records: Records, published: Sequence[str]) -> Iterator[str]:
+    """Name the columns that would be published and that nothing here speaks of.
+
+    A column that is the same everywhere tells nothing, and one that follows from others no more
+    than they do; a column of text or with holes may tell anything.
+    """
+    known = {*records.columns, *records.dependent}
+    for name in published:
+        values = table.values[:, table.columns.index(name)]
+        if name not in known and not np.isfinite(values).all():
+            seen = values[np.isfinite(values)]
+            if not len(seen) or (seen != seen[0]).any():
+                yield name
 
 
 def threat_models_of(dim: int) -> tuple[ThreatModel, ThreatModel]:
