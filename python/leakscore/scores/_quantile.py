@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Doubles, of_pairs
+from leakscore.distributions import ncx2
 from leakscore.reference import Reference
 from leakscore.scores import scoring
 
@@ -81,8 +82,6 @@ def glir(
     >>> print(round(leakscore.scores.glir([0.1, 0.2], [1.0, 2.0], reference, n=10), 6))
     1.253002
     """
-    from leakscore.distributions import ncx2
-
     release = scoring.release(observed, target, reference, n, noise_std, False)
     known, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):

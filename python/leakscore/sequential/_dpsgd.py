@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Doubles, Scalar
+from leakscore.distributions import gx2, norm
 from leakscore.reference import Reference
 from leakscore.reference.low_rank import LowRank
 from leakscore.scores import scoring
+from leakscore.sequential._errors import error_rates
 from leakscore.sequential._steps import NEIGHBOURS, Neighbours
-from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff import TradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise
 
 __all__ = ["dpsgd_error_rates", "game_tradeoff"]
@@ -124,8 +126,6 @@ def dpsgd_error_rates(
     if _validate.choice("neighbours", neighbours, NEIGHBOURS) == "add-remove":
         return _normal_rates(gamma, _added(gradient, reference, n, noise))
     if not noise.any():
-        from leakscore.sequential._errors import error_rates
-
         return error_rates(gamma, reference.squared_mahalanobis(gradient), n, reference.dim)
     _release(gradient, reference, n, noise).without_target()._require_inverse()
     terms = eigenterms(reference, gradient, noise)
@@ -180,8 +180,6 @@ def game_tradeoff(
     >>> print(round(float(game.epsilon(1e-5)), 4))
     4.3772
     """
-    from leakscore.tradeoff import gaussian
-
     multiplier = _validate.interval("noise_multiplier", noise_multiplier, 0.0)
     relation = _validate.choice("neighbours", neighbours, NEIGHBOURS)
     shift = 2.0 if relation == "replace" else 1.0
@@ -290,8 +288,6 @@ class _Ratio:
         return self._tail("sf", threshold)
 
     def _tail(self, side: str, threshold: Doubles) -> Any:
-        from leakscore.distributions import gx2, norm
-
         room = self.centre - threshold
         if not self.weights.size and self.sigma > 0.0:
             return getattr(norm, side)(room / self.sigma)

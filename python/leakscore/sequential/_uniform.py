@@ -31,7 +31,9 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Doubles
+from leakscore.distributions import ncx2
 from leakscore.sequential._combined import probabilities
+from leakscore.sequential._errors import error_rates
 
 __all__ = ["ErrorBrackets", "Interval", "uniform_error_rates"]
 
@@ -174,8 +176,6 @@ class _Step:
 
     def __init__(self, distance: float, n: int, dim: int) -> None:
         self.distance, self.n, self.dim = distance, n, dim
-        from leakscore.distributions import ncx2
-
         self.largest = 0.5 * (distance - dim * float(np.log1p(-1.0 / n)))
         furthest = ncx2.isf(_BELOW, dim, min(n * distance, _FAR))
         self.least = self.largest - float(furthest) / (2.0 * (n - 1.0))
@@ -190,8 +190,6 @@ class _Step:
 
     def at_most(self, log_ratio: Doubles) -> tuple[Doubles, Doubles]:
         """Return the probability of a ratio at most that, under H0 and under H1."""
-        from leakscore.distributions import ncx2
-
         others = self.n - 1.0
         with np.errstate(over="ignore"):
             room = np.maximum(2.0 * (self.largest - log_ratio), 0.0)
@@ -201,8 +199,6 @@ class _Step:
 
     def rates(self, gamma: Doubles) -> tuple[Doubles, Doubles]:
         """Return the error rates of this step alone."""
-        from leakscore.sequential._errors import error_rates
-
         return error_rates(gamma, self.distance, self.n, self.dim)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from leakscore import _core, _validate
 from leakscore._results import Result
 from leakscore._types import Doubles, Row, Rows, Value
+from leakscore.distributions import chi2
 from leakscore.reference import Reference, SingularCovarianceError
 
 __all__ = ["Significance", "hotelling", "split_t"]
@@ -267,8 +268,6 @@ def hotelling(
     >>> print(f"{found.statistic:.1f} {found.pvalue:.6f}")
     10.0 0.006738
     """
-    from leakscore.distributions import chi2
-
     n = _validate.count("n", n, 2, why=_validate.ONE)
     if isinstance(reference, Reference):
         rows = _validate.rows("observed", observed, cols=reference.dim)

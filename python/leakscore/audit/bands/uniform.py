@@ -15,6 +15,7 @@ from leakscore import _validate
 from leakscore._types import Counts, Doubles
 from leakscore.audit.bands.critical import FAR_SHARE, LEVEL_METHODS, algorithm, constraints, solve
 from leakscore.audit.bands.levels import beta_bounds, boundaries, far_counts
+from leakscore.distributions import kolmogorov
 
 __all__ = ["BAND_METHODS", "Band", "band", "critical_value"]
 
@@ -171,8 +172,6 @@ def _kolmogorov(method: str, n: int, miss: float) -> Band:
 
     For more scores, Massart's bound is wider by a relative 4e-6 at most.
     """
-    from leakscore.distributions import kolmogorov
-
     if n > _LARGEST_KS:
         return _massart(1.0, method, n, miss)
     width = float(kolmogorov.isf(miss, n)) * (1.0 + 8.0 * _ULP)

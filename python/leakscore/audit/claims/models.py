@@ -11,7 +11,8 @@ from leakscore import _validate
 from leakscore._numeric import sign_change
 from leakscore._types import Doubles
 from leakscore.audit.bound import Bound
-from leakscore.tradeoff import TradeOff
+from leakscore.distributions import norm
+from leakscore.tradeoff import TradeOff, gdp_epsilon
 
 __all__ = [
     "AllRefutedError",
@@ -206,8 +207,6 @@ class ParameterBound(Bound):
 
 def largest_mu(fpr: Doubles, fnr: Doubles) -> tuple[float, int]:
     """Return max Phi^-1(1 - fpr) - Phi^-1(fnr), rounded down and at least 0, and where it is."""
-    from leakscore.distributions import norm
-
     ahead, behind = norm.isf(fpr), norm.ppf(fnr)  # -inf and inf where a bound is 1
     values = ahead - behind - 4.0 * _ULP * (np.abs(ahead) + np.abs(behind))
     best = int(np.argmax(values))
@@ -216,8 +215,6 @@ def largest_mu(fpr: Doubles, fnr: Doubles) -> tuple[float, int]:
 
 def gaussian_epsilon(mu: float, delta: Doubles) -> Doubles:
     """Return epsilon(delta) of the Gaussian curve, rounded down."""
-    from leakscore.tradeoff import gdp_epsilon
-
     return np.asarray(gdp_epsilon(delta, mu) * (1.0 - _ROUNDING))
 
 

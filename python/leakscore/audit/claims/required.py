@@ -13,6 +13,7 @@ from leakscore._types import Doubles
 from leakscore.audit.bands import uniform
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.claims.models import one_curve
+from leakscore.distributions import norm
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
 
@@ -289,8 +290,6 @@ class _Plan:
 
     def _guess(self) -> int:
         """Return about how many rounds without any error give a bound of epsilon."""
-        from leakscore.distributions import norm
-
         alpha = norm.cdf(np.linspace(-8.0, 8.0, 321))
         beta = self.curve(alpha)
         level = max(-np.log1p(-self.confidence), 0.5)
@@ -307,8 +306,6 @@ class _Plan:
 
 def _between(low: int, under: float, high: int, over: float, wanted: float) -> int:
     """Return where a line through the probits on log rounds meets the required power."""
-    from leakscore.distributions import norm
-
     ends = norm.ppf(np.clip([under, wanted, over], 0.5 / _REPS[1], 1.0 - 0.5 / _REPS[1]))
     share = (ends[1] - ends[0]) / (ends[2] - ends[0]) if ends[2] > ends[0] else 0.5
     middle = int(low * (high / low) ** float(np.clip(share, 0.1, 0.9)))

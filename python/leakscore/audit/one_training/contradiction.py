@@ -7,7 +7,7 @@ import numpy as np
 from leakscore import _core
 from leakscore._types import Doubles
 from leakscore.audit.one_training.guesses import Guesses
-from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff import GaussianTradeOff, TradeOff
 
 __all__ = ["Contradiction"]
 
@@ -23,8 +23,6 @@ class Contradiction:
     """Whether P(at least `correct` right guesses) = level contradicts a curve."""
 
     def __init__(self, curve: TradeOff, guesses: Guesses) -> None:
-        from leakscore.tradeoff import GaussianTradeOff
-
         if curve.shape:
             raise ValueError(f"Expected a tradeoff of shape {curve.shape} to be of shape ()")
         one_kind = guesses.k_plus == 0 or guesses.k_minus == 0

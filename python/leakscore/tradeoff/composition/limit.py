@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore._types import Doubles
+from leakscore.distributions import norm
 from leakscore.tradeoff.composition.losses import Step
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
@@ -37,8 +38,6 @@ def _two_signs(mu: float, correlation: float) -> TradeOff:
     With Z+ = a U + b V and Z- = -a U + b V the ratio is exp(mu b V - mu^2/2) cosh(mu a U); a member
     of sign + shifts U by mu a and V by mu b.
     """
-    from leakscore.distributions import norm
-
     a, b = np.sqrt(0.5 * (1.0 - correlation)), np.sqrt(max(0.5 * (1.0 + correlation), 1e-4))
     u = np.linspace(-9.0, 9.0, 2 * int(np.ceil(9.0 / min(0.1, b / 3.0))) + 1)
     weights = norm.pdf(u) * (u[1] - u[0])

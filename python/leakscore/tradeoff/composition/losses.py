@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from leakscore._types import Doubles
+from leakscore.distributions import norm
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 
 __all__ = ["GaussianMagnitude", "GaussianStep", "LaplaceMagnitude", "LaplaceStep", "Step"]
@@ -139,15 +140,11 @@ def _mixed(other: float, own: float, rate: float) -> float:
 
 def _log_normal_tail(x: float) -> float:
     """Give the log of the mass above x of a standard normal law."""
-    from leakscore.distributions import norm
-
     return float(norm.logsf(x))
 
 
 def _reach(mass: float) -> float:
     """Give a number of standard deviations beyond which a normal law has at most this mass."""
-    from leakscore.distributions import norm
-
     return _REACH if mass < _HIDDEN else float(norm.isf(mass))
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._types import Doubles, Scalar, Value
+from leakscore.distributions import norm
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.premise import UNSTATED, Premise
 
@@ -91,8 +92,6 @@ class GaussianTradeOff(TradeOff[Value]):
         return np.where(self._mu > 0.0, 0.0, 1.0)
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
-        from leakscore.distributions import norm
-
         mu = float(self._mu)
         if mu == 0.0:  # a line, of one slope
             return None

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from leakscore import _core, _validate, _validate_counts
 from leakscore._numeric import falling_root
 from leakscore._types import Doubles, Scalar
+from leakscore.distributions import gx2, ncx2, norm
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import Premise
@@ -151,8 +152,6 @@ class _Mean(TradeOff[Any]):
 
         `which` is named for small S; the reversed curve takes the other tail.
         """
-        from leakscore.distributions import ncx2
-
         if self._reversed:
             which = _OTHER_TAIL[which]
         count = aligned(self._records - (accused != self._reversed), like)
@@ -206,8 +205,6 @@ class _Mean(TradeOff[Any]):
 
     def _auc(self) -> Any:
         """Return the probability that S is smaller under H1: gx2 of both laws' difference."""
-        from leakscore.distributions import gx2
-
         result = np.empty(self.shape)
         for i in np.ndindex(self.shape):
             m, n, d = self._distance[i], self._records[i], self._dims[i]
@@ -281,18 +278,12 @@ class _FarMean(_Mean):
         return shift + z * shrunk if self._reversed else (z + shift) / shrunk
 
     def _beta(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         return norm.sf(self._moved_root(norm.ppf(alpha), alpha))
 
     def _power(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         return norm.cdf(self._moved_root(norm.ppf(alpha), alpha))
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         z = norm.ilogcdf(log_alpha)
         log_power = norm.logcdf(self._moved_root(z, log_alpha))
         if self._reversed:

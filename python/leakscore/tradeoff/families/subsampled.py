@@ -7,9 +7,10 @@ from typing import Any, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _core, _validate
 from leakscore._numeric import falling_root
 from leakscore._types import Doubles, Scalar, Value
+from leakscore.distributions import norm
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.premise import FIXED_SAMPLE, Premise
@@ -200,22 +201,16 @@ class InverseSubsampledTradeOff(_Mixture[Value]):
         return SubsampledTradeOff(self._mu, self._rate, self._premise)
 
     def _beta(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         with np.errstate(divide="ignore"):
             threshold, certain = self._threshold(np.log(alpha), np.log1p(-alpha))
         return np.where(np.isnan(certain), norm.sf(threshold), 1.0 - certain)[()]
 
     def _power(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         with np.errstate(divide="ignore"):
             threshold, certain = self._threshold(np.log(alpha), np.log1p(-alpha))
         return np.where(np.isnan(certain), norm.cdf(threshold), certain)[()]
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         with np.errstate(divide="ignore"):
             threshold, certain = self._threshold(log_alpha, np.log(-np.expm1(log_alpha)))
             known = np.log(certain)
@@ -226,8 +221,6 @@ class InverseSubsampledTradeOff(_Mixture[Value]):
 
         Solved in the logarithm of the smaller of both tails; log_rest = log(1 - alpha).
         """
-        from leakscore.distributions import norm
-
         mu, rate, log_alpha = self._with(log_alpha)
         log_rest = np.broadcast_to(log_rest, log_alpha.shape)
         lower = log_alpha < log_rest
@@ -299,8 +292,6 @@ class SymmetrizedSubsampledTradeOff(_Mixture[Value]):
 
     def _ends(self) -> tuple[Doubles, Doubles]:
         """Return alpha and beta where the slope is -1."""
-        from leakscore.distributions import norm
-
         alpha = np.asarray(norm.sf(0.5 * self._mu))
         return alpha, (1.0 - self._rate) * (1.0 - alpha) + self._rate * alpha
 
@@ -338,8 +329,6 @@ class SymmetrizedSubsampledTradeOff(_Mixture[Value]):
         )
 
     def _auc(self) -> Any:
-        from leakscore.distributions import norm
-
         start, end = self._ends()
         below = 0.5 * (norm.cdf(-self._mu / np.sqrt(2.0)) + start**2)  # of the Gaussian, to start
         area = (1.0 - self._rate) * (start - 0.5 * start**2) + self._rate * below
@@ -361,8 +350,6 @@ class SymmetrizedSubsampledTradeOff(_Mixture[Value]):
 
 def _paired(mu: Doubles, quantity: str, argument: Doubles | None) -> Any:
     """Evaluate a quantity of the Gaussian curves of mu, each at its own argument."""
-    from leakscore import _core
-
     kernel = getattr(_core, f"gaussian_{quantity}")
     return kernel(mu) if argument is None else kernel(argument, mu)
 
@@ -385,6 +372,4 @@ def _shifted(epsilon: Doubles, share: Doubles, direct: Doubles) -> Doubles:
 
 def _tail(mu: Doubles, epsilon: Doubles) -> Doubles:
     """Return Phi(-epsilon/mu - mu/2), the alpha at which the Gaussian slope is -e^epsilon."""
-    from leakscore.distributions import norm
-
     return np.asarray(norm.sf(epsilon / mu + 0.5 * mu))

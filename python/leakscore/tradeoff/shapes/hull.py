@@ -9,6 +9,7 @@ import numpy as np
 
 from leakscore._numeric import bisect
 from leakscore._types import Doubles
+from leakscore.distributions import norm
 from leakscore.tradeoff.curve import TradeOff
 
 __all__ = ["Hull"]
@@ -147,8 +148,6 @@ def _point(curve: TradeOff, epsilon: float) -> Point:
 
 def _area(curve: TradeOff, low: float, high: float) -> float:
     """Integrate f over [low, high] in normal quantiles, where it is smooth."""
-    from leakscore.distributions import norm
-
     if not low < high:
         return 0.0
     first, last = np.clip(norm.ppf([low, high]), -38.0, 9.0).tolist()
