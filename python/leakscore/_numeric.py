@@ -8,8 +8,6 @@ import numpy as np
 
 from leakscore._types import Doubles
 
-__all__ = ["bisect", "falling_root", "gauss_panels", "sign_change"]
-
 _STEPS = 400
 
 

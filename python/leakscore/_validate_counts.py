@@ -11,8 +11,6 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Doubles
 
-__all__ = ["complete", "edges", "histogram", "sampled", "whole"]
-
 Beyond: TypeAlias = tuple[int, int] | tuple[()]
 
 

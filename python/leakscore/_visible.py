@@ -9,8 +9,6 @@ from __future__ import annotations
 import unicodedata
 from html import escape
 
-__all__ = ["in_json", "markup", "visible"]
-
 # Controls, format characters (bidirectional marks among them), surrogates, ends of lines.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 

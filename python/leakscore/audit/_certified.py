@@ -15,8 +15,6 @@ from leakscore.audit.bound import Bound
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.table import certify
 
-__all__ = ["Certified", "EpsilonBound"]
-
 
 @dataclass(frozen=True, eq=False)
 class EpsilonBound(Bound):

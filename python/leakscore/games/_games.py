@@ -13,9 +13,6 @@ from leakscore.games import _average, _sampling
 from leakscore.games._populations import Empirical, EmpiricalMean, Population
 from leakscore.games._rounds import coins, number, require_population
 
-__all__ = ["average_target", "fixed_target"]
-
-
 _STREAM_BLOCK = 1 << 21  # doubles that a score receives at once: 16 MB
 
 

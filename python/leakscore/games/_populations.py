@@ -13,8 +13,6 @@ from leakscore._types import Doubles, Flags
 from leakscore.games import _sampling
 from leakscore.reference import Reference
 
-__all__ = ["Bernoulli", "Empirical", "EmpiricalMean", "Gaussian"]
-
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli:

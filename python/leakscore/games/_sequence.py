@@ -15,8 +15,6 @@ from leakscore.games._populations import Bernoulli, Empirical, Population
 from leakscore.games._rounds import coins, key_of, number, require_population
 from leakscore.games._sampling import Key
 
-__all__ = ["sequential"]
-
 Steps = npt.NDArray[np.intp]
 
 _BLOCK = 1 << 18  # doubles of the releases that are added up, or of a table of counts: 2 MB

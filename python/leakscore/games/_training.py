@@ -11,8 +11,6 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Doubles, Row, Rows
 
-__all__ = ["Training"]
-
 
 @dataclass(frozen=True, eq=False)
 class Training:

@@ -19,8 +19,6 @@ from leakscore.games._sampling import Key
 from leakscore.games._sequence import Steps, draw_steps, insertion_law
 from leakscore.games._training import Training
 
-__all__ = ["dpsgd"]
-
 _BLOCK = 1 << 19  # doubles of the records that are drawn at once: 4 MB
 _WORDS = 1 << 12  # random words of one key
 _STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score receives at once: 16 MB

@@ -15,8 +15,6 @@ from leakscore._types import Array, Doubles
 from leakscore.reference import dense
 from leakscore.reference.covariances import Covariance
 
-__all__ = ["distances", "distances_about", "inner", "solve"]
-
 Powers = npt.NDArray[np.intp]
 
 

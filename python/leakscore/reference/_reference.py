@@ -14,8 +14,6 @@ from leakscore.reference import low_rank as _low_rank
 from leakscore.reference._fit import Fit
 from leakscore.reference.covariances import Covariance, Diagonal, Full, Kind, Table
 
-__all__ = ["Reference", "SingularCovarianceError"]
-
 
 class SingularCovarianceError(ValueError):
     """The covariance has no inverse, and the call adds no noise that would give it one.

@@ -11,8 +11,6 @@ from leakscore.distributions import ncx2
 from leakscore.reference import Reference
 from leakscore.scores import scoring
 
-__all__ = ["glir"]
-
 
 @of_pairs
 def glir(

@@ -12,8 +12,6 @@ from leakscore._types import Doubles, Scalar, of_pairs
 from leakscore.distributions import norm
 from leakscore.scores import scoring
 
-__all__ = ["oracle_threshold", "scalar_product"]
-
 
 @of_pairs
 def scalar_product(

@@ -20,8 +20,6 @@ from leakscore.sequential._steps import NEIGHBOURS, Neighbours
 from leakscore.tradeoff import TradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise
 
-__all__ = ["dpsgd_error_rates", "game_tradeoff"]
-
 # Above this noncentrality a term w chi2'(1, nc) is normal: its third standardised cumulant,
 # 3 / sqrt(nc), is below 1e-12.
 _NORMAL = 1e25

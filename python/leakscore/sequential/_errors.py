@@ -12,8 +12,6 @@ from leakscore._types import Doubles, Row, Rows, Scalar
 from leakscore.distributions import chi2, ncx2, norm
 from leakscore.sequential._combined import probabilities
 
-__all__ = ["error_rates", "hotelling_error_rates", "max_error_rates", "mean_llr"]
-
 _FAR = 2.0**200  # the last noncentrality of ncx2
 
 

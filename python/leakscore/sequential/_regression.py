@@ -13,8 +13,6 @@ from leakscore._results import Result
 from leakscore._types import Doubles, Row, Rows
 from leakscore.reference import Reference
 
-__all__ = ["RegressionGradients", "linear_regression"]
-
 _LARGE = "Expected theta, target, response and residual_std so small that gradients do not overflow"
 
 

@@ -35,8 +35,6 @@ from leakscore.distributions import ncx2
 from leakscore.sequential._combined import probabilities
 from leakscore.sequential._errors import error_rates
 
-__all__ = ["ErrorBrackets", "Interval", "uniform_error_rates"]
-
 _U = 2.0**-53
 _LAW = 1e-13
 _CELLS, _LEAST_CELLS, _MOST_CELLS = 2**14, 2**16, 2**20

@@ -14,8 +14,6 @@ from leakscore._types import Doubles, Row, Rows, Value
 from leakscore.distributions import chi2
 from leakscore.reference import Reference, SingularCovarianceError
 
-__all__ = ["Significance", "hotelling", "split_t"]
-
 
 @dataclass(frozen=True, eq=False)
 class Significance(Result, Generic[Value]):

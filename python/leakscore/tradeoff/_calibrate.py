@@ -15,8 +15,6 @@ from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.families.laplace import laplace, relaxed_laplace
 from leakscore.tradeoff.families.relaxed import relaxed_gaussian
 
-__all__ = ["calibrate"]
-
 Family = Callable[..., TradeOff]
 
 # How the noise gives a curve; other arguments are those of the constructor of that name.

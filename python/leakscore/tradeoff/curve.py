@@ -15,8 +15,6 @@ from leakscore._types import Doubles, Many, Scalar, Value
 from leakscore.tradeoff._certificate import Certificate
 from leakscore.tradeoff.premise import Premised, joined, premise_of
 
-__all__ = ["TradeOff", "aligned", "operation"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _DIRECTIONS = ("forward", "reverse", "both")

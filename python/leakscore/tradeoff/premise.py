@@ -11,19 +11,6 @@ from typing import NamedTuple, TypeVar
 
 from leakscore import _validate
 
-__all__ = [
-    "EXACT_NOISE",
-    "FIXED_SAMPLE",
-    "NEIGHBOURS",
-    "POISSON",
-    "UNSTATED",
-    "Premise",
-    "Premised",
-    "joined",
-    "premise_of",
-    "settled",
-]
-
 NEIGHBOURS = ("replace", "add-remove")
 
 POISSON = "Poisson sampling: every record is in a sample by a draw of its own"

@@ -14,9 +14,6 @@ from leakscore.reference import Reference
 from leakscore.scores import covariance_score
 from leakscore.whitebox import clipping
 
-__all__ = ["clip", "covariance_attack", "white_box_score"]
-
-
 _BLOCK = 1 << 20  # doubles in the largest temporary: 8 MB
 _CACHED = 1 << 16  # doubles that are written and read again at once: 512 KB
 

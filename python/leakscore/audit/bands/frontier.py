@@ -10,8 +10,6 @@ from leakscore import _core
 from leakscore._types import Array, Counts, Doubles
 from leakscore.audit.bands.uniform import Band
 
-__all__ = ["Frontier", "frontier"]
-
 
 class Frontier(NamedTuple):
     """Thresholds, ascending, that no other beats in both upper bounds.

@@ -17,9 +17,6 @@ from leakscore.audit.bands.critical import FAR_SHARE, LEVEL_METHODS, algorithm, 
 from leakscore.audit.bands.levels import beta_bounds, boundaries, far_counts
 from leakscore.distributions import kolmogorov
 
-__all__ = ["BAND_METHODS", "Band", "band", "critical_value"]
-
-
 _LARGEST = 10**12  # size, beyond which counts lose their digits
 _LARGEST_KS = 10**9  # of the exact law of Kolmogorov and Smirnov
 _ULP = float(np.finfo(np.float64).eps)

@@ -15,8 +15,6 @@ from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import BAND_METHODS, band
 from leakscore.audit.data.samples import Sampled
 
-__all__ = ["Bounded", "bounded"]
-
 
 @dataclass(frozen=True)
 class Bounded:

@@ -13,8 +13,6 @@ from leakscore.audit.claims.models import margins
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
 
-__all__ = ["Comparison", "Family", "verdict"]
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Assuming):

@@ -14,19 +14,6 @@ from leakscore.audit.bound import Bound
 from leakscore.distributions import norm
 from leakscore.tradeoff import TradeOff, gdp_epsilon
 
-__all__ = [
-    "AllRefutedError",
-    "GaussianEpsilon",
-    "MuBound",
-    "ParameterBound",
-    "cap",
-    "gaussian_epsilon",
-    "largest_mu",
-    "largest_parameter",
-    "margins",
-    "one_curve",
-]
-
 _ULP = float(np.finfo(np.float64).eps)
 _ROUNDING = 1e-13  # relative, of f(alpha): a curve is refuted only beyond it
 _LEAST_STEP, _LARGEST_STEP = 2.0**-30, 2.0**60

@@ -18,8 +18,6 @@ from leakscore.audit.data.samples import Sampled
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
 
-__all__ = ["Refuted"]
-
 
 class Refuted(Sampled):
     """The claims about trade-off curves that an `Audit` refutes."""

@@ -17,8 +17,6 @@ from leakscore.distributions import norm
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
 
-__all__ = ["RequiredRounds", "required_rounds"]
-
 Counts = npt.NDArray[np.intp]
 
 _REPS = (500, 2000)  # simulated audits of each number of rounds tried

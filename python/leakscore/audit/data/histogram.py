@@ -13,8 +13,6 @@ from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.data.points import Flagged, Points
 
-__all__ = ["Histogram"]
-
 
 class Histogram:
     """Members and non-members per bin; it is to binned scores what `Scores` is to single ones.

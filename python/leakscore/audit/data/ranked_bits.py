@@ -11,8 +11,6 @@ import numpy.typing as npt
 from leakscore import _core
 from leakscore._types import Array
 
-__all__ = ["MAX_ROUNDS", "RankedBits"]
-
 MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
 
 # Mixed into the seed of the order of ties, so that bits drawn from a generator with the same seed

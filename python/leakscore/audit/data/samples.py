@@ -15,8 +15,6 @@ from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import Flagged, Points
 from leakscore.audit.data.ranked_bits import RankedBits
 
-__all__ = ["Sampled", "Scores", "allowed_errors"]
-
 
 class Scores:
     """Member and non-member scores, each ascending, of one dtype and read-only.

@@ -14,8 +14,6 @@ from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.finding import Found
 from leakscore.audit.methods.split import Certificate, Counts, at_one_threshold
 
-__all__ = ["credible", "credible_epsilon"]
-
 _FALL = 42.0  # of log densities, beyond which the density is not integrated
 _PANELS = 16
 _NODES = 20

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from leakscore._types import Doubles
 
-__all__ = ["Found"]
-
 
 class Found(NamedTuple):
     """One entry per delta; the algorithm and the sizes are common to all."""

@@ -17,8 +17,6 @@ from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.finding import Found
 from leakscore.distributions import clopper_pearson
 
-__all__ = ["Counts", "at_one_threshold", "split"]
-
 _ULP = float(np.finfo(np.float64).eps)
 
 

@@ -16,9 +16,6 @@ from leakscore.audit.methods.finding import Found
 from leakscore.audit.methods.sorted_bits import sorted_bits
 from leakscore.audit.methods.split import split
 
-__all__ = ["EPSILON_METHODS", "Found", "certify"]
-
-
 # (audit, deltas of shape (k,), confidence, method, orientation) -> Found
 Certifier = Callable[[Sampled, Doubles, float, str, str], Found]
 

@@ -9,8 +9,6 @@ from leakscore._types import Doubles
 from leakscore.audit.one_training.guesses import Guesses
 from leakscore.tradeoff import GaussianTradeOff, TradeOff
 
-__all__ = ["Contradiction"]
-
 _LINES = 256  # to begin with
 _ROUNDS = 200
 _STEP = 2.0**-14  # of the slopes

@@ -21,8 +21,6 @@ from leakscore.audit.one_training.guesses import Guesses, guesses_of
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
 
-__all__ = ["OneRunFamilyBound", "OneRunTest", "one_run_fdp"]
-
 Family = Callable[[float], TradeOff]
 
 _LEAST_LEVEL = -690.0  # of a p-value, as a logarithm

@@ -13,9 +13,6 @@ from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import spread_ranks
 from leakscore.audit.data.samples import Scores, allowed_errors
 
-__all__ = ["BootstrapInterval", "curve_resamples", "tpr_resamples"]
-
-
 # Up to the first number of scores or bins each is a cell; more are grouped into about the second
 # number of cells per class.
 _CELLS, _GROUPS = 2**16, 2**11

@@ -10,8 +10,6 @@ from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.tradeoff.composition.losses import GaussianStep, Step
 
-__all__ = ["absolute_sum"]
-
 _MOST = 1_000_000  # steps, for the memory that their counts take
 
 

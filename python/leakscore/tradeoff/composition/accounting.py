@@ -24,8 +24,6 @@ from leakscore.tradeoff.families.relaxed import _RelaxedGaussian, compose_relaxe
 from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
 from leakscore.tradeoff.shapes.bracket import Bracket
 
-__all__ = ["ComposedTradeOff", "compose", "subsampled_gaussian", "subsampled_laplace"]
-
 _MOST_STEPS = 10**7
 _TOO_MANY = (
     ": the rounding of so many steps leaves nothing of the bounds; compose fewer, or take the "

@@ -21,8 +21,6 @@ import numpy as np
 from leakscore._types import Doubles
 from leakscore.tradeoff.composition.losses import Step
 
-__all__ = ["Lattice", "lattice"]
-
 
 @dataclass(frozen=True)
 class Lattice:

@@ -12,8 +12,6 @@ from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
-__all__ = ["limit"]
-
 
 def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
     """Return the curve towards which the composition tends.

@@ -18,8 +18,6 @@ from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 
-__all__ = ["GaussianMagnitude", "GaussianStep", "LaplaceMagnitude", "LaplaceStep", "Step"]
-
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
 _REACH, _HIDDEN = 13.0, 1e-37
 

@@ -13,8 +13,6 @@ from leakscore._numeric import bisect, gauss_panels
 from leakscore._types import Doubles
 from leakscore.tradeoff.composition.losses import Step
 
-__all__ = ["Plan", "plan"]
-
 # Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is
 # below 1. It is larger for longer sequences, as their rounding and their time require.
 _GAP = 4e-5

@@ -31,8 +31,6 @@ import numpy.typing as npt
 from leakscore._types import Doubles
 from leakscore.tradeoff.composition.plan import Window
 
-__all__ = ["Part", "Sums", "compose_lattices"]
-
 Complexes: TypeAlias = npt.NDArray[np.complex128]
 
 _U = 2.0**-53

@@ -12,8 +12,6 @@ from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
 
-__all__ = ["discrete_gaussian", "discrete_laplace"]
-
 _WIDEST = 1e4  # standard deviations, or steps of the shift, that are held atom by atom
 _RARE = -600.0  # log alpha, below which sums of the stored atoms lack the atoms beyond
 _REACH = 37.0  # standard deviations, beyond which sums of masses underflow

@@ -10,8 +10,6 @@ from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
 
-__all__ = ["from_llr"]
-
 
 def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None = None) -> TradeOff:
     """Estimate the trade-off curve from log-likelihood ratios drawn under one hypothesis or both.

@@ -13,8 +13,6 @@ from leakscore.distributions import norm
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.premise import UNSTATED, Premise
 
-__all__ = ["GaussianTradeOff", "gaussian", "gdp_delta", "gdp_epsilon", "misspecified"]
-
 
 class GaussianTradeOff(TradeOff[Value]):
     """G_mu, the curve of N(0, 1) against N(mu, 1); made by `gaussian`.

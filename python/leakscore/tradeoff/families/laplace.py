@@ -14,8 +14,6 @@ from leakscore.tradeoff.families.hyperbolic import log_cosh
 from leakscore.tradeoff.premise import UNSTATED, Premise
 from leakscore.tradeoff.shapes.mirrored import Mirrored
 
-__all__ = ["laplace", "relaxed_laplace"]
-
 
 @overload
 def laplace(mu: Scalar) -> TradeOff[float]: ...

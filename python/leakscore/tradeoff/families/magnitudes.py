@@ -11,8 +11,6 @@ from leakscore._types import Doubles
 from leakscore.distributions import chi2, ncx2, norm
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 
-__all__ = ["Tails", "cut", "line_beta", "line_power", "log_ratio", "straight", "tails"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FEW = np.polynomial.legendre.leggauss(5)
 _NEAR = 0.7  # log of the ratio of two tails, up to which their difference is integrated

@@ -17,8 +17,6 @@ from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes.hull import Hull
 from leakscore.tradeoff.shapes.joined import LARGEST, joined
 
-__all__ = ["gaussian_mean"]
-
 
 @overload
 def gaussian_mean(

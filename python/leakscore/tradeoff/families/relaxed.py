@@ -17,8 +17,6 @@ from leakscore.tradeoff.premise import UNSTATED, Premise
 from leakscore.tradeoff.shapes.joined import LARGEST, joined
 from leakscore.tradeoff.shapes.mirrored import Mirrored
 
-__all__ = ["compose_relaxed_gaussian", "relaxed_gaussian"]
-
 
 @overload
 def relaxed_gaussian(mu: Scalar, dim: Scalar = ...) -> TradeOff[float]: ...

@@ -15,8 +15,6 @@ from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.premise import FIXED_SAMPLE, Premise
 
-__all__ = ["SubsampledTradeOff", "subsampled_mean"]
-
 _SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
 
 

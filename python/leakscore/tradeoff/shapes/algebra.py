@@ -19,8 +19,6 @@ from leakscore.tradeoff.shapes.hull import Hull
 from leakscore.tradeoff.shapes.looks import Looks
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
-__all__ = ["best_of", "subsampled"]
-
 _POISSON = Premise("add-remove", (POISSON,))
 _FIXED = Premise("replace", (FIXED_SAMPLE,))
 

@@ -9,8 +9,6 @@ from leakscore.tradeoff._certificate import Certificate
 from leakscore.tradeoff.curve import TradeOff, operation
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
 
-__all__ = ["certify"]
-
 _START = 64
 _MOST = 1 << 18  # points, before the answer is None
 

@@ -12,8 +12,6 @@ from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.tradeoff.curve import TradeOff
 
-__all__ = ["Hull"]
-
 Point: TypeAlias = tuple[float, float]
 _GRID = 512
 

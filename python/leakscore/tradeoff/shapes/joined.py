@@ -10,8 +10,6 @@ import numpy.typing as npt
 from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 
-__all__ = ["LARGEST", "joined"]
-
 LARGEST = 2.0**200
 """The largest noncentrality of `ncx2`: beyond it curves have another form."""
 

@@ -12,8 +12,6 @@ from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
-__all__ = ["Looks"]
-
 _FIRST, _LAST = -745.0, 7.0  # of x, e^x = -log(1 - a), a one look's alpha: all that has a double
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 _VERTICES = 4096

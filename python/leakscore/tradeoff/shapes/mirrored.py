@@ -10,8 +10,6 @@ import numpy as np
 from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff, aligned
 
-__all__ = ["Mirrored"]
-
 
 class Mirrored(TradeOff[Any]):
     """The steep curve down to slope -1, a chord of that slope, and the inverse curve.

@@ -11,8 +11,6 @@ from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise
 
-__all__ = ["Polygon", "lower_hull"]
-
 # Relative rounding of a result: an exponential on either side, and a handful of operations.
 _ULPS = 16.0 * 2.0**-53
 _NEARLY_ALL = 0.999  # alpha from which distances are taken from 1
