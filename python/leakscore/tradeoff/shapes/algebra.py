@@ -12,7 +12,7 @@ from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff, operation
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
 from leakscore.tradeoff.families.mean import _Mean
-from leakscore.tradeoff.families.subsampled import SubsampledTradeOff
+from leakscore.tradeoff.families.subsampled import Mixture, Sampled, SubsampledTradeOff
 from leakscore.tradeoff.premise import FIXED_SAMPLE, POISSON, Premise, joined
 from leakscore.tradeoff.shapes.bracket import Between, Bracket
 from leakscore.tradeoff.shapes.hull import Hull
@@ -32,7 +32,7 @@ def subsampled(curve: TradeOff, rate: float) -> TradeOff:
         mu, share = np.sqrt(curve.leakage / curve.sample_rate), np.asarray(curve.sample_rate)
         return SubsampledTradeOff(np.asarray(mu), share * rate, curve._premise)
     if isinstance(curve, _Subsampled):
-        return _Subsampled(curve.sampled, curve.sample_rate * rate, curve._premise)
+        return _Subsampled(curve.sampled, np.asarray(curve.sample_rate * rate), curve._premise)
     premise = _sampled_premise(curve)
     if isinstance(curve, GaussianTradeOff) and curve.kind == "guarantee":
         return SubsampledTradeOff(np.asarray(curve.mu), np.full(curve.shape, rate), premise)
@@ -60,7 +60,7 @@ def _sampled_premise(curve: TradeOff) -> Premise:
 def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
     if type(curve) is Polygon:
         return _polygon(curve, rate, premise)
-    return _Subsampled(curve, rate, premise)
+    return _Subsampled(curve, np.asarray(rate), premise)
 
 
 @operation
@@ -83,14 +83,10 @@ def _each_end(
     return of(curve)
 
 
-class _Subsampled(TradeOff):
-    """H1, the record included with probability `rate`, against H0."""
+class _Subsampled(Mixture[float]):
+    """H1, the record included with probability `rate`, against H0; of one curve."""
 
-    __slots__ = ("_curve", "_rate")
-
-    def __init__(self, curve: TradeOff, rate: float, premise: Premise) -> None:
-        super().__init__((), curve.kind, curve.adversary, *premise)
-        self._curve, self._rate = curve, rate
+    __slots__ = ()
 
     @property
     def sampled(self) -> TradeOff:
@@ -100,10 +96,10 @@ class _Subsampled(TradeOff):
     @property
     def sample_rate(self) -> float:
         """Probability that it is."""
-        return self._rate
+        return float(self._rate)
 
     def __repr__(self) -> str:
-        return f"{self._curve!r}.subsample({self._rate!r})"
+        return f"{self._curve!r}.subsample({self.sample_rate!r})"
 
     def inverse(self) -> TradeOff:
         return _InverseSubsampled(self._curve, self._rate, self._premise)
@@ -125,25 +121,7 @@ class _Subsampled(TradeOff):
         if point is None:
             return None
         alpha, beta = point
-        return alpha, (1.0 - self._rate) * (1.0 - alpha) + self._rate * beta
-
-    def _beta(self, alpha: Doubles) -> Any:
-        return (1.0 - self._rate) * (1.0 - alpha) + self._rate * self._curve._beta(alpha)
-
-    def _power(self, alpha: Doubles) -> Any:
-        return (1.0 - self._rate) * alpha + self._rate * self._curve._power(alpha)
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        caught = self._curve._log_power(log_alpha)
-        missed = -(1.0 - self._rate) * np.expm1(log_alpha) - self._rate * np.expm1(caught)
-        logs = np.logaddexp(np.log1p(-self._rate) + log_alpha, np.log(self._rate) + caught)
-        return np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), logs)[()]
-
-    def _advantage(self) -> Any:
-        return self._rate * self._curve._advantage()
-
-    def _auc(self) -> Any:
-        return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
+        return alpha, float((1.0 - self._rate) * (1.0 - alpha) + self._rate * beta)
 
     def _delta(self, epsilon: Doubles) -> Any:
         """Return rate delta(e') with e^epsilon = 1 - rate + rate e^e', or 1 - e^epsilon."""
@@ -155,29 +133,18 @@ class _Subsampled(TradeOff):
             mixed = self._rate * self._curve._delta(np.where(left > 0.0, inner, 0.0))
             return np.where(left > 0.0, mixed, -np.expm1(epsilon))[()]
 
-    def _epsilon(self, delta: Doubles) -> Any:
-        inner = self._curve._epsilon(np.minimum(delta / self._rate, 1.0))
-        with np.errstate(over="ignore"):
-            near = np.log1p(self._rate * np.expm1(np.minimum(inner, 700.0)))
-            far = inner + np.log(self._rate + (1.0 - self._rate) * np.exp(-inner))
-        return np.where(inner > 700.0, far, near)[()]
-
     def _alpha_per_power(self) -> Doubles:
         ratio = self._curve._alpha_per_power()
         return np.asarray(ratio / ((1.0 - self._rate) * ratio + self._rate))
 
 
-class _InverseSubsampled(TradeOff):
+class _InverseSubsampled(Sampled[float]):
     """H0 against the mixture: alpha is the mixture's share, power that of H0."""
 
-    __slots__ = ("_curve", "_rate")
-
-    def __init__(self, curve: TradeOff, rate: float, premise: Premise) -> None:
-        super().__init__((), curve.kind, curve.adversary, *premise)
-        self._curve, self._rate = curve, rate
+    __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"{self._curve!r}.subsample({self._rate!r}).inverse()"
+        return f"{self.inverse()!r}.inverse()"
 
     def inverse(self) -> TradeOff:
         return _Subsampled(self._curve, self._rate, self._premise)
@@ -219,12 +186,6 @@ class _InverseSubsampled(TradeOff):
     def _log_power(self, log_alpha: Doubles) -> Any:
         with np.errstate(divide="ignore"):
             return self._logs(log_alpha, np.log(-np.expm1(log_alpha)))[0][()]
-
-    def _advantage(self) -> Any:
-        return self._rate * self._curve._advantage()
-
-    def _auc(self) -> Any:
-        return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
 
     def _delta(self, epsilon: Doubles) -> Any:
         """Return c delta(e') reversed; e^e' = rate e^epsilon/c, c = 1 - (1 - rate) e^epsilon."""
