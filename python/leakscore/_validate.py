@@ -13,9 +13,8 @@ import operator
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from leakscore._types import Array, Doubles
+from leakscore._types import Array, Doubles, Flags
 
 Kind = TypeVar("Kind")
 
@@ -351,7 +350,7 @@ def sample(name: str, value: object) -> Array:
     return array
 
 
-def flags(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
+def flags(name: str, value: object, size: int) -> Flags:
     """One True/False (or 1/0) per round."""
     array = real_array(name, value)
     if array.shape != (size,):
@@ -359,7 +358,7 @@ def flags(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
     return np.asarray(binary(name, array) == 1, dtype=np.bool_)
 
 
-def membership(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
+def membership(name: str, value: object, size: int) -> Flags:
     """One True/False (or 1/0) per round, with at least one of each."""
     member = flags(name, value, size)
     if member.all() or not member.any():

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._numeric import frozen
+from leakscore._types import Counts, Doubles
 
 Beyond: TypeAlias = tuple[int, int] | tuple[()]
 
@@ -24,8 +24,7 @@ def edges(name: str, value: object) -> Doubles:
         index = int(np.argmin(rising))
         pair = f"{float(array[index])!r}, {float(array[index + 1])!r}"
         raise ValueError(f"Expected {name} to ascend, not {name}[{index}:{index + 2}]={pair}")
-    array.flags.writeable = False
-    return array
+    return frozen(array)
 
 
 def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Beyond, Beyond]:
@@ -47,8 +46,7 @@ def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Be
             f"np.concatenate([[-np.inf], edges, [np.inf]]), or give the numbers outside as {pairs}"
         )
     every = np.concatenate([[-np.inf] * bool(left), bounds, [np.inf] * bool(right)])
-    every.flags.writeable = False
-    return every, left, right
+    return frozen(every), left, right
 
 
 def _beyond(name: str, value: object, infinite: bool) -> Beyond:
@@ -66,7 +64,7 @@ def _beyond(name: str, value: object, infinite: bool) -> Beyond:
 
 def histogram(
     name: str, value: object, size: int, below: Sequence[int] = (), above: Sequence[int] = ()
-) -> npt.NDArray[np.int64]:
+) -> Counts:
     """Whole counts of `size` bins and of those below and above.
 
     Not all are 0, and their sum is at most 2**53, which float64 counts to.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._types import Array, Doubles
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bound import Bound
 from leakscore.audit.data.samples import Sampled
@@ -198,7 +198,7 @@ class Certified(Sampled):
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
         found = certify(self, deltas.ravel(), level, method, orientation, threshold)
 
-        def shaped(column: npt.NDArray[Any]) -> Any:
+        def shaped(column: Array) -> Any:
             return column.reshape(deltas.shape) if deltas.ndim else column.item()
 
         return EpsilonBound(

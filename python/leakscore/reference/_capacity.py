@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Indices
 from leakscore.reference import dense
 from leakscore.reference.centred_rows import CentredRows
 from leakscore.reference.covariances import Table
@@ -76,7 +75,7 @@ class Spread(Protocol):
 class Capacity:
     """The factors of S, and of the rest of the coordinates with D = 0 given S."""
 
-    def __init__(self, gram: Gram, covariance: Spread, apart: npt.NDArray[np.intp]) -> None:
+    def __init__(self, gram: Gram, covariance: Spread, apart: Indices) -> None:
         dense._use_blas()
         self.gram, self.apart, self.scale = gram, apart, covariance.scale
         matrix = gram.matrix * self.scale

@@ -37,8 +37,8 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
     if reference.kind == "diagonal":
         return _of_diagonal(table, reference, fit, freedom)
     if fit.shrinkage is None:
-        covariance = reference._covariance
-        if isinstance(covariance, LowRank) and (covariance.diagonal > 0).all():
+        covariance = reference._by_rows
+        if covariance is not None and (covariance.diagonal > 0).all():
             return _of_low_rank(table, covariance, fit, freedom)
         return _of_full(table, reference, fit, freedom)
     if fit.rows * _work(table, reference.kind) > _MOST_WORK:

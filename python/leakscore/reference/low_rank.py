@@ -13,10 +13,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Indices
 from leakscore.reference import dense
 from leakscore.reference._capacity import Capacity, Gram, sums_in_float
 from leakscore.reference.centred_rows import MANY, CentredRows, Parts
@@ -235,7 +234,7 @@ class LowRank:
         self._sums = (*self._sums[-1:], (extra.copy(), result))
         return result
 
-    def _gram_of(self, apart: npt.NDArray[np.intp], *, single: bool) -> Gram:
+    def _gram_of(self, apart: Indices, *, single: bool) -> Gram:
         """Return G from a new sum."""
         dense._use_blas()
         with np.errstate(divide="ignore"):
@@ -246,7 +245,7 @@ class LowRank:
 
     # --- the solution ----------------------------------------------------------------------------
 
-    def _apart(self) -> npt.NDArray[np.intp]:
+    def _apart(self) -> Indices:
         """Return the coordinates with D = 0."""
         return np.flatnonzero(self.diagonal < np.maximum(_NOTHING * self.variances, TINY))
 
@@ -257,7 +256,7 @@ class LowRank:
             self._set_gram(gram or self._gram_of(zeros, single=not zeros.size), zeros)
         return self._capacity  # type: ignore[return-value]
 
-    def _set_gram(self, gram: Gram, apart: npt.NDArray[np.intp]) -> None:
+    def _set_gram(self, gram: Gram, apart: Indices) -> None:
         capacity = Capacity(gram, self, apart)
         # Sums in float32 suffice where S is not so large that their errors look like a solution.
         if gram.single and not (capacity.positive and capacity.exact):
@@ -351,7 +350,7 @@ class Compact(Full):
     kind: Literal["low-rank"] = "low-rank"  # type: ignore[assignment]
 
 
-def given(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowRank | Compact]:
+def low_rank(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowRank | Compact]:
     """Validate the arguments of `Reference.low_rank`; return mean and covariance."""
     centre = _validate.vector("mean", mean)
     table = _validate.matrix("factor", factor)

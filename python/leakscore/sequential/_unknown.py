@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._results import Result
-from leakscore._types import Doubles, Row, Rows, Value
+from leakscore._types import Array, Doubles, Row, Rows, Value
 from leakscore.distributions import chi2
 from leakscore.reference import Reference, SingularCovarianceError
 
@@ -180,8 +180,8 @@ def _towards(known: Reference, z: Doubles) -> Doubles:
 
 
 def _direction(
-    table: npt.NDArray[Any], split: int | None, reference: Reference | None
-) -> tuple[Reference, npt.NDArray[Any]]:
+    table: Array, split: int | None, reference: Reference | None
+) -> tuple[Reference, Array]:
     """Return what chooses the direction, and the rows that calibrate."""
     count, dim = table.shape
     if reference is not None:
@@ -300,7 +300,7 @@ def _estimated(
     return statistic, fdtrc(dim, count - dim, statistic), (dim, count - dim)
 
 
-def _fitted(name: str, rows: npt.NDArray[Any]) -> Reference:
+def _fitted(name: str, rows: Array) -> Reference:
     """Return mean and sample covariance of the rows; the error names the caller's argument."""
     try:
         return Reference.fit(rows, ddof=1)
@@ -311,7 +311,7 @@ def _fitted(name: str, rows: npt.NDArray[Any]) -> Reference:
         raise
 
 
-def _along(name: str, rows: npt.NDArray[Any], origin: Doubles, weight: Doubles) -> Doubles:
+def _along(name: str, rows: Array, origin: Doubles, weight: Doubles) -> Doubles:
     """Return weight'(row - origin) of every row."""
     result: Doubles = _core.multiply(np.atleast_2d(rows), 0, origin, weight[np.newaxis])[0]
     if not np.isfinite(result).all():

@@ -605,6 +605,20 @@ class TradeOff(Premised, ABC, Generic[Value]):
         return (inverse,) if chosen == "reverse" else (self, inverse)
 
 
+class Symmetric(TradeOff[Value]):
+    """A curve that is its own inverse."""
+
+    __slots__ = ()
+
+    def inverse(self) -> TradeOff[Value]:
+        """Return the curve itself: it is symmetric."""
+        return self
+
+    def symmetrized(self) -> TradeOff[Value]:
+        """Return the curve itself: it is symmetric."""
+        return self
+
+
 def aligned(parameter: Doubles, argument: Doubles) -> Doubles:
     """Give the parameters' axes a place in front of the argument's."""
     return parameter.reshape(parameter.shape + (1,) * argument.ndim)

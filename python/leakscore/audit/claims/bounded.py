@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Flags
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import BAND_METHODS, band
@@ -30,7 +29,7 @@ class Bounded:
 
     audit: Sampled
     frontier: Frontier
-    flags_low: npt.NDArray[np.bool_]
+    flags_low: Flags
     least: tuple[Doubles, Doubles]
     confidence: float
     method: str

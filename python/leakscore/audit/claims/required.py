@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Indices
 from leakscore.audit.bands import uniform
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.claims.models import one_curve
 from leakscore.distributions import norm
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
-
-Counts = npt.NDArray[np.intp]
 
 _REPS = (500, 2000)  # simulated audits of each number of rounds tried
 _FINAL = 4  # times as many for the returned number of rounds
@@ -197,7 +194,7 @@ class _Plan:
         least = float(self._band(rounds)(np.zeros(1, dtype=np.intp))[0])
         return max(float(np.log(max(1.0 - self.delta - least, 0.0) / least)), 0.0)
 
-    def _allowed(self, rounds: int, errors: Counts) -> Counts:
+    def _allowed(self, rounds: int, errors: Indices) -> Indices:
         """Return the most errors of the other kind at which the bound exceeds epsilon, or -1.
 
         By symmetry the kinds may be swapped: both directions are tried.
@@ -216,7 +213,7 @@ class _Plan:
             high = np.where(below, high, middle)
         return low
 
-    def _corners(self, rounds: int) -> tuple[Counts, Counts]:
+    def _corners(self, rounds: int) -> tuple[Indices, Indices]:
         """Return pairs of most errors (false positives, false negatives) that suffice."""
         first = _spaced(rounds)
         second = self._allowed(rounds, first)
@@ -228,7 +225,7 @@ class _Plan:
         )
         return self._likely(rounds, pairs)
 
-    def _likely(self, rounds: int, pairs: Counts) -> tuple[Counts, Counts]:
+    def _likely(self, rounds: int, pairs: Indices) -> tuple[Indices, Indices]:
         """Leave out pairs that are further from the curve than the scores deviate by chance."""
         alpha, beta = (pairs + 1.0) / rounds
         far = _FAR / np.sqrt(rounds)
@@ -310,7 +307,7 @@ def _between(low: int, under: float, high: int, over: float, wanted: float) -> i
     return min(max(middle, low + 1), high - 1)
 
 
-def _spaced(rounds: int) -> Counts:
+def _spaced(rounds: int) -> Indices:
     """Return counts below `rounds`: all small and large ones, others by their deviation."""
     counts = [0]
     while counts[-1] < rounds - 1:
@@ -320,7 +317,7 @@ def _spaced(rounds: int) -> Counts:
     return np.array(counts, dtype=np.intp)
 
 
-def _order_statistics(rng: np.random.Generator, rounds: int, ranks: Counts, size: int) -> Doubles:
+def _order_statistics(rng: np.random.Generator, rounds: int, ranks: Indices, size: int) -> Doubles:
     """Draw the order statistics with these ranks, which may repeat, of uniform numbers."""
     distinct, column = np.unique(ranks, return_inverse=True)
     steps = np.diff(distinct, prepend=0, append=rounds + 1).astype(np.float64)

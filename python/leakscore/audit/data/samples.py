@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._numeric import frozen
 from leakscore._types import Array, Doubles
 from leakscore.audit.bands.frontier import Frontier, frontier
 from leakscore.audit.bands.uniform import Band
@@ -205,8 +206,7 @@ def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Arra
 def _joined(even: Array, array: Array) -> tuple[Array, Array]:
     """Merge a sorted half with the other half, the end of `array`; return all and the odd bits."""
     bits = _core.merge_score_halves(even, array)
-    array.flags.writeable = False
-    return array, bits
+    return frozen(array), bits
 
 
 def _half(array: Array, bits: Array, *, odd: bool) -> Array:

@@ -75,7 +75,7 @@ def at_one_threshold(
     if threshold is None:
         samples = audit._single(f"method={method!r} without a threshold")
         half = samples.half(odd=False)
-        candidates = [[_choice(*half, delta, miss, orientation)] for delta in deltas.tolist()]
+        candidates = [[choice] for choice in _choices(*half, deltas, miss, orientation)]
         members, nonmembers = samples.half(odd=True)
         counted = (nonmembers.size, members.size)
         count = partial(_errors, members, nonmembers)
@@ -116,23 +116,23 @@ def at_one_threshold(
     )
 
 
-def _choice(
-    members: Array, nonmembers: Array, delta: float, miss: float, orientation: str
-) -> tuple[float, bool]:
-    """Choose the threshold, and whether to flag low scores, at which these scores prove most.
+def _choices(
+    members: Array, nonmembers: Array, deltas: Doubles, miss: float, orientation: str
+) -> list[tuple[float, bool]]:
+    """Choose for each delta the threshold, and whether to flag low scores, at which these prove most.
 
     It lies halfway between two scores.
     """
-    best, place = -1.0, (0.0, False)
+    best, choices = np.full(deltas.size, -1.0), [(0.0, False)] * deltas.size
     for low in (False, True) if orientation == "both" else (False,):
         inside, outside = (nonmembers, members) if low else (members, nonmembers)
         bands = _pointwise(outside.size, miss / 2.0), _pointwise(inside.size, miss / 2.0)
         value, below, *_ = _core.score_epsilon(
-            outside, inside, np.array([delta]), bands[0].core, bands[1].core
+            outside, inside, deltas, bands[0].core, bands[1].core
         )
-        if value[0] > best:
-            best, place = float(value[0]), (_halfway(float(below[0]), inside, outside, low), low)
-    return place
+        for i in np.flatnonzero(value > best):
+            best[i], choices[i] = value[i], (_halfway(float(below[i]), inside, outside, low), low)
+    return choices
 
 
 @lru_cache(maxsize=8)

@@ -9,7 +9,7 @@ import numpy as np
 from leakscore import _validate
 from leakscore._numeric import sign_change
 from leakscore._types import Doubles
-from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.curve import Symmetric, TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
 
 _WIDEST = 1e4  # standard deviations, or steps of the shift, that are held atom by atom
@@ -199,16 +199,10 @@ class _GaussianAtoms(Polygon):
         return np.logaddexp(power(k + 1.0), share + ratio)
 
 
-class _Mirror(_GaussianAtoms):
+class _Mirror(Symmetric, _GaussianAtoms):
     """The hull of a relaxed curve and its inverse."""
 
     __slots__ = ()
-
-    def inverse(self) -> TradeOff:
-        return self
-
-    def symmetrized(self) -> TradeOff:
-        return self
 
 
 _LOG2 = float(np.log(2.0))

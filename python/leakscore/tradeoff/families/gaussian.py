@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._numeric import frozen
 from leakscore._types import Doubles, Scalar, Value
 from leakscore.distributions import norm
 from leakscore.tradeoff.curve import TradeOff, aligned
@@ -165,7 +166,7 @@ def gaussian(
         else:
             score = _validate.interval("leakage", leakage, 0.0)
             distance = np.sqrt(score)
-    return GaussianTradeOff(_frozen(distance), _frozen(score))
+    return GaussianTradeOff(frozen(np.array(distance)), frozen(np.array(score)))
 
 
 @overload
@@ -229,7 +230,7 @@ def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeO
     with np.errstate(over="ignore"):
         mu = np.divide(np.abs(shared), root, out=np.zeros(own.shape), where=own > 0.0)
         score = mu * mu
-    return GaussianTradeOff(_frozen(mu), _frozen(score), "attack", "misspecified")
+    return GaussianTradeOff(frozen(np.array(mu)), frozen(np.array(score)), "attack", "misspecified")
 
 
 @overload
@@ -302,9 +303,3 @@ def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     )
     found: float | Doubles = _core.gaussian_epsilon(*arguments)
     return found
-
-
-def _frozen(array: Doubles) -> Doubles:
-    held = np.array(array)
-    held.flags.writeable = False
-    return held

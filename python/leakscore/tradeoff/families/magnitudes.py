@@ -150,10 +150,7 @@ def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
         return np.where(usual, aim - ratio, 0.0), -slope
 
     low, high = start, np.where(usual, 1.25 * start, start)
-    while True:
-        short = usual & (high < most) & (gap(high)[0] > 0.0)
-        if not short.any():
-            break
+    while (short := usual & (high < most) & (gap(high)[0] > 0.0)).any():
         low, high = np.where(short, high, low), np.where(short, 1.5 * high, high)
     root = falling_root(gap, low, high)
     usual_or_line = np.where(dims == 1.0, closed, np.where(usual, root, most))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate, _validate_counts
-from leakscore._numeric import falling_root
+from leakscore._numeric import doubled, falling_root
 from leakscore._types import Doubles, Scalar
 from leakscore.distributions import gx2, ncx2, norm
 from leakscore.tradeoff.curve import TradeOff, aligned
@@ -233,11 +233,8 @@ class _Mean(TradeOff[Any]):
         most, bound, aim = np.broadcast_arrays(most, bound, delta)
         usual = (aim > 0.0) & (aim < most)
         high = np.where(usual, np.where(np.isinf(bound), 1.0, bound), 0.0)
-        while self._reversed:
-            short = usual & (self._profile(high, delta)[0] > aim)
-            if not short.any():
-                break
-            high = np.where(short, 2.0 * high, high)
+        if self._reversed:
+            high = doubled(high, lambda high: usual & (self._profile(high, delta)[0] > aim))
 
         def gap(epsilon: Doubles) -> tuple[Doubles, Doubles]:
             profile, weighted = self._profile(epsilon, delta)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._numeric import falling_root, gauss_panels
+from leakscore._numeric import doubled, falling_root, gauss_panels
 from leakscore._types import Doubles, Scalar
 from leakscore.distributions import chi2, gx2, ncx2, norm
 from leakscore.tradeoff.curve import TradeOff, aligned
@@ -289,12 +289,7 @@ class _RelaxedGaussian(TradeOff[Any]):
             with np.errstate(over="ignore", invalid="ignore"):  # where nothing is searched
                 return value, -point * slope * np.exp(log_paid - log_delta)
 
-        far = np.where(usual, 1.0, 0.0)
-        while True:
-            short = usual & (gap(far)[0] > 0.0)
-            if not short.any():
-                break
-            far = np.where(short, 2.0 * far, far)
+        far = doubled(np.where(usual, 1.0, 0.0), lambda far: usual & (gap(far)[0] > 0.0))
         move = falling_root(gap, np.zeros_like(far), far)
         laws = magnitudes.tails(origin * np.exp(sign * move), mu, dims)
         epsilon = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)

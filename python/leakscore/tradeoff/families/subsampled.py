@@ -209,7 +209,7 @@ class SubsampledTradeOff(_OfGaussian[Value], Mixture[Value]):
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             left = (rate - 1.0) + np.exp(epsilon)  # rate times e^shifted
             shifted = _shifted(epsilon, rate, np.log(left / rate))
-            mixed = rate * _paired(mu, "delta", np.where(left > 0.0, shifted, 0.0))
+            mixed = rate * _core.gaussian_delta(np.where(left > 0.0, shifted, 0.0), mu)
             return np.where(left > 0.0, mixed, -np.expm1(epsilon))[()]
 
     def _epsilon_of_each(self, delta: Doubles) -> Any:
@@ -280,13 +280,13 @@ class InverseSubsampledTradeOff(_OfGaussian[Value]):
 
     def _epsilon(self, delta: Doubles) -> Any:
         mu, rate, delta = self._with(delta)
-        above = _paired(mu, "epsilon", delta)  # of a certain member: at least the root
-        most = rate * _paired(mu, "advantage", None)
+        above = _core.gaussian_epsilon(delta, mu)  # of a certain member: at least the root
+        most = rate * _core.gaussian_advantage(mu)
         usual = (delta > 0.0) & (delta < most)
 
         def gap(y: Doubles) -> tuple[Doubles, Doubles]:
             # log of rate G.delta(y) / (rate + (1 - rate) e^y) over delta, which is concave in y
-            profile = _paired(mu, "delta", y)
+            profile = _core.gaussian_delta(y, mu)
             weight = np.logaddexp(np.log(rate), np.log1p(-rate) + y)
             beyond = _tail(mu, y)
             slope = -np.exp(y) * beyond / profile - np.exp(np.log1p(-rate) + y - weight)
@@ -322,18 +322,12 @@ class _Symmetrized(Mirrored):
         return 1.0 - (2.0 * self._area - start * end + 0.5 * (end**2 - start**2))
 
 
-def _paired(mu: Doubles, quantity: str, argument: Doubles | None) -> Any:
-    """Evaluate a quantity of the Gaussian curves of mu, each at its own argument."""
-    kernel = getattr(_core, f"gaussian_{quantity}")
-    return kernel(mu) if argument is None else kernel(argument, mu)
-
-
 def _reverse_delta(epsilon: Doubles, mu: Doubles, rate: Doubles) -> Doubles:
     """Return c G.delta(epsilon + log(rate/c)), c = 1 - (1 - rate) e^epsilon; 0 where c <= 0."""
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         rest = np.where(rate == 1.0, 1.0, -np.expm1(epsilon + np.log1p(-rate)))
         shifted = _shifted(epsilon, rest, epsilon + np.log(rate / rest))
-        mixed = rest * _paired(mu, "delta", np.where(rest > 0.0, shifted, 0.0))
+        mixed = rest * _core.gaussian_delta(np.where(rest > 0.0, shifted, 0.0), mu)
     return np.where(rest > 0.0, mixed, 0.0)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._numeric import sign_change
+from leakscore._numeric import doubled, sign_change
 from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff, operation
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
@@ -209,9 +209,7 @@ class _InverseSubsampled(Sampled[float]):
                 weight = np.logaddexp(np.log(self._rate), np.log1p(-self._rate) + inner)
                 return np.where(usual, np.log(own / aim) - weight, 0.0)
 
-        high = np.where(usual, 1.0, 0.0)
-        while (short := usual & (gap(high) > 0.0)).any():
-            high = np.where(short, 2.0 * high, high)
+        high = doubled(np.where(usual, 1.0, 0.0), lambda high: usual & (gap(high) > 0.0))
         inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), bound)
         found = -np.log1p(self._rate * np.expm1(-inner))
         return np.where(delta >= self._advantage(), 0.0, found)[()]

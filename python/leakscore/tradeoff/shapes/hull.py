@@ -10,13 +10,13 @@ import numpy as np
 from leakscore._numeric import bisect
 from leakscore._types import Doubles
 from leakscore.distributions import norm
-from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.curve import Symmetric, TradeOff
 
 Point: TypeAlias = tuple[float, float]
 _GRID = 512
 
 
-class Hull(TradeOff):
+class Hull(Symmetric):
     """Arcs of the two curves with chords between them.
 
     At slope -exp(epsilon) the hull touches the curve with the larger delta, so a chord has a
@@ -49,12 +49,6 @@ class Hull(TradeOff):
 
     def __repr__(self) -> str:
         return f"{self._first!r}.symmetrized()"
-
-    def inverse(self) -> TradeOff:
-        return self
-
-    def symmetrized(self) -> TradeOff:
-        return self
 
     def _gap(self, epsilon: Doubles) -> Doubles:
         return np.asarray(self._first._delta(epsilon) - self._second._delta(epsilon))

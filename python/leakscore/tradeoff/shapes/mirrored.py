@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from leakscore._types import Doubles
-from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 
 
-class Mirrored(TradeOff[Any]):
+class Mirrored(Symmetric[Any]):
     """The steep curve down to slope -1, a chord of that slope, and the inverse curve.
 
     It is the hull wherever the steep curve has the larger delta at every epsilon >= 0. `start` and
@@ -27,12 +27,6 @@ class Mirrored(TradeOff[Any]):
 
     def __repr__(self) -> str:
         return f"{self._steep!r}.symmetrized()"
-
-    def inverse(self) -> TradeOff[Any]:
-        return self
-
-    def symmetrized(self) -> TradeOff[Any]:
-        return self
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
         point = self._steep._touch(abs(epsilon))
