@@ -25,8 +25,8 @@ def distances(covariance: Covariance, name: str, rows: Array, centre: Doubles) -
         # Halves, as the difference itself may overflow.
         away = 0.5 * np.atleast_2d(rows)[odd].astype(np.float64) - 0.5 * centre
         scaled, powers = _scaled(covariance, away)
-        found = covariance.distances(scaled, np.zeros_like(centre))
-        result[odd] = _grown(found, 2 * (powers + 1))
+        squares = covariance.distances(scaled, np.zeros_like(centre))
+        result[odd] = _grown(squares, 2 * (powers + 1))
     return result
 
 

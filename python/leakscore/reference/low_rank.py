@@ -46,8 +46,8 @@ class LowRank:
         "_problem",
         "_sums",
         "_weights",
+        "centred",
         "diagonal",
-        "held",
         "scale",
         "variances",
     )
@@ -64,7 +64,7 @@ class LowRank:
         variances: Doubles,
         gram: Gram | None = None,
     ) -> None:
-        self.held, self.scale = CentredRows(parts, centre), scale
+        self.centred, self.scale = CentredRows(parts, centre), scale
         self.diagonal, self.variances = diagonal, variances
         diagonal.flags.writeable = variances.flags.writeable = centre.flags.writeable = False
         self._gram: Gram | None = gram
@@ -80,12 +80,12 @@ class LowRank:
     @property
     def parts(self) -> Parts:
         """The rows as they were given."""
-        return self.held.parts
+        return self.centred.parts
 
     @property
     def centre(self) -> Doubles:
         """What is subtracted from every row."""
-        return self.held.centre
+        return self.centred.centre
 
     @property
     def values(self) -> Doubles:
@@ -96,7 +96,7 @@ class LowRank:
                 f"Expected a reference of at most {LARGEST_MATRIX} coordinates, not {dim}: its "
                 f"covariance would be a matrix of {8e-9 * dim * dim:.3g} GB"
             )
-        factor = self.held.columns(np.arange(dim))
+        factor = self.centred.columns(np.arange(dim))
         result: Doubles = self.scale * (factor.T @ factor)
         result.flat[:: dim + 1] += self.diagonal
         result.flags.writeable = False
@@ -111,20 +111,20 @@ class LowRank:
         constant = dense.why_singular(self.variances, None)
         if constant is not None:
             return constant
-        zeros = self._apart()
-        if zeros.size > len(self.held):
-            return dense.why_singular(self.variances, int(zeros[len(self.held)]))
+        zeros = self._zeros()
+        if zeros.size > len(self.centred):
+            return dense.why_singular(self.variances, int(zeros[len(self.centred)]))
         return dense.why_singular(self.variances, self._factorised().dependent)
 
     def logdet(self) -> float:
         diagonal = self.diagonal
-        if self._factorised().apart.size:
-            diagonal = np.delete(diagonal, self._factorised().apart)
+        if self._factorised().zeros.size:
+            diagonal = np.delete(diagonal, self._factorised().zeros)
         return float(np.log(diagonal).sum()) + self._factorised().logdet()
 
     def log_ratio(self, other: LowRank, extra: Doubles) -> float:
         mine, theirs = self._factorised(), other._factorised()
-        if mine.apart.size or theirs.apart.size:
+        if mine.zeros.size or theirs.zeros.size:
             return self.logdet() - other.logdet()
         diagonal_part = float(np.log1p(extra / other.diagonal).sum())
         return diagonal_part + (mine.logdet() - theirs.logdet())
@@ -161,7 +161,7 @@ class LowRank:
     def streams(self, count: int) -> bool:
         """Whether strips of columns solve so many systems faster than blocks of rows."""
         few = _ELEMENTS // self.centre.size < min(count, STREAMED)
-        return count >= MANY and few and not self._apart().size
+        return count >= MANY and few and not self._zeros().size
 
     def stream(
         self,
@@ -178,14 +178,14 @@ class LowRank:
         """
         capacity = self._factorised()
         refine = correct and capacity.gram.single
-        dual, products = np.zeros((2, count, len(self.held)))
+        dual, products = np.zeros((2, count, len(self.centred)))
         size = np.zeros(count)
-        for cols, strip in self.held.strips(2 * count):
+        for cols, strip in self.centred.strips(2 * count):
             dual += (sides(cols) / self.diagonal[cols]) @ strip.T
         dual = capacity.solve(dual)
 
         def combine(weights: Doubles, *, first: bool = False) -> tuple[Doubles, Doubles]:
-            for cols, strip in self.held.strips(2 * count):
+            for cols, strip in self.centred.strips(2 * count):
                 solution = weights @ strip
                 if first:
                     solution += sides(cols)
@@ -234,47 +234,47 @@ class LowRank:
         self._sums = (*self._sums[-1:], (extra.copy(), result))
         return result
 
-    def _gram_of(self, apart: Indices, *, single: bool) -> Gram:
+    def _gram_of(self, zeros: Indices, *, single: bool) -> Gram:
         """Return G from a new sum."""
         dense._use_blas()
         with np.errstate(divide="ignore"):
             scale = 1 / np.sqrt(self.diagonal)
-        scale[apart] = 0.0
+        scale[zeros] = 0.0
         in_float = [single and sums_in_float(part) for part in self.parts]
-        return Gram(self.held.gram(scale, in_float), self.diagonal, any(in_float))
+        return Gram(self.centred.gram(scale, in_float), self.diagonal, any(in_float))
 
     # --- the solution ----------------------------------------------------------------------------
 
-    def _apart(self) -> Indices:
+    def _zeros(self) -> Indices:
         """Return the coordinates with D = 0."""
         return np.flatnonzero(self.diagonal < np.maximum(_NOTHING * self.variances, TINY))
 
     def _factorised(self) -> Capacity:
         if self._capacity is None:
-            zeros = self._apart()
+            zeros = self._zeros()
             gram = None if zeros.size or self._gram is None else self._gram.at(self.diagonal)
             self._set_gram(gram or self._gram_of(zeros, single=not zeros.size), zeros)
         return self._capacity  # type: ignore[return-value]
 
-    def _set_gram(self, gram: Gram, apart: Indices) -> None:
-        capacity = Capacity(gram, self, apart)
+    def _set_gram(self, gram: Gram, zeros: Indices) -> None:
+        capacity = Capacity(gram, self, zeros)
         # Sums in float32 suffice where S is not so large that their errors look like a solution.
         if gram.single and not (capacity.positive and capacity.exact):
-            gram = self._gram_of(apart, single=False)
-            capacity = Capacity(gram, self, apart)
+            gram = self._gram_of(zeros, single=False)
+            capacity = Capacity(gram, self, zeros)
         if not capacity.positive:
             raise ValueError("Expected a covariance whose correlations do not overflow")
-        self._gram = gram if not apart.size else None
+        self._gram = gram if not zeros.size else None
         self._capacity = capacity
 
     def _solve(self, rows: Doubles, *, correct: bool) -> Doubles:
         """Replace every row e by C^-1 e; return q = F C^-1 e."""
         capacity = self._factorised()
-        zeros = capacity.apart
+        zeros = capacity.zeros
         with np.errstate(divide="ignore"):
             weight = 1 / self.diagonal
         weight[zeros] = 0.0
-        dual = self.held.products(rows * weight)
+        dual = self.centred.products(rows * weight)
         if capacity.rest is None:
             dual = capacity.solve(dual)
         else:
@@ -283,13 +283,13 @@ class LowRank:
             dual = capacity.solve(dual + at_zeros @ capacity.rows)
 
         def combine(weights: Doubles) -> tuple[Doubles, Doubles]:
-            products = self.held.combine_and_multiply(weights, rows, weight)
+            products = self.centred.combine_and_multiply(weights, rows, weight)
             return products, np.einsum("ij,ij,j->i", rows, rows, weight)
 
         if correct and capacity.gram.single:
             self._correct(dual, combine(-self.scale * dual), combine)
         else:
-            self.held.add_combination(-self.scale * dual, rows)
+            self.centred.add_combination(-self.scale * dual, rows)
         rows *= weight
         if capacity.rest is not None:
             rows[:, zeros] = at_zeros
@@ -317,7 +317,7 @@ class LowRank:
             if correction == _CORRECTIONS:
                 break
             if capacity.gram.single and (left > _SLOW * before)[large].any():
-                self._set_gram(self._gram_of(capacity.apart, single=False), capacity.apart)
+                self._set_gram(self._gram_of(capacity.zeros, single=False), capacity.zeros)
                 step = self._factorised().solve(gap)
             before = left
             dual += step

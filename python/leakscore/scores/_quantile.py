@@ -81,14 +81,14 @@ def glir(
     1.253002
     """
     release = scoring.release(observed, target, reference, n, noise_std, False)
-    known, targets = release.without_target(), np.atleast_2d(release.target)
+    law, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):
-        centre = release.n * known._distances("target", targets, known.mean)
+        centre = release.n * law._distances("target", targets, law.mean)
     if not np.isfinite(centre).all():
         _validate.finite("target", targets)
     rows = np.atleast_2d(release.observed)
     with np.errstate(over="ignore"):
-        gaps = release.n * known._distances_about("observed", rows, targets)
-    result = -ncx2.logcdf(gaps, known.dim, centre)
+        gaps = release.n * law._distances_about("observed", rows, targets)
+    result = -ncx2.logcdf(gaps, law.dim, centre)
     scoring.require_finite(result, release.observed, release.target)
     return scoring.shaped(result, release.observed, release.target)

@@ -239,7 +239,7 @@ def _factor_basis(covariance: LowRank, away: Doubles) -> tuple[Doubles, Doubles,
     By the triangular factor of F' = QR, found a strip of columns of F at a time, which keeps the
     digits of small singular values.
     """
-    rows = covariance.held
+    rows = covariance.centred
     triangle = np.empty((0, len(rows)))
     for _, strip in rows.strips(len(rows)):
         triangles: Any = np.linalg.qr(np.vstack([triangle, strip.T]), mode="r")

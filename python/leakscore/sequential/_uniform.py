@@ -274,8 +274,8 @@ class _Lattice:
         alike = [_plus(one, rest) for one, rest in zip(ones, fewer, strict=True)]
         before, after = _running(alike[:-1]), _running(alike[:0:-1])[::-1]
         rests = [
-            _plus(_plus(left, own), right)
-            for left, own, right in zip(before, fewer, after, strict=True)
+            _plus(_plus(left, alike_less_one), right)
+            for left, alike_less_one, right in zip(before, fewer, after, strict=True)
         ]
         return [rest for rest in rests if rest is not None]
 

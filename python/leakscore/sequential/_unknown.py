@@ -168,15 +168,15 @@ def split_t(
     )
 
 
-def _towards(known: Reference, z: Doubles) -> Doubles:
+def _towards(reference: Reference, z: Doubles) -> Doubles:
     """Return C^-1 (z - mean) up to a power of two, which does not change the statistic."""
     with np.errstate(over="ignore"):
-        away = z - known.mean
+        away = z - reference.mean
     largest = np.abs(away).max()
     if largest < 2.0**300:
-        return known.solve(away)
-    halves = 0.5 * z - 0.5 * known.mean
-    return known.solve(np.ldexp(halves, -int(np.frexp(np.abs(halves).max())[1])))
+        return reference.solve(away)
+    halves = 0.5 * z - 0.5 * reference.mean
+    return reference.solve(np.ldexp(halves, -int(np.frexp(np.abs(halves).max())[1])))
 
 
 def _direction(

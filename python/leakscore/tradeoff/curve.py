@@ -88,7 +88,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         self.shape = shape
         self.kind = kind
         self.adversary = adversary
-        self._held_premise = premise_of(neighbours, assumptions)
+        self._stated_premise = premise_of(neighbours, assumptions)
 
     @abstractmethod
     def _beta(self, alpha: Doubles) -> Any: ...
@@ -311,8 +311,8 @@ class TradeOff(Premised, ABC, Generic[Value]):
         """
         argument = _validate.interval("epsilon", epsilon)
         first, *others = (curve._delta(argument) for curve in self._directed(direction))
-        found: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
-        return found
+        largest: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
+        return largest
 
     @overload
     def epsilon(self, delta: Scalar, direction: str = ...) -> Value: ...
@@ -346,8 +346,8 @@ class TradeOff(Premised, ABC, Generic[Value]):
         """
         argument = _validate.interval("delta", delta, 0.0, 1.0)
         first, *others = (curve._epsilon(argument) for curve in self._directed(direction))
-        found: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
-        return found
+        largest: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
+        return largest
 
     @overload
     def reconstruction(self, kappa: Scalar) -> Value: ...

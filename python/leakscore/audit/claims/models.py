@@ -207,10 +207,10 @@ def gaussian_epsilon(mu: float, delta: Doubles) -> Doubles:
 
 def one_curve(name: str, curve: object) -> TradeOff:
     """Return the argument if it is one trade-off curve, not an array of them."""
-    found: TradeOff = _validate.instance(name, curve, TradeOff)  # type: ignore[type-abstract]
-    if found.shape:
-        raise ValueError(f"Expected {name} of shape {found.shape} to be of shape ()")
-    return found
+    single: TradeOff = _validate.instance(name, curve, TradeOff)  # type: ignore[type-abstract]
+    if single.shape:
+        raise ValueError(f"Expected {name} of shape {single.shape} to be of shape ()")
+    return single
 
 
 def margins(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> Doubles:

@@ -70,12 +70,12 @@ class Scores:
 
     def next_above(self, thresholds: Doubles) -> Doubles:
         """Return the lowest observed score above each threshold, inf if there is none."""
-        found = np.full(thresholds.shape, np.inf)
+        following = np.full(thresholds.shape, np.inf)
         for scores in (self.members, self.nonmembers):
             places = np.searchsorted(scores, thresholds.astype(scores.dtype), side="right")
             inside = places < scores.size
-            found[inside] = np.minimum(found[inside], scores[places[inside]])
-        return found + 0.0  # -0.0 becomes 0.0
+            following[inside] = np.minimum(following[inside], scores[places[inside]])
+        return following + 0.0  # -0.0 becomes 0.0
 
     def frontier(self, fpr_band: Band, fnr_band: Band) -> Frontier:
         """Return the thresholds that can be best for any objective that falls with both bounds."""

@@ -92,11 +92,11 @@ def at_one_threshold(
         judged = []
         for place in places:
             counts = count(*place)
-            found = judge(counts, delta, miss / len(places))
+            certificate = judge(counts, delta, miss / len(places))
             most = judge(
                 counts._replace(false_positives=0, false_negatives=0), delta, miss / len(places)
             )
-            judged.append((found.epsilon, place, counts, found, most.epsilon))
+            judged.append((certificate.epsilon, place, counts, certificate, most.epsilon))
         rows.append(max(judged, key=lambda row: row[0]))
     places = [row[1] for row in rows]
     fpr_upper = np.array([row[3].fpr_upper for row in rows])
@@ -119,7 +119,7 @@ def at_one_threshold(
 def _choices(
     members: Array, nonmembers: Array, deltas: Doubles, miss: float, orientation: str
 ) -> list[tuple[float, bool]]:
-    """Choose for each delta the threshold, and whether to flag low scores, at which these prove most.
+    """Choose each delta's threshold, and whether to flag low scores, where these scores prove most.
 
     It lies halfway between two scores.
     """

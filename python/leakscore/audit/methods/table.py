@@ -96,8 +96,8 @@ def _one_orientation(
 def _by_sorted_bits(
     audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
 ) -> Found:
-    found = sorted_bits(audit, deltas, confidence, method, orientation)
-    return Found(*found, counted=(audit.n_nonmembers, audit.n_members))
+    columns = sorted_bits(audit, deltas, confidence, method, orientation)
+    return Found(*columns, counted=(audit.n_nonmembers, audit.n_members))
 
 
 # These also take a threshold that was fixed before the scores were seen.

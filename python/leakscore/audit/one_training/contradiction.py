@@ -46,10 +46,10 @@ class Contradiction:
         at = start = np.geomspace(min(first, 1.0), min(last, 1.0), _LINES)
         before = np.zeros(1)
         for _ in range(_ROUNDS):
-            found, asked = _core.one_run_lines_contradiction(
+            contradicted, asked = _core.one_run_lines_contradiction(
                 m, made, correct, level, *self._lines(at)
             )
-            if found:
+            if contradicted:
                 return True
             if not _grows(asked, before):
                 return False

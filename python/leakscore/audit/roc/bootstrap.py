@@ -91,11 +91,11 @@ def curve_resamples(
     measure = _core.cells_auc if statistic == "auc" else _core.cells_advantage
     draws = [_Draws(counts, rng) for counts in cells]
     rows = max(1, _BLOCK // max(x.work for x in draws))
-    found = [
+    drawn = [
         measure(*(x.resampled(min(rows, resamples - done)) for x in draws))
         for done in range(0, resamples, rows)
     ]
-    return np.concatenate(found) - measure(*(counts[None] for counts in cells))
+    return np.concatenate(drawn) - measure(*(counts[None] for counts in cells))
 
 
 class _Draws:

@@ -63,8 +63,8 @@ class ComposedTradeOff(Bracket):
 
     def _both(self) -> tuple[TradeOff, TradeOff]:
         if self._ends is None:
-            found = ends(list(self._parts), self.kind, self.adversary)
-            lower, upper = (curve._about(self._premise) for curve in found)
+            bounds = ends(list(self._parts), self.kind, self.adversary)
+            lower, upper = (curve._about(self._premise) for curve in bounds)
             self._ends = lower, upper
         return self._ends
 
@@ -310,9 +310,9 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         raise ValueError("Expected curves to hold at least one curve")
     first = entries[0][0]
     for index, (curve, _) in enumerate(entries):
-        own, other = (curve.kind, curve.adversary), (first.kind, first.adversary)
-        if own != other:
-            raise ValueError(f"Expected curves[{index}] of {own} to be of {other}, as curves[0]")
+        given, wanted = (curve.kind, curve.adversary), (first.kind, first.adversary)
+        if given != wanted:
+            raise ValueError(f"Expected curves[{index}] of {given} to be of {wanted}, as curves[0]")
     premise = joined((f"curves[{i}]", curve._premise) for i, (curve, _) in enumerate(entries))
     leakage, steps = 0.0, dict[Step, int]()
     for curve, repeats in entries:

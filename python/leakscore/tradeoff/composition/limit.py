@@ -21,7 +21,7 @@ def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         moments = [(n * step.rate**2, *step.moments) for step, n in parts]
-        square = sum(n * own for n, own, _ in moments)
+        square = sum(n * second for n, second, _ in moments)
         if not square < np.inf:  # infinite, or an infinite moment at a rate whose square is 0
             square = sum(n * float(np.exp(step.log_second)) for step, n in parts)
     if adversary != "relaxed-aligned" or not 0.0 < square < 1e5:

@@ -92,9 +92,11 @@ class Step(ABC):
     def log_second(self) -> float:
         """The log of rate^2 (E r^2 - 1), to leading order where that moment overflows."""
         with np.errstate(over="ignore"):
-            own = self.moments[0]
+            second = self.moments[0]
         exponent = self.mu if self.atomic else self.mu * self.mu
-        return 2.0 * float(np.log(self.rate)) + (float(np.log(own)) if own < np.inf else exponent)
+        return 2.0 * float(np.log(self.rate)) + (
+            float(np.log(second)) if second < np.inf else exponent
+        )
 
     @property
     def span(self) -> float:
@@ -129,11 +131,11 @@ def _growth(rate: Doubles, part: Doubles) -> Doubles:
         return np.asarray(np.exp(rate * (part - 1.0)) * (np.expm1(-rate * part) / np.expm1(-rate)))
 
 
-def _mixed(other: float, own: float, rate: float) -> float:
+def _mixed(without: float, within: float, rate: float) -> float:
     """Give the log of (1 - rate) e^other + rate e^own."""
     if rate == 1.0:
-        return own
-    return float(np.logaddexp(np.log1p(-rate) + other, np.log(rate) + own))
+        return within
+    return float(np.logaddexp(np.log1p(-rate) + without, np.log(rate) + within))
 
 
 def _log_normal_tail(x: float) -> float:
@@ -180,12 +182,15 @@ class GaussianStep(Step):
 
     def outside(self, low: float, high: float) -> tuple[float, float, float, float]:
         below, above = _log_normal_tail(-low), _log_normal_tail(high)
-        own_below, own_above = _log_normal_tail(self.mu - low), _log_normal_tail(high - self.mu)
+        member_below, member_above = (
+            _log_normal_tail(self.mu - low),
+            _log_normal_tail(high - self.mu),
+        )
         return (
             below,
             above,
-            _mixed(below, own_below, self.rate),
-            _mixed(above, own_above, self.rate),
+            _mixed(below, member_below, self.rate),
+            _mixed(above, member_above, self.rate),
         )
 
 
@@ -222,8 +227,8 @@ class GaussianMagnitude(Step):
 
     def outside(self, _low: float, high: float) -> tuple[float, float, float, float]:
         above = _log_normal_tail(high) + np.log(2.0)
-        own = np.logaddexp(_log_normal_tail(high - self.mu), _log_normal_tail(high + self.mu))
-        return -np.inf, above, -np.inf, _mixed(above, float(own), self.rate)
+        member = np.logaddexp(_log_normal_tail(high - self.mu), _log_normal_tail(high + self.mu))
+        return -np.inf, above, -np.inf, _mixed(above, float(member), self.rate)
 
 
 class LaplaceStep(Step):
@@ -238,8 +243,8 @@ class LaplaceStep(Step):
 
     @property
     def moments(self) -> tuple[float, float]:
-        own = (2.0 * np.expm1(self.mu) + np.expm1(-2.0 * self.mu)) / 3.0
-        return float(own), -float(np.expm1(-self.mu) ** 2)
+        second = (2.0 * np.expm1(self.mu) + np.expm1(-2.0 * self.mu)) / 3.0
+        return float(second), -float(np.expm1(-self.mu) ** 2)
 
     def log_density(self, x: Doubles) -> Doubles:
         return np.asarray(-x - np.log(2.0))
@@ -276,8 +281,8 @@ class LaplaceMagnitude(Step):
 
     @property
     def moments(self) -> tuple[float, float]:
-        own, crossed = LaplaceStep(self.mu, self.rate).moments
-        return 0.5 * (own + crossed), 0.5 * (own + crossed)
+        second, crossed = LaplaceStep(self.mu, self.rate).moments
+        return 0.5 * (second + crossed), 0.5 * (second + crossed)
 
     def log_density(self, x: Doubles) -> Doubles:
         return -x
@@ -293,5 +298,5 @@ class LaplaceMagnitude(Step):
         return 2.0 * width, 1.0
 
     def outside(self, _low: float, _high: float) -> tuple[float, float, float, float]:
-        own = np.log(0.5) + np.log1p(np.exp(-2.0 * self.mu))
-        return -np.inf, -self.mu, -np.inf, _mixed(-self.mu, float(own), self.rate)
+        member = np.log(0.5) + np.log1p(np.exp(-2.0 * self.mu))
+        return -np.inf, -self.mu, -np.inf, _mixed(-self.mu, float(member), self.rate)

@@ -95,7 +95,7 @@ def compose_lattices(
     ranges = [law.range(block, window) for law, window in zip(laws, windows, strict=True)]
     for here, there in pairwise(ranges):  # no cell is left between two windows
         here.stop = max(here.stop, there.start)
-    tilted = [law.window(found, block) for law, found in zip(laws, ranges, strict=True)]
+    tilted = [law.window(blocks, block) for law, blocks in zip(laws, ranges, strict=True)]
     return _stitch(tilted, offset, spacing, block)
 
 
@@ -216,8 +216,8 @@ def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
     unit = _fft_unit(size)
     total = np.concatenate([[0.0], np.cumsum(masses)])
     width = min(_NEAR, masses.size)
-    held = total[width:] - total[:-width]
-    first = int(held.argmax())
+    window_mass = total[width:] - total[:-width]
+    first = int(window_mass.argmax())
     rest = float(masses[:first].sum() + masses[first + width :].sum())
     if rest > 0.25:
         return np.fft.rfft(masses, size), unit

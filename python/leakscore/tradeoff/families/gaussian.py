@@ -220,15 +220,15 @@ def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeO
     >>> f.kind, f.advantage().round(4)
     ('attack', array([0.3829, 0.3829]))
     """
-    own = _validate.interval("m_targ", m_targ, 0.0, closed="left")
+    leakage = _validate.interval("m_targ", m_targ, 0.0, closed="left")
     shared = _validate.interval("m_scal", m_scal, closed="neither")
-    own, shared = _validate.broadcast(m_targ=own, m_scal=shared)
-    if ((own == 0.0) & (shared != 0.0)).any():
-        bad = float(shared[(own == 0.0) & (shared != 0.0)].flat[0])
+    leakage, shared = _validate.broadcast(m_targ=leakage, m_scal=shared)
+    if ((leakage == 0.0) & (shared != 0.0)).any():
+        bad = float(shared[(leakage == 0.0) & (shared != 0.0)].flat[0])
         raise ValueError(f"Expected m_scal={bad!r} to be 0 where m_targ is")
-    root = np.sqrt(own)
+    root = np.sqrt(leakage)
     with np.errstate(over="ignore"):
-        mu = np.divide(np.abs(shared), root, out=np.zeros(own.shape), where=own > 0.0)
+        mu = np.divide(np.abs(shared), root, out=np.zeros(leakage.shape), where=leakage > 0.0)
         score = mu * mu
     return GaussianTradeOff(frozen(np.array(mu)), frozen(np.array(score)), "attack", "misspecified")
 
@@ -265,8 +265,8 @@ def gdp_delta(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     arguments = _validate.broadcast(
         epsilon=_validate.interval("epsilon", epsilon), mu=_validate.interval("mu", mu, 0.0)
     )
-    found: float | Doubles = _core.gaussian_delta(*arguments)
-    return found
+    delta: float | Doubles = _core.gaussian_delta(*arguments)
+    return delta
 
 
 @overload
@@ -301,5 +301,5 @@ def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     arguments = _validate.broadcast(
         delta=_validate.interval("delta", delta, 0.0, 1.0), mu=_validate.interval("mu", mu, 0.0)
     )
-    found: float | Doubles = _core.gaussian_epsilon(*arguments)
-    return found
+    epsilon: float | Doubles = _core.gaussian_epsilon(*arguments)
+    return epsilon

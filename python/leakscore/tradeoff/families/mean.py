@@ -177,8 +177,8 @@ class _Mean(TradeOff[Any]):
     def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon)."""
         like = np.asarray(epsilon)
-        own, other = self._cuts(like, like)
-        alpha, beta = self._law("cdf", False, own, like), self._law("sf", True, other, like)
+        cut, moved = self._cuts(like, like)
+        alpha, beta = self._law("cdf", False, cut, like), self._law("sf", True, moved, like)
         return float(alpha), float(beta)
 
     def _beta(self, alpha: Doubles) -> Any:
@@ -214,10 +214,10 @@ class _Mean(TradeOff[Any]):
 
     def _profile(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
         """Return delta, and minus its derivative: power - e^epsilon alpha, and its second term."""
-        own, other = self._cuts(epsilon, like)
-        log_power = self._law("logcdf", True, other, like)
-        log_alpha = self._law("logcdf", False, own, like)
-        missed, spared = self._law("sf", True, other, like), self._law("sf", False, own, like)
+        cut, moved = self._cuts(epsilon, like)
+        log_power = self._law("logcdf", True, moved, like)
+        log_alpha = self._law("logcdf", False, cut, like)
+        missed, spared = self._law("sf", True, moved, like), self._law("sf", False, cut, like)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             weighted = np.exp(epsilon + log_alpha)
             rare = -np.exp(log_power) * np.expm1(epsilon + log_alpha - log_power)
@@ -294,14 +294,14 @@ class _FarMean(_Mean):
         return _core.gaussian_auc(self._shift())
 
     def _delta(self, epsilon: Doubles) -> Any:
-        found = _core.gaussian_delta(epsilon, aligned(self._shift(), epsilon))
+        usual = _core.gaussian_delta(epsilon, aligned(self._shift(), epsilon))
         beyond = not self._reversed and epsilon >= aligned(self._largest(), epsilon)
-        return np.where(beyond, 0.0, found)[()]
+        return np.where(beyond, 0.0, usual)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
-        found = _core.gaussian_epsilon(delta, aligned(self._shift(), delta))
+        usual = _core.gaussian_epsilon(delta, aligned(self._shift(), delta))
         bound = np.inf if self._reversed else aligned(self._largest(), delta)
-        return np.minimum(found, bound)
+        return np.minimum(usual, bound)
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         touched = gaussian(self._shift())._touch(epsilon)

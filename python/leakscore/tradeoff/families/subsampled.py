@@ -244,8 +244,8 @@ class InverseSubsampledTradeOff(_OfGaussian[Value]):
     def _log_power(self, log_alpha: Doubles) -> Any:
         with np.errstate(divide="ignore"):
             threshold, certain = self._threshold(log_alpha, np.log(-np.expm1(log_alpha)))
-            known = np.log(certain)
-        return np.where(np.isnan(certain), norm.logcdf(threshold), known)[()]
+            log_certain = np.log(certain)
+        return np.where(np.isnan(certain), norm.logcdf(threshold), log_certain)[()]
 
     def _threshold(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
         """Return t with (1 - rate) Phi(t) + rate Phi(t - mu) = alpha, or the power if it is given.
@@ -296,12 +296,12 @@ class InverseSubsampledTradeOff(_OfGaussian[Value]):
             start = np.where(usual, above, 0.0)
             y = falling_root(gap, np.zeros_like(start), start)
             y = np.where(usual, y, np.where(delta < most, np.inf, 0.0))  # delta = 0: c = 0
-            found = np.where(rate == 1.0, above, -np.log1p(rate * np.expm1(-y)))
+            epsilon = np.where(rate == 1.0, above, -np.log1p(rate * np.expm1(-y)))
             # Near c = 0 the next double has another delta: end on the side of the smaller delta.
             for _ in range(4):
-                short = usual & (_reverse_delta(found, mu, rate) > delta)
-                found = np.where(short, np.nextafter(found, np.inf), found)
-        return np.where(delta >= most, 0.0, found)[()]
+                short = usual & (_reverse_delta(epsilon, mu, rate) > delta)
+                epsilon = np.where(short, np.nextafter(epsilon, np.inf), epsilon)
+        return np.where(delta >= most, 0.0, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:
         return np.where(self._mu > 0.0, 1.0 - self._rate, 1.0)

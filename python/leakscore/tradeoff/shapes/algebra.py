@@ -193,9 +193,9 @@ class _InverseSubsampled(Sampled[float]):
             rest = -np.expm1(epsilon + np.log1p(-self._rate))
             near = np.log1p(np.expm1(np.clip(epsilon, -1.0, 1.0)) / rest)
             inner = np.where(np.abs(epsilon) > 1.0, epsilon + np.log(self._rate / rest), near)
-            known = rest > 0.0
-            mixed = rest * self._curve.inverse()._delta(np.where(known, inner, 0.0))
-            return np.where(known, mixed, 0.0)[()]
+            possible = rest > 0.0
+            mixed = rest * self._curve.inverse()._delta(np.where(possible, inner, 0.0))
+            return np.where(possible, mixed, 0.0)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
         delta = np.asarray(delta)
@@ -205,26 +205,28 @@ class _InverseSubsampled(Sampled[float]):
 
         def gap(inner: Doubles) -> Doubles:
             with np.errstate(over="ignore", divide="ignore"):
-                own = self._rate * self._curve.inverse()._delta(inner)
+                profile = self._rate * self._curve.inverse()._delta(inner)
                 weight = np.logaddexp(np.log(self._rate), np.log1p(-self._rate) + inner)
-                return np.where(usual, np.log(own / aim) - weight, 0.0)
+                return np.where(usual, np.log(profile / aim) - weight, 0.0)
 
         high = doubled(np.where(usual, 1.0, 0.0), lambda high: usual & (gap(high) > 0.0))
         inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), bound)
-        found = -np.log1p(self._rate * np.expm1(-inner))
-        return np.where(delta >= self._advantage(), 0.0, found)[()]
+        epsilon = -np.log1p(self._rate * np.expm1(-inner))
+        return np.where(delta >= self._advantage(), 0.0, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:
         ratio = self._curve.inverse()._alpha_per_power()
         return np.asarray((1.0 - self._rate) + self._rate * ratio)
 
 
-def _matched(curve: TradeOff, aim: Doubles, own: float, other: float) -> tuple[Doubles, Doubles]:
+def _matched(
+    curve: TradeOff, aim: Doubles, log_share: float, log_rest: float
+) -> tuple[Doubles, Doubles]:
     """Solve log(e^own x + e^other power(x)) = aim; returns logs of x and of the power."""
-    at_once = other + np.asarray(curve._log_power(np.asarray(-np.inf)))  # caught at x = 0
+    at_once = log_rest + np.asarray(curve._log_power(np.asarray(-np.inf)))  # caught at x = 0
 
     def excess(log_x: Doubles) -> Doubles:
-        return np.asarray(np.logaddexp(own + log_x, other + curve._log_power(log_x)) - aim)
+        return np.asarray(np.logaddexp(log_share + log_x, log_rest + curve._log_power(log_x)) - aim)
 
     usual = np.isfinite(aim) & (aim > at_once)
     high = np.where(usual, aim, -1.0)  # power(x) >= x, so that x is at most the whole
@@ -235,7 +237,7 @@ def _matched(curve: TradeOff, aim: Doubles, own: float, other: float) -> tuple[D
         low = np.where(short, high - step, low)
     root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, np.minimum(high, 0.0))
     root = np.where(usual, root, -np.inf)
-    caught = np.where(usual, curve._log_power(root), aim - other)
+    caught = np.where(usual, curve._log_power(root), aim - log_rest)
     return root, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
 
 

@@ -64,15 +64,15 @@ def _prove(lower: TradeOff, upper: TradeOff, tolerance: float) -> Certificate:
         bound = _cell_bounds(x, f, g)
         worst = int(np.argmin(f - g))
         least = float(min(bound.min(), (f - g).min()))
-        found = (float(x[worst]), float(f[worst] - g[worst]))
+        closest = (float(x[worst]), float(f[worst] - g[worst]))
         if least >= -tolerance:
-            return Certificate(True, *found, least, tolerance)
+            return Certificate(True, *closest, least, tolerance)
         open_ = np.flatnonzero(bound < -tolerance)
         middle = 0.5 * (x[open_] + x[open_ + 1])
         middle = middle[(middle > x[open_]) & (middle < x[open_ + 1])]
-        refuted = found[1] < -tolerance
+        refuted = closest[1] < -tolerance
         if refuted or not middle.size or x.size + middle.size > _MOST:
-            return Certificate(None, *found, -np.inf, tolerance)
+            return Certificate(None, *closest, -np.inf, tolerance)
         place = np.searchsorted(x, middle)
         x = np.insert(x, place, middle)
         f = np.insert(f, place, lower._beta(middle))
