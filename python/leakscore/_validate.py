@@ -1,7 +1,8 @@
-"""Refuses types, shapes and ranges of what a user passed, and converts the rest.
+"""Refuses the types, shapes and ranges of single arguments of users, and converts the rest.
 
-What only one room can know (a curve about another relation, a table without a column) is refused
-there, in the same words.
+A room refuses what only it can know, in the same words: whether its arguments fit each other (a
+path of parameters and its learning rates, a grid of guesses), a curve about another relation, a
+table without a column.
 
 Every function takes the argument's name first and says it, its value and the allowed range in the
 error. Arrays come back as numpy arrays without a copy where their dtype can be read as it is.

@@ -8,7 +8,6 @@ from typing import TypeAlias
 import numpy as np
 
 from leakscore import _validate
-from leakscore._numeric import frozen
 from leakscore._types import Counts, Doubles
 
 Beyond: TypeAlias = tuple[int, int] | tuple[()]
@@ -24,7 +23,8 @@ def edges(name: str, value: object) -> Doubles:
         index = int(np.argmin(rising))
         pair = f"{float(array[index])!r}, {float(array[index + 1])!r}"
         raise ValueError(f"Expected {name} to ascend, not {name}[{index}:{index + 2}]={pair}")
-    return frozen(array)
+    array.flags.writeable = False
+    return array
 
 
 def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Beyond, Beyond]:
@@ -46,7 +46,8 @@ def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Be
             f"np.concatenate([[-np.inf], edges, [np.inf]]), or give the numbers outside as {pairs}"
         )
     every = np.concatenate([[-np.inf] * bool(left), bounds, [np.inf] * bool(right)])
-    return frozen(every), left, right
+    every.flags.writeable = False
+    return every, left, right
 
 
 def _beyond(name: str, value: object, infinite: bool) -> Beyond:

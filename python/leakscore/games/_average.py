@@ -75,6 +75,7 @@ class _RowPairs:
         if self.means.counted:
             self.means.multiply(counts, out)
             return
+        # Few of many rows: each sum reads only its own, where a product would read all.
         for row, count in zip(out, counts, strict=True):
             np.sum(self.rows.X[np.flatnonzero(count)], axis=0, dtype=np.float64, out=row)
 

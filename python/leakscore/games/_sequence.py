@@ -189,6 +189,7 @@ def _fill_disjoint(
         counts = np.empty((min(block, rounds - start), len(rows.X)))
         flags = member[start : start + block]
         _core.row_counts(key, start, flags, size, True, *rows.arguments, counts)
+        # Each round has a key, an order and `size` rows of its own: whole arrays in every turn.
         for r, drawn in enumerate(counts, start):
             records = np.empty((size, len(target)))
             order = np.argsort(_core.coin_words(key_of(key, r), size), kind="stable")

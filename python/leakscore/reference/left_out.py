@@ -47,6 +47,7 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
             "each row would need an estimate of its own. Use shrinkage=0.0 with ridge=..., or "
             "cov='diagonal', which have a closed form"
         )
+    # Each turn estimates a whole covariance, beside which the loop takes no time.
     return np.array([_left_out(table, row, fit, reference.kind) for row in range(fit.rows)])
 
 

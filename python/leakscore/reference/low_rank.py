@@ -146,6 +146,7 @@ class LowRank:
         return result
 
     def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        # Each turn reads F for all rows; differences of squares about one centre would cancel.
         each = (self.distances(rows, centre.astype(np.float64)) for centre in centres)
         return np.stack(list(each), axis=1)
 

@@ -299,7 +299,7 @@ def _means(rest: _Sum, law: Doubles, places: Indices, slack: float) -> Doubles:
     """Return bounds on P(L + X <= c), c at these places, on the side of the slack's sign."""
     result = np.empty(places.size)
     norms = np.sqrt(np.cumsum(law**2))
-    for i, place in enumerate(places.tolist()):
+    for i, place in enumerate(places.tolist()):  # one sum of up to 2^20 products each
         masses = rest.masses[: place + 1]
         shares = law[: place + 1][::-1][: masses.size]
         error = np.copysign(rest.error * norms[place], slack)
