@@ -69,7 +69,7 @@ def test_epsilon_of_a_band_is_rounded_down(method: str) -> None:
 
 
 def test_epsilon_of_any_two_rates_is_rounded_down() -> None:
-    """Of bands that are any two numbers: tiny ones, and others that leave next to nothing."""
+    """The bands are two random numbers each, some tiny, some with a sum of almost 1 - delta."""
     rng = np.random.default_rng(12)
     knots = np.array([0, 1])
     with mp.workdps(40):
