@@ -59,10 +59,15 @@ def scalar(
         number <= high if right else number < high
     )
     if not inside or not np.isfinite(number):
-        bounds = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+        bounds = _range(low, high, left, right)
         finite_note = "" if np.isfinite(low) and np.isfinite(high) else " and finite"
         raise ValueError(f"Expected {name}={number!r} in {bounds}{finite_note}")
     return number
+
+
+def _range(low: float, high: float, left: bool, right: bool) -> str:
+    """Write an interval, with the ends that belong to it in square brackets."""
+    return f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
 
 
 def _no_number(value: object) -> bool:
@@ -260,7 +265,7 @@ def vector(
     outside = (array <= low if open_low else array < low) | (array > high)
     if outside.any():
         index = int(np.argmax(outside))
-        bounds = f"{'(' if open_low else '['}{low:g}, {high:g}]"
+        bounds = _range(low, high, not open_low, True)
         raise ValueError(f"Expected {name}[{index}]={float(array[index])!r} in {bounds}")
     return array
 
@@ -323,7 +328,7 @@ def interval(
     if not inside.all():
         index = np.unravel_index(int(np.argmin(inside)), array.shape)
         place = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
-        bounds = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+        bounds = _range(low, high, left, right)
         raise ValueError(f"Expected {name}{place}={float(array[index])!r} in {bounds}")
     return array
 

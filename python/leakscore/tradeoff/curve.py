@@ -619,6 +619,12 @@ class Symmetric(TradeOff[Value]):
         return self
 
 
+def require_one(curve: TradeOff[Any], remedy: str) -> None:
+    """Refuse an array of curves, with what to do instead."""
+    if curve.shape:
+        raise ValueError(f"Expected a curve of shape {curve.shape} to be of shape (): {remedy}")
+
+
 def aligned(parameter: Doubles, argument: Doubles) -> Doubles:
     """Give the parameters' axes a place in front of the argument's."""
     return parameter.reshape(parameter.shape + (1,) * argument.ndim)

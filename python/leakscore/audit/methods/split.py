@@ -41,28 +41,14 @@ class Certificate(NamedTuple):
 Judge = Callable[[Counts, float, float], Certificate]
 
 
-def split(
+def at_one_threshold(
     audit: Sampled,
     deltas: Doubles,
     confidence: float,
     method: str,
     orientation: str,
     threshold: float | None = None,
-) -> Found:
-    """Bound both error rates at one threshold by Clopper and Pearson, half of the miss for each."""
-    words = "closed form"
-    return at_one_threshold(
-        audit, deltas, 1.0 - confidence, method, orientation, threshold, _clopper_pearson, words
-    )
-
-
-def at_one_threshold(
-    audit: Sampled,
-    deltas: Doubles,
-    miss: float,
-    method: str,
-    orientation: str,
-    threshold: float | None,
+    *,
     judge: Judge,
     algorithm: str,
 ) -> Found:
@@ -71,7 +57,7 @@ def at_one_threshold(
     The choice may depend on delta and include the orientation: it is made on other scores. Without
     a choice both orientations share the miss.
     """
-    samples = audit._samples
+    samples, miss = audit._samples, 1.0 - confidence
     if threshold is None:
         samples = audit._single(f"method={method!r} without a threshold")
         half = samples.half(odd=False)
@@ -181,8 +167,11 @@ def _below(scores: Array, threshold: float, *, strictly: bool) -> int:
     return int(np.searchsorted(scores, near, side="right" if float(near) < threshold else "left"))
 
 
-def _clopper_pearson(counts: Counts, delta: float, miss: float) -> Certificate:
-    """(1 - delta - larger) / smaller of both upper bounds, rounded down."""
+def exact_bounds(counts: Counts, delta: float, miss: float) -> Certificate:
+    """Bound both rates by Clopper and Pearson, half of the miss for each; epsilon is rounded down.
+
+    It is the log of (1 - delta - larger) / smaller of both upper bounds.
+    """
     if not counts.n_nonmembers or not counts.n_members:
         return Certificate(0.0, 1.0, 1.0)  # a single score has no odd half
     bounds = [

@@ -269,19 +269,12 @@ class LaplaceStep(Step):
         )
 
 
-class LaplaceMagnitude(Step):
+class LaplaceMagnitude(LaplaceStep):
     """The same without the sign: r = exp(-mu) (exp(2x) + 1)/2 up to mu, cosh(mu) beyond."""
-
-    largest = 8192.0
-    atomic = True
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return 0.0, self.mu
 
     @property
     def moments(self) -> tuple[float, float]:
-        second, crossed = LaplaceStep(self.mu, self.rate).moments
+        second, crossed = super().moments
         return 0.5 * (second + crossed), 0.5 * (second + crossed)
 
     def log_density(self, x: Doubles) -> Doubles:
@@ -293,9 +286,6 @@ class LaplaceMagnitude(Step):
     def position(self, log_ratio: Doubles) -> Doubles:
         y = np.maximum(log_ratio + self.mu, 0.0)  # log(2 e^y - 1) / 2
         return 0.5 * (y + np.log1p(-np.expm1(-y)))
-
-    def rise(self, _x: Doubles, width: Doubles, _part: Doubles) -> tuple[Doubles, float]:
-        return 2.0 * width, 1.0
 
     def outside(self, _low: float, _high: float) -> tuple[float, float, float, float]:
         member = np.log(0.5) + np.log1p(np.exp(-2.0 * self.mu))

@@ -11,7 +11,7 @@ from leakscore import _core, _validate, _validate_counts
 from leakscore._numeric import doubled, falling_root
 from leakscore._types import Doubles, Scalar
 from leakscore.distributions import gx2, ncx2, norm
-from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.curve import TradeOff, aligned, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes.hull import Hull
@@ -139,10 +139,7 @@ class _Mean(TradeOff[Any]):
         return type(self)(*turned, self._premise)
 
     def symmetrized(self) -> TradeOff[Any]:
-        if self.shape:
-            raise ValueError(
-                f"Expected a curve of shape {self.shape} to be of shape (): take the hull of each"
-            )
+        require_one(self, "take the hull of each")
         return Hull(self, self.inverse(), float(self._largest()))
 
     def _law(self, which: str, accused: bool, point: Doubles, like: Doubles) -> Any:

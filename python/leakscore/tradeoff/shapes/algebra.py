@@ -9,7 +9,7 @@ import numpy as np
 
 from leakscore._numeric import doubled, sign_change
 from leakscore._types import Doubles
-from leakscore.tradeoff.curve import TradeOff, operation
+from leakscore.tradeoff.curve import TradeOff, operation, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
 from leakscore.tradeoff.families.mean import _Mean
 from leakscore.tradeoff.families.subsampled import Mixture, Sampled, SubsampledTradeOff
@@ -72,11 +72,8 @@ def best_of(curve: TradeOff, looks: int) -> TradeOff:
 def _each_end(
     curve: TradeOff, name: str, argument: float, of: Callable[[TradeOff], TradeOff]
 ) -> TradeOff:
-    if curve.shape:
-        raise ValueError(
-            f"Expected a curve of shape {curve.shape} to be of shape (): take {name} of each, "
-            "since the roots of its inverse are searched one curve at a time"
-        )
+    remedy = "since the roots of its inverse are searched one curve at a time"
+    require_one(curve, f"take {name} of each, {remedy}")
     if isinstance(curve, Bracket):
         ends = (of(curve.lower), of(curve.upper))
         return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}({argument!r})")

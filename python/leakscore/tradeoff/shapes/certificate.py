@@ -6,7 +6,7 @@ import numpy as np
 
 from leakscore._types import Doubles
 from leakscore.tradeoff._certificate import Certificate
-from leakscore.tradeoff.curve import TradeOff, operation
+from leakscore.tradeoff.curve import TradeOff, operation, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
 
 _START = 64
@@ -17,10 +17,7 @@ _MOST = 1 << 18  # points, before the answer is None
 def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
     """Give the certificate of curve >= other - tolerance."""
     for one in (curve, other):
-        if one.shape:
-            raise ValueError(
-                f"Expected a curve of shape {one.shape} to be of shape (): compare one at a time"
-            )
+        require_one(one, "compare one at a time")
     if _in_order(curve, other):
         return Certificate(True, 0.0, 0.0, 0.0, tolerance)
     proved = _prove(curve.lower, other.upper, tolerance)

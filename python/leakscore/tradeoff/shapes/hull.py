@@ -10,7 +10,7 @@ import numpy as np
 from leakscore._numeric import bisect
 from leakscore._types import Doubles
 from leakscore.distributions import norm
-from leakscore.tradeoff.curve import Symmetric, TradeOff
+from leakscore.tradeoff.curve import Symmetric, TradeOff, require_one
 
 Point: TypeAlias = tuple[float, float]
 _GRID = 512
@@ -27,10 +27,7 @@ class Hull(Symmetric):
     __slots__ = ("_arcs", "_chords", "_first", "_second")
 
     def __init__(self, first: TradeOff, second: TradeOff, limit: float) -> None:
-        if first.shape:
-            raise ValueError(
-                f"Expected a curve of shape {first.shape} to be of shape (): take the hull of each"
-            )
+        require_one(first, "take the hull of each")
         super().__init__((), first.kind, first.adversary, *first._premise)
         self._first, self._second = first, second
         switches = self._switches(limit)
