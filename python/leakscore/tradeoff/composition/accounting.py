@@ -166,11 +166,9 @@ def subsampled_gaussian(
     >>> subsampled_gaussian(2.0, 1.0, 16)
     gaussian(mu=2.)
     """
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    return _subsampled(
-        "gaussian", (GaussianStep, GaussianMagnitude), noise, sample_rate, num_steps,
-        adversary, neighbours,
-    )  # fmt: skip
+    laws = GaussianStep, GaussianMagnitude
+    given = noise_multiplier, sample_rate, num_steps, adversary, neighbours
+    return _subsampled("gaussian", laws, *given)
 
 
 def subsampled_laplace(
@@ -223,22 +221,21 @@ def subsampled_laplace(
     >>> print(round(f.epsilon(1e-5), 2), f.adversary)
     1.89 informed
     """
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    return _subsampled(
-        "laplace", (LaplaceStep, LaplaceMagnitude), noise, sample_rate, num_steps,
-        adversary, neighbours,
-    )  # fmt: skip
+    laws = LaplaceStep, LaplaceMagnitude
+    given = noise_multiplier, sample_rate, num_steps, adversary, neighbours
+    return _subsampled("laplace", laws, *given)
 
 
 def _subsampled(
     family: str,
     laws: tuple[type[Step], type[Step]],
-    noise: float,
+    noise_multiplier: float,
     sample_rate: float,
     num_steps: int,
     adversary: str,
     neighbours: str,
 ) -> TradeOff:
+    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
     rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     count = _validate.steps("num_steps", num_steps)
     attacker = _validate.choice("adversary", adversary, _ADVERSARIES)
