@@ -42,6 +42,7 @@ class LowRank:
 
     __slots__ = (
         "_capacity",
+        "_examined",
         "_gram",
         "_problem",
         "_sums",
@@ -69,7 +70,8 @@ class LowRank:
         diagonal.flags.writeable = variances.flags.writeable = centre.flags.writeable = False
         self._gram: Gram | None = gram
         self._capacity: Capacity | None = None
-        self._problem: str | Literal[False] | None = False
+        self._problem: str | None = None
+        self._examined = False
         self._sums: tuple[tuple[Doubles, LowRank], ...] = ()
         self._weights: tuple[Doubles, Doubles] | None = None
 
@@ -103,8 +105,8 @@ class LowRank:
         return result
 
     def problem(self) -> str | None:
-        if self._problem is False:
-            self._problem = self._find_problem()
+        if not self._examined:
+            self._problem, self._examined = self._find_problem(), True
         return self._problem
 
     def _find_problem(self) -> str | None:
