@@ -10,8 +10,6 @@ import unicodedata
 from collections.abc import Sequence
 from html import escape
 
-__all__ = ["in_json", "listed", "markup", "visible"]
-
 # Controls, format characters (bidirectional marks among them), surrogates, ends of lines.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 

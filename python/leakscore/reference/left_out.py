@@ -37,8 +37,8 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
     if reference.kind == "diagonal":
         return _of_diagonal(table, reference, fit, freedom)
     if fit.shrinkage is None:
-        covariance = reference._covariance
-        if isinstance(covariance, LowRank) and (covariance.diagonal > 0).all():
+        covariance = reference._by_rows
+        if covariance is not None and (covariance.diagonal > 0).all():
             return _of_low_rank(table, covariance, fit, freedom)
         return _of_full(table, reference, fit, freedom)
     if fit.rows * _work(table, reference.kind) > _MOST_WORK:
@@ -47,6 +47,7 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
             "each row would need an estimate of its own. Use shrinkage=0.0 with ridge=..., or "
             "cov='diagonal', which have a closed form"
         )
+    # Each turn estimates a whole covariance, beside which the loop takes no time.
     return np.array([_left_out(table, row, fit, reference.kind) for row in range(fit.rows)])
 
 

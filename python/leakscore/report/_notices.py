@@ -51,11 +51,12 @@ def _about_table(report: Content, records: Records) -> Iterator[Notice]:
             "others is what this report speaks of.",
         )
     if report.input.columns_left_out:
-        yield _note(
+        unjudged = report.input.columns_unjudged
+        yield (_warning if unjudged else _note)(
             "columns-left-out",
-            f"{len(report.input.columns_left_out)} of {report.input.columns} columns are left out; "
-            "a column that is published all the same is not judged here, unless it follows from "
-            "the others.",
+            f"{len(report.input.columns_left_out)} of {report.input.columns} columns are left out"
+            f"{f' ({_names(unjudged)} could not be judged)' if unjudged else ''}; a column that is "
+            "published all the same is not judged here, unless it follows from the others.",
         )
     if report.input.dependent_columns:
         yield _note(
