@@ -118,8 +118,8 @@ def test_everything_left_out_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
     assert code == 0
     text = " ".join(out.split())
     for said in (
-        "This speaks only of the 6 of 8 columns that were judged (name and id left out) and of the "
-        "28 of 30 records that were judged.",
+        "This speaks only of the 6 of 7 columns that were judged (name left out) and of the 28 of "
+        "30 records that were judged.",
         "name is left out: text in 30 of 30 cells (line 2: 'x0').",
         "id is left out: it counts or names the records.",
         "same is left out: the same in every record: it tells nothing.",

@@ -17,8 +17,6 @@ from leakscore.tables.formats import npy
 from leakscore.tables.formats.arrow import ArrowFile
 from leakscore.tables.grids import grid_of, inner_file, require_meaning
 
-__all__ = ["WORDS", "Columns", "columns_of"]
-
 Array = npt.NDArray[Any]
 
 WORDS: Mapping[str, float] = {

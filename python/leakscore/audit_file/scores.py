@@ -20,8 +20,6 @@ from leakscore.audit_file.columns import Columns, columns_of
 from leakscore.tables import files, memory_limit
 from leakscore.tables.cells import Options
 
-__all__ = ["Counts", "Data", "Read", "Rounds", "Samples", "read_scores"]
-
 Array: TypeAlias = npt.NDArray[Any]
 
 _SCORE = ("score", "scores", "signal_values", "mia_scores", "statistic")

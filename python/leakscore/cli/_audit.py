@@ -12,8 +12,6 @@ from leakscore.tables import outputs
 if TYPE_CHECKING:
     from leakscore.audit_file.model import Claim
 
-__all__ = ["add_audit"]
-
 _EXIT_CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
 
 _EPILOG = """\

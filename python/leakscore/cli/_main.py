@@ -11,8 +11,6 @@ from leakscore.cli._audit import add_audit
 from leakscore.cli._report import add_report
 from leakscore.cli.program import Parser, run
 
-__all__ = ["main"]
-
 _MOVED = (
     "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
 )

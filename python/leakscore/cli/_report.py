@@ -7,8 +7,6 @@ from typing import Any
 
 from leakscore.cli import _shared as _cli
 
-__all__ = ["add_report"]
-
 
 def add_report(commands: Any) -> None:
     """Add the command to the program."""

@@ -12,20 +12,6 @@ from typing import Any, Protocol
 from leakscore.tables import memory_limit, outputs
 from leakscore.tables.cells import names_in
 
-__all__ = [
-    "add_memory",
-    "add_names",
-    "add_outputs",
-    "add_reading",
-    "counts",
-    "deliver",
-    "memory",
-    "names",
-    "progress",
-    "reading",
-    "require_writable",
-]
-
 
 def names(text: str) -> list[str]:
     """Split a list of names: one line of csv."""

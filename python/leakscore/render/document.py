@@ -12,24 +12,6 @@ from typing import TypeAlias
 
 from leakscore._results import Notice
 
-__all__ = [
-    "Bar",
-    "Card",
-    "Cards",
-    "Definitions",
-    "Document",
-    "Figures",
-    "Flag",
-    "Heading",
-    "InWords",
-    "Notices",
-    "PageOnly",
-    "Paragraph",
-    "Part",
-    "Section",
-    "Table",
-]
-
 
 @dataclass(frozen=True)
 class Heading:

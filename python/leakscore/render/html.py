@@ -15,8 +15,6 @@ from importlib import resources
 from leakscore._visible import markup
 from leakscore.render import document as doc
 
-__all__ = ["render"]
-
 
 def render(document: doc.Document) -> str:
     """Return a whole page; it is well-formed XML too."""

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from leakscore._visible import visible
 from leakscore.render import document as doc
 
-__all__ = ["counted", "render"]
-
 _NARROWEST = 60
 _FIRST_COLUMN = 16  # characters that it keeps in a narrow window
 

@@ -12,6 +12,7 @@ from leakscore.report._game import default_rounds
 from leakscore.report._leakage import Shrinkage
 from leakscore.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
 from leakscore.report._remedies import Budget
+from leakscore.tables.columns import NOT_PUBLISHED
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
@@ -150,8 +151,10 @@ def input_of(table: Table, records: Records, asked: Options) -> Input:
     """Return what was read and what of it is judged."""
     published = [
         name
-        for name in table.columns
-        if (asked.columns is None or name in asked.columns) and name not in asked.exclude
+        for j, name in enumerate(table.columns)
+        if (asked.columns is None or name in asked.columns)
+        and name not in asked.exclude
+        and table.left.get(j) not in NOT_PUBLISHED
     ]
     return Input(
         name=table.name,

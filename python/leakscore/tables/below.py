@@ -12,8 +12,6 @@ from leakscore._visible import visible
 from leakscore.tables.cells import Cells, Grid
 from leakscore.tables.grammar.words import is_summary
 
-__all__ = ["require_no_summary"]
-
 _LABELLED = 5  # rows at the end that are searched for labels
 _CHANCE = 1e-4  # that a record agrees with the sum or mean of the others
 _FEWEST = 4

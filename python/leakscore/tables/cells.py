@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakscore import _validate
 from leakscore.tables import memory_limit
-
-__all__ = ["Cells", "Grid", "Options", "blank_at_end", "names_in", "text_of"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,26 @@ class Options:
     exclude: tuple[str, ...] = ()
     words: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     max_memory: int = memory_limit.DEFAULT
+
+    def __post_init__(self) -> None:
+        """Refuse values that no option has."""
+        _validate.choice("header", self.header, ("auto", "yes", "no"))
+        _validate.choice("bad_cells", self.bad_cells, ("refuse", "missing"))
+        if self.decimal is not None:
+            _validate.choice("decimal", self.decimal, (".", ","))
+        if self.thousands is not None:
+            _validate.choice("thousands", self.thousands, (",", ".", "'", " ", "none"))
+        if self.decimal is not None and self.decimal == self.thousands:
+            raise ValueError(
+                f"Expected thousands={self.thousands!r} to differ from decimal={self.decimal!r}"
+            )
+        mark = self.delimiter
+        if mark not in (None, "space") and (len(str(mark)) != 1 or str(mark) in '\r\n"'):
+            raise ValueError(f"Expected delimiter={mark!r} to be one character or 'space'")
+        _validate.count("skip_lines", self.skip_lines, low=0)
+        if self.skip_last is not None:
+            _validate.count("skip_last", self.skip_last, low=0)
+        _validate.count("max_memory", self.max_memory, low=1)
 
 
 @dataclass

@@ -19,10 +19,10 @@ from leakscore.tables.grammar.conventions import CONVENTIONS
 from leakscore.tables.grammar.numbers import Survey, survey_of
 from leakscore.tables.grammar.vote import Vote, vote_of
 
-__all__ = ["ASKED", "INDEX", "Column", "Content", "content_of"]
-
 ASKED = "not to be published, as asked"
 INDEX = "it counts or names the records"
+OWNER = "it tells who a record belongs to"
+NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER})
 _INDICES = frozenset(
     (
         *("id", "index", "idx", "row", "rows", "rowid", "row_id", "rownames", "nr", "nr.", "no"),
@@ -153,7 +153,7 @@ def _is_wanted(name: str, options: Options) -> bool:
 
 
 def _why_not_wanted(name: str, options: Options) -> str:
-    return "it tells who a record belongs to" if name == options.id else ASKED
+    return OWNER if name == options.id else ASKED
 
 
 def _empty(name: str, rows: int, left: str) -> Column:

@@ -15,8 +15,6 @@ from leakscore.tables.grammar.numbers import Survey
 from leakscore.tables.grammar.vote import Vote
 from leakscore.tables.labels import plain
 
-__all__ = ["bad_cells", "option_value", "refuse_codes", "refuse_marks"]
-
 
 class _Column(Protocol):
     name: str

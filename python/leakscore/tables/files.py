@@ -21,8 +21,6 @@ from leakscore._visible import visible
 from leakscore.tables import memory_limit
 from leakscore.tables.formats import packed
 
-__all__ = ["KINDS", "File", "open_file", "pickled"]
-
 _PICKLES = frozenset({".pkl", ".pickle", ".pt", ".pth", ".joblib"})
 _PICKLED = re.compile(rb"\x80[\x02-\x05]")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")

@@ -13,8 +13,6 @@ from leakscore.tables.formats.delimited import read_delimited
 from leakscore.tables.formats.survey_files import read_survey_file
 from leakscore.tables.formats.workbook import read_workbook
 
-__all__ = ["grid_of", "inner_file", "require_meaning"]
-
 _READERS = {
     "parquet": read_arrow,
     "feather": read_arrow,

@@ -9,8 +9,6 @@ from leakscore._visible import visible
 from leakscore.tables.cells import Cells, Grid, Options
 from leakscore.tables.grammar.levels import levels_of
 
-__all__ = ["ids_of", "plain", "proportions_of"]
-
 
 def proportions_of(
     name: str, cells: Cells, grid: Grid, options: Options

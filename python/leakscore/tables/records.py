@@ -15,9 +15,6 @@ from leakscore._types import Doubles
 from leakscore._visible import listed, visible
 from leakscore.tables.table import Table
 
-__all__ = ["LeftColumn", "LeftRows", "Records", "independent_columns", "records_of"]
-
-
 # A column whose residual on the earlier ones is below this share of its standard deviation carries
 # rounding only: float32 data resolve 6e-8 of the largest value.
 _DEPENDENT = 1e-6

@@ -25,8 +25,6 @@ from leakscore.tables.doubts import option_value
 from leakscore.tables.formats import npy
 from leakscore.tables.grids import grid_of, inner_file, require_meaning
 
-__all__ = ["EMBEDDED", "Table", "embedded_table", "read_table", "table_of"]
-
 EMBEDDED = "breast-cancer-wisconsin.csv"
 
 
@@ -88,7 +86,6 @@ def embedded_table() -> Table:
         values=values,
         left={},
         notes=(source,),
-        lines=np.arange(2, 2 + len(values)),
     )
 
 
@@ -190,8 +187,8 @@ def read_table(
         thousands=thousands,
         encoding=encoding,
         header=header,
-        skip_lines=_validate.count("skip_lines", skip_lines, low=0),
-        skip_last=None if skip_last is None else _validate.count("skip_last", skip_last, low=0),
+        skip_lines=skip_lines,
+        skip_last=skip_last,
         sheet=sheet,
         key=key,
         missing_values=_words("missing_values", missing_values),
@@ -200,9 +197,8 @@ def read_table(
         proportions=_words("proportions", proportions),
         columns=None if columns is None else _words("columns", columns),
         exclude=_words("exclude", exclude),
-        max_memory=_validate.count("max_memory", max_memory, low=1),
+        max_memory=max_memory,
     )
-    _require_choices(options)
     return _read(path, options)
 
 
@@ -210,22 +206,6 @@ def _words(name: str, words: Iterable[str]) -> tuple[str, ...]:
     if isinstance(words, str):
         raise TypeError(f"Expected {name}={words!r} to be a list of names, not one word")
     return tuple(str(word) for word in words)
-
-
-def _require_choices(options: Options) -> None:
-    _validate.choice("header", options.header, ("auto", "yes", "no"))
-    _validate.choice("bad_cells", options.bad_cells, ("refuse", "missing"))
-    if options.decimal is not None:
-        _validate.choice("decimal", options.decimal, (".", ","))
-    if options.thousands is not None:
-        _validate.choice("thousands", options.thousands, (",", ".", "'", " ", "none"))
-    if options.decimal is not None and options.decimal == options.thousands:
-        raise ValueError(
-            f"Expected thousands={options.thousands!r} to differ from decimal={options.decimal!r}"
-        )
-    mark = options.delimiter
-    if mark not in (None, "space") and (len(str(mark)) != 1 or str(mark) in '\r\n"'):
-        raise ValueError(f"Expected delimiter={mark!r} to be one character or 'space'")
 
 
 def _read(path: str, options: Options) -> Table:

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from leakscore.tables.cells import Cells, Grid, Options
 from leakscore.tables.files import File
 
-__all__ = ["ArrowFile", "is_number", "is_text", "read_arrow"]
-
 _FLOAT = 8
 
 

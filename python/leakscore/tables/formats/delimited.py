@@ -17,8 +17,6 @@ from leakscore.tables.files import File
 from leakscore.tables.formats import sniff
 from leakscore.tables.formats.layout import Layout, layout_of
 
-__all__ = ["read_delimited"]
-
 _MOST_COLUMNS = 100_000
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))

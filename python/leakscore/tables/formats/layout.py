@@ -12,8 +12,6 @@ from leakscore._visible import visible
 from leakscore.tables.grammar.conventions import shape_of
 from leakscore.tables.grammar.words import MISSING
 
-__all__ = ["Layout", "is_number", "layout_of", "width_of"]
-
 _YEARS = range(1800, 2200)
 _AFFIXES = re.compile(r"^[(\s$\u20ac\u00a3\u00a5]+|[)\s%$\u20ac\u00a3\u00a5]+$")
 _NUMBERS_AS_WORDS = frozenset({"true", "false", "inf", "-inf", "infinity", "-infinity"})

@@ -13,8 +13,6 @@ from typing import Any
 from leakscore._visible import listed
 from leakscore.tables import memory_limit
 
-__all__ = ["decompressed", "is_compressed", "is_zip", "kind_of_zip", "member_of"]
-
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")

@@ -12,8 +12,6 @@ from leakscore._visible import visible
 from leakscore.tables.formats.layout import is_number, width_of
 from leakscore.tables.grammar.words import MISSING
 
-__all__ = ["MARKS", "SPACE", "Sample", "delimiter_of", "sample_of", "spaced"]
-
 SPACE = "space"
 MARKS = (",", ";", "\t", "|")
 _CANDIDATES = (*MARKS, SPACE)

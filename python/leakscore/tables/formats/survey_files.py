@@ -12,8 +12,6 @@ import numpy as np
 from leakscore.tables.cells import Cells, Grid, Options, text_of
 from leakscore.tables.files import File
 
-__all__ = ["read_survey_file"]
-
 _SUFFIXES = {"sav": ".sav", "por": ".por", "dta": ".dta", "sas7bdat": ".sas7bdat", "xpt": ".xpt"}
 _READERS = {"sav": "sav", "por": "por", "dta": "dta", "sas7bdat": "sas7bdat", "xpt": "xport"}
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64)

@@ -17,8 +17,6 @@ from leakscore.tables.cells import Cells, Grid, Options, text_of
 from leakscore.tables.files import File
 from leakscore.tables.formats.layout import is_number, layout_of
 
-__all__ = ["read_workbook"]
-
 _FIRST = 200
 _ROW = re.compile(rb'<row[^>]*? r="(\d+)"')
 _CELL = re.compile(rb'<c r="([A-Z]+)\d+"')

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["plain"]
-
 _MINUS = "\u2212"
 _CURRENCY = r"[$\u20ac\u00a3\u00a5\u20b9]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|INR|Fr\.|kr"
 _UNITS = (

@@ -7,8 +7,6 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["code_in"]
-
 _CODE = re.compile(r"-?(?:9+|8+)(?:\.9+|\.8+|\.0+)?")
 _MOST = 3  # such codes at one end of a column
 

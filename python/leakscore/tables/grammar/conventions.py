@@ -10,19 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = [
-    "ALL",
-    "BLANKS",
-    "CONVENTIONS",
-    "SINGLE",
-    "THREE",
-    "Convention",
-    "Shape",
-    "conventions_of",
-    "parse",
-    "shape_of",
-]
-
 BLANKS = " \u00a0\u2007\u2009\u202f"
 _APOSTROPHES = "'\u2019"
 

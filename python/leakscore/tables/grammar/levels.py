@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from leakscore.tables.grammar.words import MISSING
 
-__all__ = ["levels_of"]
-
 _MOST = 1000
 
 

@@ -18,8 +18,6 @@ from leakscore._visible import visible
 from leakscore.tables.grammar import affixes, conventions
 from leakscore.tables.grammar.words import MISSING, booleans_of
 
-__all__ = ["Survey", "survey_of"]
-
 _THREE = r"^[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}$"
 _PLAIN = r"^[+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?$"
 _SLICE = 4096

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from leakscore.tables.grammar.conventions import ALL, CONVENTIONS, conventions_of
 from leakscore.tables.grammar.numbers import Survey
 
-__all__ = ["Vote", "vote_of"]
-
 
 @dataclass(frozen=True)
 class Vote:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["MISSING", "booleans_of", "is_summary"]
-
 MISSING = frozenset(
     (
         *(
