@@ -25,7 +25,7 @@ from leakscore._types import Doubles
 from leakscore.reference import Reference, SingularCovarianceError, left_out
 from leakscore.reference.covariances import Table
 
-__all__ = ["Groups", "distances", "sums_of"]
+__all__ = ["Groups", "distances", "grown", "sums_of"]
 
 Integers: TypeAlias = npt.NDArray[np.intp]
 
@@ -81,8 +81,9 @@ class Groups:
         """Yield groups of equal size, at least 2, and their rows (g, k), some MB at a time."""
         several = np.flatnonzero(self.sizes > 1)
         several = several[np.argsort(self.sizes[several], kind="stable")]
-        kinds, starts = np.unique(self.sizes[several], return_index=True)
-        for size, alike in zip(kinds.tolist(), np.split(several, starts[1:]), strict=True):
+        starts = np.flatnonzero(np.diff(self.sizes[several], prepend=1))
+        for alike in np.split(several, starts)[1:]:
+            size = int(self.sizes[alike[0]])
             width = max(1, _BLOCK // (size * max(dim, min(size, dim))))
             for start in range(0, len(alike), width):
                 block = alike[start : start + width]
@@ -98,14 +99,27 @@ def sums_of(batch: Integers, weight: Doubles) -> Doubles:
     )
 
 
+def grown(away: Doubles, weights: Doubles, total: int) -> tuple[Doubles, Doubles]:
+    """Return W^(1/2) D, (g, k, d), and W^(1/2) a, (g, k, T), for groups of a table's `total` rows.
+
+    The scatter matrix without a group is S less the square of the first; the group's sums are away
+    from their expectation by the product of the two.
+    """
+    size = away.shape[1]
+    grow = (np.sqrt(total / (total - size)) - 1) / size
+    return (
+        away + grow * away.sum(axis=1, keepdims=True),
+        weights + grow * weights.sum(axis=1, keepdims=True),
+    )
+
+
 def distances(
     table: Table, reference: Reference, groups: Groups, batch: Integers, weight: Doubles
 ) -> Doubles:
     """Squared distances of weighted sums of each group's rows, added over batches, (P,).
 
-    The reference is that of all rows; each sum is compared with the rows of the other groups, all
-    of them drawn from the law of these. Groups of one row are 0 here: they have
-    `reference.left_out`.
+    The reference is that of all rows; each sum is compared with as many records
+    drawn from the law of these. Groups of one row are 0 here: `reference.left_out` has them.
 
     Parameters
     ----------
@@ -170,10 +184,8 @@ class _Fitted:
         full = self.reference.kind == "full"
         if full and total - size <= self.reference.dim and not self.ridge.any():
             return np.zeros(len(rows)), np.full(len(rows), np.inf)
-        grow = (np.sqrt(total / (total - size)) - 1) / size
         away = np.asarray(self.table[rows] - self.reference.mean, dtype=np.float64)
-        away += grow * away.sum(axis=1, keepdims=True)
-        weights = weights + grow * weights.sum(axis=1, keepdims=True)
+        away, weights = grown(away, weights, total)
         # N - ddof times the covariance is S + (N - ddof) R, and A = S + (N - ddof - k) R.
         scatter, more = (total - self.fit.ddof) * self.reference.cov, size * self.ridge
         if full:

@@ -1,4 +1,4 @@
-"""What a report says of means that were published before."""
+"""What a report says of means that were published before, beside what all tell together."""
 
 from __future__ import annotations
 
@@ -7,118 +7,63 @@ from collections.abc import Iterator
 
 from leakscore.render import document as doc
 from leakscore.report._model import Content, Previous
-from leakscore.report._words import ABOVE, budget, number, percent, plus_minus, remedies_table
+from leakscore.report._words import ABOVE, capitalised, named, percent, times
 
-__all__ = ["joint_card", "joint_section"]
-
-
-def joint_card(report: Content) -> Iterator[doc.Card]:
-    """Say what the worst new record faces."""
-    previous = report.previous
-    if previous is None:
-        return
-    index, row = previous.worst_new[0], previous.worst_new_rows[0]
-    alone, joint = percent(report.informed.power[index]), percent(previous.joint.power[index])
-    if math.isfinite(previous.joint.leakage[index]):
-        how = f"row {row}, new, is identified in {joint} of tables"
-    elif previous.batch_sizes[index] == 1:
-        how = f"row {row} is given away as it is: two means differ by this record only"
-    else:
-        how = f"row {row} gives itself away"
-    text = f"With the earlier means, {how} (from the present mean alone {alone})."
-    yield doc.Card("informed", "Worst new record, all means", joint, "identified", text)
+__all__ = ["batches", "earlier_means", "worst_new"]
 
 
-def joint_section(report: Content) -> Iterator[doc.Section]:
-    """Say what all means tell together, and what helps the new records."""
+def earlier_means(report: Content) -> Iterator[doc.Part]:
+    """Say what was published before, and of what the report speaks."""
     previous = report.previous
     if previous is None:
         return
     *before, now = previous.records_published
     new = previous.batches[-1].records
-    parts: list[doc.Part] = [
-        doc.Paragraph(
-            f"The mean of the first {', then '.join(map(str, before))} records was published "
-            f"before, that of all {now} is published now. Their differences give away the mean of "
-            f"each batch: for a new record the release is a mean of {new}, not of {now}. The "
-            "earlier means told all of the old records already; the present mean adds nothing."
-        ),
-        _batches(previous),
-        _worst(report, previous),
-        doc.Paragraph(
-            "Batch: the records that came between the same two means. If Gaussian: the power of "
-            "the best test, exact for small batches, if the records are Gaussian.",
-            "soft",
-        ),
-        doc.Paragraph(_noise(previous)),
-    ]
-    if previous.remedies:
-        caption = (
-            "Waiting is counted for the new records. Noise on every mean, independent each time, "
-            "is counted for all; it is too late for what was published without it."
-        )
-        parts.append(remedies_table(report, "what helps", previous.remedies, caption))
-    yield doc.Section("With the earlier means", parts)
+    batch = f"a mean of {new}, not of {now}" if new > 1 else "the record itself"
+    yield doc.Paragraph(
+        f"The mean of the first {', then '.join(map(str, before))} records was published before, "
+        f"that of all {now} is published now. All numbers are those of all means together. Their "
+        f"differences give away the mean of each batch: for a new record the release is {batch}. "
+        "What the earlier means told cannot be taken back.",
+        "lead",
+    )
 
 
-def _batches(previous: Previous) -> doc.Table:
-    kinds = ("alone", "jointly")
-    header = ["rows", "records"]
-    header += [f"{kind}\n{what}" for kind in kinds for what in (*ABOVE, "worst")]
+def worst_new(report: Content) -> Iterator[doc.Card]:
+    """Say what the worst new record faces, if another is the worst of all."""
+    previous = report.previous
+    if previous is None:
+        return
+    new = [i for i, is_new in enumerate(previous.new.tolist()) if is_new]
+    index = max(new, key=lambda i: report.informed.leakage[i])
+    if index == report.worst[0]:
+        return
+    power = float(report.informed.power[index])
+    who = named(report, int(report.rows[index]))
+    text = f"If {who} is in the table, the attack says so {times(power)} times in 100."
+    if math.isinf(report.informed.leakage[index]):
+        text = f"{capitalised(who)} is given away."
+    yield doc.Card("informed", "Worst new record", percent(power), "recognised", text)
+
+
+def batches(previous: Previous) -> doc.Table:
+    """Count the recognised batch by batch, with the present mean alone for comparison."""
+    header = ["records", "size", *ABOVE, "worst", "present\nmean alone"]
     rows = []
     for batch in previous.batches:
         first, last = batch.rows
         name = f"{first}" if first == last else f"{first}-{last}"
-        cells = [f"{name}, {'new' if batch.new else 'old'}", str(batch.records)]
-        for counts in (batch.alone, batch.joint):
-            cells += [*map(str, counts.above.values()), percent(counts.worst_power)]
-        rows.append(cells)
-    return doc.Table(
-        header,
-        rows,
-        "Records identified with more than so much power at 1\u00a0% false positives, from the "
-        "present mean alone and from all means jointly",
-        page_only=["records", *(f"{kind}\n{ABOVE[-1]}" for kind in kinds)],
-    )
-
-
-def _worst(report: Content, previous: Previous) -> doc.Table:
-    header = ["row", "batch", "leakage\nalone", "leakage\njointly", "advantage\njointly"]
-    header += ["power\nalone", "power\njointly", "power if\nGaussian"]
-    rows = [
-        [
-            str(report.rows[i]),
-            str(previous.batch_sizes[i]),
-            number(report.informed.leakage[i]),
-            number(previous.joint.leakage[i]),
-            percent(previous.joint.advantage[i]),
-            percent(report.informed.power[i]),
-            percent(previous.joint.power[i]),
-            percent(previous.power_if_gaussian[i]),
-        ]
-        for i in (*previous.worst_new, *previous.worst_old)
-    ]
-    return doc.Table(header, rows, "The worst new records, then the worst old ones")
-
-
-def _noise(previous: Previous) -> str:
-    """Say what noise on the present mean helps the new records, and what the game finds."""
-    played = ""
-    if previous.game is not None:
-        power = previous.game.power
-        played = (
-            f"Simulated game of row {previous.game.row}, in the mean of its batch: power "
-            f"{plus_minus(power)}, theory {percent(power.theory)}. "
+        rows.append(
+            [
+                f"{name}, {'new' if batch.new else 'old'}",
+                str(batch.records),
+                *map(str, batch.joint.above.values()),
+                percent(batch.joint.worst_power),
+                percent(batch.alone.worst_power),
+            ]
         )
-    noise = previous.noise
-    if noise is None:
-        return f"{played}A batch of one record is no mean: no noise is computed, wait for more."
-    if noise.standard_errors == 0:
-        return f"{played}No noise is needed for {budget(noise)} of every new record."
-    return (
-        f"{played}For {budget(noise)} of every new record, against an attacker with the earlier "
-        f"means, add Gaussian noise of {noise.standard_errors:.3g} standard errors of the present "
-        f"mean to each of its columns. Row {noise.binding_row} is then the worst new one: "
-        f"advantage {percent(noise.advantage)} (game {plus_minus(noise.game.advantage)}), power "
-        f"{percent(noise.power)}."
+    caption = (
+        "Batch by batch: records recognised with more than so much power from all means together, "
+        "and the power against the worst one; for comparison, the worst from the present mean alone"
     )
+    return doc.Table(header, rows, caption, page_only=["size"])

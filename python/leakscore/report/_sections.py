@@ -10,8 +10,8 @@ import numpy as np
 from leakscore.render import document as doc
 from leakscore.render.text import counted
 from leakscore.report import _charts as charts
-from leakscore.report._model import Compared, Content, Driver, Remedy
-from leakscore.report._previous_sections import joint_card, joint_section
+from leakscore.report._model import Compared, Content, Driver, Noise, Remedy
+from leakscore.report._previous_sections import batches, earlier_means, worst_new
 from leakscore.report._words import (
     ABOVE,
     budget,
@@ -42,7 +42,6 @@ def document(report: Content) -> doc.Document:
         (
             _counts(report),
             _worst(report),
-            *joint_section(report),
             _drivers(report),
             _games(report),
             _noise(report),
@@ -70,10 +69,11 @@ def _head(report: Content) -> list[list[doc.Part]]:
         [*first],
         [
             doc.Paragraph(what, "lead"),
+            *earlier_means(report),
             doc.Paragraph(f"{asked} in the mean?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
-        [doc.Cards([*_verdict(report), *_cards(report), *joint_card(report)])],
+        [doc.Cards([*_verdict(report), *_cards(report), *worst_new(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
 
@@ -143,7 +143,10 @@ def _counts(report: Content) -> doc.Section:
         for counts in report.counts
     ]
     header = ["power at 1\u00a0% false positives", *ABOVE, "median", "worst"]
-    table = doc.Table(header, rows, f"Of {report.counts[0].records} records, in theory")
+    judged = "records" if report.owned is None else "persons"
+    tables = [doc.Table(header, rows, f"Of {report.counts[0].records} {judged}, in theory")]
+    if report.previous is not None:
+        tables.append(batches(report.previous))
     drawn = doc.PageOnly(
         [
             doc.Figures([charts.leakages(report), charts.roc(report)]),
@@ -151,13 +154,15 @@ def _counts(report: Content) -> doc.Section:
             charts.roc_table(report),
         ]
     )
-    return doc.Section("How many records are identified", [table, drawn])
+    return doc.Section("How many records are identified", [*tables, drawn])
 
 
 def _worst(report: Content) -> doc.Section:
     informed, base = report.informed, report.informed.ppv_at_base_rate
     header = ["record", "leakage\nleft out", "leakage\nin sample", "advantage", "power\ninformed"]
     header += ["power\nweaker", "flag true\nat n/N", "flag true\nat 1\u00a0%"]
+    alone = None if report.previous is None else report.previous.alone
+    header += [] if alone is None else ["power, present\nmean alone"]
     rows = [
         [
             label(report, int(report.rows[i])),
@@ -168,6 +173,7 @@ def _worst(report: Content) -> doc.Section:
             percent(report.weaker.power[i]),
             "-" if base is None else percent(base[i]),
             percent(informed.ppv_at_low_prior[i]),
+            *([] if alone is None else [percent(alone.power[i])]),
         ]
         for i in report.worst
     ]
@@ -270,7 +276,8 @@ def _share(one: Driver) -> str:
 
 
 def _games(report: Content) -> doc.Section:
-    games = tuple(dict.fromkeys((*report.games, report.noise.game)))
+    noisy = () if report.noise is None else (report.noise.game,)
+    games = tuple(dict.fromkeys((*report.games, *noisy)))
     header = ["record", "attacker", "advantage\nin theory", "advantage\nin the game"]
     header += ["power\nin theory", "power\nin the game", "agree"]
     rows = [
@@ -300,9 +307,13 @@ def _games(report: Content) -> doc.Section:
 
 
 def _noise(report: Content) -> doc.Section:
-    noise = report.noise
+    noise, earlier = report.noise, report.previous is not None
+    if noise is None:
+        none = "A batch of one is no mean: no noise is computed, wait for more records."
+        return doc.Section("Noise", [doc.Paragraph(none)])
     if noise.standard_errors == 0:
-        none = f"No noise is needed for {budget(noise)} of every record."
+        every = "every new record, whatever is subtracted" if earlier else "every record"
+        none = f"No noise is needed for {budget(noise)} of {every}."
         return doc.Section("Noise", [doc.Paragraph(none)])
     stds = [(name, rounded_up(std, 4)) for name, std in noise.noise_std.items()]
     shown = "; ".join(f"{name} {std}" for name, std in stds[:_NOISY_COLUMNS])
@@ -311,12 +322,17 @@ def _noise(report: Content) -> doc.Section:
     caption = "Standard deviation of the noise, in the column's units"
     table = doc.Table(["column", "noise"], stds, caption)
     listed = f"Its standard deviation, in the column's units: {shown}{rest}."
-    return doc.Section("Noise", [doc.Paragraph(_noise_told(report)), doc.InWords(table, listed)])
+    return doc.Section(
+        "Noise", [doc.Paragraph(_noise_told(report, noise)), doc.InWords(table, listed)]
+    )
 
 
-def _noise_told(report: Content) -> str:
+def _noise_told(report: Content, noise: Noise) -> str:
     """Say what noise the theory asks for, and what the game confirms."""
-    noise, who = report.noise, named(report, report.noise.binding_row)
+    who, every, earlier = named(report, noise.binding_row), "record", ""
+    if report.previous is not None:
+        every = "new record, whatever is subtracted"
+        earlier = " What the earlier means told cannot be taken back."
     asked, offered = rounded_up(noise.theory_standard_errors), rounded_up(noise.standard_errors)
     game = noise.game
     played: Compared = game.power if "max_power" in noise.budget else game.advantage
@@ -328,13 +344,13 @@ def _noise_told(report: Content) -> str:
     else:
         source = f"The theory asks for {asked}; the simulated game confirms {offered}."
     return (
-        f"For {budget(noise)} of every record, add Gaussian noise of {offered} standard errors of "
+        f"For {budget(noise)} of every {every}, add Gaussian noise of {offered} standard errors of "
         f"the mean to each column. {source} {capitalised(who)} is then the worst: leakage "
         f"{number(noise.leakage)}, advantage {percent(noise.advantage)} (game "
         f"{plus_minus(game.advantage)}), power {percent(noise.power)} (game "
         f"{plus_minus(game.power)}); the game's upper end is {percent(upper)}. This bounds what "
         "the informed attacker learns of these records; a guarantee of differential privacy needs "
-        "bounded records."
+        f"bounded records.{earlier}"
     )
 
 
@@ -344,10 +360,13 @@ def _remedies(report: Content) -> doc.Section:
         "Power of the informed attacker against the worst record, and how many records are above "
         "50\u00a0% and 10\u00a0%"
     )
-    parts: list[doc.Part] = [
-        remedies_table(report, "the release", remedies, caption, report.counts[0]),
-        doc.Paragraph(_clipping(remedies), "soft"),
-    ]
+    now, previous = report.counts[0], report.previous
+    if previous is not None:
+        now = previous.batches[-1].joint
+        caption += ", of the new records by all means together (noise on every mean: of all)"
+    parts: list[doc.Part] = [remedies_table(report, "the release", remedies, caption, now)]
+    if any(remedy.clipped for remedy in remedies):
+        parts.append(doc.Paragraph(_clipping(remedies), "soft"))
     if any(remedy.records_missing for remedy in remedies):
         beyond = f"A mean of more than {size} records needs more than this table."
         parts.append(doc.Paragraph(beyond, "soft"))

@@ -66,20 +66,23 @@ class Judged:
 def judged(report: Content, budget: Budget) -> Judged:
     """Collect what the verdict rests on; with earlier means, that of the new records and all means.
 
-    What was told of the old ones before does not hang on this release.
+    What earlier means told does not hang on this release: those in no new batch are not judged, and
+    of a person of whom they told more than the limit, what this release adds is.
     """
-    rows, leakage, remedy = report.rows, report.informed.leakage, _remedy(report, budget)
+    rows, leakage, noise = report.rows, report.informed.leakage, report.noise
     games = tuple(game for game in report.games if game.attacker == "informed")
-    noise: Noise | None = report.noise
-    how = "gives itself away: every mean with it shows it"
-    if report.previous is not None:
-        previous, new = report.previous, slice(report.previous.records_published[-2], None)
-        rows, leakage, noise = report.rows[new], previous.joint.leakage[new], previous.noise
-        games = () if previous.game is None else (previous.game,)
+    remedy, how = _remedy(report, budget), "gives itself away: every mean with it shows it"
+    previous = report.previous
+    if previous is not None:
+        answered = budget.answered_for(previous.told, previous.added)[previous.new]
+        played = rows[previous.new & (previous.told <= budget.largest_leakage())]
+        games = tuple(game for game in games if game.row in played)
+        rows, leakage = rows[previous.new], answered
         how = "is given away by the difference of two means"
-        remedy = "Wait until more new records are there."
     certain = rows[np.isinf(leakage)]
-    refused = f"{named(report, int(certain[0]))} {how}. {remedy}" if len(certain) else ""
+    refused = ""
+    if len(certain):
+        refused = f"{named(report, int(certain[0]))} {how}. {remedy}"
     return Judged(rows, leakage, games, noise, refused, remedy)
 
 
@@ -186,10 +189,11 @@ def _rounds(verdict: Verdict, found: Judged, budget: Budget) -> Iterator[str]:
 def _remedy(report: Content, budget: Budget) -> str:
     """Name the first change of the release that meets the limit in theory."""
     for remedy in report.remedies:
-        if budget.met_by(remedy.leakage):
+        if remedy.kind == "larger batch" and budget.met_by(remedy.leakage):
+            return f"{remedy.what[:1].upper()}{remedy.what[1:]}."
+        if remedy.kind != "noise on every mean" and budget.met_by(remedy.leakage):
             how = remedy.what if remedy.what.startswith("without") else f"for {remedy.what}"
-            missing = f" ({remedy.cost})" if remedy.records_missing else ""
-            return f"In theory the limit holds {how}{missing}."
+            return f"In theory the limit holds {how}."
     return "No other change that was tried is enough."
 
 
