@@ -34,16 +34,6 @@ def _left_out(cov: Any, X: Any, **given: Any) -> Any:
     return leakage.leave_one_out(X, leakscore.Reference.fit(good.TABLE, cov), **given)
 
 
-def _groups_out(cov: Any, X: Any, **given: Any) -> Any:
-    reference = leakscore.Reference.fit(good.TABLE, cov)
-    return leakage.leave_group_out(X, reference, groups=np.arange(good.ROWS) // 2, **given)
-
-
-def _batched(X: Any, batches: Any) -> Any:
-    reference, groups = leakscore.Reference.fit(good.SMALL, "diagonal"), np.arange(60) % 7
-    return leakage.leave_group_out(X, reference, [50, 60], groups, batches=batches)
-
-
 def _played(population: games.Population, n: int = 50, **mechanism: Any) -> Any:
     released = games.EmpiricalMean(n, **mechanism)
     target = good.BITS if isinstance(population, games.Bernoulli) else good.TARGET
@@ -72,17 +62,6 @@ CALLS: dict[str, list[Call]] = {
             scalars={"n": N, "population": ("finite", ("all", None))},
         )
         for cov in ("diagonal", "full")
-    ],
-    "leakage.leave_group_out": [
-        *(
-            Call(
-                partial(_groups_out, cov),
-                {"X": good.TABLE},
-                scalars={"n": N, "population": ("finite", ("all", None))},
-            )
-            for cov in ("diagonal", "full")
-        ),
-        Call(_batched, {"X": good.SMALL, "batches": np.arange(60.0) % 2}),
     ],
     "leakage.noise_for": [
         Call(

@@ -1,12 +1,13 @@
 """Means of the first rows of the table that were published before: what they were of.
 
 All numbers of a report are those of all means together (`_published`). Here is what is told beside
-them: the leakage of the present mean alone, and the counts batch by batch.
+them, and how: the leakage of the present mean alone, and the counts batch by batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -15,12 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, tradeoff
+from leakscore.render import document as doc
 from leakscore.report._leakage import Population, counts_of, risk_of
-from leakscore.report._model import ALPHA, Batch, Counts, Doubles, Previous
+from leakscore.report._model import ALPHA, Batch, Content, Counts, Doubles, Previous
 from leakscore.report._published import Published
+from leakscore.report._words import ABOVE, capitalised, named, percent, times
 from leakscore.tables.records import Records
 
-__all__ = ["Earlier", "earlier_of", "previous_of"]
+__all__ = ["Earlier", "batches", "earlier_means", "earlier_of", "previous_of", "worst_new"]
 
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -138,3 +141,60 @@ def _if_gaussian(people: Population, scores: Doubles) -> Doubles:
     size = people.published.sizes[people.published.batch[people.owned.first[inside]]]
     power[inside] = tradeoff.gaussian_mean(scores[inside] * size, size, people.dim).power(ALPHA)
     return power
+
+
+def earlier_means(report: Content) -> Iterator[doc.Part]:
+    """Say what was published before, and of what the report speaks."""
+    previous = report.previous
+    if previous is None:
+        return
+    *before, now = previous.records_published
+    new = previous.batches[-1].records
+    batch = f"a mean of {new}, not of {now}" if new > 1 else "the record itself"
+    yield doc.Paragraph(
+        f"The mean of the first {', then '.join(map(str, before))} records was published before, "
+        f"that of all {now} is published now. All numbers are those of all means together. Their "
+        f"differences give away the mean of each batch: for a new record the release is {batch}. "
+        "What the earlier means told cannot be taken back.",
+        "lead",
+    )
+
+
+def worst_new(report: Content) -> Iterator[doc.Card]:
+    """Say what the worst new record faces, if another is the worst of all."""
+    previous = report.previous
+    if previous is None:
+        return
+    new = [i for i, is_new in enumerate(previous.new.tolist()) if is_new]
+    index = max(new, key=lambda i: report.informed.leakage[i])
+    if index == report.worst[0]:
+        return
+    power = float(report.informed.power[index])
+    who = named(report, int(report.rows[index]))
+    text = f"If {who} is in the table, the attack says so {times(power)} times in 100."
+    if math.isinf(report.informed.leakage[index]):
+        text = f"{capitalised(who)} is given away."
+    yield doc.Card("informed", "Worst new record", percent(power), "recognised", text)
+
+
+def batches(previous: Previous) -> doc.Table:
+    """Count the recognised batch by batch, with the present mean alone for comparison."""
+    header = ["records", "size", *ABOVE, "worst", "present\nmean alone"]
+    rows = []
+    for batch in previous.batches:
+        first, last = batch.rows
+        name = f"{first}" if first == last else f"{first}-{last}"
+        rows.append(
+            [
+                f"{name}, {'new' if batch.new else 'old'}",
+                str(batch.records),
+                *map(str, batch.joint.above.values()),
+                percent(batch.joint.worst_power),
+                percent(batch.alone.worst_power),
+            ]
+        )
+    caption = (
+        "Batch by batch: records recognised with more than so much power from all means together, "
+        "and the power against the worst one; for comparison, the worst from the present mean alone"
+    )
+    return doc.Table(header, rows, caption, page_only=["size"])

@@ -11,7 +11,7 @@ from leakscore.render import document as doc
 from leakscore.render.text import counted
 from leakscore.report import _charts as charts
 from leakscore.report._model import Compared, Content, Driver, Noise, Remedy
-from leakscore.report._previous_sections import batches, earlier_means, worst_new
+from leakscore.report._previous import batches, earlier_means, worst_new
 from leakscore.report._words import (
     ABOVE,
     budget,
@@ -196,7 +196,7 @@ def _worst(report: Content) -> doc.Section:
 
 def _long_names(report: Content) -> bool:
     """Tell whether the names of records leave a text no room for every column."""
-    return report.lines is not None or report.ids is not None
+    return report.lines is not None or report.owned is not None
 
 
 def _numbering(report: Content) -> str:
