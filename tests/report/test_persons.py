@@ -67,7 +67,9 @@ def test_worst_lists_name_the_person(values: np.ndarray, person: np.ndarray) -> 
     worst = plain["records"][int(np.argmax(result.informed.leakage))]
     assert plain["worst_rows"][0] == worst["row"] == plain["verdict"]["worst"]["row"]
     assert plain["verdict"]["worst"]["id"] == plain["drivers"][0]["id"] == worst["id"]
-    assert f"record {worst['row']}, person {worst['id']}" in text
+    more = len(worst["rows"]) - 1
+    assert f"record {worst['row']} and {more} more, person {worst['id']}" in text
+    assert "all 3 values of all records of one person" in text
     (told,) = [n for n in plain["warnings"] if n["code"] == "persons"]
     sizes = np.unique(person, return_counts=True)[1]
     assert f"{ROWS} records belong to {len(sizes)} persons" in told["message"]

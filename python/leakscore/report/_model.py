@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -254,7 +255,7 @@ class Previous:
 
     All other numbers of a report are what all means tell together. `told` is what the earlier ones
     told of each person, which nothing takes back, `added` what the present one adds; `new` are the
-    persons in the last batch.
+    persons in the last batch, `given_away` those who are all of a batch.
     """
 
     rows_published: tuple[int, ...]
@@ -263,7 +264,8 @@ class Previous:
     told: Doubles = field(metadata=_HIDDEN)
     added: Doubles = field(metadata=_HIDDEN)
     new: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
-    batch_sizes: tuple[tuple[int, ...], ...] = field(metadata=_HIDDEN)
+    given_away: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
+    batch_sizes: list[list[int]] = field(metadata=_HIDDEN)
     power_if_gaussian: Doubles = field(metadata=_HIDDEN)
     batches: tuple[Batch, ...]
 
@@ -276,11 +278,16 @@ class Owned:
     rows: npt.NDArray[np.int64]
     person: npt.NDArray[np.intp]
 
+    def records_of(self, row: int) -> int:
+        """Return how many records the owner of a record has."""
+        person = self.person[np.searchsorted(self.rows, row)]
+        return int((self.person == person).sum())
+
     def rows_of(self) -> list[list[int]]:
         """Return the numbers of each person's records."""
-        order = np.argsort(self.person, kind="stable")
-        ends = np.cumsum(np.bincount(self.person))[:-1]
-        return [rows.tolist() for rows in np.split(self.rows[order], ends)]
+        rows = self.rows[np.argsort(self.person, kind="stable")].tolist()
+        ends = [0, *np.cumsum(np.bincount(self.person)).tolist()]
+        return [rows[start:stop] for start, stop in pairwise(ends)]
 
 
 @dataclass(frozen=True)
@@ -457,7 +464,7 @@ class Content:
         rows = zip(*columns.values(), strict=True)
         return {
             "new": self.previous.new.tolist(),
-            "batch_sizes": [list(sizes) for sizes in self.previous.batch_sizes],
+            "batch_sizes": self.previous.batch_sizes,
             "power_if_gaussian": _finite_list(self.previous.power_if_gaussian),
             "alone": [dict(zip(columns, row, strict=True)) for row in rows],
         }

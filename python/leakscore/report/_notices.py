@@ -117,13 +117,13 @@ def _about_previous(report: Content) -> Iterator[Notice]:
         "The first rows are taken as those of the earlier means, in the order of the file; rows "
         "that were withdrawn or changed since would leak by their difference, too.",
     )
-    alone = [batch.records == 1 for batch in previous.batches]
-    if any(alone):
-        rows = np.array([b.rows[0] for b, one in zip(previous.batches, alone, strict=True) if one])
+    rows = report.rows[previous.given_away]
+    if len(rows):
         yield _warning(
             "batch-of-one",
             f"{capitalised(_rows(report, rows))} came alone between two means: their difference is "
-            "the record itself, all its values, not its membership only.",
+            "the record itself, all its values, not its membership only (of a person's records, "
+            "their mean).",
         )
     smallest = min((batch.records for batch in previous.batches if batch.records > 1), default=0)
     if 0 < smallest < _SMALL_N:
@@ -216,7 +216,10 @@ def _infinite(report: Content) -> str:
 
 def _about_covariance(report: Content) -> Iterator[Notice]:
     known = report.covariance
-    certain = report.rows[np.isinf(report.informed.leakage)]
+    alone = np.isinf(report.informed.leakage)
+    if report.previous is not None:
+        alone &= ~report.previous.given_away
+    certain = report.rows[alone]
     if len(certain):
         yield _warning(
             "certain-records",
@@ -274,7 +277,7 @@ def _difference(report: Content, game: Game) -> str:
     if game.reason is not None:
         share = f"{100 * game.reason.share:.2g}\u00a0% of the variation along this attack"
         alone = " alone" if game.reason.share > _MUCH else ""
-        why = f": {named(report, game.reason.row)}{alone} makes {share}"
+        why = f": {named(report, game.reason.row, whole=False)}{alone} makes {share}"
     return (
         f"{capitalised(named(report, game.row))}{weaker}{noisy}: the simulation finds {found} in "
         f"100{which}, the formula {formula}{why}. Use {found}."

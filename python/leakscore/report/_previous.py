@@ -99,10 +99,8 @@ def previous_of(people: Population, scores: Doubles, earlier: Earlier, rows: Row
         told=people.told,
         added=people.added(),
         new=published.new,
-        batch_sizes=tuple(
-            tuple(int(published.sizes[part.batch]) for part in published.parts(person))
-            for person in range(people.persons)
-        ),
+        given_away=published.given_away(),
+        batch_sizes=published.batch_sizes(),
         power_if_gaussian=_if_gaussian(people, scores),
         batches=_batches(people, alone, scores, rows),
     )

@@ -122,12 +122,14 @@ def analyse(
     Parameters
     ----------
     table : Table
-        From `read_table` or `embedded_table`.
+        From `read_table`, `table_of` or `embedded_table`. If it has `ids`, persons are judged, each
+        by all of their records.
     n : int, optional
         Records averaged, 2 to the number judged. Default: all of them; 100 of the embedded table.
     previous : int or sequence of int, optional
         The means of so many first rows of the table were published before, in this order, without
-        noise; now the mean of all records is. Increasing, less than the number of rows.
+        noise; now the mean of all records is. Increasing, less than the number of rows. Every
+        number is then what all means tell together.
     population : {"infinite", "finite"}
         Whether the table is a sample of a larger population, or is itself the population from
         which the n are drawn without replacement.
@@ -345,7 +347,9 @@ class _Analysis:
             seed=asked.seed,
             input=input_of(self.table, self.records, asked),
             release=self.release,
-            threat_models=threat_models_of(len(self.records.columns)),
+            threat_models=threat_models_of(
+                len(self.records.columns), not bool(self.published.owned.alone.all())
+            ),
             rows=rows,
             in_sample=people.in_sample(),
             informed=informed,

@@ -106,6 +106,8 @@ def _cards(report: Content) -> Iterator[doc.Card]:
             f"{capitalised(who)} gives itself away: every table with this record is recognised, "
             "and no table without it is taken for one."
         )
+    if report.previous is not None and report.previous.given_away[index]:
+        text = f"{capitalised(who)} is given away: the difference of the two means is its values."
     yield doc.Card("informed", "Worst record", percent(power), "recognised", text)
     power, more = _to_act_on(report, row, "weaker", report.weaker.power[index])
     text = (
@@ -114,13 +116,14 @@ def _cards(report: Content) -> Iterator[doc.Card]:
     )
     yield doc.Card("weaker", "Same record, weaker attacker", percent(power), "recognised", text)
     counts, weaker = report.counts
+    judged = "records" if report.owned is None else "persons"
     half = (
-        f"For half of the records the attack is right at most {times(counts.median_power)} times "
+        f"For half of the {judged} the attack is right at most {times(counts.median_power)} times "
         f"in 100 (weaker attacker {times(weaker.median_power)}), where blind guessing is right "
-        f"once. {counts.above['50%']} of {counts.records} records are recognised more often than "
+        f"once. {counts.above['50%']} of {counts.records} {judged} are recognised more often than "
         "not."
     )
-    yield doc.Card("", "Half of the records", percent(counts.median_power), "at most", half)
+    yield doc.Card("", f"Half of the {judged}", percent(counts.median_power), "at most", half)
 
 
 def _to_act_on(report: Content, row: int, attacker: str, power: float) -> tuple[float, str]:
@@ -162,7 +165,7 @@ def _worst(report: Content) -> doc.Section:
     header = ["record", "leakage\nleft out", "leakage\nin sample", "advantage", "power\ninformed"]
     header += ["power\nweaker", "flag true\nat n/N", "flag true\nat 1\u00a0%"]
     alone = None if report.previous is None else report.previous.alone
-    header += [] if alone is None else ["power, present\nmean alone"]
+    header += [] if alone is None else ["present\nmean alone"]
     rows = [
         [
             label(report, int(report.rows[i])),
@@ -190,6 +193,7 @@ def _worst(report: Content) -> doc.Section:
         f"hold the record, at the base rate {rate} and at 1\u00a0%."
     )
     crowded = ["leakage\nin sample"] if _long_names(report) else []
+    crowded += ["flag true\nat n/N"] if alone is not None else []
     table = doc.Table(header, rows, _numbering(report), page_only=crowded)
     return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft")])
 
@@ -309,7 +313,10 @@ def _games(report: Content) -> doc.Section:
 def _noise(report: Content) -> doc.Section:
     noise, earlier = report.noise, report.previous is not None
     if noise is None:
-        none = "A batch of one is no mean: no noise is computed, wait for more records."
+        none = (
+            "A batch of one is no mean: no noise is computed. "
+            f"{'; '.join(capitalised(one.what) for one in report.remedies)}."
+        )
         return doc.Section("Noise", [doc.Paragraph(none)])
     if noise.standard_errors == 0:
         every = "every new record, whatever is subtracted" if earlier else "every record"

@@ -228,20 +228,21 @@ def _unjudged(table: Table, records: Records, published: Sequence[str]) -> Itera
                 yield name
 
 
-def threat_models_of(dim: int) -> tuple[ThreatModel, ThreatModel]:
-    """Describe the two attackers."""
+def threat_models_of(dim: int, persons: bool) -> tuple[ThreatModel, ThreatModel]:
+    """Describe the two attackers, of records or of persons with several records."""
     rest = "the other members"
     values = f"all {dim} values" if dim > 1 else "the value"
+    whose = "of all records of one person" if persons else "of one record"
     return (
         ThreatModel(
             name="informed",
-            knows=f"the population's mean and covariance, and {values} of one record",
+            knows=f"the population's mean and covariance, and {values} {whose}",
             does_not_know=rest,
             score="(z - mu)' C^-1 (release - mu), the covariance attack",
         ),
         ThreatModel(
             name="weaker",
-            knows=f"each column's mean and variance, and {values} of one record",
+            knows=f"each column's mean and variance, and {values} {whose}",
             does_not_know=f"{rest}, nor how the columns vary together",
             score="(z - mu)' D^-1 (release - mu), D the variances",
         ),

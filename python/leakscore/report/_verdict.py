@@ -115,7 +115,7 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
         given_away=tuple(found.rows[np.isinf(found.leakage)].tolist()),
     )
     parts = [_why(report, found, verdict, budget), *_rounds(verdict, found, budget)]
-    return replace(verdict, why=" ".join([*parts, *_scope(report)]))
+    return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
 
 
 def _worst(found: Judged, budget: Budget) -> Worst:
@@ -146,11 +146,12 @@ def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> st
     worst, limit = verdict.worst, f"{100 * budget.limit:.{digits}g}\u00a0%"
     source = "" if budget.epsilon is None else f" for epsilon {budget.epsilon:g}"
     who, value = named(report, worst.row), share_beside(worst.value, budget.limit)
+    new = "" if report.previous is None else "new "
     if found.refused:
         return found.refused
     if verdict.decision == PUBLISH:
         most = f"{budget.quantity} at most {limit}{source}"
-        return f"no record exceeds the limit ({most}; worst {who}: {value})."
+        return f"no {new}record exceeds the limit ({most}; worst {who}: {value})."
     seen = (
         f"{who} is recognised {times(worst.power)} times in 100 ({budget.quantity} up to {value}, "
         f"at most {limit} allowed{source})"
@@ -159,7 +160,7 @@ def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> st
         return f"{seen}, and no noise was found that the simulated attack confirms. {found.remedy}"
     noise = several(found.noise.standard_errors)
     if verdict.decision == PUBLISH_WITH_NOISE:
-        return f"{seen}; noise of {noise} on each mean brings every record under {limit}."
+        return f"{seen}; noise of {noise} on each mean brings every {new}record under {limit}."
     return (
         f"{seen}; it would take noise of {noise} on each mean, and at most "
         f"{verdict.max_noise:g} is allowed. {found.remedy}"
@@ -195,6 +196,19 @@ def _remedy(report: Content, budget: Budget) -> str:
             how = remedy.what if remedy.what.startswith("without") else f"for {remedy.what}"
             return f"In theory the limit holds {how}."
     return "No other change that was tried is enough."
+
+
+def _told(report: Content, budget: Budget) -> Iterator[str]:
+    """Say of how many the earlier means told more than the limit: no verdict changes that."""
+    if report.previous is None:
+        return
+    beyond = int((report.previous.told > budget.largest_leakage()).sum())
+    if beyond:
+        who = "record" if report.owned is None else "person"
+        yield (
+            f"Of {counted(beyond, who)} the earlier means told more already, which cannot be taken "
+            "back."
+        )
 
 
 def _scope(report: Content) -> Iterator[str]:
