@@ -189,10 +189,16 @@ def _partly_left_out(table: Table, records: Records) -> Iterator[Notice]:
 
 
 def _copies(values: Doubles) -> npt.NDArray[np.int64]:
-    """Return how often each record occurs that occurs more than once."""
+    """Return how often each record occurs that occurs more than once.
+
+    Equal records have equal hashes; only records whose hash occurs twice are compared.
+    """
     rows = np.ascontiguousarray(values + 0.0)  # -0 and 0 are the same value
-    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    counts = np.unique(keys, return_counts=True)[1]
+    factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
+    hashes = rows.view(np.uint64) @ factors  # modulo 2^64
+    _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    alike = rows[counts[place.reshape(-1)] > 1]
+    counts = np.unique(alike, axis=0, return_counts=True)[1] if len(alike) else counts[:0]
     return np.asarray(counts[counts > 1])
 
 

@@ -263,9 +263,11 @@ class _Analysis:
         )
         self.scores = self.people.informed()
         self.order = np.argsort(-self.scores, kind="stable")
-        played = [int(i) for i in self.order if np.isfinite(self.scores[i])]
+        played = self.order[np.isfinite(self.scores[self.order])]
         # Those whom this release is about first: earlier means have told of the others.
-        self.played = sorted(played, key=lambda i: not self.published.new[i])
+        new = self.published.new[played]
+        self.played = [*played[new].tolist(), *played[~new].tolist()]
+        self.about = self.played[: int(new.sum())] or self.played
         if not self.played:
             raise ValueError(
                 f"each of the {len(self.scores)} records has something that no other has (a column "
@@ -324,8 +326,7 @@ class _Analysis:
 
     def _middle(self) -> int:
         """Return the record in the middle of those that can be played."""
-        new = [i for i in self.played if self.published.new[i]] or self.played
-        return new[len(new) // 2]
+        return int(self.about[len(self.about) // 2])
 
     def _audit(self, game: Game) -> AuditResult | None:
         if not self.asked.audit:
