@@ -49,6 +49,9 @@ def test_an_old_batch_of_one_does_not_hang_on_this_release(values: np.ndarray) -
     assert plain["records"][0]["certain"]
     assert plain["worst_rows"][0] == 1
     assert plain["verdict"]["given_away"] == []
+    assert "the earlier means told more already" in plain["verdict"]["why"]
+    text = " ".join(result.to_text().split())
+    assert "Record 1 is given away, by the earlier means" in text
     assert plain["noise"]["binding_row"] > 20
     assert "cannot be taken back" in result.to_text().replace("\n", " ")
     with pytest.raises(ValueError, match="a mean of its own"):

@@ -23,7 +23,7 @@ from leakscore.report._published import Published
 from leakscore.report._words import ABOVE, capitalised, named, percent, times
 from leakscore.tables.records import Records
 
-__all__ = ["Earlier", "batches", "earlier_means", "earlier_of", "previous_of", "worst_new"]
+__all__ = ["Earlier", "batches", "earlier_means", "earlier_of", "previous_of", "worst_old"]
 
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -158,21 +158,20 @@ def earlier_means(report: Content) -> Iterator[doc.Part]:
     )
 
 
-def worst_new(report: Content) -> Iterator[doc.Card]:
-    """Say what the worst new record faces, if another is the worst of all."""
-    previous = report.previous
-    if previous is None:
-        return
-    new = [i for i, is_new in enumerate(previous.new.tolist()) if is_new]
-    index = max(new, key=lambda i: report.informed.leakage[i])
-    if index == report.worst[0]:
+def worst_old(report: Content) -> Iterator[doc.Card]:
+    """Say what earlier means told, if that is worse than what the verdict is about."""
+    previous, index = report.previous, report.worst[0]
+    if previous is None or previous.new[index]:
         return
     power = float(report.informed.power[index])
     who = named(report, int(report.rows[index]))
-    text = f"If {who} is in the table, the attack says so {times(power)} times in 100."
+    how = f"shown by the attack {times(power)} times in 100"
     if math.isinf(report.informed.leakage[index]):
-        text = f"{capitalised(who)} is given away."
-    yield doc.Card("informed", "Worst new record", percent(power), "recognised", text)
+        how = "given away"
+    text = (
+        f"{capitalised(who)} is {how}, by the earlier means: what they told cannot be taken back."
+    )
+    yield doc.Card("informed", "Worst old record", percent(power), "recognised", text)
 
 
 def batches(previous: Previous) -> doc.Table:

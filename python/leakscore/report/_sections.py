@@ -11,7 +11,7 @@ from leakscore.render import document as doc
 from leakscore.render.text import counted
 from leakscore.report import _charts as charts
 from leakscore.report._model import Compared, Content, Driver, Noise, Remedy
-from leakscore.report._previous import batches, earlier_means, worst_new
+from leakscore.report._previous import batches, earlier_means, worst_old
 from leakscore.report._words import (
     ABOVE,
     budget,
@@ -73,7 +73,7 @@ def _head(report: Content) -> list[list[doc.Part]]:
             doc.Paragraph(f"{asked} in the mean?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
-        [doc.Cards([*_verdict(report), *_cards(report), *worst_new(report)])],
+        [doc.Cards([*_verdict(report), *_cards(report), *worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
 

@@ -194,7 +194,8 @@ def _remedy(report: Content, budget: Budget) -> str:
             return f"{remedy.what[:1].upper()}{remedy.what[1:]}."
         if remedy.kind != "noise on every mean" and budget.met_by(remedy.leakage):
             how = remedy.what if remedy.what.startswith("without") else f"for {remedy.what}"
-            return f"In theory the limit holds {how}."
+            missing = f" ({remedy.cost})" if remedy.records_missing else ""
+            return f"In theory the limit holds {how}{missing}."
     return "No other change that was tried is enough."
 
 
