@@ -84,7 +84,7 @@ def test_canife_loss_and_its_gradient(length: float) -> None:
 def test_canife_and_mahalanobis_rank_directions_differently(
     ratio: float, low: float, high: float
 ) -> None:
-    """Of unit vectors the best is the same, but their order is not the reverse of each other."""
+    """Both scores prefer the same unit vector, but order the others differently."""
     spectrum = np.geomspace(1.0, ratio, 20)
     directions = RNG.normal(size=(1000, 20))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)

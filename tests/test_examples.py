@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -95,3 +96,20 @@ def test_the_readme_audits_what_it_says(capsys: pytest.CaptureFixture[str], tmp_
     assert leakscore([str(places.get(word, word)) for word in words]) == 2
     assert capsys.readouterr().out.startswith(printed)
     assert (tmp_path / "audit.html").stat().st_size > 10_000
+
+
+def test_stewards_see_what_the_guide_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command of the guide, and the verdict that it prints; all three of them are shown."""
+    guide = (Path(__file__).parents[1] / "docs" / "stewards.md").read_text("utf-8")
+    shown = re.findall(r"```sh\n(.*?)\n```\n\n```text\n(.*?)```", guide, flags=re.S)
+    codes = []
+    for command, printed in shown:
+        program, *words = shlex.split(command)
+        assert program == "leakscore"
+        codes.append(leakscore([*words, "--check"]))
+        first = capsys.readouterr().out.partition("\n\n")[0]
+        assert first == printed.rstrip("\n")
+    assert codes == [3, 2, 0]
+    prose = re.sub(r"```.*?```|`[^`]*`", "", guide, flags=re.S)
+    assert not re.search(r"[=^$\\]", prose), "a formula"
+    assert len(guide.splitlines()) <= 100

@@ -174,7 +174,7 @@ def test_round_goes_down(number: float, places: int) -> None:
 
 
 def test_round_keeps_what_has_no_more_digits() -> None:
-    """The double 0.3 lies below three tenths, and is 0.3 all the same."""
+    """The double 0.3 is below three tenths, and still rounds to 0.3."""
     assert round(bound_of(0.3), 1) == 0.3
     assert round(bound_of(2.675), 2) == 2.67
     assert round(bound_of(1.9999), 3) == 1.999

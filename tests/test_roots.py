@@ -1,11 +1,11 @@
-"""The search for roots of many falling functions at once."""
+"""The search for roots of many falling functions at once, and what brackets and repeats."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from leakscore._numeric import falling_root
+from leakscore._numeric import by_squaring, doubled, falling_root
 
 
 def test_roots_of_any_size() -> None:
@@ -23,3 +23,21 @@ def test_a_slope_that_misleads_is_halved_away() -> None:
 def test_no_guess_where_there_is_no_root() -> None:
     with pytest.raises(RuntimeError, match="did not end"):
         falling_root(lambda x: (np.full_like(x, np.nan), -np.ones_like(x)), np.zeros(2), np.ones(2))
+
+
+def test_brackets_grow_one_by_one() -> None:
+    least = np.array([0.0, 1.0, 1.5, 1e9])
+    high = doubled(np.ones(4), lambda high: high < least)
+    np.testing.assert_array_equal(high, [1.0, 1.0, 2.0, 2.0**30])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 64, 1023])
+def test_copies_are_combined_in_order(count: int) -> None:
+    used: list[int] = []
+
+    def joined(left: str, right: str) -> str:
+        used.append(1)
+        return left + right
+
+    assert by_squaring("ab", count, joined) == "ab" * count
+    assert len(used) <= 2 * count.bit_length()

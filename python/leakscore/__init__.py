@@ -53,26 +53,8 @@ __all__ = [
     "whitebox",
 ]
 
-_ROOMS = frozenset(
-    {
-        "audit",
-        "canaries",
-        "distributions",
-        "games",
-        "leakage",
-        "scores",
-        "sequential",
-        "tradeoff",
-        "whitebox",
-    }
-)
 _NOT_STARRED = frozenset({"plot", "reference", "report", "torch"})
-_HOMES = {
-    "ColumnGram": "reference",
-    "Moments": "reference",
-    "Reference": "reference",
-    "SingularCovarianceError": "reference",
-}
+_OF_REFERENCE = frozenset({"ColumnGram", "Moments", "Reference", "SingularCovarianceError"})
 
 
 def __getattr__(name: str) -> object:
@@ -82,10 +64,10 @@ def __getattr__(name: str) -> object:
         return version("leakscore")
     from importlib import import_module
 
-    if name in _ROOMS | _NOT_STARRED:
+    if name in _OF_REFERENCE:
+        return getattr(import_module("leakscore.reference"), name)
+    if name in _NOT_STARRED.union(__all__):  # the other names of `__all__` are rooms
         return import_module(f"leakscore.{name}")
-    if name in _HOMES:
-        return getattr(import_module(f"leakscore.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'leakscore' has no attribute {name!r}")
 
 

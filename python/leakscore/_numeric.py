@@ -1,16 +1,25 @@
-"""Roots of monotone functions, one or many at once, and Gauss's rule on panels."""
+"""Roots of monotone functions, Gauss's rule on panels, and repetition by squaring."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Flags
 
-__all__ = ["bisect", "falling_root", "gauss_panels", "sign_change"]
+Element = TypeVar("Element")
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 _STEPS = 400
+
+
+def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """Return the array, which nobody writes to any more."""
+    array.flags.writeable = False
+    return array
 
 
 def bisect(
@@ -31,6 +40,25 @@ def bisect(
             break
         low, high = (middle, high) if before(middle) else (low, middle)
     return low, high
+
+
+def doubled(high: Doubles, short: Callable[[Doubles], Flags]) -> Doubles:
+    """Double every number that is `short`, until none is: the upper end of a bracket."""
+    while (small := short(high)).any():
+        high = np.where(small, 2.0 * high, high)
+    return high
+
+
+def by_squaring(one: Element, count: int, times: Callable[[Element, Element], Element]) -> Element:
+    """Combine `count` >= 1 copies of something by an associative operation."""
+    while count % 2 == 0:
+        one, count = times(one, one), count // 2
+    result = one
+    while count := count // 2:
+        one = times(one, one)
+        if count % 2:
+            result = times(result, one)
+    return result
 
 
 def gauss_panels(starts: Doubles, widths: Doubles, order: int) -> tuple[Doubles, Doubles]:

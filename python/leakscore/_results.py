@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ByValue", "Notice", "Result", "as_json"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Notice:

@@ -9,9 +9,6 @@ from pathlib import Path
 
 from leakscore import _core, _validate
 
-__all__ = ["active_isa", "get_num_threads", "set_num_threads", "supported_isas"]
-
-
 _MAX_THREADS = 1024
 
 

@@ -32,6 +32,7 @@ Array: TypeAlias = npt.NDArray[Any]
 Counts: TypeAlias = npt.NDArray[np.int64]
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Indices: TypeAlias = npt.NDArray[np.intp]
 
 Scalar: TypeAlias = "float | np.floating[Any] | np.integer[Any]"
 """One number."""

@@ -1,7 +1,8 @@
-"""Refuses types, shapes and ranges of what a user passed, and converts the rest.
+"""Refuses the types, shapes and ranges of single arguments of users, and converts the rest.
 
-What only one room can know (a curve about another relation, a table without a column) is refused
-there, in the same words.
+A room refuses what only it can know, in the same words: whether its arguments fit each other (a
+path of parameters and its learning rates, a grid of guesses), a curve about another relation, a
+table without a column.
 
 Every function takes the argument's name first and says it, its value and the allowed range in the
 error. Arrays come back as numpy arrays without a copy where their dtype can be read as it is.
@@ -13,9 +14,8 @@ import operator
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from leakscore._types import Array, Doubles
+from leakscore._types import Array, Doubles, Flags
 
 Kind = TypeVar("Kind")
 
@@ -59,10 +59,15 @@ def scalar(
         number <= high if right else number < high
     )
     if not inside or not np.isfinite(number):
-        bounds = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+        bounds = _range(low, high, left, right)
         finite_note = "" if np.isfinite(low) and np.isfinite(high) else " and finite"
         raise ValueError(f"Expected {name}={number!r} in {bounds}{finite_note}")
     return number
+
+
+def _range(low: float, high: float, left: bool, right: bool) -> str:
+    """Write an interval, with the ends that belong to it in square brackets."""
+    return f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
 
 
 def _no_number(value: object) -> bool:
@@ -260,7 +265,7 @@ def vector(
     outside = (array <= low if open_low else array < low) | (array > high)
     if outside.any():
         index = int(np.argmax(outside))
-        bounds = f"{'(' if open_low else '['}{low:g}, {high:g}]"
+        bounds = _range(low, high, not open_low, True)
         raise ValueError(f"Expected {name}[{index}]={float(array[index])!r} in {bounds}")
     return array
 
@@ -323,7 +328,7 @@ def interval(
     if not inside.all():
         index = np.unravel_index(int(np.argmin(inside)), array.shape)
         place = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
-        bounds = f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+        bounds = _range(low, high, left, right)
         raise ValueError(f"Expected {name}{place}={float(array[index])!r} in {bounds}")
     return array
 
@@ -351,7 +356,7 @@ def sample(name: str, value: object) -> Array:
     return array
 
 
-def flags(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
+def flags(name: str, value: object, size: int) -> Flags:
     """One True/False (or 1/0) per round."""
     array = real_array(name, value)
     if array.shape != (size,):
@@ -359,7 +364,7 @@ def flags(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
     return np.asarray(binary(name, array) == 1, dtype=np.bool_)
 
 
-def membership(name: str, value: object, size: int) -> npt.NDArray[np.bool_]:
+def membership(name: str, value: object, size: int) -> Flags:
     """One True/False (or 1/0) per round, with at least one of each."""
     member = flags(name, value, size)
     if member.all() or not member.any():

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
-
-__all__ = ["complete", "edges", "histogram", "sampled", "whole"]
+from leakscore._types import Counts, Doubles
 
 Beyond: TypeAlias = tuple[int, int] | tuple[()]
 
@@ -68,7 +65,7 @@ def _beyond(name: str, value: object, infinite: bool) -> Beyond:
 
 def histogram(
     name: str, value: object, size: int, below: Sequence[int] = (), above: Sequence[int] = ()
-) -> npt.NDArray[np.int64]:
+) -> Counts:
     """Whole counts of `size` bins and of those below and above.
 
     Not all are 0, and their sum is at most 2**53, which float64 counts to.

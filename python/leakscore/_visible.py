@@ -7,9 +7,8 @@ bidirectional mark may reverse a line, an invisible character may make two names
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from html import escape
-
-__all__ = ["in_json", "markup", "visible"]
 
 # Controls, format characters (bidirectional marks among them), surrogates, ends of lines.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -61,6 +60,12 @@ def visible(text: str) -> str:
 def markup(text: str) -> str:
     """Return a text for a page: hidden characters made visible, then escaped for HTML."""
     return escape(visible(text))
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return the first names of a list, and how many more there are."""
+    shown = ", ".join(map(visible, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def in_json(document: str) -> str:

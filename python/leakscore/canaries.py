@@ -10,18 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._types import Counts, Doubles, Indices
 from leakscore.reference import Reference
 from leakscore.whitebox import clipping
 
 __all__ = ["canife_loss", "rank_sum", "select"]
 
-_Indices = npt.NDArray[np.intp]
 
 _BLOCK = 1 << 18  # doubles of a table that are converted at once: 2 MB
 
 
-def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[_Indices, Doubles]:
+def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[Indices, Doubles]:
     """Choose the k candidates with the largest squared Mahalanobis distance.
 
     Parameters
@@ -67,7 +66,7 @@ def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[_In
     return indices, distances[indices]
 
 
-def rank_sum(distances: npt.ArrayLike, k: int) -> _Indices:
+def rank_sum(distances: npt.ArrayLike, k: int) -> Indices:
     """Choose the k candidates that rank highest over all steps of a training.
 
     At each step the candidates are ranked by distance, 1 for the smallest; the ranks of a candidate
@@ -190,6 +189,6 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Do
     return loss, gradient
 
 
-def _largest(values: npt.NDArray[np.float64] | npt.NDArray[np.int64], k: int) -> _Indices:
+def _largest(values: Doubles | Counts, k: int) -> Indices:
     """Return where the k largest values are, the largest first and equal ones in order."""
     return np.asarray(np.argsort(-values, kind="stable")[:k])

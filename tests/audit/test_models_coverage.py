@@ -87,7 +87,7 @@ def test_mean_epsilon_if_gaussian(
 
 
 def test_epsilon_if_gaussian_is_wrong_elsewhere() -> None:
-    """Of Laplace noise it exceeds the true epsilon throughout; the certified bound does not."""
+    """With Laplace noise it always exceeds the true epsilon; the certified bound never does."""
     rng = np.random.default_rng(14)
     played = [Audit(rng.laplace(1, 1, 1000), rng.laplace(0, 1, 1000)) for _ in range(50)]
     assert min(float(audit.epsilon_if_gaussian(1e-5)) for audit in played) > 1.0

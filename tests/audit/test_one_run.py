@@ -75,7 +75,7 @@ def test_bound_is_the_last_refuted_epsilon(correct: int, delta: float, confidenc
 
 
 def test_epsilons_computed_by_others() -> None:
-    """Of another implementation of theorem 5.2, which knows them to 1e-6 only."""
+    """Another implementation of theorem 5.2 gives the same epsilons, to its own 1e-6."""
     for m, made, correct, delta, epsilon in [
         (100, 50, 45, 1e-5, 1.3927910),
         (1000, 200, 150, 1e-6, 0.8212544),

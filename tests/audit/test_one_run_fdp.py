@@ -166,7 +166,7 @@ def two_sided(correct: int, k: int, m: int) -> tuple[np.ndarray, np.ndarray, int
 @pytest.mark.parametrize(("m", "made", "correct"), [(100, 20, 20), (60, 40, 33), (200, 50, 48)])
 @pytest.mark.parametrize("mu", [0.1, 0.3, 1.0])
 def test_least_level_of_a_gaussian_curve(m: int, made: int, correct: int, mu: float) -> None:
-    """The least double that refutes does so in 30 digits, and hardly any smaller one does."""
+    """The least double that refutes also refutes in 30 digits; one slightly smaller does not."""
     low, high = 0.0, 1.0
     assert _core.one_run_gaussian_contradiction(m, made, correct, 1.0, mu)
     while np.nextafter(low, 1.0) < high:

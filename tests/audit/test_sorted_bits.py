@@ -175,7 +175,7 @@ def test_ties_are_ordered_by_the_generator_alone() -> None:
 
 @pytest.mark.parametrize("first", ["members", "nonmembers", "same seed"])
 def test_tied_scores_show_nothing(first: str) -> None:
-    """Neither the order of the rounds nor a seed shared with the bits may leak through ties."""
+    """The order of the rounds and a seed shared with the bits do not leak through ties."""
     wrong = 0
     for seed in range(300):
         bits = np.random.default_rng(seed).random(200) < 0.5

@@ -124,7 +124,7 @@ def test_blank_is_not_nan(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     for last in ("nan", "NA"):
         path.write_text(f"members,nonmembers\n3,1\n2,0.5\n5,{last}\n6,\n")
-        with pytest.raises(ValueError, match=r"column 'nonmembers', row 3: the score is missing"):
+        with pytest.raises(ValueError, match=r"column 'nonmembers', line 4: the score is missing"):
             read_scores(str(path))
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.audit_file.columns import Dialect
 from leakscore.audit_file.scores import read_scores
+from leakscore.tables.cells import Options
 
 
 def archive(**arrays: Any) -> bytes:
@@ -42,25 +42,28 @@ BITS = np.array([0, 1])
         (b"score,member\n", "there are no members"),
         (b"score,member\n1,1\n2,1\n", "there are no non-members"),
         (b"score,member\n1,0\n2,0\n", "there are no members"),
-        (b"score,member\n1,0\n,1\n3,1\n", "column 'score', row 2: the score is missing or NaN"),
-        (b"score,member\n1,0\n2,1\nnan,1\n", "column 'score', row 3: the score is missing or NaN"),
-        (b"score,member\n1,0\nhigh,1\n", "column 'score', row 2: not a number"),
-        (b"score,member\n1,0\n2,1\n3,2\n", "column 'member', row 3: 2.0 is neither 1"),
-        (b"score,member\n1,0\n2,0.5\n", "column 'member', row 2: 0.5 is neither 1"),
-        (b"score,member\n1,-1\n2,1\n", "column 'member', row 1: -1.0 is neither 1"),
-        (b"score,member\n1,0\n2,maybe\n", r"'member', row 2: not a number \(a member.* no,"),
-        (b"score,member\n1,0\n2,\n3,1\n", "column 'member', row 2: nan is neither 1"),
+        (b"score,member\n1,0\n,1\n3,1\n", "column 'score', line 3: the score is missing or NaN"),
+        (b"score,member\n1,0\n2,1\nnan,1\n", "column 'score', line 4: the score is missing or NaN"),
+        (b"score,member\n1,0\nhigh,1\n", "line 3, column 'score': 'high' is no number"),
+        (b"score,member\n1,0\n2,1\n3,2\n", "column 'member', line 4: 2.0 is neither 1"),
+        (b"score,member\n1,0\n2,0.5\n", "column 'member', line 3: 0.5 is neither 1"),
+        (b"score,member\n1,-1\n2,1\n", "column 'member', line 2: -1.0 is neither 1"),
+        (
+            b"score,member\n1,0\n2,maybe\n",
+            r"line 3, column 'member': 'maybe' is no number.*\(a member.* no,",
+        ),
+        (b"score,member\n1,0\n2,\n3,1\n", "column 'member', line 3: nan is neither 1"),
         (b"score,member\n1,0\n2,1\n,1\n", "2 scores, but 3 memberships .blank cells at the end"),
         (b"score,member\n1,0\n2\n", "line 3: 1 cells"),
-        (b"score,score\n1,0\n2,1\n", "same name"),
+        (b"score,score\n1,0\n2,1\n", "both named 'score'"),
         (b"score,scores,member\n1,1,0\n2,2,1\n", "2 columns that might be the score"),
         (b"a,b,c\n1,2,0\n2,3,1\n", "name the one to take with --score"),
         (b"1\n2\n3\n", "holds one column only"),
-        (b"\x89HDF\r\n\x1a\n\0\0\0", "neither csv, npz, npy nor parquet"),
+        (b"\x89HDF\r\n\x1a\n\0\0\0", "is neither csv, npz, npy, parquet"),
         (b"{", "is no JSON"),
         (b"[1, 2]", "a JSON object of lists"),
         (b'{"score": {"0": 1}, "member": {"0": 1}}', "a JSON object of lists"),
-        (gzip.compress(b"score,member\n1,0\n2,1\n", mtime=0), "is compressed"),
+        (gzip.compress(b"score,member\n1,0\n2,1\n", mtime=0)[:-9], "is damaged"),
         (b'{"score": [[1, 2], [3]], "member": [0, 1]}', "rows differ in length"),
         (b'{"score": [1, "x"], "member": [0, 1]}', "to hold numbers, not <U"),
         (b'{"score": [[1, 2], [3, 4]], "member": [0, 1]}', "one value per round"),
@@ -69,13 +72,16 @@ BITS = np.array([0, 1])
         (archive(scores=TWO.astype(object), memberships=BITS), "holds Python objects"),
         (archive(scores=TWO, memberships=BITS.astype(object)), "holds Python objects"),
         (archive(scores=TWO + 1j, memberships=BITS), "to hold numbers, not complex"),
-        (archive(scores=TWO.astype(np.longdouble), memberships=BITS), "to hold numbers, not f"),
+        (
+            archive(scores=TWO.astype(np.longdouble), memberships=BITS),
+            "to hold numbers, not f",
+        ),
         (archive(scores=TWO, memberships=np.array([1, 2])), "row 2: 2 is neither 1"),
         (archive(scores=TWO, memberships=np.array(["in", "?"])), r"row 2: '\?' is neither 1"),
         (archive(scores=np.eye(2), memberships=BITS), "one value per round"),
         (archive(members=TWO, nonmembers=np.empty(0)), "column 'nonmembers' is empty"),
         (archive(scores=TWO, memberships=BITS)[:-40], "damaged"),
-        (zipped("xl/workbook.xml"), "holds no arrays"),
+        (zipped("xl/workbook.xml"), "is damaged"),
         (zipped("archive/data.pkl"), "is pickled"),
         (pickle.dumps({"scores": [1.0]}), "is pickled"),
         (b"PAR1 and nothing else", "damaged"),
@@ -105,11 +111,11 @@ def test_wrong_options(tmp_path: Path, options: dict[str, str], message: str) ->
         read_scores(str(path), **options)
 
 
-def test_a_dialect_is_of_csv(tmp_path: Path) -> None:
+def test_a_delimiter_is_of_csv(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     path.write_bytes(archive(scores=TWO, memberships=BITS))
     with pytest.raises(ValueError, match="is no csv file"):
-        read_scores(str(path), dialect=Dialect(delimiter=";"))
+        read_scores(str(path), options=Options(delimiter=";"))
 
 
 class Trap:
@@ -144,7 +150,7 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path = tmp_path / "t.parquet"
     path.write_bytes(b"PAR1 whatever")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r'needs pyarrow \(pip install "leakscore\[parquet\]"\)'):
+    with pytest.raises(ImportError, match=r"needs pyarrow \(pip install 'leakscore\[tables\]'"):
         read_scores(str(path))
 
 
@@ -154,11 +160,11 @@ def test_parquet_nulls_are_named(tmp_path: Path) -> None:
 
     path = tmp_path / "t.parquet"
     for scores, bits, message in (
-        ([1.0, None], [True, False], "column 'score', row 2: the score is missing"),
-        ([1, None], [True, False], "column 'score', row 2: the score is missing"),
-        ([1.0, 2.0], [None, True], "column 'member', row 1: nan is neither"),
-        ([1.0, 2.0], ["in", None], "column 'member', row 2: '' is neither"),
-        (["a", "b"], [True, False], "to hold numbers"),
+        ([1.0, None], [True, False], "column 'score', record 2: the score is missing"),
+        ([1, None], [True, False], "column 'score', record 2: the score is missing"),
+        ([1.0, 2.0], [None, True], "column 'member', record 1: nan is neither"),
+        ([1.0, 2.0], ["in", None], "column 'member', record 2: nan is neither"),
+        (["a", "b"], [True, False], "holds no numbers: text in 2"),
     ):
         pq.write_table(pa.table({"score": scores, "member": bits}), path)
         with pytest.raises(ValueError, match=message):

@@ -180,7 +180,7 @@ def test_a_bad_file_is_no_verdict(capsys: pytest.CaptureFixture[str], tmp_path: 
     path.write_text("score,member\n1,0\nnan,1\n")
     code, out, err = run(capsys, path, "--claimed-epsilon", "1")
     assert (code, out) == (1, "")
-    assert err == ("leakscore: error: t.csv, column 'score', row 2: the score is missing or NaN\n")
+    assert err == ("leakscore: error: t.csv, column 'score', line 3: the score is missing or NaN\n")
     assert run(capsys, tmp_path)[0] == 1
     assert run(capsys, tmp_path / "nowhere.npz")[0] == 1
 

@@ -1,7 +1,7 @@
 """Every public function reads arrays at odd addresses and with odd strides, to the same bit.
 
-On x86 a load from an odd address succeeds all the same: what the code may not do shows under
-``scripts/sanitize address``.
+On x86 a load from an odd address succeeds, although C++ forbids it: ``scripts/sanitize address``
+finds it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tests.oracles import fit_normal
 
 CPP = ROOT / "cpp"
 GCC = shutil.which("g++")
-# As CMakeLists.txt compiles the kernels.
+# CMakeLists.txt compiles the kernels with these flags.
 FLAGS = ["-std=c++20", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 FLAGS += ["-fno-exceptions", "-fno-rtti"]
 LEVELS = {

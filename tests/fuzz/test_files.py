@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.audit_file.columns import Dialect
 from leakscore.audit_file.scores import Counts, Read, Rounds, Samples, read_scores
 from leakscore.cli import main
+from leakscore.tables.cells import Options
 from leakscore.tables.table import Table, read_table
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seed_files import SEEDS
@@ -48,7 +48,7 @@ def attempt(rng: np.random.Generator) -> None:
     dialect: dict[str, Any] = {}
     if group is SEEDS["csv"] and rng.random() < 0.3:
         dialect = {
-            "delimiter": [None, ",", ";", '"', "1", "\n"][int(rng.integers(6))],
+            "delimiter": [None, ",", ";", "space", "1", "\t"][int(rng.integers(6))],
             "decimal": [None, ",", "."][int(rng.integers(3))],
             "header": ["auto", "yes", "no"][int(rng.integers(3))],
         }
@@ -73,8 +73,9 @@ def check(path: str, dialect: dict[str, Any], *, whole: bool = False) -> None:
         assert table.values.dtype == np.float64
         assert table.values.shape[1:] == (len(table.columns),)
         assert len(set(table.columns)) == len(table.columns)
-        assert set(table.text) <= set(range(len(table.columns)))
-    read = outcome(lambda: read_scores(path, dialect=Dialect(**dialect), max_memory=LIMIT))
+        assert {*table.left, *table.refused} <= set(range(len(table.columns)))
+        assert len(table.lines if table.lines is not None else table.values) == len(table.values)
+    read = outcome(lambda: read_scores(path, options=Options(**dialect), max_memory=LIMIT))
     if isinstance(read, Read):
         _check_scores(read.data)
     if whole:

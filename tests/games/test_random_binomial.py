@@ -41,7 +41,7 @@ def counts(
     ],
 )
 def test_counts_invert_the_distribution_function(n: int, p: float) -> None:
-    """Of the n - 1 others; the words are known, the law is summed in 60 digits."""
+    """The counts are those of the n - 1 others; the oracle sums their law in 60 digits."""
     drawn = counts(n, [p], 1000, included=True)[:, 0].astype(int)
     bounds = [mp.mpf(-1), *oracle.binomial_bounds(n - 1, p)]
     for i in range(1000):

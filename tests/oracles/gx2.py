@@ -24,7 +24,7 @@ def _mpf(ball: arb) -> Any:
 
 
 class _Integral:
-    """Of exp(K(s) - s y) along a ray from a real point between the singularities."""
+    """The integral of exp(K(s) - s y) along a ray from a real point between the singularities."""
 
     def __init__(self, weights, df, nc, sigma, y, upper):
         self.terms = [

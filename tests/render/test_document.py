@@ -16,8 +16,8 @@ from leakscore.render.document import (
     Document,
     Figures,
     Flag,
-    Folded,
     Heading,
+    InWords,
     Notices,
     PageOnly,
     Paragraph,
@@ -49,7 +49,7 @@ DOCUMENT = Document(
             Notices([Notice("warning", "w", "Mind this."), Notice("note", "n", "Know " * 12)]),
             Definitions([("a", "one"), ("long", "two " * 16)]),
             Cards([Card("informed", "Worst", "93 %", "identified", "The worst: 93 %.")]),
-            Folded("All", Table(["column"], [["c"]], "Of all"), "One of all."),
+            InWords(Table(["column"], [["c"]], "Of all"), "One of all."),
         ]),
     ],
 )  # fmt: skip
@@ -84,8 +84,8 @@ def test_text() -> None:
 def test_the_first_column_keeps_its_room_in_a_wide_table() -> None:
     wide = Table(["name", *(f"column {k}" for k in range(8))], [[LONG, *"12345678"]], "Wide")
     lines = text.render(Document("name", [], [Section("t", [wide])]), 60).splitlines()
-    assert [line[:22].strip() for line in lines[2:5]] == [
-        "a remedy of so many", "words that they", "fill two lines",
+    assert [line[:18].strip() for line in lines[2:6]] == [
+        "a remedy of so", "many words", "that they fill", "two lines",
     ]  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def test_page() -> None:
         Definitions([(NASTY, "text")]),
         Definitions([("name", NASTY)]),
         Cards([Card("informed", "title", "1", "unit", NASTY)]),
-        Folded("summary", Paragraph(NASTY), NASTY),
+        InWords(Paragraph(NASTY), NASTY),
     ],
 )
 def test_foreign_names_are_shown_escaped(part: Part) -> None:

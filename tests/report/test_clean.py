@@ -9,7 +9,7 @@ from leakscore.tables.records import independent_columns, records_of
 from leakscore.tables.table import Table, table_of
 
 
-def table(values: np.ndarray, text: dict[int, int] | None = None) -> Table:
+def table(values: np.ndarray, text: dict[int, str] | None = None) -> Table:
     columns = tuple("abcdefghijklmnop"[: values.shape[1]])
     return Table("t.csv", "t.csv", "0" * 64, columns, values, text or {})
 
@@ -47,15 +47,15 @@ def test_columns_are_left_out_with_their_reason(values: np.ndarray) -> None:
     empty, word = np.full(50, np.nan), np.full(50, np.nan)
     same = np.full(50, 0.1) * 3
     wide = np.column_stack([word, values, same, empty])
-    records = records_of(table(wide, {0: 1}), exclude=["d"])
+    records = records_of(table(wide, {0: "dates, no numbers"}), exclude=["d"])
     assert records.columns == ("b", "c", "e")
     assert {c.name: c.reason.split(":")[0] for c in records.left_columns} == {
-        "a": "not a number in record 1",
+        "a": "dates, no numbers",
         "d": "not to be published, as asked",
         "f": "the same in every record",
         "g": "no value in any record",
     }
-    assert records_of(table(wide, {0: 1}), columns=["c", "a"]).columns == ("c",)
+    assert records_of(table(wide, {0: "dates, no numbers"}), columns=["c", "a"]).columns == ("c",)
 
 
 def test_copies_and_combinations_follow_from_earlier_columns(values: np.ndarray) -> None:
@@ -104,8 +104,8 @@ def test_impossible_wishes(values: np.ndarray, change: dict, message: str) -> No
 
 
 def test_nothing_left() -> None:
-    with pytest.raises(ValueError, match=r"no column of numbers to judge \(a: not a number"):
-        records_of(table(np.full((5, 1), np.nan), {0: 1}))
+    with pytest.raises(ValueError, match=r"no column of numbers to judge \(a: dates"):
+        records_of(table(np.full((5, 1), np.nan), {0: "dates"}))
     with pytest.raises(ValueError, match=r"the same in every record"):
         records_of(table(np.ones((5, 2))))
     with pytest.raises(ValueError, match=r"1 usable record\(s\)"):

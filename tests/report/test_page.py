@@ -27,17 +27,25 @@ def page(result: report.Report) -> ElementTree.Element:
     return ElementTree.fromstring(text.partition("\n")[2])
 
 
-def test_text_begins_with_what_is_published_and_who_attacks(result: report.Report) -> None:
+def test_text_begins_with_the_verdict_and_what_is_published(result: report.Report) -> None:
     text = " ".join(result.to_text().split())
-    assert text.startswith(
-        "The mean of n = 100 records in 30 columns is published, without noise. The attacker knows "
+    verdict, _, rest = text.partition(" The mean of n = 100 records")
+    assert result.verdict is not None
+    assert verdict == result.verdict.line.replace("\u00a0", " ")
+    assert rest.startswith(
+        " in 30 columns is published, without noise. The attacker knows "
         "the population's mean and covariance, and all 30 values of one record, not the other "
         "members, and asks: is that record in the mean? A weaker attacker knows"
     )
-    assert (
-        "Row 153: the attacker identifies 93.2 % of the tables with this record; 1 % of the tables "
-        "without it are flagged."
-    ) in text
+    game, record = result.games[0], result.informed.power[152]
+    assert game.row == 153
+    acted = f"{100 * game.power.simulated:.0f} times in 100 (theory {100 * record:.0f})"
+    once = "if it is not, once in 100 (chosen rate of false alarms)."
+    found = f"{100 * record:.0f} times in 100"
+    said = acted if game.differs else found
+    assert f"If record 153 is in the table, the attack says so {said}; {once}" in text
+    half = 100 * result.counts[0].median_power
+    assert f"For half of the records the attack is right at most {half:.1f} times in 100" in text
     assert "This is not a differential-privacy guarantee." in text
     assert result.input.sha256 in text
     assert f"leakscore {result.tool_version}, seed 0" in text
@@ -145,9 +153,9 @@ def test_json_is_strict_and_complete(result: report.Report) -> None:
     parsed = json.loads(result.to_json(), parse_constant=refuse)
     assert parsed == result.to_dict()
     assert set(parsed) == {
-        "schema_version", "tool", "tool_version", "seed", "input", "release", "threat_models",
-        "differential_privacy", "counts", "worst_rows", "drivers", "covariance", "game", "noise",
-        "remedies", "audit", "warnings", "records",
+        "schema_version", "tool", "tool_version", "seed", "verdict", "input", "release",
+        "threat_models", "differential_privacy", "counts", "worst_rows", "drivers", "covariance",
+        "game", "noise", "remedies", "audit", "warnings", "records",
     }  # fmt: skip
     assert parsed["schema_version"] == 1
     assert parsed["differential_privacy"]["is_a_guarantee"] is False

@@ -37,7 +37,7 @@ def test_repr_is_one_line_with_the_worst_record(made: report.Report) -> None:
     assert "\n" not in text
     assert len(text) < 250
     worst = made.counts[0].worst_row
-    assert f"worst row {worst}: " in text
+    assert f"worst record {worst}: " in text
     assert f"leakage {np.max(made.informed.leakage):.4g}" in text
     assert "the mean of 100 records in 30 columns, 569 records judged" in text
 
@@ -58,7 +58,8 @@ def test_a_notebook_shows_the_head_in_a_sandbox(made: report.Report) -> None:
     assert page is not None
     require_policy(page)
     assert set(attributes) == {"sandbox", "width", "height", "frameborder", "srcdoc"}
-    assert "<h1>The mean of n = 100 records in 30 columns is published, without noise.</h1>" in page
+    assert "<h1>DO NOT PUBLISH: record 153 is recognised" in page
+    assert "The mean of n = 100 records in 30 columns is published, without noise.</p>" in page
     assert page.rstrip().endswith("</header></main></body></html>")
     assert "<section" not in page
     assert len(page) < len(made.to_html()) / 2

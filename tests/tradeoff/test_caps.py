@@ -195,7 +195,7 @@ def test_masses_that_do_not_add_up_are_refused(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(RuntimeError, match="add up to"):
         ends([(GaussianStep(1.0, 0.5), 3)], "guarantee", "informed")
     monkeypatch.setattr(GaussianStep, "log_density", own)
-    # As when the shares of wide cells underflowed: 5 % of the mass under H1 was lost.
+    # A former version let the shares of wide cells underflow: 5 % of the mass under H1 was lost.
     monkeypatch.setattr(GaussianStep, "log_share", lambda *a: np.log(GaussianStep.share(*a)))
     with np.errstate(divide="ignore"), pytest.raises(RuntimeError, match="add up to"):
         lattices.lattice(GaussianStep(1000.0, 0.5), 829.3)

@@ -9,6 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from leakscore import _core
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.composition import ends as _ends
 from leakscore.tradeoff.composition.absolute_sum import _binomial, absolute_sum
@@ -76,6 +77,18 @@ def test_tests_err_at_least_as_often_as_said() -> None:
         spare = (found[usual] - exact[usual]).astype(float)
         assert spare.min() > 0.0
         assert spare.max() < 4e-12
+
+
+@pytest.mark.skipif(np.finfo(WIDE).nmant < 63, reason="long double is no wider than double here")
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_sums_that_rise_by_e64_are_moved_beyond_their_rounding(sign: float) -> None:
+    """The difference of two logs is rounded before its exponential: up to 32 ulp near 1."""
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        start, mass = float(rng.uniform(-63.9, -32.1)), float(-rng.uniform(0.0, 0.3))
+        found = _core.running_log_sums(start, np.array([mass]))[1:]
+        exact = np.logaddexp(WIDE(start), WIDE(mass))
+        assert sign * float(_ends._moved(found, sign)[0] - exact) > 0.0
 
 
 def test_hidden_mass_is_given_to_the_attacker() -> None:

@@ -13,8 +13,6 @@ from leakscore.audit.data.ranked_bits import RankedBits
 from leakscore.audit.data.samples import Scores
 from leakscore.audit.roc.intervals import Intervals
 
-__all__ = ["Audit"]
-
 
 class Audit(Certified, Refuted, Intervals):
     """Scores of a membership attack, sorted once, and what they prove.

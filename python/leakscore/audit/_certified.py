@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._types import Array, Doubles
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bound import Bound
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.table import certify
-
-__all__ = ["Certified", "EpsilonBound"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,24 +196,24 @@ class Certified(Sampled):
         """
         deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-        found = certify(self, deltas.ravel(), level, method, orientation, threshold)
+        certified = certify(self, deltas.ravel(), level, method, orientation, threshold)
 
-        def shaped(column: npt.NDArray[Any]) -> Any:
+        def shaped(column: Array) -> Any:
             return column.reshape(deltas.shape) if deltas.ndim else column.item()
 
         return EpsilonBound(
-            epsilon=shaped(found.epsilon),
-            threshold=shaped(found.threshold),
-            direction=shaped(np.where(found.forward, "forward", "reverse")),
-            fpr=shaped(found.false_positives / max(1, found.counted[0])),
-            fnr=shaped(found.false_negatives / max(1, found.counted[1])),
-            fpr_upper=shaped(found.fpr_upper),
-            fnr_upper=shaped(found.fnr_upper),
-            max_certifiable=shaped(found.max_certifiable),
+            epsilon=shaped(certified.epsilon),
+            threshold=shaped(certified.threshold),
+            direction=shaped(np.where(certified.forward, "forward", "reverse")),
+            fpr=shaped(certified.false_positives / max(1, certified.counted[0])),
+            fnr=shaped(certified.false_negatives / max(1, certified.counted[1])),
+            fpr_upper=shaped(certified.fpr_upper),
+            fnr_upper=shaped(certified.fnr_upper),
+            max_certifiable=shaped(certified.max_certifiable),
             delta=shaped(deltas),
             confidence=level,
             method=method,
-            orientation=shaped(np.where(found.flags_low, "low", "high")),
-            algorithm=found.algorithm,
+            orientation=shaped(np.where(certified.flags_low, "low", "high")),
+            algorithm=certified.algorithm,
             assumptions=of_rounds(method, given_threshold=threshold is not None),
         )

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from leakscore._results import Result
 
-__all__ = ["CLAIM", "FAMILY", "GAUSSIAN", "Assuming", "of_one_run", "of_rounds"]
-
 GAUSSIAN = "the trade-off curve of the mechanism is exactly Gaussian"
 FAMILY = "An epsilon of the curve is one of the mechanism only if the mechanism is of the family."
 CLAIM = (

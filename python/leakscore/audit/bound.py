@@ -11,8 +11,6 @@ import numpy as np
 
 from leakscore.audit.assumptions import Assuming
 
-__all__ = ["Bound"]
-
 _SPECIFICATION = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?\d*[,_]?(?:\.(\d+))?([eEfFgGn%]?)", re.S)
 _DOWN = Context(prec=40, rounding=ROUND_FLOOR)
 

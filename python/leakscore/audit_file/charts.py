@@ -11,8 +11,6 @@ from leakscore.audit_file.model import Findings
 from leakscore.audit_file.words import lower_bound, number
 from leakscore.render.svg import Axis, Chart, decades, nice_ticks
 
-__all__ = ["roc", "thresholds"]
-
 Doubles = npt.NDArray[np.float64]
 
 

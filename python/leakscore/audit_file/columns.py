@@ -1,17 +1,21 @@
-"""The named columns of a file of scores: csv, npz, npy, parquet, JSON."""
+"""The named columns of a file of scores: every format of tables, and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.tables import csv, files, memory_limit, npy, parquet, strict_json
-
-__all__ = ["WORDS", "Columns", "Dialect", "columns_of"]
+from leakscore._visible import visible
+from leakscore.tables import files, memory_limit, strict_json
+from leakscore.tables.cells import Options, blank_at_end
+from leakscore.tables.columns import INDEX, content_of
+from leakscore.tables.formats import npy
+from leakscore.tables.formats.arrow import ArrowFile
+from leakscore.tables.grids import grid_of, inner_file, require_meaning
 
 Array = npt.NDArray[Any]
 
@@ -26,15 +30,6 @@ _INFINITE = {"inf": np.inf, "-inf": -np.inf}
 
 
 @dataclass(frozen=True)
-class Dialect:
-    """How a csv file is written; what is None is found out."""
-
-    delimiter: str | None = None
-    decimal: str | None = None
-    header: str = "auto"
-
-
-@dataclass(frozen=True)
 class Columns:
     """The columns of a file, each made an array when it is asked for.
 
@@ -42,12 +37,14 @@ class Columns:
     ----------
     file : File
     format : str
-        "csv", "npz", "npy", "parquet" or "json".
+        "csv", "npz", "npy", "parquet", "json", or another one of `tables`.
     names : tuple of str
     notes : tuple of str
         What had to be found out.
     padding : callable
         The number of blank cells at the end of a column, which is shorter than others.
+    place : callable
+        The name of a row in a message.
     """
 
     file: files.File
@@ -56,6 +53,7 @@ class Columns:
     get: Callable[[str], Array]
     notes: tuple[str, ...] = ()
     padding: Callable[[str], int] | None = None
+    place: Callable[[int], str] = lambda row: f"row {row + 1}"
 
     def where(self, name: str) -> str:
         """Name a column of this file in a message."""
@@ -79,8 +77,8 @@ class Columns:
         if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
             raise ValueError(f"Expected {self.where(name)} to hold numbers, not {array.dtype}")
         if array.dtype.kind == "f" and bool((missing := np.isnan(array)).any()):
-            row = int(missing.argmax()) + 1
-            raise ValueError(f"{self.where(name)}, row {row}: the score is missing or NaN")
+            place = self.place(int(missing.argmax()))
+            raise ValueError(f"{self.where(name)}, {place}: the score is missing or NaN")
         return array
 
     def bits(self, name: str) -> npt.NDArray[np.bool_]:
@@ -102,59 +100,63 @@ class Columns:
         if bool(wrong.any()):
             row = int(wrong.argmax())
             raise ValueError(
-                f"{self.where(name)}, row {row + 1}: {array[row].item()!r} is neither 1 (member) "
-                "nor 0 (non-member)"
+                f"{self.where(name)}, {self.place(row)}: {array[row].item()!r} is neither 1 "
+                "(member) nor 0 (non-member)"
             )
         return np.asarray(found == 1)
 
 
-def columns_of(file: files.File, dialect: Dialect) -> Columns:
+def columns_of(file: files.File, options: Options) -> Columns:
     """Return the columns of a file; its format is told by its content."""
-    is_json = file.kind == "text" and file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
-    if (file.kind != "text" or is_json) and dialect != Dialect():
-        raise ValueError(
-            f"{file.name} is no csv file, so that delimiter, decimal and header mean nothing"
-        )
+    require_meaning(file, options)
+    inner, options = inner_file(file, options)
+    is_json = inner.kind == "text" and _is_json(inner.data)
+    if is_json and options != Options(max_memory=options.max_memory):
+        raise ValueError(f"{inner.name} is JSON, so that options for its form mean nothing")
+    require_meaning(inner, options)
     if is_json:
-        return _of_json(file)
-    readers = {"npy": _of_npy, "npz": _of_npz, "parquet": _of_parquet}
-    return readers[file.kind](file) if file.kind in readers else _of_csv(file, dialect)
+        return _of_json(inner)
+    if inner.kind == "npy":
+        return _of_npy(inner)
+    if inner.kind == "npz":
+        return _of_npz(inner)
+    return _of_grid(inner, options)
 
 
-def _of_csv(file: files.File, dialect: Dialect) -> Columns:
-    names, values, text, notes = csv.parse(
-        file.name,
-        file.data,
-        delimiter=dialect.delimiter,
-        decimal=dialect.decimal,
-        header=dialect.header,
-        words=WORDS,
-        limit=file.limit,
-    )
-    names = [name.strip() or f"column {j}" for j, name in enumerate(names, start=1)]
-    if len(set(names)) < len(names):
-        raise ValueError(f"{file.name} has columns of the same name: {files.listed(names)}")
+def _is_json(data: bytes) -> bool:
+    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+
+def _of_grid(file: files.File, options: Options) -> Columns:
+    """Return the columns of a file of cells; those that only count or name its rows are none."""
+    arrow = ArrowFile(file) if file.kind in ("parquet", "feather", "arrow stream") else None
+    grid = grid_of(file, options)
+    content = content_of(grid, replace(options, words=WORDS))
+    columns = {column.name: column for column in content.columns}
+    cells = {one.name.strip() or f"column {j}": one for j, one in enumerate(grid.columns, start=1)}
+    names = tuple(name for name, column in columns.items() if column.left != INDEX)
 
     def get(name: str) -> Array:
-        j = names.index(name)
-        if j in text:
-            raise ValueError(f"{file.name}, column {name!r}, row {text[j]}: not a number")
-        return values[:, j]
+        column = columns[name]
+        if column.refused:
+            raise ValueError(column.refused)
+        if column.left:
+            raise ValueError(
+                f"{file.name}, column {visible(name)!r} holds no numbers: {column.left}"
+            )
+        if arrow is not None and cells[name].text is None:
+            return arrow.array(name)
+        return column.values
 
-    def padding(name: str) -> int:
-        j = names.index(name)
-        run = int(np.isnan(values[::-1, j]).cumprod().sum())
-        return run and _blanks(file, j, run, dialect)
-
-    return Columns(file, "csv", tuple(names), get, tuple(notes), padding)
-
-
-def _blanks(file: files.File, j: int, run: int, dialect: Dialect) -> int:
-    """Count the blank cells of column j at the end: a missing value, unlike NaN, is blank."""
-    blank = 0
-    for line in csv.cells(file.name, file.data, dialect.delimiter, file.limit):
-        blank = 0 if line[j].strip() else blank + 1
-    return min(blank, run)
+    return Columns(
+        file,
+        "csv" if file.kind == "text" else file.kind,
+        names,
+        get,
+        tuple(content.notes),
+        None if arrow is not None else lambda name: blank_at_end(cells[name]),
+        grid.place,
+    )
 
 
 def _of_npy(file: files.File) -> Columns:
@@ -171,11 +173,6 @@ def _of_npy(file: files.File) -> Columns:
 def _of_npz(file: files.File) -> Columns:
     arrays = npy.load_npz(file)
     return Columns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]))
-
-
-def _of_parquet(file: files.File) -> Columns:
-    table = parquet.Parquet(file)
-    return Columns(file, "parquet", table.names, table.array)
 
 
 def _of_json(file: files.File) -> Columns:

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from leakscore.audit import Audit, RocBand
 from leakscore.audit.bands.uniform import band
 
-__all__ = ["Curves", "curves_of"]
-
 Doubles = npt.NDArray[np.float64]
 
 _POINTS = 400

@@ -7,8 +7,6 @@ from pathlib import PurePath
 
 from leakscore.audit_file.scores import Read
 
-__all__ = ["require_direction"]
-
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LOSSES = {
     "bce",

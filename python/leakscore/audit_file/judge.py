@@ -31,8 +31,6 @@ from leakscore.audit_file.scores import Counts, Read, Rounds, Samples
 from leakscore.audit_file.sections import document
 from leakscore.render import html, text
 
-__all__ = ["Judgement", "audit_of", "judge"]
-
 _DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
 
 _RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)

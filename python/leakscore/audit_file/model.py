@@ -55,18 +55,6 @@ from leakscore.audit import EpsilonBound, MuBound
 from leakscore.audit_file.curves import Curves
 from leakscore.audit_file.recheck import critical_values
 
-__all__ = [
-    "ONE_THRESHOLD",
-    "Claim",
-    "Findings",
-    "Input",
-    "MethodBounds",
-    "Rate",
-    "Setting",
-    "Shown",
-    "Verdict",
-]
-
 Doubles = npt.NDArray[np.float64]
 
 ONE_THRESHOLD = ("split", "credible")

@@ -9,8 +9,6 @@ from leakscore._results import Notice
 from leakscore.audit.assumptions import CLAIM
 from leakscore.audit_file.model import ONE_THRESHOLD, Findings
 
-__all__ = ["notices_of"]
-
 
 def notices_of(findings: Findings) -> tuple[Notice, ...]:
     """Collect them, warnings first."""

@@ -9,8 +9,6 @@ import numpy as np
 from leakscore.audit.bands.levels import ENDS
 from leakscore.audit.bands.uniform import BAND_METHODS, band
 
-__all__ = ["critical_values"]
-
 _BETA = "(1 - critical)-quantile of Beta(k + 1, n - k)"
 _RULES = {
     **dict.fromkeys(("dkw", "dkw-two-sided", "ks"), "k/n + critical"),

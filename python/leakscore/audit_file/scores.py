@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.audit_file.columns import Columns, Dialect, columns_of
+from leakscore._visible import listed
+from leakscore.audit_file.columns import Columns, columns_of
 from leakscore.tables import files, memory_limit
-
-__all__ = ["Counts", "Data", "Read", "Rounds", "Samples", "read_scores"]
+from leakscore.tables.cells import Options
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -105,7 +105,7 @@ def read_scores(
     nonmembers: str | None = None,
     score: str | None = None,
     member: str | None = None,
-    dialect: Dialect | None = None,
+    options: Options | None = None,
     max_memory: int = memory_limit.DEFAULT,
 ) -> Read:
     """Read the scores of a file.
@@ -113,13 +113,13 @@ def read_scores(
     Parameters
     ----------
     path : str
-        csv, npz, npy, parquet or JSON; ``-`` is the standard input.
+        JSON or any format of tables; ``-`` is the standard input.
     nonmembers : str, optional
         A second file with the scores of the non-members; then the first holds those of the members.
     score, member : str, optional
         The columns; found by their names if not given.
-    dialect : Dialect, optional
-        Of csv files.
+    options : Options, optional
+        How the files are to be read.
     max_memory : int
         Bytes that each file and what it is unpacked to may take.
 
@@ -133,15 +133,15 @@ def read_scores(
         If the file is damaged or pickled, its columns are not told, a score is NaN, a membership is
         neither 0 nor 1, or the lengths differ.
     ImportError
-        If it is a parquet file and pyarrow is not installed.
+        If a library is missing that reads the format.
     """
-    dialect = dialect or Dialect()
-    first = columns_of(files.open_file(path, max_memory), dialect)
+    options = replace(options or Options(), max_memory=max_memory)
+    first = columns_of(files.open_file(path, max_memory), options)
     if nonmembers is None:
         return _read(first, score, member)
     if member is not None:
         raise ValueError("a column of memberships means nothing where non-members have their file")
-    second = columns_of(files.open_file(nonmembers, max_memory), dialect)
+    second = columns_of(files.open_file(nonmembers, max_memory), options)
     names = [_sole(part, score) for part in (first, second)]
     inside, outside = first.numbers(names[0]), second.numbers(names[1])
     return Read(
@@ -243,7 +243,7 @@ def _given(columns: Columns, role: str, name: str | None) -> str | None:
     if name is not None and name not in columns.names:
         raise ValueError(
             f"{columns.file.name} has no column {name!r} for --{role}; it has "
-            f"{files.listed(columns.names)}"
+            f"{listed(columns.names)}"
         )
     return name
 
@@ -258,7 +258,7 @@ def _known(columns: Columns, role: str, known: Sequence[str]) -> str | None:
     if len(found) > 1:
         raise ValueError(
             f"{columns.file.name} has {len(found)} columns that might be the {role}: "
-            f"{files.listed(found)}; choose one"
+            f"{listed(found)}; choose one"
             + (f" with --{role}" if role in ("score", "member") else "")
         )
     return found[0] if found else None
@@ -268,7 +268,7 @@ def _untold(columns: Columns, option: str) -> str:
     if not columns.names:
         return f"{columns.file.name} holds no columns"
     return (
-        f"{columns.file.name} has the columns {files.listed(columns.names)}: name the one to take "
+        f"{columns.file.name} has the columns {listed(columns.names)}: name the one to take "
         f"with {option}"
     )
 

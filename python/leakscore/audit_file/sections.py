@@ -12,8 +12,6 @@ from leakscore.audit_file.model import Findings
 from leakscore.render import document as doc
 from leakscore.render.text import counted
 
-__all__ = ["bounds_table", "document"]
-
 _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 
 

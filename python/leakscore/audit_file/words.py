@@ -9,21 +9,6 @@ from leakscore._results import Notice
 from leakscore.audit import EpsilonBound, MuBound
 from leakscore.audit_file.model import Claim, Findings, Verdict
 
-__all__ = [
-    "DOUBTS",
-    "certainty",
-    "certificate",
-    "claim",
-    "doubts",
-    "lower_bound",
-    "number",
-    "relation",
-    "rule",
-    "upper_bound",
-    "verdict",
-]
-
-
 DOUBTS = ("constant-scores", "auc-below-half")
 """Codes of the notices that a reader must see before the bound."""
 

@@ -12,8 +12,6 @@ from leakscore.tables import outputs
 if TYPE_CHECKING:
     from leakscore.audit_file.model import Claim
 
-__all__ = ["add_audit"]
-
 _EXIT_CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
 
 _EPILOG = """\
@@ -32,7 +30,7 @@ methods
   confidence bound)
 
 files
-  csv, npz, npy, parquet or JSON, by content; nothing is ever unpickled
+  csv, npz, npy, parquet, JSON, workbooks and more; nothing is ever unpickled
   columns score and member (1 and 0, true and false, yes and no, in and out,
   member and non-member), a row a round; or members and nonmembers; or edges,
   member_counts and nonmember_counts, the edges from -inf to inf ("inf" in JSON)
@@ -60,6 +58,7 @@ def add_audit(commands: Any) -> None:
     parser.add_argument("file", metavar="FILE", help="the scores (- reads standard input)")
     _add_claim_options(parser.add_argument_group("the claim and the bound"))
     _add_file_options(parser.add_argument_group("the file"))
+    _cli.add_reading(parser)
     _add_setting_options(parser.add_argument_group("what the file does not say"))
     group = parser.add_argument_group("the output")
     _cli.add_outputs(group)
@@ -125,8 +124,6 @@ def _add_file_options(group: Any) -> None:
         help="large scores mean a member: the default; required for a column that its name calls a "
         "loss",
     )
-    _cli.add_dialect(group)
-    _cli.add_memory(group)
 
 
 def _add_setting_options(group: Any) -> None:
@@ -167,11 +164,11 @@ def _claim(options: argparse.Namespace) -> Claim | None:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from leakscore.audit_file.columns import Dialect
     from leakscore.audit_file.judge import judge
     from leakscore.audit_file.model import Setting
     from leakscore.audit_file.scores import read_scores
     from leakscore.audit_file.words import doubts
+    from leakscore.tables.cells import Options
 
     _cli.require_writable(options, options.file, options.nonmembers)
     read = read_scores(
@@ -179,7 +176,7 @@ def _audit(options: argparse.Namespace) -> int:
         nonmembers=options.nonmembers,
         score=options.score,
         member=options.member,
-        dialect=Dialect(options.delimiter, options.decimal, options.header),
+        options=Options(**_cli.reading(options)),
         max_memory=options.max_memory,
     )
     findings = judge(

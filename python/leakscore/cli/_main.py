@@ -11,8 +11,6 @@ from leakscore.cli._audit import add_audit
 from leakscore.cli._report import add_report
 from leakscore.cli.program import Parser, run
 
-__all__ = ["main"]
-
 _MOVED = (
     "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
 )
@@ -29,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 error, 2 claim refuted, 3 claim out of reach, 130 interrupted.
+        0 done, 1 error, 130 interrupted. Of ``audit``: 2 claim refuted, 3 claim out of reach. Of
+        ``report --check``: 0 publish, 2 publish with noise, 3 do not publish.
 
     Examples
     --------

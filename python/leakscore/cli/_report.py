@@ -7,8 +7,6 @@ from typing import Any
 
 from leakscore.cli import _shared as _cli
 
-__all__ = ["add_report"]
-
 
 def add_report(commands: Any) -> None:
     """Add the command to the program."""
@@ -18,20 +16,32 @@ def add_report(commands: Any) -> None:
         description=(
             "Report for every record of a table with what certainty the mean of n records reveals "
             "its presence: to an attacker who knows the population's mean and covariance and all "
-            "values of the record, and to a weaker attacker. Report what helps, too."
+            "values of the record, and to a weaker attacker. The first line is a verdict: publish, "
+            "publish with noise, or do not publish."
         ),
+        epilog=(
+            "exit codes with --check:\n"
+            "  0  publish\n"
+            "  2  publish with noise\n"
+            "  3  do not publish\n"
+            "  1  an error\n"
+            "Without --check: 0, or 1 after an error."
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_report)
     parser.add_argument(
         "data",
         nargs="?",
         metavar="DATA",
-        help="csv, npz, npy or parquet, one record a row (- reads csv from standard input); "
-        "without it, an embedded table of 569 x 30 medical measurements",
+        help="a table of one record a row: csv, workbook, parquet, npz, SPSS, Stata, SAS and more "
+        "(- reads standard input); without it, an embedded table of 569 x 30 medical measurements",
     )
     _add_release_options(parser.add_argument_group("the release"))
     _add_table_options(parser.add_argument_group("the table"))
-    _add_remedy_options(parser.add_argument_group("the remedies and the game"))
+    _cli.add_reading(parser)
+    _add_verdict_options(parser.add_argument_group("the verdict and the noise"))
+    _add_game_options(parser.add_argument_group("the game"))
     _add_output_options(parser.add_argument_group("the output"))
 
 
@@ -67,25 +77,14 @@ def _add_release_options(group: Any) -> None:
 
 
 def _add_table_options(group: Any) -> None:
-    group.add_argument(
-        "--columns", type=_cli.names, metavar="A,B,...", help="publish these columns only"
-    )
-    group.add_argument(
-        "--exclude",
-        type=_cli.names,
-        default=[],
-        metavar="A,B,...",
-        help="do not publish these columns",
-    )
+    _cli.add_names(group, "--columns", "publish these columns only")
+    _cli.add_names(group, "--exclude", "do not publish these columns")
     group.add_argument(
         "--missing",
         choices=("rows", "columns"),
         default="rows",
         help="what to leave out where a value is missing (default: rows)",
     )
-    group.add_argument("--key", metavar="NAME", help="which array of an npz archive")
-    _cli.add_dialect(group)
-    _cli.add_memory(group)
     group.add_argument(
         "--shrinkage",
         type=_shrinkage,
@@ -95,29 +94,52 @@ def _add_table_options(group: Any) -> None:
     )
 
 
-def _add_remedy_options(group: Any) -> None:
+def _add_verdict_options(group: Any) -> None:
     group.add_argument(
         "--max-advantage",
         type=float,
         metavar="A",
-        help="budget of the noise: the largest advantage of any record (default: 0.2)",
+        help="limit for every record: the largest advantage, in (0, 1) (default: 0.2)",
     )
     group.add_argument(
-        "--epsilon", type=float, metavar="E", help="budget of the noise: a Gaussian epsilon"
+        "--max-power",
+        type=float,
+        metavar="P",
+        help="limit for every record: how often the attack may recognise it, at 1 %% false alarms, "
+        "in (0.01, 1)",
+    )
+    group.add_argument(
+        "--epsilon",
+        type=float,
+        metavar="E",
+        help="limit for every record: a Gaussian epsilon (one of the three)",
     )
     group.add_argument(
         "--delta", type=float, default=1e-5, metavar="D", help="with --epsilon and --audit (1e-5)"
     )
+    group.add_argument(
+        "--max-noise",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="the most noise worth publishing with, in standard errors of the mean (1)",
+    )
+    group.add_argument(
+        "--check", action="store_true", help="the exit code is the verdict: 0, 2 or 3, see below"
+    )
+
+
+def _add_game_options(group: Any) -> None:
+    group.add_argument(
+        "--rounds", type=int, metavar="R", help="of each game (default: 20000, less for large n)"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="S", help="of the games (0)")
     group.add_argument(
         "--audit", action="store_true", help="certify an epsilon of the worst record's game"
     )
     group.add_argument(
         "--confidence", type=float, default=0.95, metavar="C", help="of audit and interval (0.95)"
     )
-    group.add_argument(
-        "--rounds", type=int, metavar="R", help="of each game (default: 20000, less for large n)"
-    )
-    group.add_argument("--seed", type=int, default=0, metavar="S", help="of the games (0)")
 
 
 def _add_output_options(group: Any) -> None:
@@ -152,11 +174,9 @@ def _report(options: argparse.Namespace) -> int:
             if options.data is None
             else report.read_table(
                 options.data,
-                key=options.key,
-                delimiter=options.delimiter,
-                decimal=options.decimal,
-                header=options.header,
-                max_memory=options.max_memory,
+                columns=options.columns,
+                exclude=options.exclude or (),
+                **_cli.reading(options),
             )
         )
         result = report.analyse(
@@ -165,13 +185,15 @@ def _report(options: argparse.Namespace) -> int:
             previous=options.previous,
             population=_population(options),
             base_population=options.base_population,
-            columns=options.columns,
-            exclude=options.exclude,
+            columns=options.columns if options.data is None else None,
+            exclude=(options.exclude or ()) if options.data is None else (),
             missing=options.missing,
             shrinkage=options.shrinkage,
             max_advantage=options.max_advantage,
+            max_power=options.max_power,
             epsilon=options.epsilon,
             delta=options.delta,
+            max_noise=options.max_noise,
             worst=options.worst,
             rounds=options.rounds,
             seed=options.seed,
@@ -181,7 +203,7 @@ def _report(options: argparse.Namespace) -> int:
             progress=progress,
         )
     _cli.deliver(result, options)
-    return 0
+    return report.EXIT_CODES[result.verdict.decision] if options.check and result.verdict else 0
 
 
 def _population(options: argparse.Namespace) -> str:

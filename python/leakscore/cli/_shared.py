@@ -10,23 +10,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from leakscore.tables import memory_limit, outputs
-
-__all__ = [
-    "add_dialect",
-    "add_memory",
-    "add_outputs",
-    "counts",
-    "deliver",
-    "memory",
-    "names",
-    "progress",
-    "require_writable",
-]
+from leakscore.tables.cells import names_in
 
 
 def names(text: str) -> list[str]:
-    """Split a list of names at its commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Split a list of names: one line of csv."""
+    try:
+        return names_in(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def counts(text: str) -> list[int]:
@@ -38,25 +30,97 @@ def counts(text: str) -> list[int]:
 
 
 def _character(text: str) -> str:
-    """Return a delimiter; a tab may be spelled out."""
-    text = {"tab": "\t", "\\t": "\t"}.get(text, text)
-    if len(text) != 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not one character")
+    """Return a delimiter; a tab and runs of blanks are spelled out."""
+    text = {"tab": "\t", "\\t": "\t", " ": "space"}.get(text, text)
+    if text != "space" and len(text) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither one character nor tab nor space")
     return text
 
 
-def add_dialect(group: Any) -> None:
-    """Add the options for the form of a csv file."""
-    group.add_argument("--delimiter", type=_character, metavar="C", help="of a csv file")
-    group.add_argument(
-        "--decimal", choices=(".", ","), metavar="MARK", help="of a csv file: . or ,"
+def add_names(group: Any, option: str, text: str) -> None:
+    """Add an option for a list of names, which may be given several times."""
+    group.add_argument(option, type=names, action="extend", metavar="A,B,...", help=text)
+
+
+def add_reading(parser: Any) -> None:
+    """Add the options for how a file is read, which is found out where they are not given."""
+    group = parser.add_argument_group(
+        "reading the file", "What is not given is found out; where it cannot be, nothing is judged."
     )
+    group.add_argument(
+        "--delimiter", type=_character, metavar="C", help="between cells: a character, tab or space"
+    )
+    group.add_argument("--decimal", choices=(".", ","), metavar="MARK", help="the decimal mark")
+    group.add_argument(
+        "--thousands",
+        choices=(",", ".", "'", " ", "none"),
+        metavar="MARK",
+        help="the mark between thousands: , . ' or a blank; or none",
+    )
+    group.add_argument("--encoding", metavar="NAME", help="of a text: utf-8, cp1252, ...")
+    _add_parts(group)
+    _add_meaning(group)
+    add_memory(group)
+
+
+def _add_parts(group: Any) -> None:
+    """Add the options for which part of a file is the table."""
     group.add_argument(
         "--header",
         choices=("auto", "yes", "no"),
         default="auto",
-        help="whether the first line of a csv file names the columns",
+        help="whether the first line names the columns",
     )
+    group.add_argument(
+        "--skip-lines", type=int, default=0, metavar="K", help="leave out the first K lines"
+    )
+    group.add_argument(
+        "--skip-last",
+        type=int,
+        metavar="K",
+        help="leave out the last K records; 0: keep a last one that is the others' sum or mean",
+    )
+    group.add_argument("--sheet", metavar="NAME", help="which sheet of a workbook")
+    group.add_argument("--key", metavar="NAME", help="which array or file of an archive")
+
+
+def _add_meaning(group: Any) -> None:
+    """Add the options for what cells and columns mean."""
+    add_names(
+        group,
+        "--missing-values",
+        "what stands for a missing value, -999 for example; none: every number is a value",
+    )
+    group.add_argument(
+        "--bad-cells",
+        choices=("refuse", "missing"),
+        default="refuse",
+        help="what to do where cells of a column of numbers are no numbers (default: refuse)",
+    )
+    group.add_argument(
+        "--id", metavar="COLUMN", help="tells who a record belongs to; it is not published"
+    )
+    add_names(group, "--proportions", "columns of categories: the share of each one is published")
+
+
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what `add_reading` was told."""
+    return {
+        "delimiter": options.delimiter,
+        "decimal": options.decimal,
+        "thousands": options.thousands,
+        "encoding": options.encoding,
+        "header": options.header,
+        "skip_lines": options.skip_lines,
+        "skip_last": options.skip_last,
+        "sheet": options.sheet,
+        "key": options.key,
+        "missing_values": tuple(options.missing_values or ()),
+        "bad_cells": options.bad_cells,
+        "id": options.id,
+        "proportions": tuple(options.proportions or ()),
+        "max_memory": options.max_memory,
+    }
 
 
 def add_outputs(group: Any) -> None:

@@ -11,8 +11,6 @@ from typing import Any, NoReturn
 from leakscore._visible import visible
 from leakscore.tables import outputs
 
-__all__ = ["Parser", "run"]
-
 _EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError)
 _LONGEST = 2000  # characters of a message
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from inspect import Parameter, Signature
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles, Scalar
+from leakscore._types import Array, Doubles, Scalar
 
 POINT = ("x", "Where to evaluate.")
 MASS = ("q", "Probability; outside [0, 1] the result is NaN.")
@@ -31,9 +32,9 @@ FUNCTIONS = {
 
 
 Double: TypeAlias = Literal["float64", "d"] | type[float] | type[np.float64] | None
-Written = TypeVar("Written", bound=npt.NDArray[Any])
+Written = TypeVar("Written", bound=Array)
 
-_HOME = "leakscore.distributions"  # where users and pickle look up what is made here
+HOME = "leakscore.distributions"  # where users and pickle look up what is made here
 
 
 class Elementwise(Protocol):
@@ -128,7 +129,7 @@ class Distribution:
         return self._name
 
 
-Distribution.__module__ = _HOME
+Distribution.__module__ = HOME
 
 
 def docstring(summary: str, arguments: dict[str, str], notes: str, example: str) -> str:
@@ -166,12 +167,31 @@ Examples
 """
 
 
+def positional(names: Iterable[str]) -> list[Parameter]:
+    """Return parameters that take arrays."""
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    return [Parameter(name, kind, annotation=npt.ArrayLike) for name in names]
+
+
+def option(name: str, default: object, annotation: object) -> Parameter:
+    """Return a parameter that is given by name."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+OUT = option("out", None, Any)
+DTYPE = option("dtype", None, npt.DTypeLike | None)
+
+
+def publish(call: Any, public: str, doc: str, signature: Signature, **attributes: object) -> None:
+    """Give a function the name, the text and the signature that users see."""
+    call.__name__, call.__qualname__, call.__doc__ = public.rpartition(".")[2], public, doc
+    call.__module__ = HOME
+    vars(call).update(attributes, __signature__=signature)
+
+
 def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
     """Make the public function over the compiled ufunc of the same name, dots as underscores."""
     ufunc: np.ufunc = getattr(_core, public.replace(".", "_"))
-    positional = [
-        Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation=npt.ArrayLike) for n in names
-    ]
 
     def call(
         *args: npt.ArrayLike,
@@ -185,16 +205,9 @@ def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
         values = [_validate.elementwise(n, v) for n, v in zip(names, args, strict=True)]
         return _evaluate(ufunc, values, out, where, dtype)
 
-    options = [
-        Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation=Any),
-        Parameter("where", Parameter.KEYWORD_ONLY, default=True, annotation=npt.ArrayLike),
-        Parameter("dtype", Parameter.KEYWORD_ONLY, default=None, annotation=npt.DTypeLike | None),
-    ]
-    result = float | npt.NDArray[Any]
-    signature = Signature([*positional, *options], return_annotation=result)
-    call.__name__, call.__qualname__, call.__doc__ = public.rpartition(".")[2], public, doc
-    call.__module__ = _HOME
-    vars(call).update(ufunc=ufunc, __signature__=signature)
+    parameters = [*positional(names), OUT, option("where", True, npt.ArrayLike), DTYPE]
+    signature = Signature(parameters, return_annotation=float | Array)
+    publish(call, public, doc, signature, ufunc=ufunc)
     return call  # type: ignore[return-value]
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from inspect import Parameter, Signature
+from inspect import Signature
 from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags, Row, Scalar
-from leakscore.distributions._distribution import FUNCTIONS, MASS, POINT, Double, Written
+from leakscore._types import Array, Doubles, Flags, Row, Scalar
+from leakscore.distributions._distribution import (
+    DTYPE,
+    FUNCTIONS,
+    MASS,
+    OUT,
+    POINT,
+    Double,
+    Written,
+    positional,
+    publish,
+)
 
 _CUMULANTS = """Mean, variance and cumulants k3, k4, k5, k6 **of the sum**, 2 to 6 of them in the
     last axis (for n equal terms: n times those of one). Their number decides the order: k3 n^-1/2,
@@ -125,19 +135,13 @@ def _function(name: str, argument: tuple[str, str], summary: str, notes: str) ->
         result = ufunc(points, _validate.cumulants("cumulants", cumulants), **options)
         return result if kind is None or out is not None else result.astype(kind)
 
-    both = Parameter.POSITIONAL_OR_KEYWORD
-    arguments = [Parameter(n, both, annotation=npt.ArrayLike) for n in (first, "cumulants")]
+    arguments = positional((first, "cumulants"))
     signature = Signature(arguments)
-    options = [Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation=Any)]
-    if not flags:
-        kind = npt.DTypeLike | None
-        options.append(Parameter("dtype", Parameter.KEYWORD_ONLY, default=None, annotation=kind))
-    result = np.bool_ | npt.NDArray[np.bool_] if flags else float | npt.NDArray[Any]
+    options = [OUT] if flags else [OUT, DTYPE]
+    result = np.bool_ | Flags if flags else float | Array
     public = Signature([*arguments, *options], return_annotation=result)
-    call.__name__, call.__qualname__ = name, f"edgeworth.{name}"
-    call.__module__ = "leakscore.distributions"
-    call.__doc__ = _docstring(name, first, meaning, summary, notes)
-    vars(call).update(ufunc=ufunc, __signature__=public)
+    doc = _docstring(name, first, meaning, summary, notes)
+    publish(call, f"edgeworth.{name}", doc, public, ufunc=ufunc)
     return call
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspect import Parameter, Signature
+from inspect import Signature
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -10,11 +10,16 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._types import Doubles, Scalar
-from leakscore.distributions._distribution import FUNCTIONS, POINT
+from leakscore.distributions._distribution import (
+    FUNCTIONS,
+    HOME,
+    POINT,
+    option,
+    positional,
+    publish,
+)
 
 _MOST = 1e300  # of df and nc; the moments of larger ones would overflow
-
-_HOME = "leakscore.distributions"
 
 _ERROR = (
     POINT,
@@ -99,13 +104,13 @@ class GeneralizedChiSquare:
             setattr(self, name, _function(name, argument, summary))
 
     def __repr__(self) -> str:
-        return f"<{_HOME}.gx2>"
+        return f"<{HOME}.gx2>"
 
     def __reduce__(self) -> str:
         return "gx2"
 
 
-GeneralizedChiSquare.__module__ = _HOME
+GeneralizedChiSquare.__module__ = HOME
 
 
 def _docstring(name: str, argument: tuple[str, str], summary: str) -> str:
@@ -169,17 +174,9 @@ Examples
 
 def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
     compiled = getattr(_core, f"gx2_{name}")
-    kinds = {argument[0]: npt.ArrayLike, "weights": npt.ArrayLike, "df": npt.ArrayLike}
-    positional = [
-        Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
-        for n, kind in (kinds | {"nc": npt.ArrayLike}).items()
-    ]
-    options = [
-        Parameter(n, Parameter.KEYWORD_ONLY, default=0.0, annotation=float)
-        for n in ("sigma", "offset")
-    ]
-    result = float | npt.NDArray[np.float64]
-    signature = Signature([*positional, *options], return_annotation=result)
+    options = [option(parameter, 0.0, float) for parameter in ("sigma", "offset")]
+    parameters = [*positional((argument[0], "weights", "df", "nc")), *options]
+    signature = Signature(parameters, return_annotation=float | Doubles)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -196,9 +193,7 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
             raise RuntimeError(f"gx2.{name}: {error}") from None
         return values[()]
 
-    call.__name__, call.__qualname__ = name, f"gx2.{name}"
-    call.__module__, call.__doc__ = _HOME, _docstring(name, argument, summary)
-    vars(call)["__signature__"] = signature
+    publish(call, f"gx2.{name}", _docstring(name, argument, summary), signature)
     return call
 
 

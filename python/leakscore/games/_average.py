@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags
+from leakscore._types import Doubles, Flags, Indices
 from leakscore.games import _sampling
 from leakscore.games._populations import Empirical, Population
 from leakscore.games._sampling import Key
@@ -75,11 +75,12 @@ class _RowPairs:
         if self.means.counted:
             self.means.multiply(counts, out)
             return
+        # Few of many rows: each sum reads only its own, where a product would read all.
         for row, count in zip(out, counts, strict=True):
             np.sum(self.rows.X[np.flatnonzero(count)], axis=0, dtype=np.float64, out=row)
 
 
-def below(words: npt.NDArray[np.uint64], bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def below(words: npt.NDArray[np.uint64], bounds: Indices) -> Indices:
     """Return floor(word * bound / 2^64) for bounds below 2^32: uniform below the bound."""
     half, bound = np.uint64(32), bounds.astype(np.uint64)
     low = ((words & np.uint64(0xFFFFFFFF)) * bound) >> half

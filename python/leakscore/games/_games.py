@@ -11,10 +11,7 @@ from leakscore import _validate
 from leakscore._types import Doubles, Flags
 from leakscore.games import _average, _sampling
 from leakscore.games._populations import Empirical, EmpiricalMean, Population
-from leakscore.games._rounds import coins, number, require_population
-
-__all__ = ["average_target", "fixed_target"]
-
+from leakscore.games._rounds import coins, key_from, number, require_population, require_score
 
 _STREAM_BLOCK = 1 << 21  # doubles that a score receives at once: 16 MB
 
@@ -97,13 +94,11 @@ def fixed_target(
     _require(population, mechanism)
     z = _validate.vector("target", target, size=population.dim)
     rounds = number(rounds, balanced)
-    if score is not None and not callable(score):
-        raise TypeError(f"Expected score={score!r} to be a function of the outputs, or None")
+    require_score(score, "outputs")
     if isinstance(population, Empirical):
         population._require(mechanism.n)
     sampler = population._sampler(z, mechanism._mean(population.dim))
-    generator = _validate.generator("rng", rng)
-    key = generator.integers(0, 1 << 64, size=2, dtype=np.uint64)
+    key = key_from(rng)
 
     member = coins(key, rounds, balanced)
     included = mechanism._included(key, member)

@@ -13,8 +13,6 @@ from leakscore._types import Doubles, Flags
 from leakscore.games import _sampling
 from leakscore.reference import Reference
 
-__all__ = ["Bernoulli", "Empirical", "EmpiricalMean", "Gaussian"]
-
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli:
@@ -52,10 +50,8 @@ class Bernoulli:
         p = np.asarray(self.p)
         if target.ndim == 1:
             return _sampling.BernoulliMeans(p, _validate.binary("target", target), mean)
-        none = np.zeros_like(p)
-        return _sampling.OwnTargets(
-            lambda silent: _sampling.BernoulliMeans(p, none, silent), target, mean, counts=True
-        )
+        others = _sampling.BernoulliMeans(p, np.zeros_like(p), mean.without_noise())
+        return _sampling.OwnTargets(others, target, mean, counts=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +95,12 @@ class Gaussian:
         return int(np.size(self.mean))
 
     def _sampler(self, target: Doubles, mean: _sampling.Mean) -> _sampling.Sampler:
-        of_factor = (
-            _sampling.GaussianMeans if self._factor.ndim == 1 else _sampling.CorrelatedGaussianMeans
-        )
         mu, factor = np.asarray(self.mean), self._factor
+        means = _sampling.GaussianMeans if factor.ndim == 1 else _sampling.CorrelatedGaussianMeans
         if target.ndim == 1:
-            return of_factor(mu, factor, target, mean)
-        none = np.zeros_like(mu)
-        return _sampling.OwnTargets(
-            lambda silent: of_factor(mu, factor, none, silent), target, mean, counts=False
-        )
+            return means(mu, factor, target, mean)
+        others = means(mu, factor, np.zeros_like(mu), mean.without_noise())
+        return _sampling.OwnTargets(others, target, mean, counts=False)
 
 
 def _square_root(cov: Doubles) -> Doubles:

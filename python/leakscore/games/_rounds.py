@@ -28,6 +28,17 @@ def coins(key: Key, rounds: int, balanced: bool) -> Flags:
     return member
 
 
+def key_from(rng: np.random.Generator | int) -> Key:
+    """Draw the key of a game, which decides everything in it."""
+    return _validate.generator("rng", rng).integers(0, 1 << 64, size=2, dtype=np.uint64)
+
+
+def require_score(score: object, of: str) -> None:
+    """Refuse what is neither a function of `of` nor None."""
+    if score is not None and not callable(score):
+        raise TypeError(f"Expected score={score!r} to be a function of the {of}, or None")
+
+
 def key_of(key: Key, place: int) -> Key:
     """Return the key of a place in the game, whose draws use separate words."""
     return np.array([key[0], (int(key[1]) + 1 + place) % (1 << 64)], dtype=np.uint64)

@@ -6,15 +6,14 @@ on the key and on the rounds: callers may cut the rounds wherever `tile` divides
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags
+from leakscore._types import Array, Doubles, Flags
 
 Key = npt.NDArray[np.uint64]
 
@@ -47,7 +46,7 @@ class Mean:
 class Rows:
     """A table of records; see games.Empirical."""
 
-    X: npt.NDArray[Any]
+    X: Array
     exclude: int | None
     replace: bool
 
@@ -57,7 +56,7 @@ class Rows:
         return len(self.X) - (self.exclude is not None)
 
     @property
-    def arguments(self) -> tuple[npt.NDArray[Any], int, bool]:
+    def arguments(self) -> tuple[Array, int, bool]:
         """What the compiled draws take."""
         return self.X, -1 if self.exclude is None else self.exclude, self.replace
 
@@ -117,7 +116,7 @@ class CorrelatedGaussianMeans:
         self.transposed = np.ascontiguousarray(factor.T)
         self.tile = min(128, max(1, _BLOCK // mu.size))
         self.mean = mean
-        unit = Mean(mean.records, mean.replaced, np.zeros(()))
+        unit = mean.without_noise()
         self.white = GaussianMeans(np.zeros_like(mu), np.ones_like(mu), np.zeros_like(mu), unit)
         self.offsets = np.stack(GaussianMeans(mu, np.zeros_like(mu), target, unit).offsets)
 
@@ -186,12 +185,10 @@ class TableMeans:
 class OwnTargets:
     """Means of a sampler whose target is 0, to which the target of each round is added."""
 
-    def __init__(
-        self, others: Callable[[Mean], Sampler], targets: Doubles, mean: Mean, counts: bool
-    ) -> None:
-        self.others, self.targets, self.mean = others(mean.without_noise()), targets, mean
+    def __init__(self, others: Sampler, targets: Doubles, mean: Mean, counts: bool) -> None:
+        self.others, self.targets, self.mean = others, targets, mean
         self.counts = counts  # sums are whole numbers and must remain whole
-        self.tile = self.others.tile
+        self.tile = others.tile
 
     def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
         """Write released means; see Sampler."""

@@ -8,16 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags
+from leakscore._types import Doubles, Flags, Indices
 from leakscore.games import _sampling
 from leakscore.games._average import below
 from leakscore.games._populations import Bernoulli, Empirical, Population
-from leakscore.games._rounds import coins, key_of, number, require_population
+from leakscore.games._rounds import coins, key_from, key_of, number, require_population
 from leakscore.games._sampling import Key
-
-__all__ = ["sequential"]
-
-Steps = npt.NDArray[np.intp]
 
 _BLOCK = 1 << 18  # doubles of the releases that are added up, or of a table of counts: 2 MB
 
@@ -32,7 +28,7 @@ def sequential(
     rng: np.random.Generator | int,
     *,
     noise_std: npt.ArrayLike = 0.0,
-) -> tuple[Doubles, Flags, Steps]:
+) -> tuple[Doubles, Flags, Indices]:
     """Play rounds of the membership game on a sequence of releases.
 
     A round has T batches of n records, and releases the mean of all records so far after each. A
@@ -109,8 +105,7 @@ def sequential(
         _validate.binary("target", z)
     if isinstance(population, Empirical):
         require_rows(population, n, count)
-    generator = _validate.generator("rng", rng)
-    key = generator.integers(0, 1 << 64, size=2, dtype=np.uint64)
+    key = key_from(rng)
 
     member = coins(key, rounds, False)
     step = draw_steps(key, member, law)
@@ -142,7 +137,7 @@ def insertion_law(insertion: object, num_steps: int) -> int | Doubles:
     return chances
 
 
-def draw_steps(key: Key, member: Flags, law: int | Doubles) -> Steps:
+def draw_steps(key: Key, member: Flags, law: int | Doubles) -> Indices:
     """Return the step of the target in every round, -1 where it is in none."""
     if isinstance(law, int):
         return np.where(member, law, -1)
@@ -160,7 +155,7 @@ def cumulative_means(
     population: Population,
     target: Doubles,
     n: int,
-    steps: Steps,
+    steps: Indices,
     noise_std: Doubles,
     key: Key,
     out: Doubles,
@@ -184,7 +179,7 @@ def cumulative_means(
 
 
 def _fill_disjoint(
-    rows: _sampling.Rows, target: Doubles, n: int, steps: Steps, key: Key, out: Doubles
+    rows: _sampling.Rows, target: Doubles, n: int, steps: Indices, key: Key, out: Doubles
 ) -> None:
     """Write means of batches without a common row: a round's rows, in a random order."""
     rounds, count, _ = out.shape
@@ -194,6 +189,7 @@ def _fill_disjoint(
         counts = np.empty((min(block, rounds - start), len(rows.X)))
         flags = member[start : start + block]
         _core.row_counts(key, start, flags, size, True, *rows.arguments, counts)
+        # Each round has a key, an order and `size` rows of its own: whole arrays in every turn.
         for r, drawn in enumerate(counts, start):
             records = np.empty((size, len(target)))
             order = np.argsort(_core.coin_words(key_of(key, r), size), kind="stable")

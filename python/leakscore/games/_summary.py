@@ -13,8 +13,6 @@ from leakscore._results import Result
 from leakscore._types import Doubles
 from leakscore.audit import Audit
 
-__all__ = ["GameSummary", "share_below", "summarize"]
-
 
 @dataclass(frozen=True, eq=False)
 class GameSummary(Result):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles, Row, Rows
-
-__all__ = ["Training"]
+from leakscore._types import Array, Doubles, Row, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +196,7 @@ class Training:
         self._require_labels("records", rows[..., -1])
         return self._weights(at), rows[..., :-1], rows[..., -1]
 
-    def _require_labels(self, name: str, y: npt.NDArray[Any]) -> None:
+    def _require_labels(self, name: str, y: Array) -> None:
         """Refuse responses that are not labels of a logistic model."""
         if self.model == "logistic":
             wrong = (y != np.floor(y)) | (y < 0) | (y >= self.classes)

@@ -10,16 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags
+from leakscore._types import Doubles, Flags, Indices
 from leakscore.games import _sampling
 from leakscore.games._average import below
 from leakscore.games._populations import Empirical, Gaussian, Population
-from leakscore.games._rounds import coins, key_of, number, require_population
+from leakscore.games._rounds import (
+    coins,
+    key_from,
+    key_of,
+    number,
+    require_population,
+    require_score,
+)
 from leakscore.games._sampling import Key
-from leakscore.games._sequence import Steps, draw_steps, insertion_law
+from leakscore.games._sequence import draw_steps, insertion_law
 from leakscore.games._training import Training
-
-__all__ = ["dpsgd"]
 
 _BLOCK = 1 << 19  # doubles of the records that are drawn at once: 4 MB
 _WORDS = 1 << 12  # random words of one key
@@ -35,7 +40,7 @@ def dpsgd(
     rng: np.random.Generator | int,
     *,
     score: Callable[[Doubles], npt.ArrayLike] | None = None,
-) -> tuple[Doubles, Flags, Steps]:
+) -> tuple[Doubles, Flags, Indices]:
     """Play rounds of the membership game on the training of a linear or logistic model.
 
     Every step has a fresh batch. A fair coin decides whether the target's record takes the place of
@@ -107,10 +112,8 @@ def dpsgd(
     _require_records(population, record, training)
     law = insertion_law(insertion, training.num_steps)
     rounds = number(rounds, False)
-    if score is not None and not callable(score):
-        raise TypeError(f"Expected score={score!r} to be a function of the parameters, or None")
-    generator = _validate.generator("rng", rng)
-    key = generator.integers(0, 1 << 64, size=2, dtype=np.uint64)
+    require_score(score, "parameters")
+    key = key_from(rng)
 
     member = coins(key, rounds, False)
     step = draw_steps(key, member, law)
@@ -185,7 +188,7 @@ class _Trainer:
     """Plays rounds of the game: draws batches, puts the target into one, and takes the steps."""
 
     def __init__(
-        self, training: Training, population: Population, target: Doubles, steps: Steps, key: Key
+        self, training: Training, population: Population, target: Doubles, steps: Indices, key: Key
     ) -> None:
         self.training, self.target, self.steps, self.key = training, target, steps, key
         inputs = population.dim - 1

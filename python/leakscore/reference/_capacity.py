@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Indices
 from leakscore.reference import dense
 from leakscore.reference.centred_rows import CentredRows
 from leakscore.reference.covariances import Table
@@ -35,8 +34,8 @@ class Gram:
         if diagonal is self.diagonal:
             return self
         most = int(np.argmax(self.diagonal))
-        own = float(self.diagonal[most])
-        ratio = float(diagonal[most]) / own if own > 0 else 0.0
+        largest = float(self.diagonal[most])
+        ratio = float(diagonal[most]) / largest if largest > 0 else 0.0
         if not 0 < ratio < np.inf:
             return None
         gap = self.diagonal * ratio
@@ -66,7 +65,7 @@ def doubly_centred(gram: Doubles) -> Doubles:
 class Spread(Protocol):
     """diag(D) + scale F'F, as `low_rank.LowRank` holds it."""
 
-    held: CentredRows
+    centred: CentredRows
     scale: float
     diagonal: Doubles
     variances: Doubles
@@ -76,9 +75,9 @@ class Spread(Protocol):
 class Capacity:
     """The factors of S, and of the rest of the coordinates with D = 0 given S."""
 
-    def __init__(self, gram: Gram, covariance: Spread, apart: npt.NDArray[np.intp]) -> None:
+    def __init__(self, gram: Gram, covariance: Spread, zeros: Indices) -> None:
         dense._use_blas()
-        self.gram, self.apart, self.scale = gram, apart, covariance.scale
+        self.gram, self.zeros, self.scale = gram, zeros, covariance.scale
         matrix = gram.matrix * self.scale
         matrix.flat[:: len(matrix) + 1] += 1
         lost = _LOST * float(np.abs(matrix).sum(axis=1).max())
@@ -87,23 +86,23 @@ class Capacity:
         self.positive = positive == len(matrix)
         self.rest: Doubles | None = None
         self.dependent: int | None = None
-        if apart.size and self.positive:
-            self._take_apart(covariance)
+        if zeros.size and self.positive:
+            self._solve_for_zeros(covariance)
 
-    def _take_apart(self, covariance: Spread) -> None:
-        self.rows = covariance.held.columns(self.apart).T.copy()
+    def _solve_for_zeros(self, covariance: Spread) -> None:
+        self.rows = covariance.centred.columns(self.zeros).T.copy()
         half = self.rows.copy()
         _core.solve_rows(self.lower, half)
         rest = self.scale * (self.rows @ half.T)
-        rest.flat[:: len(rest) + 1] += covariance.diagonal[self.apart]
+        rest.flat[:: len(rest) + 1] += covariance.diagonal[self.zeros]
         least = dense.tolerance(len(self.lower), covariance.rounding)
-        lost = np.flatnonzero(np.diag(rest) <= least * covariance.variances[self.apart])
+        lost = np.flatnonzero(np.diag(rest) <= least * covariance.variances[self.zeros])
         if lost.size:
-            self.dependent = int(self.apart[lost[0]])
+            self.dependent = int(self.zeros[lost[0]])
             return
         factor = dense.factorise(rest, covariance.rounding)
         if factor.dependent is not None:
-            self.dependent = int(self.apart[factor.dependent])
+            self.dependent = int(self.zeros[factor.dependent])
         self.rest = factor.lower
 
     def solve(self, products: Doubles) -> Doubles:

@@ -88,8 +88,8 @@ def from_scatter(
         )
     fit = Fit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
     if method is not None:
-        known = 0.0 if mean.size == 1 else _oas(cov * (freedom / rows), rows)
-        intensity = known if method == "oas" else float(method)
+        optimal = 0.0 if mean.size == 1 else _oas(cov * (freedom / rows), rows)
+        intensity = optimal if method == "oas" else float(method)
         fit = replace(fit, intensity=_towards_target(cov, method, intensity))
     cov.flat[:: mean.size + 1] += extra
     return mean, covariances.Full(cov, EPSILON), fit

@@ -8,16 +8,11 @@ again, so it is the number, or inf with its sign where the number is beyond ever
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore._types import Array, Doubles, Indices
 from leakscore.reference import dense
 from leakscore.reference.covariances import Covariance
-
-__all__ = ["distances", "distances_about", "inner", "solve"]
-
-Powers = npt.NDArray[np.intp]
 
 
 def distances(covariance: Covariance, name: str, rows: Array, centre: Doubles) -> Doubles:
@@ -30,8 +25,8 @@ def distances(covariance: Covariance, name: str, rows: Array, centre: Doubles) -
         # Halves, as the difference itself may overflow.
         away = 0.5 * np.atleast_2d(rows)[odd].astype(np.float64) - 0.5 * centre
         scaled, powers = _scaled(covariance, away)
-        found = covariance.distances(scaled, np.zeros_like(centre))
-        result[odd] = _grown(found, 2 * (powers + 1))
+        squares = covariance.distances(scaled, np.zeros_like(centre))
+        result[odd] = _grown(squares, 2 * (powers + 1))
     return result
 
 
@@ -79,7 +74,7 @@ def _scaled_inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
     return _grown(products, before[:, np.newaxis] + after)
 
 
-def _scaled(covariance: Covariance, rows: Doubles) -> tuple[Doubles, Powers]:
+def _scaled(covariance: Covariance, rows: Doubles) -> tuple[Doubles, Indices]:
     """Return rows over powers of two, and the exponents of these, (k,)."""
     _, spread = np.frexp(np.sqrt(covariance.variances))
     fractions, sizes = np.frexp(rows)
@@ -90,6 +85,6 @@ def _scaled(covariance: Covariance, rows: Doubles) -> tuple[Doubles, Powers]:
         return np.ldexp(rows, -powers[:, np.newaxis]), powers.astype(np.intp)
 
 
-def _grown(values: Doubles, powers: Powers) -> Doubles:
+def _grown(values: Doubles, powers: Indices) -> Doubles:
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.ldexp(values, powers))

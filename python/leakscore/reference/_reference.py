@@ -10,11 +10,9 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Doubles, Row, Rows
 from leakscore.reference import _estimate, _forms, dense
-from leakscore.reference import low_rank as _low_rank
 from leakscore.reference._fit import Fit
 from leakscore.reference.covariances import Covariance, Diagonal, Full, Kind, Table
-
-__all__ = ["Reference", "SingularCovarianceError"]
+from leakscore.reference.low_rank import LowRank, low_rank
 
 
 class SingularCovarianceError(ValueError):
@@ -320,7 +318,7 @@ class Reference:
         array([[2., 2.],
                [2., 5.]])
         """
-        return _restore(*_low_rank.given(mean, diagonal, factor), None)
+        return _restore(*low_rank(mean, diagonal, factor), None)
 
     @classmethod
     def fit(
@@ -399,6 +397,11 @@ class Reference:
             return self
         fit = None if self._fit is None else self._fit.with_ridge(extra)
         return _restore(self._mean, self._covariance.plus(extra), fit)
+
+    @property
+    def _by_rows(self) -> LowRank | None:
+        """The covariance, if it is held as a diagonal and rows: its inverse takes other ways."""
+        return self._covariance if isinstance(self._covariance, LowRank) else None
 
     def _problem(self) -> str | None:
         """Say why the covariance is singular; None if it is not."""

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Indices
 from leakscore.reference.covariances import Table
 
 Parts: TypeAlias = tuple[Table, ...]
@@ -45,7 +44,7 @@ class CentredRows:
                 strip -= self.centre[cols]
                 yield cols, strip
 
-    def columns(self, which: npt.NDArray[np.intp]) -> Doubles:
+    def columns(self, which: Indices) -> Doubles:
         """Return some columns of F."""
         parts = [
             part[:, which[(which >= at.start) & (which < at.stop)] - at.start]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._types import Doubles
+from leakscore._types import Array, Doubles
 from leakscore.reference import dense
 
-Table: TypeAlias = npt.NDArray[Any]
+Table: TypeAlias = Array
 Kind: TypeAlias = Literal["diagonal", "full", "low-rank"]
 
 # Determinants closer to each other than this are compared by a series, not by their logarithms.
@@ -47,9 +46,6 @@ class Covariance(Protocol):
     def logdet(self) -> float:
         """Logarithm of det C."""
 
-    def log_ratio(self, other: Any, extra: Doubles) -> float:
-        """Logarithm of det C / det C' for C' of the same kind with C = C' + diag(extra)."""
-
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         """(z - centre)' C^-1 (z - centre) of every row; not finite where a row is not."""
 
@@ -59,11 +55,18 @@ class Covariance(Protocol):
     def solve(self, rows: Doubles) -> Doubles:
         """C^-1 v of every row v of a contiguous array, which may be overwritten."""
 
-    def between(self, left: Any, right: Any, rows: Doubles) -> Doubles:
-        """Return e' A^-1 C B^-1 e of every row e, for covariances A and B that are sums with C."""
-
     def plus(self, extra: Doubles) -> Covariance:
         """C + diag(extra) for one number or one a coordinate, at least 0."""
+
+
+class Correlated(Covariance, Protocol):
+    """What the exact ratio asks besides, where coordinates are not independent."""
+
+    def log_ratio(self, other: Any, extra: Doubles) -> float:
+        """Logarithm of det C / det C' for C' of the same kind with C = C' + diag(extra)."""
+
+    def between(self, left: Any, right: Any, rows: Doubles) -> Doubles:
+        """Return e' A^-1 C B^-1 e of every row e, for covariances A and B that are sums with C."""
 
 
 class Diagonal:
@@ -90,9 +93,6 @@ class Diagonal:
     def logdet(self) -> float:
         return float(np.log(self.variances).sum())
 
-    def log_ratio(self, other: Diagonal, extra: Doubles) -> float:
-        return float(np.log1p(extra / other.variances).sum())
-
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         return _core.quadratic(rows, centre, 1 / self.variances)
 
@@ -102,10 +102,6 @@ class Diagonal:
     def solve(self, rows: Doubles) -> Doubles:
         rows /= self.variances
         return rows
-
-    def between(self, left: Diagonal, right: Diagonal, rows: Doubles) -> Doubles:
-        inner = (rows / left.variances) * self.variances * (rows / right.variances)
-        return np.asarray(inner.sum(axis=1))
 
     def plus(self, extra: Doubles) -> Diagonal:
         return Diagonal(self.variances + extra, self.rounding)

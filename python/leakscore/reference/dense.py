@@ -7,10 +7,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles
+from leakscore._types import Array, Doubles
 
 
 @cache
@@ -71,7 +70,7 @@ def why_singular(variances: Doubles, dependent: int | None) -> str | None:
     )
 
 
-def scatter(X: npt.NDArray[Any], mean: Doubles, *, single: bool) -> Doubles:
+def scatter(X: Array, mean: Doubles, *, single: bool) -> Doubles:
     """Sum over the rows of (x - mean)(x - mean)'; `single` sums blocks of rows in float32."""
     _use_blas()
     return _core.scatter(X, mean, single)
@@ -110,7 +109,7 @@ def require_semidefinite(cov: Doubles, epsilon: float) -> None:
         )
 
 
-def products(name: str, rows: npt.NDArray[Any], weights: Doubles) -> Doubles:
+def products(name: str, rows: Array, weights: Doubles) -> Doubles:
     """Return rows times weights, (T, k), a few rows in float64 at a time."""
     table, columns = np.atleast_2d(rows), np.atleast_2d(weights).T
     result = np.empty((len(table), columns.shape[1]))

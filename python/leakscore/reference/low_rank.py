@@ -13,10 +13,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Indices
 from leakscore.reference import dense
 from leakscore.reference._capacity import Capacity, Gram, sums_in_float
 from leakscore.reference.centred_rows import MANY, CentredRows, Parts
@@ -43,12 +42,13 @@ class LowRank:
 
     __slots__ = (
         "_capacity",
+        "_examined",
         "_gram",
         "_problem",
         "_sums",
         "_weights",
+        "centred",
         "diagonal",
-        "held",
         "scale",
         "variances",
     )
@@ -65,12 +65,13 @@ class LowRank:
         variances: Doubles,
         gram: Gram | None = None,
     ) -> None:
-        self.held, self.scale = CentredRows(parts, centre), scale
+        self.centred, self.scale = CentredRows(parts, centre), scale
         self.diagonal, self.variances = diagonal, variances
         diagonal.flags.writeable = variances.flags.writeable = centre.flags.writeable = False
         self._gram: Gram | None = gram
         self._capacity: Capacity | None = None
-        self._problem: str | Literal[False] | None = False
+        self._problem: str | None = None
+        self._examined = False
         self._sums: tuple[tuple[Doubles, LowRank], ...] = ()
         self._weights: tuple[Doubles, Doubles] | None = None
 
@@ -81,12 +82,12 @@ class LowRank:
     @property
     def parts(self) -> Parts:
         """The rows as they were given."""
-        return self.held.parts
+        return self.centred.parts
 
     @property
     def centre(self) -> Doubles:
         """What is subtracted from every row."""
-        return self.held.centre
+        return self.centred.centre
 
     @property
     def values(self) -> Doubles:
@@ -97,35 +98,35 @@ class LowRank:
                 f"Expected a reference of at most {LARGEST_MATRIX} coordinates, not {dim}: its "
                 f"covariance would be a matrix of {8e-9 * dim * dim:.3g} GB"
             )
-        factor = self.held.columns(np.arange(dim))
+        factor = self.centred.columns(np.arange(dim))
         result: Doubles = self.scale * (factor.T @ factor)
         result.flat[:: dim + 1] += self.diagonal
         result.flags.writeable = False
         return result
 
     def problem(self) -> str | None:
-        if self._problem is False:
-            self._problem = self._find_problem()
+        if not self._examined:
+            self._problem, self._examined = self._find_problem(), True
         return self._problem
 
     def _find_problem(self) -> str | None:
         constant = dense.why_singular(self.variances, None)
         if constant is not None:
             return constant
-        zeros = self._apart()
-        if zeros.size > len(self.held):
-            return dense.why_singular(self.variances, int(zeros[len(self.held)]))
+        zeros = self._zeros()
+        if zeros.size > len(self.centred):
+            return dense.why_singular(self.variances, int(zeros[len(self.centred)]))
         return dense.why_singular(self.variances, self._factorised().dependent)
 
     def logdet(self) -> float:
         diagonal = self.diagonal
-        if self._factorised().apart.size:
-            diagonal = np.delete(diagonal, self._factorised().apart)
+        if self._factorised().zeros.size:
+            diagonal = np.delete(diagonal, self._factorised().zeros)
         return float(np.log(diagonal).sum()) + self._factorised().logdet()
 
     def log_ratio(self, other: LowRank, extra: Doubles) -> float:
         mine, theirs = self._factorised(), other._factorised()
-        if mine.apart.size or theirs.apart.size:
+        if mine.zeros.size or theirs.zeros.size:
             return self.logdet() - other.logdet()
         diagonal_part = float(np.log1p(extra / other.diagonal).sum())
         return diagonal_part + (mine.logdet() - theirs.logdet())
@@ -147,6 +148,7 @@ class LowRank:
         return result
 
     def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        # Each turn reads F for all rows; differences of squares about one centre would cancel.
         each = (self.distances(rows, centre.astype(np.float64)) for centre in centres)
         return np.stack(list(each), axis=1)
 
@@ -162,7 +164,7 @@ class LowRank:
     def streams(self, count: int) -> bool:
         """Whether strips of columns solve so many systems faster than blocks of rows."""
         few = _ELEMENTS // self.centre.size < min(count, STREAMED)
-        return count >= MANY and few and not self._apart().size
+        return count >= MANY and few and not self._zeros().size
 
     def stream(
         self,
@@ -179,14 +181,14 @@ class LowRank:
         """
         capacity = self._factorised()
         refine = correct and capacity.gram.single
-        dual, products = np.zeros((2, count, len(self.held)))
+        dual, products = np.zeros((2, count, len(self.centred)))
         size = np.zeros(count)
-        for cols, strip in self.held.strips(2 * count):
+        for cols, strip in self.centred.strips(2 * count):
             dual += (sides(cols) / self.diagonal[cols]) @ strip.T
         dual = capacity.solve(dual)
 
         def combine(weights: Doubles, *, first: bool = False) -> tuple[Doubles, Doubles]:
-            for cols, strip in self.held.strips(2 * count):
+            for cols, strip in self.centred.strips(2 * count):
                 solution = weights @ strip
                 if first:
                     solution += sides(cols)
@@ -235,47 +237,47 @@ class LowRank:
         self._sums = (*self._sums[-1:], (extra.copy(), result))
         return result
 
-    def _gram_of(self, apart: npt.NDArray[np.intp], *, single: bool) -> Gram:
+    def _gram_of(self, zeros: Indices, *, single: bool) -> Gram:
         """Return G from a new sum."""
         dense._use_blas()
         with np.errstate(divide="ignore"):
             scale = 1 / np.sqrt(self.diagonal)
-        scale[apart] = 0.0
+        scale[zeros] = 0.0
         in_float = [single and sums_in_float(part) for part in self.parts]
-        return Gram(self.held.gram(scale, in_float), self.diagonal, any(in_float))
+        return Gram(self.centred.gram(scale, in_float), self.diagonal, any(in_float))
 
     # --- the solution ----------------------------------------------------------------------------
 
-    def _apart(self) -> npt.NDArray[np.intp]:
+    def _zeros(self) -> Indices:
         """Return the coordinates with D = 0."""
         return np.flatnonzero(self.diagonal < np.maximum(_NOTHING * self.variances, TINY))
 
     def _factorised(self) -> Capacity:
         if self._capacity is None:
-            zeros = self._apart()
+            zeros = self._zeros()
             gram = None if zeros.size or self._gram is None else self._gram.at(self.diagonal)
             self._set_gram(gram or self._gram_of(zeros, single=not zeros.size), zeros)
         return self._capacity  # type: ignore[return-value]
 
-    def _set_gram(self, gram: Gram, apart: npt.NDArray[np.intp]) -> None:
-        capacity = Capacity(gram, self, apart)
+    def _set_gram(self, gram: Gram, zeros: Indices) -> None:
+        capacity = Capacity(gram, self, zeros)
         # Sums in float32 suffice where S is not so large that their errors look like a solution.
         if gram.single and not (capacity.positive and capacity.exact):
-            gram = self._gram_of(apart, single=False)
-            capacity = Capacity(gram, self, apart)
+            gram = self._gram_of(zeros, single=False)
+            capacity = Capacity(gram, self, zeros)
         if not capacity.positive:
             raise ValueError("Expected a covariance whose correlations do not overflow")
-        self._gram = gram if not apart.size else None
+        self._gram = gram if not zeros.size else None
         self._capacity = capacity
 
     def _solve(self, rows: Doubles, *, correct: bool) -> Doubles:
         """Replace every row e by C^-1 e; return q = F C^-1 e."""
         capacity = self._factorised()
-        zeros = capacity.apart
+        zeros = capacity.zeros
         with np.errstate(divide="ignore"):
             weight = 1 / self.diagonal
         weight[zeros] = 0.0
-        dual = self.held.products(rows * weight)
+        dual = self.centred.products(rows * weight)
         if capacity.rest is None:
             dual = capacity.solve(dual)
         else:
@@ -284,13 +286,13 @@ class LowRank:
             dual = capacity.solve(dual + at_zeros @ capacity.rows)
 
         def combine(weights: Doubles) -> tuple[Doubles, Doubles]:
-            products = self.held.combine_and_multiply(weights, rows, weight)
+            products = self.centred.combine_and_multiply(weights, rows, weight)
             return products, np.einsum("ij,ij,j->i", rows, rows, weight)
 
         if correct and capacity.gram.single:
             self._correct(dual, combine(-self.scale * dual), combine)
         else:
-            self.held.add_combination(-self.scale * dual, rows)
+            self.centred.add_combination(-self.scale * dual, rows)
         rows *= weight
         if capacity.rest is not None:
             rows[:, zeros] = at_zeros
@@ -318,7 +320,7 @@ class LowRank:
             if correction == _CORRECTIONS:
                 break
             if capacity.gram.single and (left > _SLOW * before)[large].any():
-                self._set_gram(self._gram_of(capacity.apart, single=False), capacity.apart)
+                self._set_gram(self._gram_of(capacity.zeros, single=False), capacity.zeros)
                 step = self._factorised().solve(gap)
             before = left
             dual += step
@@ -351,7 +353,7 @@ class Compact(Full):
     kind: Literal["low-rank"] = "low-rank"  # type: ignore[assignment]
 
 
-def given(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowRank | Compact]:
+def low_rank(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowRank | Compact]:
     """Validate the arguments of `Reference.low_rank`; return mean and covariance."""
     centre = _validate.vector("mean", mean)
     table = _validate.matrix("factor", factor)

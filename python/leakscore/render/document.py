@@ -1,7 +1,7 @@
 """What a report is made of: sections, built once, which `render.text` and `render.html` lay out.
 
-What only the page shows says so: `PageOnly`, `Figures`, `Table.page_only`. A `Folded` part stands
-folded on the page, and its sentence in the text.
+What only the page shows says so: `PageOnly`, `Figures`, `Table.page_only`. A part `InWords` stands
+on the page, and its sentence in the text. Nothing is folded: a page is printed, too.
 """
 
 from __future__ import annotations
@@ -11,24 +11,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from leakscore._results import Notice
-
-__all__ = [
-    "Bar",
-    "Card",
-    "Cards",
-    "Definitions",
-    "Document",
-    "Figures",
-    "Flag",
-    "Folded",
-    "Heading",
-    "Notices",
-    "PageOnly",
-    "Paragraph",
-    "Part",
-    "Section",
-    "Table",
-]
 
 
 @dataclass(frozen=True)
@@ -92,7 +74,7 @@ class Definitions:
 
 @dataclass(frozen=True)
 class Card:
-    """One large figure on the page; the text, whole sentences, says it too."""
+    """One large figure or word on the page; the text, whole sentences, says it too."""
 
     style: str
     title: str
@@ -116,10 +98,9 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Folded:
-    """A part that a page shows when its summary is clicked, and the sentence of the text."""
+class InWords:
+    """A part that a page shows, and the sentences that stand for it in a text."""
 
-    summary: str
     part: Part
     text: str
 
@@ -132,7 +113,7 @@ class PageOnly:
 
 
 Part: TypeAlias = (
-    Heading | Paragraph | Table | Notices | Definitions | Cards | Figures | Folded | PageOnly
+    Heading | Paragraph | Table | Notices | Definitions | Cards | Figures | InWords | PageOnly
 )
 
 

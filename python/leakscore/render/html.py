@@ -15,8 +15,6 @@ from importlib import resources
 from leakscore._visible import markup
 from leakscore.render import document as doc
 
-__all__ = ["render"]
-
 
 def render(document: doc.Document) -> str:
     """Return a whole page; it is well-formed XML too."""
@@ -72,8 +70,8 @@ def _part(part: doc.Part) -> str:
             return f'<div class="cards">{"".join(_card(card) for card in cards)}</div>'
         case doc.Figures(figures):
             return f'<div class="charts">{"".join(figures)}</div>'
-        case doc.Folded(summary, folded):
-            return f"<details><summary>{markup(summary)}</summary>{_part(folded)}</details>"
+        case doc.InWords(shown):
+            return _part(shown)
         case doc.PageOnly(parts):
             return _parts(parts)
 
@@ -83,9 +81,10 @@ def _class(style: str) -> str:
 
 
 def _card(card: doc.Card) -> str:
+    unit = f" <small>{markup(card.unit)}</small>" if card.unit else ""
     return (
         f'<div class="card {card.style}"><h2>{markup(card.title)}</h2><p class="big">'
-        f"{markup(card.figure)} <small>{markup(card.unit)}</small></p>"
+        f"{markup(card.figure)}{unit}</p>"
         f"<p>{markup(card.text)}</p></div>"
     )
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from leakscore._visible import markup
 
-__all__ = ["Axis", "Chart", "decades", "nice_ticks"]
-
 WIDTH, HEIGHT = 460, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 48
 

@@ -11,10 +11,8 @@ from collections.abc import Iterator, Sequence
 from leakscore._visible import visible
 from leakscore.render import document as doc
 
-__all__ = ["counted", "render"]
-
 _NARROWEST = 60
-_FIRST_COLUMN = 20  # characters that it keeps in a narrow window
+_FIRST_COLUMN = 16  # characters that it keeps in a narrow window
 
 
 def render(document: doc.Document, width: int = 80) -> str:
@@ -35,7 +33,7 @@ def _lines(parts: Sequence[doc.Part], width: int, indent: str) -> list[str]:
 
 def _part(part: doc.Part, width: int, indent: str) -> Iterator[str]:
     match part:
-        case doc.Heading(text) | doc.Paragraph(text) | doc.Folded(text=text):
+        case doc.Heading(text) | doc.Paragraph(text) | doc.InWords(text=text):
             yield from _wrapped(text, width, indent)
         case doc.Cards(cards):
             for card in cards:

@@ -6,23 +6,29 @@ import math
 
 import numpy as np
 
+from leakscore import tradeoff
+from leakscore.distributions import norm
+from leakscore.render import document as doc
 from leakscore.render.svg import Axis, Chart, decades, nice_ticks
-from leakscore.report._model import ALPHA, LEVELS, Content, Game
-from leakscore.report._words import number, percent
+from leakscore.report._model import ALPHA, LEVELS, Content, Doubles, Game
+from leakscore.report._words import capitalised, named, number, percent
 
-__all__ = ["leakages", "ratios", "roc"]
+__all__ = ["leakages", "leakages_table", "ratios", "ratios_table", "roc", "roc_table"]
+
+_RATES = (0.001, 0.01, 0.1, 0.5)  # of false positives, in the table of the ROC
+_MERGED = 5  # bars of a chart in a line of its table
 
 
 def roc(report: Content) -> str:
     """Log-log ROC of the worst record: both attackers, theory and game."""
-    informed = next(game for game in report.games if game.attacker == "informed")
-    weaker = next(game for game in report.games if game.attacker == "weaker")
+    informed, weaker = _two(report)
+    who = named(report, informed.row)
     low = min(1e-3, 2 / informed.rounds)
     low = 10.0 ** math.floor(math.log10(low))
     chart = Chart(
-        title=f"ROC of row {informed.row}",
+        title=f"ROC of {who}",
         description=(
-            f"Row {informed.row}: at {100 * ALPHA:g} % false positives the informed attacker "
+            f"{capitalised(who)}: at {100 * ALPHA:g} % false positives the informed attacker "
             f"identifies {percent(informed.power.theory)} in theory and "
             f"{percent(informed.power.simulated)} in the game, the weaker "
             f"{percent(weaker.power.theory)} and {percent(weaker.power.simulated)}."
@@ -42,17 +48,14 @@ def roc(report: Content) -> str:
 
 def leakages(report: Content) -> str:
     """Histogram of the records' leakage scores, both attackers; counts on a logarithmic axis."""
-    informed, weaker = report.informed.leakage, report.weaker.leakage
-    positive = [scores[np.isfinite(scores) & (scores > 0)] for scores in (informed, weaker)]
-    joined = np.concatenate(positive)
-    low, high = float(np.quantile(joined, 0.001)), float(joined.max()) * 1.3
-    edges = np.geomspace(min(low, high / 10), high, 41)
-    most = max(len(informed), 10)
+    positive, edges = _bins(report)
+    records = len(report.rows)
+    most = max(records, 10)
     counts = report.counts[0].above
     chart = Chart(
         title="Distribution of the leakage",
         description=(
-            f"Leakage of {len(informed)} records. The informed attacker identifies "
+            f"Leakage of {records} records. The informed attacker identifies "
             f"{counts['10%']} of them with more than 10 % power, {counts['50%']} with more than "
             f"50 % and {counts['90%']} with more than 90 %."
         ),
@@ -70,26 +73,91 @@ def leakages(report: Content) -> str:
     return chart.render()
 
 
+def _two(report: Content) -> tuple[Game, Game]:
+    """Return the games of the worst record against both attackers."""
+    informed = next(game for game in report.games if game.attacker == "informed")
+    weaker = next(game for game in report.games if game.attacker == "weaker")
+    return informed, weaker
+
+
+def roc_table(report: Content) -> doc.Table:
+    """Return the numbers of the ROC at round rates of false positives."""
+    informed, weaker = _two(report)
+    rows = []
+    for rate in _RATES:
+        cells = [percent(rate)]
+        for game in (informed, weaker):
+            seen, power = game.roc["false_positive_rate"], game.roc["simulated_power"]
+            cells.append(percent(float(tradeoff.gaussian(leakage=game.leakage).power(rate))))
+            cells.append(percent(float(np.interp(rate, seen, power))) if rate >= seen[0] else "-")
+        rows.append(cells)
+    kinds = [f"{who}\n{how}" for who in ("informed", "weaker") for how in ("theory", "game")]
+    return doc.Table(
+        ["false positives", *kinds], rows, f"Power against {named(report, informed.row)}"
+    )
+
+
+def _bins(report: Content) -> tuple[list[Doubles], Doubles]:
+    """Return the positive, finite leakages to both attackers, and the edges of the bars."""
+    scores = (report.informed.leakage, report.weaker.leakage)
+    positive = [one[np.isfinite(one) & (one > 0)] for one in scores]
+    joined = np.concatenate(positive)
+    low, high = float(np.quantile(joined, 0.001)), float(joined.max()) * 1.3
+    return positive, np.geomspace(min(low, high / 10), high, 41)
+
+
+def leakages_table(report: Content) -> doc.Table:
+    """Return the numbers of the histogram, some bars together."""
+    positive, edges = _bins(report)
+    edges = edges[::_MERGED]
+    counts = [np.histogram(np.maximum(one, edges[0]), edges)[0] for one in positive]
+    rows = [
+        [f"{number(low)} to {number(high)}", str(informed), str(weaker)]
+        for low, high, informed, weaker in zip(edges[:-1], edges[1:], *counts, strict=True)
+    ]
+    caption = "Records by leakage; the first line holds those below it, too"
+    return doc.Table(["leakage m", "informed", "weaker"], rows, caption)
+
+
 def _leakage_of_power(power: float) -> float:
     """Leakage at which the power at 1 % false positives is `power`."""
-    from leakscore.distributions import norm
-
     return float((norm.ppf(power) - norm.ppf(ALPHA)) ** 2)
 
 
-def ratios(game: Game) -> str:
-    """Histograms of the log-likelihood ratio with and without the record, with their laws."""
-    spread = math.sqrt(game.leakage)
+def _reach(game: Game) -> float:
     values = np.concatenate([game.members, game.nonmembers])
-    reach = max(game.leakage / 2 + 3.5 * spread, float(np.quantile(np.abs(values), 0.999)))
+    normal = game.leakage / 2 + 3.5 * math.sqrt(game.leakage)
+    return max(normal, float(np.quantile(np.abs(values), 0.999)))
+
+
+def ratios_table(game: Game) -> doc.Table:
+    """Return the numbers of the histograms, some bars together, beside their laws."""
+    edges = np.linspace(-_reach(game), _reach(game), 61)[::_MERGED]
+    spread, shares = math.sqrt(game.leakage), []
+    for scores, centre in ((game.nonmembers, -game.leakage / 2), (game.members, game.leakage / 2)):
+        shares.append(np.diff(norm.cdf((edges - centre) / spread)))
+        shares.append(np.histogram(scores, edges)[0] / len(scores))
+    rows = [
+        [f"{number(low)} to {number(high)}", *map(percent, cells)]
+        for low, high, *cells in zip(edges[:-1], edges[1:], *shares, strict=True)
+    ]
+    kinds = [f"{who}\n{how}" for who in ("without it", "with it") for how in ("theory", "game")]
+    return doc.Table(
+        ["log-likelihood ratio", *kinds], rows, "Share of the tables with such a score"
+    )
+
+
+def ratios(report: Content, game: Game) -> str:
+    """Histograms of the log-likelihood ratio with and without the record, with their laws."""
+    who, spread, reach = named(report, game.row), math.sqrt(game.leakage), _reach(game)
     edges = np.linspace(-reach, reach, 61)
     grid = np.linspace(-reach, reach, 241)
     peak = 1 / (spread * math.sqrt(2 * math.pi))
     chart = Chart(
-        title=f"Likelihood ratios of row {game.row}",
+        title=f"Likelihood ratios of {who}",
         description=(
-            f"Row {game.row}, {game.rounds} rounds of the game: the score of a table without the "
-            f"record and with it, and the normal laws of mean \u2212m/2 and m/2, variance m = "
+            f"{capitalised(who)}, {game.rounds} rounds of the game: the score of a table without "
+            f"the record and with it, and the normal laws of mean \u2212m/2 and m/2, variance m = "
             f"{number(game.leakage)} that the theory predicts."
         ),
         x=Axis(-reach, reach, nice_ticks(-reach, reach), "log-likelihood ratio"),

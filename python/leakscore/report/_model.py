@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class Input:
     rows_judged: int
     columns_judged: tuple[str, ...]
     columns_left_out: tuple[Any, ...]
+    columns_published: int
+    columns_unjudged: tuple[str, ...]
     rows_left_out: tuple[Any, ...]
     dependent_columns: tuple[str, ...]
     notes: tuple[str, ...]
@@ -141,11 +144,27 @@ class Compared:
     theory: float
     simulated: float
     std_error: float
+    upper: float | None = None
+    """Upper end of the simulated one with 95 % confidence, where a verdict hangs on it."""
 
     @property
     def z(self) -> float:
         """How many standard errors the two are apart."""
         return (self.simulated - self.theory) / self.std_error
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a game differs from the theory, told only if it explains the difference.
+
+    `edgeworth` is the share (power or advantage, as `quantity` says) by the law with skewness and
+    kurtosis; `row` is the record with most of the variance along the attack, `share` of it.
+    """
+
+    quantity: str
+    edgeworth: float
+    row: int
+    share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,18 +183,37 @@ class Game:
     variance: tuple[Compared, Compared]
     skewness: float
     differs: bool
+    reason: Reason | None
     roc: dict[str, list[float]]
     members: Doubles = field(repr=False, metadata=_HIDDEN)
     nonmembers: Doubles = field(repr=False, metadata=_HIDDEN)
 
+    @property
+    def acts_by(self) -> str:
+        """Power or advantage: that in which game and theory are farther apart."""
+        return "advantage" if abs(self.advantage.z) > abs(self.power.z) else "power"
+
+    def to_act_on(self, quantity: str) -> float:
+        """Return power or advantage as one should act on it: the game's where theory differs."""
+        compared: Compared = getattr(self, quantity)
+        return compared.simulated if self.differs else compared.theory
+
 
 @dataclass(frozen=True)
 class Noise:
-    """The Gaussian noise on the mean that brings every record under the budget."""
+    """The Gaussian noise on the mean that brings every record under the budget.
+
+    `theory_standard_errors` is what the theory asks. `standard_errors`, never less, is the noise
+    offered: with it the game's upper end is within the budget, too, if `confirmed`, for the records
+    `rows_played`, the worst ones.
+    """
 
     budget: dict[str, float]
     binding_row: int
     standard_errors: float
+    theory_standard_errors: float
+    confirmed: bool
+    rows_played: tuple[int, ...]
     noise_std: dict[str, float]
     leakage: float
     advantage: float
@@ -213,21 +251,43 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """What the earlier means and the present one tell together; of the new batch what helps."""
+    """The means that were published before, and for comparison the present one alone.
+
+    All other numbers of a report are what all means tell together. `told` is what the earlier ones
+    told of each person, which nothing takes back, `added` what the present one adds; `new` are the
+    persons in the last batch, `given_away` those who are all of a batch.
+    """
 
     rows_published: tuple[int, ...]
     records_published: tuple[int, ...]
-    joint: Risk = field(metadata=_HIDDEN)
+    alone: Risk = field(metadata=_HIDDEN)
+    told: Doubles = field(metadata=_HIDDEN)
+    added: Doubles = field(metadata=_HIDDEN)
+    new: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
+    given_away: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
+    batch_sizes: list[list[int]] = field(metadata=_HIDDEN)
     power_if_gaussian: Doubles = field(metadata=_HIDDEN)
-    batch_sizes: npt.NDArray[np.int64] = field(metadata=_HIDDEN)
     batches: tuple[Batch, ...]
-    worst_new: tuple[int, ...] = field(metadata=_HIDDEN)
-    worst_old: tuple[int, ...] = field(metadata=_HIDDEN)
-    worst_new_rows: tuple[int, ...]
-    worst_old_rows: tuple[int, ...]
-    game: Game | None
-    noise: Noise | None
-    remedies: tuple[Remedy, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Owned:
+    """Whose records are judged: labels (P,), and numbers and persons of all records, (N,)."""
+
+    ids: npt.NDArray[np.str_]
+    rows: npt.NDArray[np.int64]
+    person: npt.NDArray[np.intp]
+
+    def records_of(self, row: int) -> int:
+        """Return how many records the owner of a record has."""
+        person = self.person[np.searchsorted(self.rows, row)]
+        return int((self.person == person).sum())
+
+    def rows_of(self) -> list[list[int]]:
+        """Return the numbers of each person's records."""
+        rows = self.rows[np.argsort(self.person, kind="stable")].tolist()
+        ends = [0, *np.cumsum(np.bincount(self.person)).tolist()]
+        return [rows[start:stop] for start, stop in pairwise(ends)]
 
 
 @dataclass(frozen=True)
@@ -241,6 +301,42 @@ class AuditResult:
     delta: float
     confidence: float
     method: str
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The record that a verdict hangs on, and how large its advantage or power may be."""
+
+    row: int
+    quantity: str
+    value: float
+    theory: float
+    simulated: float | None
+    upper: float | None
+    power: float
+    certain: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to publish, and why; `noise_standard_errors` is what publishing would take.
+
+    `decision` is "publish", "publish with noise" or "do not publish"; `limit` is the most that may
+    leak of any record.
+    """
+
+    decision: str
+    why: str
+    worst: Worst
+    limit: dict[str, float]
+    max_noise: float
+    noise_standard_errors: float | None
+    given_away: tuple[int, ...]
+
+    @property
+    def line(self) -> str:
+        """The first line of text and page."""
+        return f"{self.decision.upper()}: {self.why}"
 
 
 @dataclass(frozen=True)
@@ -263,11 +359,25 @@ class Content:
     drivers: tuple[Drivers, ...]
     covariance: Covariance
     games: tuple[Game, ...]
-    noise: Noise
+    noise: Noise | None
     remedies: tuple[Remedy, ...]
     audit: AuditResult | None
     warnings: tuple[Notice, ...]
     previous: Previous | None = None
+    verdict: Verdict | None = None
+    lines: npt.NDArray[np.int64] | None = None
+    owned: Owned | None = None
+
+    def place(self, row: int) -> dict[str, Any]:
+        """Return line and person of a record, as far as they are known."""
+        rows = self.rows if self.owned is None else self.owned.rows
+        index = int(np.searchsorted(rows, row))
+        known: dict[str, Any] = {}
+        if self.lines is not None:
+            known["line"] = int(self.lines[index])
+        if self.owned is not None:
+            known["id"] = str(self.owned.ids[self.owned.person[index]])
+        return known
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, words, lists and dicts; what is infinite or undefined is None."""
@@ -276,6 +386,7 @@ class Content:
             "tool": "leakscore",
             "tool_version": self.tool_version,
             "seed": self.seed,
+            "verdict": self.verdict,
             "input": self.input,
             "release": self.release,
             "threat_models": self.threat_models,
@@ -296,7 +407,20 @@ class Content:
         }
         if self.previous is not None:
             plain["previous"] = self.previous
-        return {**_plain(plain), "records": self._records()}
+        return {**self._placed(_plain(plain)), "records": self._records()}
+
+    def _placed(self, value: Any) -> Any:
+        """Write line and person, where they are known, beside every record's number."""
+        if isinstance(value, list):
+            return [self._placed(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        placed: dict[str, Any] = {}
+        for key, item in value.items():
+            placed[key] = self._placed(item)
+            if key == "row" and isinstance(item, int):
+                placed |= self.place(item)
+        return placed
 
     def _records(self) -> list[dict[str, Any]]:
         """One dict a record, built from whole columns."""
@@ -305,30 +429,45 @@ class Content:
         nested = [dict(zip(names, row, strict=True)) for row in zip(*weaker.values(), strict=True)]
         columns = {
             "row": self.rows.tolist(),
+            **self._owner_columns(),
             **_risk_columns(self.informed),
             "leakage_in_sample": _finite_list(self.in_sample),
             "certain": np.isinf(self.informed.leakage).tolist(),
             "gaussian_equivalent_epsilon": _finite_list(self.gaussian_epsilon),
             "weaker": nested,
-            **self._joint_columns(),
+            **self._previous_columns(),
         }
         names = list(columns)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    def _joint_columns(self) -> dict[str, list[Any]]:
+    def _owner_columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
+        if self.lines is not None:
+            first = self.lines
+            if self.owned is not None:
+                first = first[np.searchsorted(self.owned.rows, self.rows)]
+            columns["line"] = first.tolist()
+        if self.owned is not None:
+            columns["id"] = self.owned.ids.tolist()
+            columns["rows"] = self.owned.rows_of()
+        return columns
+
+    def _previous_columns(self) -> dict[str, list[Any]]:
         if self.previous is None:
             return {}
-        risk = self.previous.joint
-        joint = {
-            "batch_size": self.previous.batch_sizes.tolist(),
-            "leakage": _finite_list(risk.leakage),
-            "advantage": risk.advantage.tolist(),
-            "power": risk.power.tolist(),
-            "certain": np.isinf(risk.leakage).tolist(),
-            "power_if_gaussian": self.previous.power_if_gaussian.tolist(),
+        alone = self.previous.alone
+        columns = {
+            "leakage": _finite_list(alone.leakage),
+            "advantage": alone.advantage.tolist(),
+            "power": alone.power.tolist(),
         }
-        rows = zip(*joint.values(), strict=True)
-        return {"joint": [dict(zip(joint, row, strict=True)) for row in rows]}
+        rows = zip(*columns.values(), strict=True)
+        return {
+            "new": self.previous.new.tolist(),
+            "batch_sizes": self.previous.batch_sizes,
+            "power_if_gaussian": _finite_list(self.previous.power_if_gaussian),
+            "alone": [dict(zip(columns, row, strict=True)) for row in rows],
+        }
 
     def to_json(self) -> str:
         """Return strict JSON, no NaN and no Infinity; one line for each record."""
@@ -358,14 +497,13 @@ def _risk_columns(risk: Risk) -> dict[str, list[Any]]:
 def _plain(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists, numpy numbers to Python's, non-finite to None."""
     if isinstance(value, Compared):
-        return _plain(
-            {
-                "theory": value.theory,
-                "simulated": value.simulated,
-                "std_error": value.std_error,
-                "z": value.z,
-            }
-        )
+        compared = {
+            "theory": value.theory,
+            "simulated": value.simulated,
+            "std_error": value.std_error,
+            "z": value.z,
+        }
+        return _plain(compared if value.upper is None else {**compared, "upper": value.upper})
     if is_dataclass(value) and not isinstance(value, type):
         return {
             entry.name: _plain(getattr(value, entry.name))

@@ -5,17 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from leakscore.render import document as doc
 from leakscore.render.text import counted
 from leakscore.report import _charts as charts
-from leakscore.report._model import Content, Covariance, Driver, Remedy
-from leakscore.report._previous_sections import joint_card, joint_section
-from leakscore.report._words import ABOVE, budget, number, percent, plus_minus, remedies_table
+from leakscore.report._model import Compared, Content, Driver, Noise, Remedy
+from leakscore.report._previous import batches, earlier_means, worst_old
+from leakscore.report._words import (
+    ABOVE,
+    budget,
+    capitalised,
+    label,
+    limited,
+    named,
+    number,
+    percent,
+    plus_minus,
+    remedies_table,
+    rounded_up,
+    several,
+    times,
+)
 
 __all__ = ["document"]
 
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
-_NOISY_COLUMNS = 5
+_NOISY_COLUMNS = 40  # that a text lists
 
 
 def document(report: Content) -> doc.Document:
@@ -26,14 +42,13 @@ def document(report: Content) -> doc.Document:
         (
             _counts(report),
             _worst(report),
-            *joint_section(report),
             _drivers(report),
             _games(report),
             _noise(report),
             _remedies(report),
             *_audit(report),
             doc.Section("To know", [doc.Notices(report.warnings)]),
-            doc.Section("What was read", [doc.Definitions(list(_read(report)))]),
+            _read(report),
         ),
     )
 
@@ -48,43 +63,76 @@ def _head(report: Content) -> list[list[doc.Part]]:
         "may learn more."
     )
     what = f"The mean of n = {report.release.n} records in {columns} is published, without noise."
+    verdict = report.verdict
+    first = [] if verdict is None else [doc.Heading(verdict.line)]
     return [
+        [*first],
         [
-            doc.Heading(what),
+            doc.Paragraph(what, "lead"),
+            *earlier_means(report),
             doc.Paragraph(f"{asked} in the mean?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
-        [doc.Cards([*_cards(report), *joint_card(report)])],
+        [doc.Cards([*_verdict(report), *_cards(report), *worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
 
 
+def _verdict(report: Content) -> Iterator[doc.Card]:
+    """Show the decision, and the limit that it was held against."""
+    verdict = report.verdict
+    if verdict is None:
+        return
+    text = (
+        f"Limit for every record: {limited(verdict.limit)}, held against theory and against the "
+        "upper 95\u00a0% end of the simulated game; noise of at most "
+        f"{several(verdict.max_noise)} of the mean."
+    )
+    style = verdict.decision.replace(" ", "-")
+    yield doc.Card(f"verdict {style}", "Verdict", verdict.decision.upper(), "", text)
+
+
 def _cards(report: Content) -> Iterator[doc.Card]:
-    index, row = report.worst[0], report.counts[0].worst_row
-    power, other = percent(report.informed.power[index]), percent(report.weaker.power[index])
-    game = next((g for g in report.games if g.row == row and g.attacker == "informed"), None)
+    row = report.counts[0].worst_row if report.verdict is None else report.verdict.worst.row
+    index = int(np.searchsorted(report.rows, row))
+    who, certain = named(report, row), math.isinf(report.informed.leakage[index])
+    power, more = _to_act_on(report, row, "informed", report.informed.power[index])
     text = (
-        f"Row {row}: the attacker identifies {power} of the tables with this record; 1\u00a0% of "
-        "the tables without it are flagged."
+        f"If {who} is in the table, the attack says so {times(power)} times in 100{more}; if it is "
+        "not, once in 100 (chosen rate of false alarms)."
     )
-    if math.isinf(report.informed.leakage[index]):
+    if certain:
         text = (
-            f"Row {row} gives itself away: every table with this record is identified, and no "
-            "table without it is flagged."
+            f"{capitalised(who)} gives itself away: every table with this record is recognised, "
+            "and no table without it is taken for one."
         )
-    elif game is not None:
-        text += f" Simulated game: {plus_minus(game.power)}."
-    yield doc.Card("informed", "Worst record, informed attacker", power, "identified", text)
-    text = f"The weaker attacker identifies {other}: correlations of columns are not used."
-    yield doc.Card("weaker", "Same record, weaker attacker", other, "identified", text)
-    counts, weaker = report.counts
-    median = percent(counts.median_power)
+    if report.previous is not None and report.previous.given_away[index]:
+        text = f"{capitalised(who)} is given away: the difference of the two means is its values."
+    yield doc.Card("informed", "Worst record", percent(power), "recognised", text)
+    power, more = _to_act_on(report, row, "weaker", report.weaker.power[index])
     text = (
-        f"The median record: {median} (weaker attacker {percent(weaker.median_power)}); 1\u00a0% "
-        f"is guessing. {counts.above['50%']} of {counts.records} records are identified more often "
-        "than not."
+        f"Without knowing how the columns vary together, a weaker attacker is right {times(power)} "
+        f"times in 100{more}."
     )
-    yield doc.Card("", "Median record, informed attacker", median, "identified", text)
+    yield doc.Card("weaker", "Same record, weaker attacker", percent(power), "recognised", text)
+    counts, weaker = report.counts
+    judged = "records" if report.owned is None else "persons"
+    half = (
+        f"For half of the {judged} the attack is right at most {times(counts.median_power)} times "
+        f"in 100 (weaker attacker {times(weaker.median_power)}), where blind guessing is right "
+        f"once. {counts.above['50%']} of {counts.records} {judged} are recognised more often than "
+        "not."
+    )
+    yield doc.Card("", f"Half of the {judged}", percent(counts.median_power), "at most", half)
+
+
+def _to_act_on(report: Content, row: int, attacker: str, power: float) -> tuple[float, str]:
+    """Return the power to act on, and in brackets that of the theory, if the game differs."""
+    games = (g for g in report.games if g.row == row and g.attacker == attacker)
+    game = next(games, None)
+    if game is None or not game.differs:
+        return power, ""
+    return game.to_act_on("power"), f" (theory {times(power)})"
 
 
 def _counts(report: Content) -> doc.Section:
@@ -98,18 +146,29 @@ def _counts(report: Content) -> doc.Section:
         for counts in report.counts
     ]
     header = ["power at 1\u00a0% false positives", *ABOVE, "median", "worst"]
-    table = doc.Table(header, rows, f"Of {report.counts[0].records} records")
-    figures = doc.Figures([charts.leakages(report), charts.roc(report)])
-    return doc.Section("How many records are identified", [table, figures])
+    judged = "records" if report.owned is None else "persons"
+    tables = [doc.Table(header, rows, f"Of {report.counts[0].records} {judged}, in theory")]
+    if report.previous is not None:
+        tables.append(batches(report.previous))
+    drawn = doc.PageOnly(
+        [
+            doc.Figures([charts.leakages(report), charts.roc(report)]),
+            charts.leakages_table(report),
+            charts.roc_table(report),
+        ]
+    )
+    return doc.Section("How many records are identified", [*tables, drawn])
 
 
 def _worst(report: Content) -> doc.Section:
     informed, base = report.informed, report.informed.ppv_at_base_rate
-    header = ["row", "leakage\nleft out", "leakage\nin sample", "advantage", "power\ninformed"]
+    header = ["record", "leakage\nleft out", "leakage\nin sample", "advantage", "power\ninformed"]
     header += ["power\nweaker", "flag true\nat n/N", "flag true\nat 1\u00a0%"]
+    alone = None if report.previous is None else report.previous.alone
+    header += [] if alone is None else ["present\nmean alone"]
     rows = [
         [
-            str(report.rows[i]),
+            label(report, int(report.rows[i])),
             number(informed.leakage[i]),
             number(report.in_sample[i]),
             percent(informed.advantage[i]),
@@ -117,6 +176,7 @@ def _worst(report: Content) -> doc.Section:
             percent(report.weaker.power[i]),
             "-" if base is None else percent(base[i]),
             percent(informed.ppv_at_low_prior[i]),
+            *([] if alone is None else [percent(alone.power[i])]),
         ]
         for i in report.worst
     ]
@@ -132,14 +192,26 @@ def _worst(report: Content) -> doc.Section:
         "are flagged, at 1\u00a0% false positives. Flag true: the share of flagged tables that "
         f"hold the record, at the base rate {rate} and at 1\u00a0%."
     )
-    table = doc.Table(header, rows, "Rows are numbered from 1, as in the file")
+    crowded = ["leakage\nin sample"] if _long_names(report) else []
+    crowded += ["flag true\nat n/N"] if alone is not None else []
+    table = doc.Table(header, rows, _numbering(report), page_only=crowded)
     return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft")])
+
+
+def _long_names(report: Content) -> bool:
+    """Tell whether the names of records leave a text no room for every column."""
+    return report.lines is not None or report.owned is not None
+
+
+def _numbering(report: Content) -> str:
+    lines = "" if report.lines is None else "; lines are those of the file"
+    return f"Records are numbered from 1, in the order of the file{lines}"
 
 
 def _drivers(report: Content) -> doc.Section:
     lines = [
         (
-            f"row {drivers.row}",
+            named(report, drivers.row),
             ", ".join(f"{_named(one)} {_share(one)}" for one in drivers.columns[:_DRIVING]),
         )
         for drivers in report.drivers[:_DRIVEN]
@@ -154,13 +226,14 @@ def _drivers(report: Content) -> doc.Section:
             doc.Definitions(lines),
             doc.PageOnly([_bars(report)]),
             doc.Paragraph(legend, "soft"),
-            doc.Paragraph(_covariance(report.covariance), "soft"),
+            doc.Paragraph(_covariance(report), "soft"),
         ],
     )
 
 
-def _covariance(known: Covariance) -> str:
+def _covariance(report: Content) -> str:
     """Say how well the covariance is known."""
+    known = report.covariance
     interval = "no interval, as the covariance is shrunk"
     low, high = known.leakage_low, known.leakage_high
     least, most = known.power_low, known.power_high
@@ -172,8 +245,9 @@ def _covariance(known: Covariance) -> str:
     condition = known.condition_number
     return (
         f"{known.rows_per_column:.1f} records a column; condition number of the correlations "
-        f"{condition:{'.0f' if condition < 1e6 else '.1e'}}. Leakage of row {known.worst_row}, "
-        f"from a covariance estimated on these records: {number(known.worst_leakage)} ({interval})."
+        f"{condition:{'.0f' if condition < 1e6 else '.1e'}}. Leakage of "
+        f"{named(report, known.worst_row)}, from a covariance estimated on these records: "
+        f"{number(known.worst_leakage)} ({interval})."
     )
 
 
@@ -190,7 +264,9 @@ def _bars(report: Content) -> doc.Table:
         bar = doc.Bar(length / (high - low), start / (high - low), style)
         rows.append([_named(one), bar, _share(one)])
     return doc.Table(
-        ["column", "", "share"], rows, f"Shares of the columns in the leakage of row {first.row}"
+        ["column", "", "share"],
+        rows,
+        f"Shares of the columns in the leakage of {named(report, first.row)}",
     )
 
 
@@ -204,12 +280,13 @@ def _share(one: Driver) -> str:
 
 
 def _games(report: Content) -> doc.Section:
-    games = tuple(dict.fromkeys((*report.games, report.noise.game)))
-    header = ["row", "attacker", "advantage\nin theory", "advantage\nin the game"]
+    noisy = () if report.noise is None else (report.noise.game,)
+    games = tuple(dict.fromkeys((*report.games, *noisy)))
+    header = ["record", "attacker", "advantage\nin theory", "advantage\nin the game"]
     header += ["power\nin theory", "power\nin the game", "agree"]
     rows = [
         [
-            str(game.row),
+            label(report, game.row),
             "with noise" if game.noise_std else game.attacker,
             percent(game.advantage.theory),
             plus_minus(game.advantage),
@@ -224,34 +301,64 @@ def _games(report: Content) -> doc.Section:
         f"drawn {report.release.draw}; ± one standard error; seed {report.seed}."
     )
     informed = next(game for game in report.games if game.attacker == "informed")
-    table = doc.Table(header, rows, legend, words=["attacker"])
-    figures = doc.Figures([charts.ratios(informed)])
-    return doc.Section("Theory beside the simulated game", [table, figures])
+    crowded = ["agree"] if _long_names(report) else []
+    table = doc.Table(header, rows, legend, words=["attacker"], page_only=crowded)
+    drawn: list[doc.Part] = [
+        doc.Figures([charts.ratios(report, informed)]),
+        charts.ratios_table(informed),
+    ]
+    return doc.Section("Theory beside the simulated game", [table, doc.PageOnly(drawn)])
 
 
 def _noise(report: Content) -> doc.Section:
-    noise = report.noise
-    if noise.standard_errors == 0:
-        none = f"No noise is needed for {budget(noise)} of every record."
+    noise, earlier = report.noise, report.previous is not None
+    if noise is None:
+        none = (
+            "A batch of one is no mean: no noise is computed. "
+            f"{'; '.join(capitalised(one.what) for one in report.remedies)}."
+        )
         return doc.Section("Noise", [doc.Paragraph(none)])
-    stds = list(noise.noise_std.items())
-    shown = "; ".join(f"{name} {std:.3g}" for name, std in stds[:_NOISY_COLUMNS])
+    if noise.standard_errors == 0:
+        every = "every new record, whatever is subtracted" if earlier else "every record"
+        none = f"No noise is needed for {budget(noise)} of {every}."
+        return doc.Section("Noise", [doc.Paragraph(none)])
+    stds = [(name, rounded_up(std, 4)) for name, std in noise.noise_std.items()]
+    shown = "; ".join(f"{name} {std}" for name, std in stds[:_NOISY_COLUMNS])
     more = len(stds) - _NOISY_COLUMNS
-    rest = f"; and {more} more (--json)" if more > 0 else ""
-    told = (
-        f"For {budget(noise)} of every record, add Gaussian noise of {noise.standard_errors:.3g} "
-        f"standard errors of the mean to each column. Row {noise.binding_row} is then the worst: "
-        f"leakage {number(noise.leakage)}, advantage {percent(noise.advantage)} (game "
-        f"{plus_minus(noise.game.advantage)}), power {percent(noise.power)}. This bounds what the "
-        "informed attacker learns of these records; a guarantee of differential privacy needs "
-        "bounded records."
-    )
-    rows = [[name, f"{std:.4g}"] for name, std in stds]
+    rest = f"; and {more} more (--html, --json)" if more > 0 else ""
     caption = "Standard deviation of the noise, in the column's units"
-    table = doc.Table(["column", "noise"], rows, caption)
-    sentence = f"Its standard deviation: {shown}{rest}."
-    every = doc.Folded("Noise of every column", table, sentence)
-    return doc.Section("Noise", [doc.Paragraph(told), every])
+    table = doc.Table(["column", "noise"], stds, caption)
+    listed = f"Its standard deviation, in the column's units: {shown}{rest}."
+    return doc.Section(
+        "Noise", [doc.Paragraph(_noise_told(report, noise)), doc.InWords(table, listed)]
+    )
+
+
+def _noise_told(report: Content, noise: Noise) -> str:
+    """Say what noise the theory asks for, and what the game confirms."""
+    who, every, earlier = named(report, noise.binding_row), "record", ""
+    if report.previous is not None:
+        every = "new record, whatever is subtracted"
+        earlier = " What the earlier means told cannot be taken back."
+    asked, offered = rounded_up(noise.theory_standard_errors), rounded_up(noise.standard_errors)
+    game = noise.game
+    played: Compared = game.power if "max_power" in noise.budget else game.advantage
+    upper = 1.0 if played.upper is None else played.upper
+    if not noise.confirmed:
+        source = f"The theory asks for {asked}; the simulated game did not confirm {offered}."
+    elif noise.standard_errors == noise.theory_standard_errors:
+        source = "The theory asks for it, and the simulated game confirms it."
+    else:
+        source = f"The theory asks for {asked}; the simulated game confirms {offered}."
+    return (
+        f"For {budget(noise)} of every {every}, add Gaussian noise of {offered} standard errors of "
+        f"the mean to each column. {source} {capitalised(who)} is then the worst: leakage "
+        f"{number(noise.leakage)}, advantage {percent(noise.advantage)} (game "
+        f"{plus_minus(game.advantage)}), power {percent(noise.power)} (game "
+        f"{plus_minus(game.power)}); the game's upper end is {percent(upper)}. This bounds what "
+        "the informed attacker learns of these records; a guarantee of differential privacy needs "
+        f"bounded records.{earlier}"
+    )
 
 
 def _remedies(report: Content) -> doc.Section:
@@ -260,10 +367,13 @@ def _remedies(report: Content) -> doc.Section:
         "Power of the informed attacker against the worst record, and how many records are above "
         "50\u00a0% and 10\u00a0%"
     )
-    parts: list[doc.Part] = [
-        remedies_table("the release", remedies, caption, report.counts[0]),
-        doc.Paragraph(_clipping(remedies), "soft"),
-    ]
+    now, previous = report.counts[0], report.previous
+    if previous is not None:
+        now = previous.batches[-1].joint
+        caption += ", of the new records by all means together (noise on every mean: of all)"
+    parts: list[doc.Part] = [remedies_table(report, "the release", remedies, caption, now)]
+    if any(remedy.clipped for remedy in remedies):
+        parts.append(doc.Paragraph(_clipping(remedies), "soft"))
     if any(remedy.records_missing for remedy in remedies):
         beyond = f"A mean of more than {size} records needs more than this table."
         parts.append(doc.Paragraph(beyond, "soft"))
@@ -289,24 +399,35 @@ def _audit(report: Content) -> Iterator[doc.Section]:
         return
     meaning = " (0 is no evidence, not privacy)" if found.epsilon == 0 else ""
     text = (
-        f"Row {found.row}, {found.rounds} rounds: epsilon >= {found.epsilon:.3g}{meaning} at delta "
-        f"= {found.delta:g} with {100 * found.confidence:g}\u00a0% confidence ({found.method}). "
+        f"{capitalised(named(report, found.row))}, {found.rounds} rounds: "
+        f"epsilon >= {found.epsilon:.3g}{meaning} at delta = {found.delta:g} with "
+        f"{100 * found.confidence:g}\u00a0% confidence ({found.method}). "
         f"The most that so many rounds can certify is {found.max_certifiable:.3g}."
     )
     yield doc.Section("Audit of the simulated game", [doc.Paragraph(text)])
 
 
-def _read(report: Content) -> Iterator[tuple[str, str]]:
+def _read(report: Content) -> doc.Section:
+    """Say how the file was read, and what of it is judged."""
     seen = report.input
-    yield "table", f"{seen.name}: {seen.rows} records, {counted(seen.columns, 'column')}"
-    judged = counted(len(seen.columns_judged), "column")
-    yield "judged", f"{seen.rows_judged} records, {judged}"
-    yield "sha256", seen.sha256
+    judged = (
+        f"{seen.name} holds {counted(seen.rows, 'record')} in {counted(seen.columns, 'column')}; "
+        f"{counted(seen.rows_judged, 'record')} in {counted(len(seen.columns_judged), 'column')} "
+        "are judged."
+    )
+    said = [doc.Paragraph(judged)]
+    if seen.notes:
+        said.append(doc.Paragraph(f"How it was read: {'; '.join(seen.notes)}."))
     for rows in seen.rows_left_out:
-        shown = ", ".join(map(str, rows.first)) + (", ..." if rows.count > 5 else "")
-        yield "left out", f"{counted(rows.count, 'record')}, row {shown}: {rows.reason}"
+        shown = ", ".join(str(row) for row in rows.first)
+        many = counted(rows.count, "record") + (" is" if rows.count == 1 else " are")
+        more = ", ..." if rows.count > len(rows.first) else ""
+        which = "record" if rows.count == 1 else "records"
+        said.append(doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}{more})."))
     for column in seen.columns_left_out:
-        yield "left out", f'column "{column.name}": {column.reason}'
-    for note in seen.notes:
-        yield "note", note
-    yield "made by", f"leakscore {report.tool_version}, seed {report.seed}"
+        said.append(doc.Paragraph(f"{column.name} is left out: {column.reason}."))
+    made = [
+        ("sha256", seen.sha256),
+        ("made by", f"leakscore {report.tool_version}, seed {report.seed}"),
+    ]
+    return doc.Section("What was read", [*said, doc.Definitions(made)])

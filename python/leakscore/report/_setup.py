@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from leakscore import _validate
+from leakscore._visible import visible
 from leakscore.report._game import default_rounds
 from leakscore.report._leakage import Shrinkage
 from leakscore.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
+from leakscore.report._published import Published
 from leakscore.report._remedies import Budget
+from leakscore.tables.columns import NOT_PUBLISHED
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
@@ -18,6 +23,7 @@ __all__ = [
     "budget_of",
     "checked",
     "input_of",
+    "published_of",
     "release_of",
     "rounds_of",
     "shrinkage_of",
@@ -40,8 +46,11 @@ class Options:
     exclude: Sequence[str]
     missing: str
     shrinkage: Shrinkage
-    budget: tuple[float | None, float | None]  # the largest advantage, or an epsilon
+    max_advantage: float | None
+    max_power: float | None
+    epsilon: float | None
     delta: float
+    max_noise: float
     worst: int
     rounds: int | None
     seed: int
@@ -56,6 +65,7 @@ def checked(asked: Options) -> Options:
     _validate.choice("missing", asked.missing, ("rows", "columns"))
     return replace(
         asked,
+        max_noise=_validate.scalar("max_noise", asked.max_noise, 0, np.inf, closed="left"),
         worst=_validate.count("worst", asked.worst, low=1),
         seed=_validate.count("seed", asked.seed, high=None),
         confidence=_validate.scalar("confidence", asked.confidence, 0, 1, closed="neither"),
@@ -70,16 +80,21 @@ def rounds_of(rounds: int | None, n: int) -> int:
     return rounds + rounds % 2
 
 
-def budget_of(max_advantage: float | None, epsilon: float | None, delta: float) -> Budget:
-    """Return the budget of the noise: an epsilon if asked for, otherwise an advantage."""
-    delta = _validate.scalar("delta", delta, 0, 1, closed="neither")
+def budget_of(asked: Options) -> Budget:
+    """Return the limit of what may leak of any record: as asked, or an advantage."""
+    delta = _validate.scalar("delta", asked.delta, 0, 1, closed="neither")
+    given = {name: getattr(asked, name) for name in ("max_advantage", "max_power", "epsilon")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if len(given) > 1:
+        raise ValueError(f"Expected one limit of {', '.join(given)}, not both")
+    epsilon, power = asked.epsilon, asked.max_power
     if epsilon is not None:
-        if max_advantage is not None:
-            raise ValueError("Expected either max_advantage or epsilon, not both")
         epsilon = _validate.scalar("epsilon", epsilon, 0)
-    limit = DEFAULT_ADVANTAGE if max_advantage is None else max_advantage
+    if power is not None:
+        power = _validate.scalar("max_power", power, ALPHA, 1, closed="neither")
+    limit = DEFAULT_ADVANTAGE if asked.max_advantage is None else asked.max_advantage
     limit = _validate.scalar("max_advantage", limit, 0, 1, closed="neither")
-    return Budget(max_advantage=limit, epsilon=epsilon, delta=delta)
+    return Budget(max_advantage=limit, epsilon=epsilon, delta=delta, max_power=power)
 
 
 def release_of(
@@ -117,9 +132,49 @@ def release_of(
     )
 
 
-def shrinkage_of(values: Doubles, shrinkage: Shrinkage) -> Shrinkage:
-    """Shrink as asked, or automatically where the records are too few for their columns."""
-    size, dim = values.shape
+def published_of(records: Records, release: Release, totals: tuple[int, ...]) -> Published:
+    """Return persons and batches; refuse persons whom no law is known for.
+
+    An attacker knows the population from the records of the others: two at least.
+    """
+    size, n = len(records.rows), release.n
+    if records.ids is not None:
+        blank = np.flatnonzero(np.char.strip(records.ids) == "")
+        if len(blank):
+            raise ValueError(
+                f"record {records.rows[blank[0]]} has no id, as {len(blank)} of {size} records: "
+                "whose they are decides what is judged; give them ids, or leave them out"
+            )
+    published = Published.of(records.ids, size, n, totals)
+    largest = int(published.owned.sizes.argmax())
+    most = int(published.owned.sizes[largest])
+    if records.ids is None or most == 1:
+        return published
+    who = f"person {visible(str(records.ids[published.owned.first[largest]]))} has {most} of {size}"
+    if size - most < 3:
+        raise ValueError(
+            f"{who} records: the {size - most} records of others do not tell what is usual, at "
+            "least 3 are needed; leave that person out, or add others"
+        )
+    if not totals and n <= most:
+        raise ValueError(
+            f"{who} records, and a mean of n={n} records would be that person's alone; choose n "
+            f"of at least {most + 1}"
+        )
+    if release.population == "finite" and n > size - most - 1:
+        raise ValueError(
+            f"{who} records: a mean of n={n} cannot be drawn from the other {size - most}; choose "
+            f"n of at most {size - most - 1}, or the infinite population"
+        )
+    return published
+
+
+def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinkage:
+    """Shrink as asked, or automatically where the records are too few for their columns.
+
+    Records that count are those of all but a person with the `largest` number of them, and one.
+    """
+    size, dim = len(values) - largest + 1, values.shape[1]
     few = size < dim + 2
     if isinstance(shrinkage, str):
         _validate.choice("shrinkage", shrinkage, ("auto",))
@@ -135,8 +190,15 @@ def shrinkage_of(values: Doubles, shrinkage: Shrinkage) -> Shrinkage:
     return shrinkage or None
 
 
-def input_of(table: Table, records: Records) -> Input:
+def input_of(table: Table, records: Records, asked: Options) -> Input:
     """Return what was read and what of it is judged."""
+    published = [
+        name
+        for j, name in enumerate(table.columns)
+        if (asked.columns is None or name in asked.columns)
+        and name not in asked.exclude
+        and table.left.get(j) not in NOT_PUBLISHED
+    ]
     return Input(
         name=table.name,
         path=table.path,
@@ -146,26 +208,44 @@ def input_of(table: Table, records: Records) -> Input:
         rows_judged=len(records.rows),
         columns_judged=records.columns,
         columns_left_out=records.left_columns,
+        columns_published=len(published),
+        columns_unjudged=tuple(_unjudged(table, records, published)),
         rows_left_out=records.left_rows,
         dependent_columns=records.dependent,
         notes=table.notes,
     )
 
 
-def threat_models_of(dim: int) -> tuple[ThreatModel, ThreatModel]:
-    """Describe the two attackers."""
+def _unjudged(table: Table, records: Records, published: Sequence[str]) -> Iterator[str]:
+    """Name the columns that would be published and that nothing here speaks of.
+
+    A column that is the same everywhere tells nothing, and one that follows from others no more
+    than they do; a column of text or with holes may tell anything.
+    """
+    known = {*records.columns, *records.dependent}
+    for name in published:
+        values = table.values[:, table.columns.index(name)]
+        if name not in known and not np.isfinite(values).all():
+            seen = values[np.isfinite(values)]
+            if not len(seen) or (seen != seen[0]).any():
+                yield name
+
+
+def threat_models_of(dim: int, persons: bool) -> tuple[ThreatModel, ThreatModel]:
+    """Describe the two attackers, of records or of persons with several records."""
     rest = "the other members"
     values = f"all {dim} values" if dim > 1 else "the value"
+    whose = "of all records of one person" if persons else "of one record"
     return (
         ThreatModel(
             name="informed",
-            knows=f"the population's mean and covariance, and {values} of one record",
+            knows=f"the population's mean and covariance, and {values} {whose}",
             does_not_know=rest,
             score="(z - mu)' C^-1 (release - mu), the covariance attack",
         ),
         ThreatModel(
             name="weaker",
-            knows=f"each column's mean and variance, and {values} of one record",
+            knows=f"each column's mean and variance, and {values} {whose}",
             does_not_know=f"{rest}, nor how the columns vary together",
             score="(z - mu)' D^-1 (release - mu), D the variances",
         ),

@@ -114,9 +114,9 @@ def _log_ratio(count: Doubles, total: Doubles, p: Doubles, z: int, ploidy: int) 
     """
     ratio, factors = np.ones_like(count), []
     for i in range(ploidy):
-        own = i < z
-        left = count - i if own else (total - count) - (i - z)
-        factors.append(np.maximum(left, 0.0) / ((total - i) * (p if own else 1.0 - p)))
+        carried = i < z
+        left = count - i if carried else (total - count) - (i - z)
+        factors.append(np.maximum(left, 0.0) / ((total - i) * (p if carried else 1.0 - p)))
     with np.errstate(divide="ignore", over="ignore"):
         for factor in factors:
             ratio *= factor

@@ -8,8 +8,6 @@ from leakscore import _core, _validate
 from leakscore._types import Doubles, of_pairs
 from leakscore.scores import scoring
 
-__all__ = ["bernoulli_llr"]
-
 
 @of_pairs
 def bernoulli_llr(

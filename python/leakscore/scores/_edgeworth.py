@@ -11,8 +11,6 @@ from leakscore._types import Doubles, of_pairs
 from leakscore.reference import Reference
 from leakscore.scores import series
 
-__all__ = ["edgeworth_llr"]
-
 
 @of_pairs
 def edgeworth_llr(

@@ -13,8 +13,6 @@ from leakscore._types import Doubles, Row, Rows
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores.gaussian import covariance_score
 
-__all__ = ["z_estimator_llr"]
-
 
 @overload
 def z_estimator_llr(

@@ -10,8 +10,6 @@ from leakscore import _core, _validate
 from leakscore._types import Doubles, Row, Rows, of_pairs
 from leakscore.scores import _allele_counts, scoring
 
-__all__ = ["genotype_llr", "homer_distance"]
-
 
 @overload
 def genotype_llr(

@@ -7,10 +7,9 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Doubles, of_pairs
+from leakscore.distributions import ncx2
 from leakscore.reference import Reference
 from leakscore.scores import scoring
-
-__all__ = ["glir"]
 
 
 @of_pairs
@@ -81,17 +80,15 @@ def glir(
     >>> print(round(leakscore.scores.glir([0.1, 0.2], [1.0, 2.0], reference, n=10), 6))
     1.253002
     """
-    from leakscore.distributions import ncx2
-
     release = scoring.release(observed, target, reference, n, noise_std, False)
-    known, targets = release.without_target(), np.atleast_2d(release.target)
+    law, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):
-        centre = release.n * known._distances("target", targets, known.mean)
+        centre = release.n * law._distances("target", targets, law.mean)
     if not np.isfinite(centre).all():
         _validate.finite("target", targets)
     rows = np.atleast_2d(release.observed)
     with np.errstate(over="ignore"):
-        gaps = release.n * known._distances_about("observed", rows, targets)
-    result = -ncx2.logcdf(gaps, known.dim, centre)
+        gaps = release.n * law._distances_about("observed", rows, targets)
+    result = -ncx2.logcdf(gaps, law.dim, centre)
     scoring.require_finite(result, release.observed, release.target)
     return scoring.shaped(result, release.observed, release.target)

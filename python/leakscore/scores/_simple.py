@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._types import Doubles, Scalar, of_pairs
+from leakscore.distributions import norm
 from leakscore.scores import scoring
-
-__all__ = ["oracle_threshold", "scalar_product"]
 
 
 @of_pairs
@@ -114,8 +113,6 @@ def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> float | Doubles:
     level = _validate.interval("alpha", alpha, 0.0, 1.0, nan=True)
     root = np.sqrt(_validate.interval("m", m, 0.0, nan=True))
     level, root = _validate.broadcast(alpha=level, m=root)
-    from leakscore.distributions import norm
-
     with np.errstate(invalid="ignore"):
         result = np.where(root == 0, 0 * level, -root * (root / 2 + norm.ppf(level)))
     return result if result.ndim else float(result)

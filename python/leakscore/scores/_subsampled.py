@@ -12,8 +12,6 @@ from leakscore._types import Doubles, Scalar, of_pairs
 from leakscore.reference import Reference
 from leakscore.scores import series
 
-__all__ = ["subsampled_llr", "subsampled_product_score"]
-
 
 @overload
 def subsampled_llr(llr: Scalar, sample_rate: float) -> float: ...

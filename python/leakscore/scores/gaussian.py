@@ -11,8 +11,6 @@ from leakscore._types import Doubles, of_pairs
 from leakscore.reference import Reference
 from leakscore.scores import scoring
 
-__all__ = ["covariance_score", "gaussian_llr"]
-
 _NEIGHBOURS = ("replace", "add-remove")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ from leakscore import _core, _validate
 from leakscore._types import Array, Doubles
 from leakscore.reference import Reference
 from leakscore.reference.centred_rows import MANY as MANY_SIDES
-from leakscore.reference.low_rank import STREAMED, LowRank
+from leakscore.reference.covariances import Correlated
+from leakscore.reference.low_rank import STREAMED
 
 Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
 
@@ -123,8 +124,8 @@ class Release:
                     f"Expected noise_std={float(self.noise_std.max())!r} to have n noise_std^2 "
                     "< 1.8e308"
                 )
-            known = self.reference.add_diagonal(noise if noise.size > 1 else noise[0])
-            self._noisy[scale] = known
+            noisy = self.reference.add_diagonal(noise if noise.size > 1 else noise[0])
+            self._noisy[scale] = noisy
         return self._noisy[scale]
 
     @property
@@ -134,8 +135,8 @@ class Release:
 
     def score(self, score: Kernel) -> float | Doubles:
         """Score independent coordinates."""
-        known, x, z = self.reference, self.observed, self.target
-        result, flags = score(x, z, known.mean, known.cov, self.noise_std, self.n, self.paired)
+        record, x, z = self.reference, self.observed, self.target
+        result, flags = score(x, z, record.mean, record.cov, self.noise_std, self.n, self.paired)
         return self.checked(result) if flags else shaped(result, x, z)
 
     def checked(self, result: Doubles) -> float | Doubles:
@@ -240,21 +241,21 @@ def dense_linear(
     observed, targets = np.atleast_2d(release.observed), np.atleast_2d(release.target)
     mean, paired = release.reference.mean, release.paired
     covariance._require_inverse()
-    held = covariance._covariance
+    by_rows = covariance._by_rows
     result = np.zeros((len(observed),) if paired else (len(observed), len(targets)))
-    if isinstance(held, LowRank) and held.streams(len(targets)):
+    if by_rows is not None and by_rows.streams(len(targets)):
         for rows in slices(len(targets), STREAMED):
-            found = _Streamed(release, origin, rows)
-            held.stream(found.sides, rows.stop - rows.start, found.visit)
-            result[rows if paired else (_ALL, rows)] = found.scores() / factor
+            block_scores = _Streamed(release, origin, rows)
+            by_rows.stream(block_scores.sides, rows.stop - rows.start, block_scores.visit)
+            result[rows if paired else (_ALL, rows)] = block_scores.scores() / factor
         return result
     for rows in slices(len(targets), _block_rows(targets.shape[1])):
         away = _rows("target", targets, rows, origin)
         shift = away if origin is mean else _rows("target", targets, rows, 2 * mean - origin)
-        if isinstance(held, LowRank) and len(targets) == 1:
-            weight = held.weights(away)
+        if by_rows is not None and len(targets) == 1:
+            weight = by_rows.weights(away)
         else:
-            weight = held.solve(away.copy())
+            weight = covariance._covariance.solve(away.copy())
         constant = np.einsum("ij,ij->i", shift, weight) / (2 * release.n * factor)
         if paired:
             block = _rows("observed", observed, rows, mean)
@@ -311,17 +312,19 @@ def dense_quadratic(release: Release) -> Doubles:
     reference, observed = release.reference, np.atleast_2d(release.observed)
     logdet = reference.dim * np.log1p(-1 / release.n)
     if release.noise_std.any():
-        known, factor = release.with_target()
+        within, factor = release.with_target()
         out = release.without_target()
         extra = np.broadcast_to(release.noise_std**2 / release.others, (reference.dim,))
-        logdet += known._covariance.log_ratio(out._covariance, extra)
+        covariance, before, after = (
+            cast("Correlated", one._covariance) for one in (reference, out, within)
+        )
+        logdet += after.log_ratio(before, extra)
         distances = np.empty(len(observed))
         out._require_inverse()
-        known._require_inverse()
-        held, ends = reference._covariance, (out._covariance, known._covariance)
+        within._require_inverse()
         for rows in slices(len(observed), max(_block_rows(reference.dim), MANY_SIDES)):
             block = _rows("observed", observed, rows, reference.mean)
-            distances[rows] = held.between(*ends, block) / factor
+            distances[rows] = covariance.between(before, after, block) / factor
     else:
         distances = reference._distances("observed", observed, reference.mean) / release.others
     result = -0.5 * (logdet + distances)

@@ -30,11 +30,11 @@ class Law:
 
     def score(self, kernel: Kernel, *parameters: float) -> float | Doubles:
         """Run a compiled score with the number of records and its other arguments."""
-        known = self.reference
-        moments = (known.mean, known.variances, self.skewness, self.kurtosis)
+        record = self.reference
+        moments = (record.mean, record.variances, self.skewness, self.kurtosis)
         result, flags = kernel(self.observed, self.target, *moments, *parameters)
         if flags:
-            known._require_inverse()
+            record._require_inverse()
             scoring.require_finite(result, self.observed, self.target)
         return scoring.shaped(result, self.observed, self.target)
 
@@ -48,15 +48,15 @@ def law(
     kurtosis: npt.ArrayLike,
 ) -> Law:
     """Validate the arguments of a score."""
-    known = diagonal("reference", reference)
-    x, z = scoring.rows(observed, target, known.dim, False)
+    record = diagonal("reference", reference)
+    x, z = scoring.rows(observed, target, record.dim, False)
     return Law(
         x,
         z,
-        known,
+        record,
         _validate.count("n", n, low=2),
-        cumulant("skewness", skewness, known.dim),
-        cumulant("kurtosis", kurtosis, known.dim),
+        cumulant("skewness", skewness, record.dim),
+        cumulant("kurtosis", kurtosis, record.dim),
     )
 
 

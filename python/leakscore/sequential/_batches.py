@@ -10,8 +10,6 @@ import numpy.typing as npt
 from leakscore import _validate, _validate_counts
 from leakscore._types import Doubles
 
-__all__ = ["batch_means"]
-
 _ELEMENTS = 2**16
 
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Doubles, Row, Rows
 
-__all__ = ["semi_max", "semi_uniform"]
-
 
 @overload
 def semi_uniform(llr: Rows, prior: npt.ArrayLike | None = ..., axis: int = ...) -> Doubles: ...

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles, Scalar
+from leakscore._types import Doubles, Indices, Scalar
+from leakscore.distributions import gx2, norm
 from leakscore.reference import Reference
 from leakscore.reference.low_rank import LowRank
 from leakscore.scores import scoring
+from leakscore.sequential._errors import error_rates
 from leakscore.sequential._steps import NEIGHBOURS, Neighbours
-from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff import TradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise
-
-__all__ = ["dpsgd_error_rates", "game_tradeoff"]
 
 # Above this noncentrality a term w chi2'(1, nc) is normal: its third standardised cumulant,
 # 3 / sqrt(nc), is below 1e-12.
@@ -124,8 +124,6 @@ def dpsgd_error_rates(
     if _validate.choice("neighbours", neighbours, NEIGHBOURS) == "add-remove":
         return _normal_rates(gamma, _added(gradient, reference, n, noise))
     if not noise.any():
-        from leakscore.sequential._errors import error_rates
-
         return error_rates(gamma, reference.squared_mahalanobis(gradient), n, reference.dim)
     _release(gradient, reference, n, noise).without_target()._require_inverse()
     terms = eigenterms(reference, gradient, noise)
@@ -180,8 +178,6 @@ def game_tradeoff(
     >>> print(round(float(game.epsilon(1e-5)), 4))
     4.3772
     """
-    from leakscore.tradeoff import gaussian
-
     multiplier = _validate.interval("noise_multiplier", noise_multiplier, 0.0)
     relation = _validate.choice("neighbours", neighbours, NEIGHBOURS)
     shift = 2.0 if relation == "replace" else 1.0
@@ -212,7 +208,6 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
             raise ValueError(
                 "Expected target_gradient so near to the mean that no square overflows"
             )
-    covariance = reference._covariance
     if reference.kind == "diagonal":
         return _grouped(reference.variances, np.broadcast_to(noise**2, away.shape), away**2)
     if noise.ndim and (noise != noise[0]).any():
@@ -221,39 +216,41 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
             "'diagonal'"
         )
     level = float(noise.flat[0]) ** 2
-    if not isinstance(covariance, LowRank):
+    covariance = reference._by_rows
+    if covariance is None:
         values, vectors = np.linalg.eigh(reference.cov)
         along = vectors.T @ away
         return _grouped(np.maximum(values, 0.0), np.full(away.size, level), along**2)
-    own = float(covariance.diagonal[0])
-    if (covariance.diagonal != own).any():
+    diagonal = float(covariance.diagonal[0])
+    if (covariance.diagonal != diagonal).any():
         raise ValueError(
             "Expected reference of kind 'low-rank' to have one diagonal for all coordinates, as "
             "Reference.low_rank(mean, number, factor) has, or a fit with shrinkage=0 and a ridge"
         )
     values, along, rest = _factor_basis(covariance, away)
-    variance, square = np.append(own + values, own), np.append(along**2, rest)
+    variance, square = np.append(diagonal + values, diagonal), np.append(along**2, rest)
     size = np.append(np.ones(values.size), away.size - values.size)
     return _grouped(variance, np.full(variance.size, level), square, size)
 
 
-def _factor_basis(held: LowRank, away: Doubles) -> tuple[Doubles, Doubles, float]:
+def _factor_basis(covariance: LowRank, away: Doubles) -> tuple[Doubles, Doubles, float]:
     """Return eigenvalues of scale F'F beyond 0, coordinates along them, and the rest of `away`.
 
     By the triangular factor of F' = QR, found a strip of columns of F at a time, which keeps the
     digits of small singular values.
     """
-    triangle = np.empty((0, len(held.held)))
-    for _, strip in held.held.strips(len(held.held)):
+    rows = covariance.centred
+    triangle = np.empty((0, len(rows)))
+    for _, strip in rows.strips(len(rows)):
         triangles: Any = np.linalg.qr(np.vstack([triangle, strip.T]), mode="r")
         triangle = triangles
-    _, values, rows = np.linalg.svd(triangle)
-    kept = values > values[0] * len(held.held) * np.finfo(np.float64).eps
-    values, rows = values[kept], rows[: values.size][kept]
-    along = (held.held.products(away[np.newaxis])[0] @ rows.T) / values
+    _, values, basis = np.linalg.svd(triangle)
+    kept = values > values[0] * len(rows) * np.finfo(np.float64).eps
+    values, basis = values[kept], basis[: values.size][kept]
+    along = (rows.products(away[np.newaxis])[0] @ basis.T) / values
     rest = away[np.newaxis].copy()
-    held.held.add_combination(-((along / values) @ rows)[np.newaxis], rest)
-    return held.scale * values**2, along, float(np.square(rest).sum())
+    rows.add_combination(-((along / values) @ basis)[np.newaxis], rest)
+    return covariance.scale * values**2, along, float(np.square(rest).sum())
 
 
 def _grouped(
@@ -266,7 +263,7 @@ def _grouped(
     return Eigenterms(pairs[0], pairs[1], *sums)
 
 
-def _sums(place: npt.NDArray[np.intp], values: Doubles, count: int) -> Doubles:
+def _sums(place: Indices, values: Doubles, count: int) -> Doubles:
     """Add up the values of the same place."""
     return np.bincount(place, values, count).astype(np.float64)
 
@@ -290,8 +287,6 @@ class _Ratio:
         return self._tail("sf", threshold)
 
     def _tail(self, side: str, threshold: Doubles) -> Any:
-        from leakscore.distributions import gx2, norm
-
         room = self.centre - threshold
         if not self.weights.size and self.sigma > 0.0:
             return getattr(norm, side)(room / self.sigma)

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
 from leakscore._types import Doubles, Row, Rows, Scalar
+from leakscore.distributions import chi2, ncx2, norm
 from leakscore.sequential._combined import probabilities
-
-__all__ = ["error_rates", "hotelling_error_rates", "max_error_rates", "mean_llr"]
 
 _FAR = 2.0**200  # the last noncentrality of ncx2
 
@@ -302,8 +301,6 @@ def hotelling_error_rates(
     >>> print(f"{alpha:.4f} {1 - beta:.4f}")
     0.0500 0.2263
     """
-    from leakscore.distributions import chi2
-
     cut, distance, records, dims = _validate.broadcast(
         threshold=_validate.interval("threshold", threshold, 0.0, nan=True),
         squared_mahalanobis=_distance(squared_mahalanobis),
@@ -330,8 +327,6 @@ def _noncentral(
     Beyond the range of `ncx2` the root of the variable is normal to all digits, as dims is at most
     2^53, and dims / (2 sqrt nc) below 1e-14; `excess` is the point less the noncentrality.
     """
-    from leakscore.distributions import ncx2, norm
-
     x, nc = point[0] * point[1], noncentrality[0] * noncentrality[1]
     far = nc > _FAR
     if not far.any():

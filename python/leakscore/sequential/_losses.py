@@ -10,8 +10,6 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Doubles, Row, Rows
 
-__all__ = ["back_front_diff", "back_front_ratio", "delta_diff", "delta_ratio"]
-
 
 @overload
 def delta_diff(losses: Rows) -> Doubles: ...

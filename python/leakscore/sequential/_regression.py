@@ -13,8 +13,6 @@ from leakscore._results import Result
 from leakscore._types import Doubles, Row, Rows
 from leakscore.reference import Reference
 
-__all__ = ["RegressionGradients", "linear_regression"]
-
 _LARGE = "Expected theta, target, response and residual_std so small that gradients do not overflow"
 
 
@@ -129,28 +127,28 @@ class RegressionGradients(Result):
             spread = np.asarray(self.loss_scale)[..., np.newaxis] * values / n
             out = _Inverse(spread + noise, bend, 1.0 / n)
             within = _Inverse(spread * ((n - 1) / n) + noise, bend, (n - 1) / n**2)
-            volume = -np.log1p(-spread / n / out.own).sum(axis=-1)
+            volume = -np.log1p(-spread / n / out.diagonal).sum(axis=-1)
             volume += out.correction - within.correction
             ratio: Doubles = 0.5 * (volume + out.square(away) - within.square(away - shift / n))
         if not np.isfinite(ratio).all():
             raise ValueError("Expected gradients so small that the ratios do not overflow")
-        found: float | Doubles = ratio[()]
-        return found
+        result: float | Doubles = ratio[()]
+        return result
 
 
 class _Inverse:
-    """Inverses of diag(own) + share u u', by Sherman and Morrison, along the last axis."""
+    """Inverses of diag(diagonal) + share u u', by Sherman and Morrison, along the last axis."""
 
-    def __init__(self, own: Doubles, bend: Doubles, share: float) -> None:
-        self.own, self.bend, self.share = own, bend, share
-        self.scaled = share * (bend**2 / own).sum(axis=-1)
+    def __init__(self, diagonal: Doubles, bend: Doubles, share: float) -> None:
+        self.diagonal, self.bend, self.share = diagonal, bend, share
+        self.scaled = share * (bend**2 / diagonal).sum(axis=-1)
         self.correction = np.log1p(self.scaled)
-        """Log of the determinant, less that of diag(own)."""
+        """Log of the determinant, less that of diag(diagonal)."""
 
     def square(self, rows: Doubles) -> Doubles:
         """Return the quadratic form of every row."""
-        along = (rows * self.bend / self.own).sum(axis=-1)
-        plain = (rows**2 / self.own).sum(axis=-1)
+        along = (rows * self.bend / self.diagonal).sum(axis=-1)
+        plain = (rows**2 / self.diagonal).sum(axis=-1)
         return np.asarray(plain - self.share * along**2 / (1.0 + self.scaled))
 
 

@@ -14,8 +14,6 @@ from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores import scoring
 from leakscore.scores.gaussian import llr_of
 
-__all__ = ["gradient_llr", "sgd_llr"]
-
 Neighbours = Literal["replace", "add-remove"]
 References: TypeAlias = Reference | Sequence[Reference]
 Rounds: TypeAlias = tuple[int | slice, ...]

@@ -30,10 +30,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._numeric import by_squaring
+from leakscore._types import Doubles, Indices
+from leakscore.distributions import ncx2
 from leakscore.sequential._combined import probabilities
-
-__all__ = ["ErrorBrackets", "Interval", "uniform_error_rates"]
+from leakscore.sequential._errors import error_rates
 
 _U = 2.0**-53
 _LAW = 1e-13
@@ -54,8 +55,8 @@ class Interval(NamedTuple):
     0.2
     """
 
-    lower: npt.NDArray[np.float64] | float
-    upper: npt.NDArray[np.float64] | float
+    lower: Doubles | float
+    upper: Doubles | float
 
 
 class ErrorBrackets(NamedTuple):
@@ -158,7 +159,7 @@ def uniform_error_rates(
     return ErrorBrackets(Interval(*bounds[:2]), Interval(*bounds[2:]))
 
 
-def _groups(gamma: Doubles, step: _Step) -> Iterator[npt.NDArray[np.intp]]:
+def _groups(gamma: Doubles, step: _Step) -> Iterator[Indices]:
     """Give the indices of finite thresholds of one lattice's upper half, the largest first."""
     left = np.flatnonzero((gamma > -np.inf) & (gamma < step.largest))
     left = left[np.argsort(-gamma[left])]
@@ -174,8 +175,6 @@ class _Step:
 
     def __init__(self, distance: float, n: int, dim: int) -> None:
         self.distance, self.n, self.dim = distance, n, dim
-        from leakscore.distributions import ncx2
-
         self.largest = 0.5 * (distance - dim * float(np.log1p(-1.0 / n)))
         furthest = ncx2.isf(_BELOW, dim, min(n * distance, _FAR))
         self.least = self.largest - float(furthest) / (2.0 * (n - 1.0))
@@ -190,8 +189,6 @@ class _Step:
 
     def at_most(self, log_ratio: Doubles) -> tuple[Doubles, Doubles]:
         """Return the probability of a ratio at most that, under H0 and under H1."""
-        from leakscore.distributions import ncx2
-
         others = self.n - 1.0
         with np.errstate(over="ignore"):
             room = np.maximum(2.0 * (self.largest - log_ratio), 0.0)
@@ -201,8 +198,6 @@ class _Step:
 
     def rates(self, gamma: Doubles) -> tuple[Doubles, Doubles]:
         """Return the error rates of this step alone."""
-        from leakscore.sequential._errors import error_rates
-
         return error_rates(gamma, self.distance, self.n, self.dim)
 
 
@@ -226,9 +221,7 @@ class _Sum(NamedTuple):
 class _Lattice:
     """Multiples k h of a cell, 0 <= k <= cells, up to the largest of some thresholds."""
 
-    def __init__(
-        self, step: _Step, weights: Doubles, counts: npt.NDArray[np.intp], top: float
-    ) -> None:
+    def __init__(self, step: _Step, weights: Doubles, counts: Indices, top: float) -> None:
         self.weights, self.counts, self.steps = weights, counts, int(counts.sum())
         wanted = min(_CELLS * self.steps, _MOST_CELLS, _ALL_CELLS // weights.size)
         cells = max(_LEAST_CELLS, 1 << wanted.bit_length() - 1) - 2  # for a FFT of twice as many
@@ -258,7 +251,7 @@ class _Lattice:
         ends[1] = 1.0 - _means(rests[-1], self.laws[-1][0], low, -slack)
         return np.clip(ends, 0.0, 1.0)
 
-    def places(self, gamma: Doubles) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    def places(self, gamma: Doubles) -> tuple[Indices, Indices]:
         """Return the points c and c' of the lattice with P(L + X <= c) <= P(S <= e^gamma).
 
         The latter is at most P(L + X <= c'). c' is at least the threshold, and c is at least T - 1
@@ -275,13 +268,14 @@ class _Lattice:
         """Return the law of the sum of all steps but one of each weight."""
         ones = [_Sum(np.maximum(np.diff(under_h0), 0.0), 0.0) for under_h0, _ in self.laws]
         fewer = [
-            _multiple(one, int(count) - 1) for one, count in zip(ones, self.counts, strict=True)
+            by_squaring(one, count - 1, _Sum.plus) if count > 1 else None
+            for one, count in zip(ones, self.counts.tolist(), strict=True)
         ]
         alike = [_plus(one, rest) for one, rest in zip(ones, fewer, strict=True)]
         before, after = _running(alike[:-1]), _running(alike[:0:-1])[::-1]
         rests = [
-            _plus(_plus(left, own), right)
-            for left, own, right in zip(before, fewer, after, strict=True)
+            _plus(_plus(left, alike_less_one), right)
+            for left, alike_less_one, right in zip(before, fewer, after, strict=True)
         ]
         return [rest for rest in rests if rest is not None]
 
@@ -301,23 +295,11 @@ def _running(laws: list[_Sum | None]) -> list[_Sum | None]:
     return sums
 
 
-def _multiple(one: _Sum, count: int) -> _Sum | None:
-    """Return the law of a sum of this many, by squaring."""
-    result, power = None, one
-    while count:
-        if count & 1:
-            result = _plus(result, power)
-        count >>= 1
-        if count:
-            power = power.plus(power)
-    return result
-
-
-def _means(rest: _Sum, law: Doubles, places: npt.NDArray[np.intp], slack: float) -> Doubles:
+def _means(rest: _Sum, law: Doubles, places: Indices, slack: float) -> Doubles:
     """Return bounds on P(L + X <= c), c at these places, on the side of the slack's sign."""
     result = np.empty(places.size)
     norms = np.sqrt(np.cumsum(law**2))
-    for i, place in enumerate(places.tolist()):
+    for i, place in enumerate(places.tolist()):  # one sum of up to 2^20 products each
         masses = rest.masses[: place + 1]
         shares = law[: place + 1][::-1][: masses.size]
         error = np.copysign(rest.error * norms[place], slack)

@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._results import Result
-from leakscore._types import Doubles, Row, Rows, Value
+from leakscore._types import Array, Doubles, Row, Rows, Value
+from leakscore.distributions import chi2
 from leakscore.reference import Reference, SingularCovarianceError
-
-__all__ = ["Significance", "hotelling", "split_t"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,20 +168,20 @@ def split_t(
     )
 
 
-def _towards(known: Reference, z: Doubles) -> Doubles:
+def _towards(reference: Reference, z: Doubles) -> Doubles:
     """Return C^-1 (z - mean) up to a power of two, which does not change the statistic."""
     with np.errstate(over="ignore"):
-        away = z - known.mean
+        away = z - reference.mean
     largest = np.abs(away).max()
     if largest < 2.0**300:
-        return known.solve(away)
-    halves = 0.5 * z - 0.5 * known.mean
-    return known.solve(np.ldexp(halves, -int(np.frexp(np.abs(halves).max())[1])))
+        return reference.solve(away)
+    halves = 0.5 * z - 0.5 * reference.mean
+    return reference.solve(np.ldexp(halves, -int(np.frexp(np.abs(halves).max())[1])))
 
 
 def _direction(
-    table: npt.NDArray[Any], split: int | None, reference: Reference | None
-) -> tuple[Reference, npt.NDArray[Any]]:
+    table: Array, split: int | None, reference: Reference | None
+) -> tuple[Reference, Array]:
     """Return what chooses the direction, and the rows that calibrate."""
     count, dim = table.shape
     if reference is not None:
@@ -267,8 +266,6 @@ def hotelling(
     >>> print(f"{found.statistic:.1f} {found.pvalue:.6f}")
     10.0 0.006738
     """
-    from leakscore.distributions import chi2
-
     n = _validate.count("n", n, 2, why=_validate.ONE)
     if isinstance(reference, Reference):
         rows = _validate.rows("observed", observed, cols=reference.dim)
@@ -303,7 +300,7 @@ def _estimated(
     return statistic, fdtrc(dim, count - dim, statistic), (dim, count - dim)
 
 
-def _fitted(name: str, rows: npt.NDArray[Any]) -> Reference:
+def _fitted(name: str, rows: Array) -> Reference:
     """Return mean and sample covariance of the rows; the error names the caller's argument."""
     try:
         return Reference.fit(rows, ddof=1)
@@ -314,7 +311,7 @@ def _fitted(name: str, rows: npt.NDArray[Any]) -> Reference:
         raise
 
 
-def _along(name: str, rows: npt.NDArray[Any], origin: Doubles, weight: Doubles) -> Doubles:
+def _along(name: str, rows: Array, origin: Doubles, weight: Doubles) -> Doubles:
     """Return weight'(row - origin) of every row."""
     result: Doubles = _core.multiply(np.atleast_2d(rows), 0, origin, weight[np.newaxis])[0]
     if not np.isfinite(result).all():

@@ -10,8 +10,6 @@ import io
 import re
 from typing import Any
 
-__all__ = ["CELL", "COLUMN", "DEFAULT", "parse_size", "read_bounded", "require", "shown"]
-
 DEFAULT = 1 << 30
 """Bytes that a file may take by default."""
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["STANDARD_OUTPUT", "abandon_output", "destination", "flush", "require_writable", "write"]
-
 STANDARD_OUTPUT = "-"
 
 _NAMES_OF_STANDARD_OUTPUT = frozenset({"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})

@@ -12,12 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._types import Doubles
-from leakscore._visible import visible
-from leakscore.tables.files import listed
+from leakscore._visible import listed, visible
 from leakscore.tables.table import Table
-
-__all__ = ["LeftColumn", "LeftRows", "Records", "independent_columns", "records_of"]
-
 
 # A column whose residual on the earlier ones is below this share of its standard deviation carries
 # rounding only: float32 data resolve 6e-8 of the largest value.
@@ -58,6 +54,10 @@ class Records:
         What is not judged, and why.
     dependent : tuple of str
         The left-out columns that follow exactly from the kept ones.
+    lines : (N,) ndarray of int, optional
+        The line of the file on which each record begins.
+    ids : (N,) ndarray of str, optional
+        Who each record belongs to.
     """
 
     values: Doubles
@@ -66,6 +66,8 @@ class Records:
     left_columns: tuple[LeftColumn, ...]
     left_rows: tuple[LeftRows, ...]
     dependent: tuple[str, ...]
+    lines: npt.NDArray[np.int64] | None = None
+    ids: npt.NDArray[np.str_] | None = None
 
 
 def records_of(
@@ -112,6 +114,8 @@ def records_of(
         left_columns=tuple(sorted(left, key=lambda column: table.columns.index(column.name))),
         left_rows=left_rows,
         dependent=dependent,
+        lines=None if table.lines is None else table.lines[complete],
+        ids=None if table.ids is None else table.ids[complete],
     )
 
 
@@ -133,8 +137,10 @@ def _wanted(
 def _numeric(table: Table, kept: list[int], left: list[LeftColumn]) -> list[int]:
     numeric = []
     for j in kept:
-        if j in table.text:
-            reason = f"not a number in record {table.text[j]}"
+        if j in table.refused:
+            raise ValueError(table.refused[j])
+        if j in table.left:
+            reason = table.left[j]
         elif len(table.values) and np.isnan(table.values[:, j]).all():
             reason = "no value in any record"
         else:

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from leakscore.tables.files import File
 
-__all__ = ["array_of", "load_json"]
-
 _VALUE = 80  # bytes of a number with its place in a list
 _EXACT = 1 << 53  # float64 holds all whole numbers up to this one
 

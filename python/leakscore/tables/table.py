@@ -1,14 +1,15 @@
-"""Reading a table of records: csv, npz, npy, parquet. Never unpickles, never guesses silently.
+"""Reading a table of records from a file: every column is read right or refused with the remedy.
 
-A `Table` holds the content of the file: a value that is missing or is not a number is NaN, and a
-column with text records the place of its first text. `records` decides what is left out, and why.
+A `Table` holds the content of the file. `records` decides what is left out, and why.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
 
@@ -16,10 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._visible import visible
-from leakscore.tables import csv, files, memory_limit, npy, parquet
-
-__all__ = ["EMBEDDED", "Table", "embedded_table", "read_table", "table_of"]
+from leakscore._visible import listed, visible
+from leakscore.tables import files, memory_limit
+from leakscore.tables.cells import Cells, Grid, Options
+from leakscore.tables.columns import Content, content_of
+from leakscore.tables.doubts import option_value
+from leakscore.tables.formats import npy
+from leakscore.tables.grids import grid_of, inner_file, require_meaning
 
 EMBEDDED = "breast-cancer-wisconsin.csv"
 
@@ -40,10 +44,16 @@ class Table:
         Unique names.
     values : (N, d) ndarray of float64
         NaN where a value is missing or is not a number.
-    text : dict
-        Column index -> number of the first record (from 1) whose entry is not a number.
+    left : dict
+        Column index -> why it cannot be judged.
     notes : tuple of str
         Everything about the reading that the file does not state itself.
+    lines : (N,) ndarray of int, optional
+        The line of the file or sheet on which each record begins, from 1; None for an array.
+    ids : (N,) ndarray of str, optional
+        Who each record belongs to. Records of one person have the same label.
+    refused : dict
+        Column index -> what must be settled before it is judged.
     """
 
     name: str
@@ -51,29 +61,32 @@ class Table:
     sha256: str
     columns: tuple[str, ...]
     values: npt.NDArray[np.float64]
-    text: dict[int, int]
+    left: dict[int, str]
     notes: tuple[str, ...] = ()
-
-
-@dataclass
-class _Content:
-    """Columns and values before names are made unique."""
-
-    columns: list[str]
-    values: npt.NDArray[np.float64]
-    text: dict[int, int]
-    notes: list[str]
+    lines: npt.NDArray[np.int64] | None = None
+    ids: npt.NDArray[np.str_] | None = None
+    refused: dict[int, str] = field(default_factory=dict)
 
 
 def embedded_table() -> Table:
     """The table in the package: 569 breast masses, 30 measurements each (CC BY 4.0)."""
     data = (resources.files("leakscore") / "data" / EMBEDDED).read_bytes()
-    content = _Content(*csv.parse(EMBEDDED, data, delimiter=",", decimal=".", header="yes"))
+    text = data.decode()
+    names = next(csv.reader([text.partition("\n")[0].rstrip("\r")]))
+    values = np.loadtxt(io.StringIO(text), delimiter=",", skiprows=1)
     source = (
         "Breast Cancer Wisconsin (Diagnostic), Wolberg, Mangasarian, Street & Street 1995, "
         "UCI, doi 10.24432/C5DW2B, CC BY 4.0"
     )
-    return _table(EMBEDDED, None, hashlib.sha256(data).hexdigest(), content, source)
+    return Table(
+        name=EMBEDDED,
+        path=None,
+        sha256=hashlib.sha256(data).hexdigest(),
+        columns=tuple(names),
+        values=values,
+        left={},
+        notes=(source,),
+    )
 
 
 def read_table(
@@ -82,21 +95,62 @@ def read_table(
     key: str | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
     header: str = "auto",
+    skip_lines: int = 0,
+    skip_last: int | None = None,
+    sheet: str | None = None,
+    missing_values: Sequence[str] = (),
+    bad_cells: str = "refuse",
+    id: str | None = None,  # noqa: A002
+    proportions: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
     max_memory: int = memory_limit.DEFAULT,
 ) -> Table:
-    """Read a table of records; the content determines the format, not the name.
+    r"""Read a table of records; the content determines the format, not the name.
+
+    Every column is read right, left out with a reason, or refused in words that name the option
+    that settles it.
 
     Parameters
     ----------
     path : str
-        A csv, npz, npy or parquet file; ``-`` reads csv from standard input.
+        A csv, npz, npy, parquet, feather or Arrow file, a workbook (xlsx, xls, ods), a file of
+        SPSS, Stata or SAS; any of them compressed by gzip, bzip2 or xz, or alone in a zip archive.
+        ``-`` reads standard input.
     key : str, optional
-        Which array of an npz archive.
-    delimiter, decimal : str, optional
-        Of a csv file; detected by default: comma, semicolon or tab; point or comma.
+        Which array of an npz archive, or file of a zip archive.
+    delimiter : str, optional
+        What separates the cells of a csv file, "space" for runs of blanks; found out by default:
+        comma, semicolon, tab, bar or blanks.
+    decimal : {".", ","}, optional
+        The decimal mark; by default what all columns of numbers leave.
+    thousands : {",", ".", "'", " ", "none"}, optional
+        The mark between thousands; " " stands for every kind of blank.
+    encoding : str, optional
+        Of a csv file; by default UTF-8, UTF-16 with a byte order mark, or else cp1252.
     header : {"auto", "yes", "no"}
-        Whether the first line of a csv file names the columns.
+        Whether the first line of a csv file or sheet names the columns.
+    skip_lines : int
+        Lines that are left out at the beginning.
+    skip_last : int, optional
+        Records that are left out at the end; where it is given, 0 included, the last record may be
+        the sum or mean of the others.
+    sheet : str, optional
+        Which sheet of a workbook.
+    missing_values : sequence of str
+        Words and numbers that stand for a missing value, besides the usual words; "none": no number
+        does.
+    bad_cells : {"refuse", "missing"}
+        What becomes of cells that are no numbers in a column of numbers.
+    id : str, optional
+        The column that tells who a record belongs to. It is not judged.
+    proportions : sequence of str
+        Columns of categories: of k levels k - 1 columns of 0 and 1 are made.
+    columns, exclude : sequence of str, optional
+        What is published, by name. No other column is looked at.
     max_memory : int
         Bytes that the file, packed and unpacked, may take, 1 GiB by default: a few kilobytes may
         announce, or unpack to, more than the machine holds.
@@ -108,60 +162,106 @@ def read_table(
     Raises
     ------
     ValueError
-        If the file is empty, damaged, ragged, too large, or not a table of numbers.
+        If the file is empty, damaged, ragged, too large, not a table of numbers, or can be read in
+        more than one way.
     ImportError
-        If a parquet file is given and pyarrow is not installed.
+        If a library is missing that reads the format (extra ``tables``).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from leakscore import report
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "doses.csv"
+    ...     _ = path.write_text("age;dose\n38;4,258\n41;408,5\n29;12\n")
+    ...     table = report.read_table(str(path))
+    >>> table.values.tolist()
+    [[38.0, 4.258], [41.0, 408.5], [29.0, 12.0]]
+    >>> table.notes
+    ('numbers are read with decimal commas',)
     """
-    limit = _validate.count("max_memory", max_memory, low=1)
-    file = files.open_file(path, limit)
-    if key is not None and file.kind != "npz":
-        raise ValueError(f"{file.name} is no npz archive, so that key={key!r} means nothing")
-    if file.kind != "text" and (delimiter is not None or decimal is not None or header != "auto"):
-        raise ValueError(
-            f"{file.name} is no csv file, so that delimiter, decimal and header mean nothing"
-        )
-    if file.kind == "npy":
-        content = _from_array(file.name, npy.load_npy(file), file)
-    elif file.kind == "npz":
-        content = _read_npz(file, key)
-    elif file.kind == "parquet":
-        content = _read_parquet(file)
+    options = Options(
+        delimiter=delimiter,
+        decimal=decimal,
+        thousands=thousands,
+        encoding=encoding,
+        header=header,
+        skip_lines=skip_lines,
+        skip_last=skip_last,
+        sheet=sheet,
+        key=key,
+        missing_values=_words("missing_values", missing_values),
+        bad_cells=bad_cells,
+        id=id,
+        proportions=_words("proportions", proportions),
+        columns=None if columns is None else _words("columns", columns),
+        exclude=_words("exclude", exclude),
+        max_memory=max_memory,
+    )
+    return _read(path, options)
+
+
+def _words(name: str, words: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(words, str):
+        raise TypeError(f"Expected {name}={words!r} to be a list of names, not one word")
+    return tuple(str(word) for word in words)
+
+
+def _read(path: str, options: Options) -> Table:
+    file = files.open_file(path, options.max_memory)
+    require_meaning(file, options)
+    inner, options = inner_file(file, options)
+    require_meaning(inner, options)
+    if inner.kind == "npy":
+        grid = _grid_of_array(inner.name, npy.load_npy(inner), inner)
+    elif inner.kind == "npz":
+        grid = _grid_of_archive(inner, options.key)
     else:
-        content = _Content(
-            *csv.parse(
-                file.name,
-                file.data,
-                delimiter=delimiter,
-                decimal=decimal,
-                header=header,
-                limit=limit,
-            )
-        )
-    return _table(file.name, path, file.sha256, content)
+        _require_no_json(inner)
+        grid = grid_of(inner, options)
+    if inner.kind in ("npy", "npz"):
+        grid = grid.without_last(options.skip_last)
+    inner.require(_needed(grid.rows, len(grid.columns)))
+    content = content_of(grid, options)
+    return _table(inner.name, path, file.sha256, content, grid)
 
 
-def _table(name: str, path: str | None, sha256: str, content: _Content, *notes: str) -> Table:
-    names: dict[str, None] = {}
-    for index, given in enumerate(content.columns, start=1):
-        column = given.strip() or f"column {index}"
-        if column in names:
-            content.notes.append(
-                f'column {index} has the name "{visible(column)}" of an earlier one'
-            )
-            column = f"{column} (column {index})"
-        names[column] = None
+def _require_no_json(file: files.File) -> None:
+    if file.kind == "text" and file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        raise ValueError(f"{file.name} is JSON: save the table as csv, xlsx or parquet")
+
+
+def _table(name: str, path: str | None, sha256: str, content: Content, grid: Grid) -> Table:
+    columns = content.columns
+    values = np.empty((grid.rows, len(columns)))
+    for j, column in enumerate(columns):
+        values[:, j] = column.values
     return Table(
         name=name,
         path=path,
         sha256=sha256,
-        columns=tuple(names),
-        values=content.values,
-        text=content.text,
-        notes=(*notes, *content.notes),
+        columns=tuple(column.name for column in columns),
+        values=values,
+        left={j: column.left for j, column in enumerate(columns) if column.left},
+        notes=tuple(content.notes),
+        lines=grid.lines,
+        ids=content.ids,
+        refused={
+            j: f"{column.refused}: {column.remedy}, --exclude {option_value(visible(column.name))} "
+            "leaves the column out"
+            for j, column in enumerate(columns)
+            if column.refused
+        },
     )
 
 
-def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Table:
+def table_of(
+    values: npt.ArrayLike,
+    columns: Sequence[str] | None = None,
+    *,
+    ids: Sequence[str] | None = None,
+) -> Table:
     """Make a table from an array.
 
     Parameters
@@ -170,6 +270,8 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
         Records are rows.
     columns : sequence of str, optional
         Names; by default the columns are numbered from 1.
+    ids : sequence of str, optional
+        Who each record belongs to.
 
     Returns
     -------
@@ -179,7 +281,7 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
     Raises
     ------
     ValueError
-        If the array is not two-dimensional or the names do not fit it.
+        If the array is not two-dimensional, or names or labels do not fit it.
 
     Examples
     --------
@@ -188,38 +290,44 @@ def table_of(values: npt.ArrayLike, columns: Sequence[str] | None = None) -> Tab
     ('a', 'b')
     """
     array = _validate.matrix("values", values)
-    content = _from_array("the array", array)
+    grid = _grid_of_array("the array", array)
+    if columns is not None and len(columns) != array.shape[1]:
+        raise ValueError(f"Expected {len(columns)} columns to be {array.shape[1]}")
     if columns is not None:
-        if len(columns) != array.shape[1]:
-            raise ValueError(f"Expected {len(columns)} columns to be {array.shape[1]}")
-        content = _Content(list(columns), content.values, {}, [])
-    sha256 = hashlib.sha256(content.values.tobytes()).hexdigest()
-    return _table("array", "array", sha256, content)
+        for cells, name in zip(grid.columns, columns, strict=True):
+            cells.name = name
+        grid.notes.clear()
+    if ids is not None and len(ids) != len(array):
+        raise ValueError(f"Expected {len(ids)} ids to be {len(array)}, one for each record")
+    # An array in memory is taken as it is: no record is a sum, no number a code.
+    content = content_of(grid, Options(skip_last=0, missing_values=("none",), header="no"))
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    table = _table("array", "array", hashlib.sha256(values.tobytes()).hexdigest(), content, grid)
+    return table if ids is None else replace(table, ids=np.array(list(map(str, ids)), np.str_))
 
 
 # --- numpy ---------------------------------------------------------------------------------------
 
 
-def _read_npz(file: files.File, key: str | None) -> _Content:
+def _grid_of_archive(file: files.File, key: str | None) -> Grid:
     arrays = npy.load_npz(file)
     keys = list(arrays)
     if key is None and len(keys) > 1:
-        raise ValueError(
-            f"{file.name} holds several arrays, choose one with --key: {files.listed(keys)}"
-        )
+        raise ValueError(f"{file.name} holds several arrays, choose one with --key: {listed(keys)}")
     if key is not None and key not in keys:
-        raise ValueError(f"{file.name} has no array {key!r}; it holds {files.listed(keys)}")
+        raise ValueError(f"{file.name} has no array {key!r}; it holds {listed(keys)}")
     chosen = keys[0] if key is None else key
-    return _from_array(f"{file.name}[{visible(chosen)}]", arrays[chosen], file)
+    return _grid_of_array(f"{file.name}[{visible(chosen)}]", arrays[chosen], file)
 
 
-def _from_array(name: str, values: npt.NDArray[Any], file: files.File | None = None) -> _Content:
+def _grid_of_array(name: str, values: npt.NDArray[Any], file: files.File | None = None) -> Grid:
     if values.dtype.names is not None:
         if values.ndim != 1:
             raise ValueError(f"Expected {name} of shape {values.shape} to hold one row per record")
         if file is not None:
             file.require(_needed(len(values), len(values.dtype.names)))
-        return _from_columns({field: values[field] for field in values.dtype.names})
+        cells = [_cells(field, values[field]) for field in values.dtype.names]
+        return Grid(name, cells, len(values))
     if values.ndim != 2:
         hint = "; one column is (N, 1)" if values.ndim == 1 else ""
         raise ValueError(
@@ -230,10 +338,13 @@ def _from_array(name: str, values: npt.NDArray[Any], file: files.File | None = N
     if file is not None:
         same = values.dtype == np.float64 and values.flags.c_contiguous
         file.require(_needed(0 if same else len(values), values.shape[1]))
-    columns = [f"column {j}" for j in range(1, values.shape[1] + 1)]
-    notes = [f"columns of {name} have no names: numbered from 1"]
     with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
-        return _Content(columns, np.ascontiguousarray(values, dtype=np.float64), {}, notes)
+        numbers = np.asarray(values, dtype=np.float64)
+    columns = [
+        Cells(f"column {j}", numbers=numbers[:, j - 1]) for j in range(1, values.shape[1] + 1)
+    ]
+    notes = [f"columns of {name} have no names: numbered from 1"]
+    return Grid(name, columns, len(values), notes=notes, header="no")
 
 
 def _needed(rows: int, columns: int) -> int:
@@ -241,29 +352,10 @@ def _needed(rows: int, columns: int) -> int:
     return columns * (8 * rows + memory_limit.COLUMN)
 
 
-def _from_columns(columns: dict[str, npt.NDArray[Any]]) -> _Content:
-    size = len(next(iter(columns.values()))) if columns else 0
-    values = np.full((size, len(columns)), np.nan)
-    text = {}
-    for j, column in enumerate(columns.values()):
-        if column.ndim == 1 and column.dtype.kind in "fiub":
-            with np.errstate(all="ignore"):
-                values[:, j] = column
-        else:
-            text[j] = 1
-    return _Content(list(columns), values, text, [])
-
-
-# --- parquet -------------------------------------------------------------------------------------
-
-
-def _read_parquet(file: files.File) -> _Content:
-    table = parquet.Parquet(file)
-    file.require(_needed(table.rows, len(table.names)))
-    values, text = np.full((table.rows, len(table.names)), np.nan), {}
-    for j, name in enumerate(table.names):
-        if parquet.is_number(table.types[name]):
-            values[:, j] = table.numbers(name)
-        elif table.rows:
-            text[j] = 1
-    return _Content(list(table.names), values, text, [])
+def _cells(name: str, values: npt.NDArray[Any]) -> Cells:
+    if values.ndim == 1 and values.dtype.kind in "fiub":
+        with np.errstate(all="ignore"):
+            return Cells(name, numbers=values.astype(np.float64))
+    if values.dtype.kind in "US" and values.ndim == 1 and len(values):
+        return Cells(name, other=f"text (record 1: {visible(str(values[0]))[:40]!r})")
+    return Cells(name, other="dates" if values.dtype.kind in "mM" else "no numbers")

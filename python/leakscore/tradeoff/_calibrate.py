@@ -15,8 +15,6 @@ from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.families.laplace import laplace, relaxed_laplace
 from leakscore.tradeoff.families.relaxed import relaxed_gaussian
 
-__all__ = ["calibrate"]
-
 Family = Callable[..., TradeOff]
 
 # How the noise gives a curve; other arguments are those of the constructor of that name.
@@ -163,10 +161,10 @@ class _Requirement:
         return f"the least {self.measured} is {self.measure(curve):.6g}"
 
 
-def _difference(found: float, target: float) -> float:
-    if target > 0.0 and 0.0 < found < inf:
-        return log(found) - log(target)
-    return found - target
+def _difference(value: float, target: float) -> float:
+    if target > 0.0 and 0.0 < value < inf:
+        return log(value) - log(target)
+    return value - target
 
 
 def _requirement(

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from leakscore._results import Result
 
-__all__ = ["Certificate"]
-
 
 @dataclass(frozen=True, eq=False)
 class Certificate(Result):

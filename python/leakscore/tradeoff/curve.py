@@ -15,8 +15,6 @@ from leakscore._types import Doubles, Many, Scalar, Value
 from leakscore.tradeoff._certificate import Certificate
 from leakscore.tradeoff.premise import Premised, joined, premise_of
 
-__all__ = ["TradeOff", "aligned", "operation"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _DIRECTIONS = ("forward", "reverse", "both")
@@ -90,29 +88,29 @@ class TradeOff(Premised, ABC, Generic[Value]):
         self.shape = shape
         self.kind = kind
         self.adversary = adversary
-        self._held_premise = premise_of(neighbours, assumptions)
+        self._stated_premise = premise_of(neighbours, assumptions)
 
     @abstractmethod
-    def _beta(self, alpha: Doubles) -> Any: ...
+    def _beta(self, alpha: Doubles) -> Value | Doubles: ...
 
     @abstractmethod
-    def _power(self, alpha: Doubles) -> Any: ...
+    def _power(self, alpha: Doubles) -> Value | Doubles: ...
 
     @abstractmethod
-    def _log_power(self, log_alpha: Doubles) -> Any: ...
+    def _log_power(self, log_alpha: Doubles) -> Value | Doubles: ...
 
     @abstractmethod
-    def _advantage(self) -> Any: ...
+    def _advantage(self) -> Value: ...
 
     @abstractmethod
-    def _auc(self) -> Any: ...
+    def _auc(self) -> Value: ...
 
     @abstractmethod
-    def _delta(self, epsilon: Doubles) -> Any:
+    def _delta(self, epsilon: Doubles) -> Value | Doubles:
         """Give max over alpha of 1 - f(alpha) - e^epsilon alpha."""
 
     @abstractmethod
-    def _epsilon(self, delta: Doubles) -> Any:
+    def _epsilon(self, delta: Doubles) -> Value | Doubles:
         """Give the least epsilon >= 0 with `_delta` at most delta."""
 
     @abstractmethod
@@ -214,8 +212,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(gaussian([1.0, 3.0]).power(0.01).round(4))
         [0.0924 0.7497]
         """
-        power: Value | Doubles = self._power(_validate.interval("alpha", alpha, 0.0, 1.0))
-        return power
+        return self._power(_validate.interval("alpha", alpha, 0.0, 1.0))
 
     @overload
     def log_power(self, log_alpha: Scalar) -> Value: ...
@@ -244,9 +241,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(3.0).log_power(-1e6)), 3))
         -995761.875
         """
-        argument = _validate.interval("log_alpha", log_alpha, -np.inf, 0.0)
-        log_power: Value | Doubles = self._log_power(argument)
-        return log_power
+        return self._log_power(_validate.interval("log_alpha", log_alpha, -np.inf, 0.0))
 
     def advantage(self) -> Value:
         """Return the largest power(alpha) - alpha, which is delta(0).
@@ -261,8 +256,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(1.0).advantage()), 4))
         0.3829
         """
-        advantage: Value = self._advantage()
-        return advantage
+        return self._advantage()
 
     def auc(self) -> Value:
         """Return the area under the ROC curve, the integral of power over alpha.
@@ -277,8 +271,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(1.0).auc()), 4))
         0.7602
         """
-        area: Value = self._auc()
-        return area
+        return self._auc()
 
     @overload
     def delta(self, epsilon: Scalar, direction: str = ...) -> Value: ...
@@ -312,9 +305,9 @@ class TradeOff(Premised, ABC, Generic[Value]):
         0.1269
         """
         argument = _validate.interval("epsilon", epsilon)
-        first, *others = (curve._delta(argument) for curve in self._directed(direction))
-        found: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
-        return found
+        first, *others = (np.asarray(curve._delta(argument)) for curve in self._directed(direction))
+        largest: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
+        return largest
 
     @overload
     def epsilon(self, delta: Scalar, direction: str = ...) -> Value: ...
@@ -347,9 +340,11 @@ class TradeOff(Premised, ABC, Generic[Value]):
         4.3772
         """
         argument = _validate.interval("delta", delta, 0.0, 1.0)
-        first, *others = (curve._epsilon(argument) for curve in self._directed(direction))
-        found: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
-        return found
+        first, *others = (
+            np.asarray(curve._epsilon(argument)) for curve in self._directed(direction)
+        )
+        largest: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
+        return largest
 
     @overload
     def reconstruction(self, kappa: Scalar) -> Value: ...
@@ -384,8 +379,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(1.0).reconstruction(0.1)), 4))
         0.3891
         """
-        power: Value | Doubles = self._power(_validate.interval("kappa", kappa, 0.0, 1.0))
-        return power
+        return self._power(_validate.interval("kappa", kappa, 0.0, 1.0))
 
     @overload
     def ppv(self, alpha: Scalar, prior: Scalar) -> Value: ...
@@ -421,7 +415,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
             alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
             prior=_validate.interval("prior", prior, 0.0, 1.0),
         )
-        power = self._power(rate)
+        power = np.asarray(self._power(rate))
         ratio = np.array(np.broadcast_to(aligned(self._alpha_per_power(), rate), power.shape))
         np.divide(rate, power, out=ratio, where=power > 0.0)
         flagged = base + (1.0 - base) * ratio
@@ -605,6 +599,26 @@ class TradeOff(Premised, ABC, Generic[Value]):
         if chosen == "forward" or inverse is self:
             return (self,)
         return (inverse,) if chosen == "reverse" else (self, inverse)
+
+
+class Symmetric(TradeOff[Value]):
+    """A curve that is its own inverse."""
+
+    __slots__ = ()
+
+    def inverse(self) -> TradeOff[Value]:
+        """Return the curve itself: it is symmetric."""
+        return self
+
+    def symmetrized(self) -> TradeOff[Value]:
+        """Return the curve itself: it is symmetric."""
+        return self
+
+
+def require_one(curve: TradeOff[Any], remedy: str) -> None:
+    """Refuse an array of curves, with what to do instead."""
+    if curve.shape:
+        raise ValueError(f"Expected a curve of shape {curve.shape} to be of shape (): {remedy}")
 
 
 def aligned(parameter: Doubles, argument: Doubles) -> Doubles:

@@ -11,19 +11,6 @@ from typing import NamedTuple, TypeVar
 
 from leakscore import _validate
 
-__all__ = [
-    "EXACT_NOISE",
-    "FIXED_SAMPLE",
-    "NEIGHBOURS",
-    "POISSON",
-    "UNSTATED",
-    "Premise",
-    "Premised",
-    "joined",
-    "premise_of",
-    "settled",
-]
-
 NEIGHBOURS = ("replace", "add-remove")
 
 POISSON = "Poisson sampling: every record is in a sample by a draw of its own"
@@ -60,9 +47,9 @@ def premise_of(neighbours: str | None, assumptions: Iterable[str] = ()) -> Premi
 class Premised:
     """Base of curves: it holds their premise and passes it on."""
 
-    __slots__ = ("_held_premise",)
+    __slots__ = ("_stated_premise",)
 
-    _held_premise: Premise
+    _stated_premise: Premise
 
     @property
     def neighbours(self) -> str | None:
@@ -76,14 +63,14 @@ class Premised:
 
     @property
     def _premise(self) -> Premise:
-        return getattr(self, "_held_premise", UNSTATED)  # a class of a user need not set it
+        return getattr(self, "_stated_premise", UNSTATED)  # a class of a user need not set it
 
     def _about(self: Curve, premise: Premise) -> Curve:
         """Give the same curve with this premise."""
         if premise == self._premise:
             return self
         other = copy(self)
-        other._held_premise = premise
+        other._stated_premise = premise
         return other
 
 
@@ -114,14 +101,14 @@ def settled(premise: Premise, stated: str | None, what: object) -> str | None:
 
     Raises ValueError if both are known and differ.
     """
-    own = premise.neighbours
+    about = premise.neighbours
     if stated is None:
-        return own
+        return about
     relation = _validate.choice("neighbours", stated, NEIGHBOURS)
-    if own not in (None, relation):
+    if about not in (None, relation):
         raise ValueError(
-            f"Expected neighbours={own!r} of {what!r}, not {relation!r}: it is about "
-            f"{_ABOUT[str(own)]}, and another curve holds for {_ABOUT[relation]}; take a curve "
-            f"made for neighbours={relation!r}, or rounds of {own!r}"
+            f"Expected neighbours={about!r} of {what!r}, not {relation!r}: it is about "
+            f"{_ABOUT[str(about)]}, and another curve holds for {_ABOUT[relation]}; take a curve "
+            f"made for neighbours={relation!r}, or rounds of {about!r}"
         )
     return relation

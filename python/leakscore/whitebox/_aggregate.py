@@ -10,9 +10,6 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Doubles, Row, Rows
 
-__all__ = ["aggregate"]
-
-
 Batches: TypeAlias = Literal["every-step", "one-epoch", "poisson", "max"]
 _BATCHES = ("every-step", "one-epoch", "poisson", "max")
 

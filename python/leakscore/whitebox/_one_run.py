@@ -10,8 +10,6 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Flags
 
-__all__ = ["one_run", "one_run_guesses"]
-
 _Signs = npt.NDArray[np.int8]
 
 

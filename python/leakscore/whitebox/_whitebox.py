@@ -9,13 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._types import Array, Doubles
 from leakscore.reference import Reference
 from leakscore.scores import covariance_score
 from leakscore.whitebox import clipping
-
-__all__ = ["clip", "covariance_attack", "white_box_score"]
-
 
 _BLOCK = 1 << 20  # doubles in the largest temporary: 8 MB
 _CACHED = 1 << 16  # doubles that are written and read again at once: 512 KB
@@ -156,7 +153,7 @@ def covariance_attack(
     return scores
 
 
-def _path(theta: npt.ArrayLike, steps: int, dim: int) -> npt.NDArray[Any]:
+def _path(theta: npt.ArrayLike, steps: int, dim: int) -> Array:
     """Return parameters before and after every step."""
     path = _validate.matrix("theta", theta)
     if path.shape != (steps + 1, dim):
@@ -167,7 +164,7 @@ def _path(theta: npt.ArrayLike, steps: int, dim: int) -> npt.NDArray[Any]:
     return path
 
 
-def _averaged(path: npt.NDArray[Any], steps: slice, eta: Doubles) -> Doubles:
+def _averaged(path: Array, steps: slice, eta: Doubles) -> Doubles:
     """Return the averaged gradients of some steps."""
     rows = np.asarray(path[steps.start : steps.stop + 1], dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -288,7 +285,7 @@ def white_box_score(
     return steps, float(steps.max())
 
 
-def _tables(value: Iterable[npt.ArrayLike], steps: int, dim: int) -> Iterator[npt.NDArray[Any]]:
+def _tables(value: Iterable[npt.ArrayLike], steps: int, dim: int) -> Iterator[Array]:
     """Hand out one table of gradients after the other."""
     name, count = "reference_gradients", 0
     for count, table in enumerate(_iterable(name, value), 1):

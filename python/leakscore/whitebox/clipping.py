@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from leakscore._types import Doubles
-
-Indices = npt.NDArray[np.intp]
+from leakscore._types import Doubles, Indices
 
 _LEAST, _MOST = 1e-280, 1e300  # squared norms that lost nothing to under- or overflow
 

@@ -1,4 +1,5 @@
 // Empirical operating characteristic of two sorted score arrays, all in exact counts.
+// The area is the statistic of Mann & Whitney (1947, Ann. Math. Stat. 18: 50-60).
 #pragma once
 
 #include <algorithm>

@@ -6,6 +6,9 @@
 //     k1 = i,  k0 = n0 - rank(i),  rank(i) = #{non-members < member i}.
 // Among tied members only the first i is a threshold; the others have the same rank and a larger
 // k1, so they cannot win and need no test.
+//
+// Numerics: the merge is cut into equal shares by bisection (Deo & Sarkar 1991, Inf. Sci. 56:
+// 151-161).
 #pragma once
 
 #include <algorithm>

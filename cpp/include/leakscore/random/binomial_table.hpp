@@ -7,6 +7,9 @@
 // total variation from the exact law is below 1e-14 (tests/cpp/test_random.cpp).
 //
 // A second table, indexed by the leading bits of the word, says where the search starts.
+//
+// Numerics: inversion by the method of guide tables (Devroye 1986, Non-Uniform Random Variate
+// Generation, III.2.4).
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // What names a random word: the key of a game and the purpose of the word.
+// The words are Threefry's (Salmon, Moraes, Dror & Shaw 2011): threefry.hpp.
 #pragma once
 
 #include <cstdint>

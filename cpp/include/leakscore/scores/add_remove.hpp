@@ -1,6 +1,9 @@
 // The exact log-likelihood ratio when the target is added to n - 1 other records and the sum is
 // divided by the fixed number n: the covariance is the same with and without the target, so the
 // ratio is linear.
+//
+// Both laws are normal with one covariance, so that this is the ratio of Neyman & Pearson (1933);
+// the target's share is z / n, as the fixed divisor leaves mu out.
 #pragma once
 
 #include "leakscore/scores/coordinate.hpp"

@@ -4,6 +4,8 @@
 //     D (linear - quadratic D) + constant,   D = x - centre,
 // where only x, the released mean, differs between releases. A score is therefore one function of
 // what the attacker knows of a coordinate.
+//
+// The scores are those of Azize & Basu (2024, section 3).
 #pragma once
 
 #include "leakscore/isa.hpp"

@@ -1,5 +1,7 @@
 // A chunk of points of mixed sizes, sorted into blocks of one class each: speed does not depend on
 // the order of the input.
+//
+// The classes are those of the contour of chi2_contour.hpp (Rice 1968).
 #pragma once
 
 #include <cstdint>

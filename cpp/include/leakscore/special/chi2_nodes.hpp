@@ -3,6 +3,8 @@
 // On z = (1 + it)^2 / y (chi2_contour.hpp) the exponent is linear in df and nc y, with factors that
 // depend on t alone. Below `direct_from` the nodes t = s sinh((k + 1/2) step) share one s per
 // class, so that these factors are read from a table; above it s follows the scale.
+//
+// Rice (1968, Bell Syst. Tech. J. 47); tables and stretches are ours.
 #pragma once
 
 namespace leakscore {

@@ -2,6 +2,9 @@
 //
 // Branch-free, so that a plain loop over them is vectorised. A library's exp(x) or log(x) rounds
 // too early: here exponents carry a low half, exp comes as 2^k (1 + expm1), log takes a low half.
+//
+// Numerics: reduction by multiples of log 2 in parts of few bits (Cody & Waite 1980, Software
+// Manual for the Elementary Functions); exact products by Dekker (1971, Numer. Math. 18: 224-242).
 #pragma once
 
 #include <bit>

@@ -3,6 +3,8 @@
 // Branch-free like exp_log.hpp below them. Against 128-bit arithmetic at 800 000 points the
 // relative error is at most 2.8e-16 (exp_minus_one), 2.0e-16 (log_one_plus) and 2.6e-16
 // (inverse_sinh); tiny arguments come back as they are. NaN gives NaN.
+//
+// Numerics: exact sums by Knuth (TAOCP 2, 4.2.2), the parts of exp and log from exp_log.hpp.
 #pragma once
 
 #include <bit>

@@ -3,6 +3,8 @@
 // In the notation of folded_laplace.hpp, with F at m: p = exp(-m) sinh(t) below t = m, that is
 // t = asinh(p exp(m)), and 1 - p = (1 - F) exp(-(t - m)) above. One logarithm serves every case:
 // only its argument is chosen. Very small t is linear: x = scale p exp(m).
+//
+// The law: Kaissis et al. (2023, NeurIPS).
 #pragma once
 
 #include "leakscore/isa.hpp"

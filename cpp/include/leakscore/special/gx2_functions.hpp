@@ -2,6 +2,8 @@
 //
 // The contour gives the tail on the far side of the mean; the other one is its complement, unless
 // that would cancel: then it has a separate contour.
+//
+// The contour is that of gx2_contour.hpp (Rice 1980).
 #pragma once
 
 #include "leakscore/isa.hpp"

@@ -6,6 +6,8 @@
 // tail) let W be the extreme weight, s = g tau / (2W), r_i = g w_i / W: then p_i = 1 - r_i tau,
 // which is written (1 - r_i) + r_i rho with rho = 1 - tau where tau is near its end 1. So p_i
 // keeps its digits wherever the saddle lies.
+//
+// The characteristic function is that of Imhof (1961, Biometrika 48: 419-426).
 #pragma once
 
 #include <bit>

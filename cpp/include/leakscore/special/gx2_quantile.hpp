@@ -3,6 +3,8 @@
 // The start solves r + log(v/r)/r = Phi^-1(p) (Barndorff-Nielsen's r*, with r^2/2 = s K'(s) - K(s)
 // and v = s sqrt(K''(s))) for the saddle s instead of x, which needs sums over the terms only. Then
 // Newton on the log of the tail that holds the probability, within a bracket.
+//
+// r*: Barndorff-Nielsen (1991, Biometrika 78: 557-563).
 #pragma once
 
 #include "leakscore/isa.hpp"

@@ -6,6 +6,9 @@
 // summands. The equation is monotone; with all terms of one sign on each side, A = B, the
 // difference of the logarithms is nearly linear in log(tau / (1 - tau)) at both singular ends, and
 // Newton's method needs a handful of steps from anywhere.
+//
+// Saddle points of tails: Daniels (1954, Ann. Math. Stat. 25: 631-650); contours beside the pole:
+// Rice (1980, SIAM J. Sci. Stat. Comput. 1: 438-448).
 #pragma once
 
 #include "leakscore/isa.hpp"

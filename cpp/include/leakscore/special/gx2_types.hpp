@@ -1,4 +1,5 @@
 // The generalised chi-square law as its kernels receive it.
+// The law itself is in gx2_law.hpp (Imhof 1961).
 #pragma once
 
 #include <cstddef>

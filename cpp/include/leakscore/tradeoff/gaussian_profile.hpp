@@ -6,6 +6,8 @@
 //     M(a) - M(b) = int_0^inf exp(-a s - s^2/2) (1 - exp(-mu s)) ds / sqrt(2 pi),
 // an integral of positive terms: it keeps its relative accuracy for tiny mu and deep tails, where
 // the difference of the two tails has none.
+//
+// The profile: Balle & Wang (2018), theorem 8; Azize & Basu (2024), section 3.
 #pragma once
 
 #include <cmath>

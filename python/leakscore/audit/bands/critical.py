@@ -15,9 +15,6 @@ from leakscore import _core
 from leakscore._types import Counts, Doubles
 from leakscore.audit.bands.levels import ENDS, beta_bounds, boundaries
 
-__all__ = ["FAR_SHARE", "LEVEL_METHODS", "algorithm", "constraints", "search", "solve"]
-
-
 FAR_SHARE = 0.01  # of the miss, for the counts between the ends of very large samples
 
 # The target of the crossing probability is below the allowed one by this relative amount, and the

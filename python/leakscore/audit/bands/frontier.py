@@ -10,8 +10,6 @@ from leakscore import _core
 from leakscore._types import Array, Counts, Doubles
 from leakscore.audit.bands.uniform import Band
 
-__all__ = ["Frontier", "frontier"]
-
 
 class Frontier(NamedTuple):
     """Thresholds, ascending, that no other beats in both upper bounds.
@@ -30,8 +28,8 @@ class Frontier(NamedTuple):
 def frontier(nonmembers: Array, members: Array, fpr_band: Band, fnr_band: Band) -> Frontier:
     """Return the frontier; the arrays are sorted, of one dtype and not empty."""
     if fpr_band.knots.size and fnr_band.knots.size:
-        found = _core.score_frontier(nonmembers, members, fpr_band.core, fnr_band.core)
-        return Frontier(*found)
+        columns = _core.score_frontier(nonmembers, members, fpr_band.core, fnr_band.core)
+        return Frontier(*columns)
     return _below_members(nonmembers, members, fpr_band, fnr_band)
 
 

@@ -6,35 +6,28 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._numeric import frozen
 from leakscore._types import Counts, Doubles
 from leakscore.audit.bands.critical import FAR_SHARE, LEVEL_METHODS, algorithm, constraints, solve
 from leakscore.audit.bands.levels import beta_bounds, boundaries, far_counts
-
-__all__ = ["BAND_METHODS", "Band", "band", "critical_value"]
-
+from leakscore.distributions import kolmogorov
 
 _LARGEST = 10**12  # size, beyond which counts lose their digits
 _LARGEST_KS = 10**9  # of the exact law of Kolmogorov and Smirnov
 _ULP = float(np.finfo(np.float64).eps)
 
 
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array.flags.writeable = False
-    return array
-
-
 def _no_knots() -> Counts:
-    return _frozen(np.empty(0, dtype=np.int64))
+    return frozen(np.empty(0, dtype=np.int64))
 
 
 def _no_values() -> Doubles:
-    return _frozen(np.empty(0))
+    return frozen(np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +164,6 @@ def _kolmogorov(method: str, n: int, miss: float) -> Band:
 
     For more scores, Massart's bound is wider by a relative 4e-6 at most.
     """
-    from leakscore.distributions import kolmogorov
-
     if n > _LARGEST_KS:
         return _massart(1.0, method, n, miss)
     width = float(kolmogorov.isf(miss, n)) * (1.0 + 8.0 * _ULP)
@@ -209,7 +200,7 @@ def _steps(
     bounds = np.concatenate([bounds for _, bounds in parts])
     # The bound of a count is also a bound of all smaller counts.
     values = np.minimum.accumulate(bounds[::-1])[::-1].copy()
-    return Band(method, n, miss, algorithm, critical, _frozen(knots), _frozen(values))
+    return Band(method, n, miss, algorithm, critical, frozen(knots), frozen(values))
 
 
 _MAKERS: dict[str, Callable[[str, int, float], Band]] = {

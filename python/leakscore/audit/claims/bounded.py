@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Flags
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import BAND_METHODS, band
 from leakscore.audit.data.samples import Sampled
-
-__all__ = ["Bounded", "bounded"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Bounded:
 
     audit: Sampled
     frontier: Frontier
-    flags_low: npt.NDArray[np.bool_]
+    flags_low: Flags
     least: tuple[Doubles, Doubles]
     confidence: float
     method: str
@@ -69,16 +66,16 @@ def bounded(audit: Sampled, confidence: float, method: str, orientation: str) ->
     both = _validate.choice("orientation", orientation, ("high", "both")) == "both"
     miss = (1.0 - level) / (4.0 if both else 2.0)
     fpr_band, fnr_band = (band(chosen, n, miss) for n in (audit.n_nonmembers, audit.n_members))
-    found = audit._samples.frontier(fpr_band, fnr_band)
-    ahead = found.threshold.size
+    tests = audit._samples.frontier(fpr_band, fnr_band)
+    ahead = tests.threshold.size
     if both:
         # The complement of a test that flags high scores, the classes swapped, flags low ones.
         low = audit._samples.swapped().frontier(fnr_band, fpr_band)
         threshold = audit._samples.next_above(low.threshold)
         turned = (threshold, low.false_negatives, low.false_positives, low.fnr_upper, low.fpr_upper)
-        found = Frontier(*(np.concatenate(pair) for pair in zip(found, turned, strict=True)))
-    flags_low = np.arange(found.threshold.size) >= ahead
+        tests = Frontier(*(np.concatenate(pair) for pair in zip(tests, turned, strict=True)))
+    flags_low = np.arange(tests.threshold.size) >= ahead
     none = np.zeros(1, dtype=np.int64)
     algorithms = dict.fromkeys((fpr_band.algorithm, fnr_band.algorithm))
     least = fpr_band(none), fnr_band(none)
-    return Bounded(audit, found, flags_low, least, level, chosen, "; ".join(algorithms))
+    return Bounded(audit, tests, flags_low, least, level, chosen, "; ".join(algorithms))

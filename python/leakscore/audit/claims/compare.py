@@ -13,8 +13,6 @@ from leakscore.audit.claims.models import margins
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
 
-__all__ = ["Comparison", "Family", "verdict"]
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Assuming):
@@ -90,9 +88,9 @@ def verdict(
     curve: TradeOff, fpr: Doubles, fnr: Doubles, best: tuple[Doubles, Doubles]
 ) -> tuple[str, int, float, float]:
     """Return the verdict, the point with the widest margin, that margin, and that of `best`."""
-    found = margins(curve, fpr, fnr)
-    index = int(np.argmax(found))
-    margin = float(found[index])
+    gaps = margins(curve, fpr, fnr)
+    index = int(np.argmax(gaps))
+    margin = float(gaps[index])
     most = float(margins(curve, *best)[0])
     if margin > 0.0:
         return "refuted", index, margin, most
@@ -111,9 +109,9 @@ class Family:
         curve = self._make(parameter)
         if isinstance(curve, TradeOff):
             settled(curve._premise, self._stated, curve)
-            name, own = f"family({parameter!r})", curve._premise
-            self._premise = joined([(self._first, self._premise), (name, own)])
-            self._first = self._first or (name if own.neighbours else "")
+            name, premise = f"family({parameter!r})", curve._premise
+            self._premise = joined([(self._first, self._premise), (name, premise)])
+            self._first = self._first or (name if premise.neighbours else "")
             self._made = True
         return curve
 

@@ -11,20 +11,8 @@ from leakscore import _validate
 from leakscore._numeric import sign_change
 from leakscore._types import Doubles
 from leakscore.audit.bound import Bound
-from leakscore.tradeoff import TradeOff
-
-__all__ = [
-    "AllRefutedError",
-    "GaussianEpsilon",
-    "MuBound",
-    "ParameterBound",
-    "cap",
-    "gaussian_epsilon",
-    "largest_mu",
-    "largest_parameter",
-    "margins",
-    "one_curve",
-]
+from leakscore.distributions import norm
+from leakscore.tradeoff import TradeOff, gdp_epsilon
 
 _ULP = float(np.finfo(np.float64).eps)
 _ROUNDING = 1e-13  # relative, of f(alpha): a curve is refuted only beyond it
@@ -206,8 +194,6 @@ class ParameterBound(Bound):
 
 def largest_mu(fpr: Doubles, fnr: Doubles) -> tuple[float, int]:
     """Return max Phi^-1(1 - fpr) - Phi^-1(fnr), rounded down and at least 0, and where it is."""
-    from leakscore.distributions import norm
-
     ahead, behind = norm.isf(fpr), norm.ppf(fnr)  # -inf and inf where a bound is 1
     values = ahead - behind - 4.0 * _ULP * (np.abs(ahead) + np.abs(behind))
     best = int(np.argmax(values))
@@ -216,17 +202,15 @@ def largest_mu(fpr: Doubles, fnr: Doubles) -> tuple[float, int]:
 
 def gaussian_epsilon(mu: float, delta: Doubles) -> Doubles:
     """Return epsilon(delta) of the Gaussian curve, rounded down."""
-    from leakscore.tradeoff import gdp_epsilon
-
     return np.asarray(gdp_epsilon(delta, mu) * (1.0 - _ROUNDING))
 
 
 def one_curve(name: str, curve: object) -> TradeOff:
     """Return the argument if it is one trade-off curve, not an array of them."""
-    found: TradeOff = _validate.instance(name, curve, TradeOff)  # type: ignore[type-abstract]
-    if found.shape:
-        raise ValueError(f"Expected {name} of shape {found.shape} to be of shape ()")
-    return found
+    single: TradeOff = _validate.instance(name, curve, TradeOff)  # type: ignore[type-abstract]
+    if single.shape:
+        raise ValueError(f"Expected {name} of shape {single.shape} to be of shape ()")
+    return single
 
 
 def margins(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> Doubles:

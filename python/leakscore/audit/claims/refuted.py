@@ -18,8 +18,6 @@ from leakscore.audit.data.samples import Sampled
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
 
-__all__ = ["Refuted"]
-
 
 class Refuted(Sampled):
     """The claims about trade-off curves that an `Audit` refutes."""
@@ -80,9 +78,9 @@ class Refuted(Sampled):
         3.4349 999.0 True
         """
         tests = bounded(self, confidence, method, orientation)
-        found, index = models.largest_mu(tests.fpr, tests.fnr)
+        bound, index = models.largest_mu(tests.fpr, tests.fnr)
         most, _ = models.largest_mu(*tests.least)
-        return MuBound(mu=found, max_certifiable=most, **tests.fields(index))
+        return MuBound(mu=bound, max_certifiable=most, **tests.fields(index))
 
     def epsilon_if_gaussian(
         self,
@@ -136,9 +134,9 @@ class Refuted(Sampled):
         deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
         bound = self.mu(confidence, method, orientation=orientation)
         ends = [models.gaussian_epsilon(mu, deltas) for mu in (bound.mu, bound.max_certifiable)]
-        found, most = ends if deltas.ndim else [end.item() for end in ends]
+        epsilon, most = ends if deltas.ndim else [end.item() for end in ends]
         return GaussianEpsilon(
-            epsilon_if_gaussian=found,
+            epsilon_if_gaussian=epsilon,
             mu=bound.mu,
             max_certifiable=most,
             assumption=GAUSSIAN,
@@ -234,12 +232,12 @@ class Refuted(Sampled):
             raise TypeError(f"Expected family={family!r} to be a function of one parameter")
         curves = Family(family, neighbours)
         tests = bounded(self, confidence, method, orientation)
-        found, index = models.largest_parameter(curves, tests.fpr, tests.fnr, least, most)
+        bound, index = models.largest_parameter(curves, tests.fpr, tests.fnr, least, most)
         cap = models.cap(curves, *tests.least, least, most)
         about = curves.about(least + min(1.0, most - least))
         fields = tests.fields(index, CLAIM, FAMILY, *about.assumptions)
         return ParameterBound(
-            parameter=found, max_certifiable=cap, neighbours=about.neighbours, **fields
+            parameter=bound, max_certifiable=cap, neighbours=about.neighbours, **fields
         )
 
     def compare(

@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Indices
 from leakscore.audit.bands import uniform
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.claims.models import one_curve
+from leakscore.distributions import norm
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
-
-__all__ = ["RequiredRounds", "required_rounds"]
-
-Counts = npt.NDArray[np.intp]
 
 _REPS = (500, 2000)  # simulated audits of each number of rounds tried
 _FINAL = 4  # times as many for the returned number of rounds
@@ -198,7 +194,7 @@ class _Plan:
         least = float(self._band(rounds)(np.zeros(1, dtype=np.intp))[0])
         return max(float(np.log(max(1.0 - self.delta - least, 0.0) / least)), 0.0)
 
-    def _allowed(self, rounds: int, errors: Counts) -> Counts:
+    def _allowed(self, rounds: int, errors: Indices) -> Indices:
         """Return the most errors of the other kind at which the bound exceeds epsilon, or -1.
 
         By symmetry the kinds may be swapped: both directions are tried.
@@ -217,7 +213,7 @@ class _Plan:
             high = np.where(below, high, middle)
         return low
 
-    def _corners(self, rounds: int) -> tuple[Counts, Counts]:
+    def _corners(self, rounds: int) -> tuple[Indices, Indices]:
         """Return pairs of most errors (false positives, false negatives) that suffice."""
         first = _spaced(rounds)
         second = self._allowed(rounds, first)
@@ -229,7 +225,7 @@ class _Plan:
         )
         return self._likely(rounds, pairs)
 
-    def _likely(self, rounds: int, pairs: Counts) -> tuple[Counts, Counts]:
+    def _likely(self, rounds: int, pairs: Indices) -> tuple[Indices, Indices]:
         """Leave out pairs that are further from the curve than the scores deviate by chance."""
         alpha, beta = (pairs + 1.0) / rounds
         far = _FAR / np.sqrt(rounds)
@@ -289,8 +285,6 @@ class _Plan:
 
     def _guess(self) -> int:
         """Return about how many rounds without any error give a bound of epsilon."""
-        from leakscore.distributions import norm
-
         alpha = norm.cdf(np.linspace(-8.0, 8.0, 321))
         beta = self.curve(alpha)
         level = max(-np.log1p(-self.confidence), 0.5)
@@ -307,15 +301,13 @@ class _Plan:
 
 def _between(low: int, under: float, high: int, over: float, wanted: float) -> int:
     """Return where a line through the probits on log rounds meets the required power."""
-    from leakscore.distributions import norm
-
     ends = norm.ppf(np.clip([under, wanted, over], 0.5 / _REPS[1], 1.0 - 0.5 / _REPS[1]))
     share = (ends[1] - ends[0]) / (ends[2] - ends[0]) if ends[2] > ends[0] else 0.5
     middle = int(low * (high / low) ** float(np.clip(share, 0.1, 0.9)))
     return min(max(middle, low + 1), high - 1)
 
 
-def _spaced(rounds: int) -> Counts:
+def _spaced(rounds: int) -> Indices:
     """Return counts below `rounds`: all small and large ones, others by their deviation."""
     counts = [0]
     while counts[-1] < rounds - 1:
@@ -325,7 +317,7 @@ def _spaced(rounds: int) -> Counts:
     return np.array(counts, dtype=np.intp)
 
 
-def _order_statistics(rng: np.random.Generator, rounds: int, ranks: Counts, size: int) -> Doubles:
+def _order_statistics(rng: np.random.Generator, rounds: int, ranks: Indices, size: int) -> Doubles:
     """Draw the order statistics with these ranks, which may repeat, of uniform numbers."""
     distinct, column = np.unique(ranks, return_inverse=True)
     steps = np.diff(distinct, prepend=0, append=rounds + 1).astype(np.float64)

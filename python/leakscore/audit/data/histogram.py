@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate_counts
+from leakscore._numeric import frozen
 from leakscore._types import Array, Doubles
 from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.data.points import Flagged, Points
-
-__all__ = ["Histogram"]
 
 
 class Histogram:
@@ -207,8 +206,7 @@ def _above(counts: Array) -> Array:
     """Count what lies above each edge."""
     above = np.zeros(counts.size + 1, dtype=np.int64)
     np.cumsum(counts[::-1], out=above[-2::-1])
-    above.flags.writeable = False
-    return above
+    return frozen(above)
 
 
 def _nth(above: Array, k: Array) -> Array:

@@ -9,8 +9,6 @@ import numpy as np
 
 from leakscore._types import Array, Doubles
 
-__all__ = ["Flagged", "Points", "spread_ranks"]
-
 
 @dataclass(frozen=True)
 class Flagged:

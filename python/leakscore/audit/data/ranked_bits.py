@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._types import Array
-
-__all__ = ["MAX_ROUNDS", "RankedBits"]
+from leakscore._types import Array, Counts, Flags
 
 MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
 
@@ -39,15 +37,13 @@ class RankedBits:
     rounds: int
     scores: Array
     lots: npt.NDArray[np.uint32]
-    member: npt.NDArray[np.bool_]
-    sizes: npt.NDArray[np.int64]
-    highest: npt.NDArray[np.int64]
-    lowest: npt.NDArray[np.int64]
+    member: Flags
+    sizes: Counts
+    highest: Counts
+    lowest: Counts
 
     @classmethod
-    def of(
-        cls, scores: Array, member: npt.NDArray[np.bool_], rng: np.random.Generator
-    ) -> RankedBits:
+    def of(cls, scores: Array, member: Flags, rng: np.random.Generator) -> RankedBits:
         """Rank the rounds by score, ties in a random order that is independent of the bits.
 
         The scores are part of the seed: with the same lots in every audit, rounds in the order
@@ -80,7 +76,7 @@ class RankedBits:
         rounds: int,
         scores: Array,
         lots: npt.NDArray[np.uint32],
-        member: npt.NDArray[np.bool_],
+        member: Flags,
     ) -> RankedBits:
         order = np.lexsort((lots, scores))
         ranked = member[order]

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._numeric import frozen
 from leakscore._types import Array, Doubles
 from leakscore.audit.bands.frontier import Frontier, frontier
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import Flagged, Points
 from leakscore.audit.data.ranked_bits import RankedBits
-
-__all__ = ["Sampled", "Scores", "allowed_errors"]
 
 
 class Scores:
@@ -71,12 +70,12 @@ class Scores:
 
     def next_above(self, thresholds: Doubles) -> Doubles:
         """Return the lowest observed score above each threshold, inf if there is none."""
-        found = np.full(thresholds.shape, np.inf)
+        following = np.full(thresholds.shape, np.inf)
         for scores in (self.members, self.nonmembers):
             places = np.searchsorted(scores, thresholds.astype(scores.dtype), side="right")
             inside = places < scores.size
-            found[inside] = np.minimum(found[inside], scores[places[inside]])
-        return found + 0.0  # -0.0 becomes 0.0
+            following[inside] = np.minimum(following[inside], scores[places[inside]])
+        return following + 0.0  # -0.0 becomes 0.0
 
     def frontier(self, fpr_band: Band, fnr_band: Band) -> Frontier:
         """Return the thresholds that can be best for any objective that falls with both bounds."""
@@ -207,8 +206,7 @@ def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Arra
 def _joined(even: Array, array: Array) -> tuple[Array, Array]:
     """Merge a sorted half with the other half, the end of `array`; return all and the odd bits."""
     bits = _core.merge_score_halves(even, array)
-    array.flags.writeable = False
-    return array, bits
+    return frozen(array), bits
 
 
 def _half(array: Array, bits: Array, *, odd: bool) -> Array:

@@ -10,35 +10,18 @@ import numpy as np
 
 from leakscore._numeric import bisect, sign_change
 from leakscore._types import Doubles
-from leakscore.audit.data.samples import Sampled
-from leakscore.audit.methods.finding import Found
-from leakscore.audit.methods.split import Certificate, Counts, at_one_threshold
-
-__all__ = ["credible", "credible_epsilon"]
+from leakscore.audit.methods.split import Certificate, Counts
 
 _FALL = 42.0  # of log densities, beyond which the density is not integrated
 _PANELS = 16
 _NODES = 20
 
 
-def credible(
-    audit: Sampled,
-    deltas: Doubles,
-    confidence: float,
-    method: str,
-    orientation: str,
-    threshold: float | None = None,
-) -> Found:
-    """Find epsilon with posterior probability `confidence` of a larger one, at one threshold."""
-    return at_one_threshold(
-        *(audit, deltas, 1.0 - confidence, method, orientation, threshold),
-        judge=_judge,
-        algorithm="quadrature",
-    )
+def posterior(counts: Counts, delta: float, miss: float) -> Certificate:
+    """Find epsilon with posterior probability 1 - miss of a larger one, and bounds of both rates.
 
-
-def _judge(counts: Counts, delta: float, miss: float) -> Certificate:
-    """Return epsilon and the marginal posterior bounds of both rates, which it does not use."""
+    The marginal bounds of the rates are for the reader: epsilon does not use them.
+    """
     from scipy.special import betainccinv
 
     if not counts.n_nonmembers or not counts.n_members:

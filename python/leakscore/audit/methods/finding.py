@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from leakscore._types import Doubles
-
-__all__ = ["Found"]
+from leakscore._types import Counts, Doubles, Flags
 
 
 class Found(NamedTuple):
@@ -17,12 +12,12 @@ class Found(NamedTuple):
 
     epsilon: Doubles
     threshold: Doubles
-    forward: npt.NDArray[np.bool_]
-    false_positives: npt.NDArray[np.int64]
-    false_negatives: npt.NDArray[np.int64]
+    forward: Flags
+    false_positives: Counts
+    false_negatives: Counts
     fpr_upper: Doubles
     fnr_upper: Doubles
     max_certifiable: Doubles
     algorithm: str
-    flags_low: npt.NDArray[np.bool_]  # whether the test flags score < threshold
+    flags_low: Flags  # whether the test flags score < threshold
     counted: tuple[int, int]  # non-members and members among which errors were counted

@@ -15,8 +15,6 @@ from leakscore._types import Counts, Doubles, Flags
 from leakscore.audit.data.ranked_bits import MAX_ROUNDS, RankedBits
 from leakscore.audit.data.samples import Sampled, Scores
 
-__all__ = ["MAX_EXPOSED", "sorted_bits"]
-
 MAX_EXPOSED = 0.1  # rounds times delta: with more, exposed rounds use up the confidence
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...

@@ -17,8 +17,6 @@ from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.finding import Found
 from leakscore.distributions import clopper_pearson
 
-__all__ = ["Counts", "at_one_threshold", "split"]
-
 _ULP = float(np.finfo(np.float64).eps)
 
 
@@ -43,28 +41,14 @@ class Certificate(NamedTuple):
 Judge = Callable[[Counts, float, float], Certificate]
 
 
-def split(
+def at_one_threshold(
     audit: Sampled,
     deltas: Doubles,
     confidence: float,
     method: str,
     orientation: str,
     threshold: float | None = None,
-) -> Found:
-    """Bound both error rates at one threshold by Clopper and Pearson, half of the miss for each."""
-    words = "closed form"
-    return at_one_threshold(
-        audit, deltas, 1.0 - confidence, method, orientation, threshold, _clopper_pearson, words
-    )
-
-
-def at_one_threshold(
-    audit: Sampled,
-    deltas: Doubles,
-    miss: float,
-    method: str,
-    orientation: str,
-    threshold: float | None,
+    *,
     judge: Judge,
     algorithm: str,
 ) -> Found:
@@ -73,11 +57,11 @@ def at_one_threshold(
     The choice may depend on delta and include the orientation: it is made on other scores. Without
     a choice both orientations share the miss.
     """
-    samples = audit._samples
+    samples, miss = audit._samples, 1.0 - confidence
     if threshold is None:
         samples = audit._single(f"method={method!r} without a threshold")
         half = samples.half(odd=False)
-        candidates = [[_choice(*half, delta, miss, orientation)] for delta in deltas.tolist()]
+        candidates = [[choice] for choice in _choices(*half, deltas, miss, orientation)]
         members, nonmembers = samples.half(odd=True)
         counted = (nonmembers.size, members.size)
         count = partial(_errors, members, nonmembers)
@@ -94,11 +78,11 @@ def at_one_threshold(
         judged = []
         for place in places:
             counts = count(*place)
-            found = judge(counts, delta, miss / len(places))
+            certificate = judge(counts, delta, miss / len(places))
             most = judge(
                 counts._replace(false_positives=0, false_negatives=0), delta, miss / len(places)
             )
-            judged.append((found.epsilon, place, counts, found, most.epsilon))
+            judged.append((certificate.epsilon, place, counts, certificate, most.epsilon))
         rows.append(max(judged, key=lambda row: row[0]))
     places = [row[1] for row in rows]
     fpr_upper = np.array([row[3].fpr_upper for row in rows])
@@ -118,23 +102,23 @@ def at_one_threshold(
     )
 
 
-def _choice(
-    members: Array, nonmembers: Array, delta: float, miss: float, orientation: str
-) -> tuple[float, bool]:
-    """Choose the threshold, and whether to flag low scores, at which these scores prove most.
+def _choices(
+    members: Array, nonmembers: Array, deltas: Doubles, miss: float, orientation: str
+) -> list[tuple[float, bool]]:
+    """Choose each delta's threshold, and whether to flag low scores, where these scores prove most.
 
     It lies halfway between two scores.
     """
-    best, place = -1.0, (0.0, False)
+    best, choices = np.full(deltas.size, -1.0), [(0.0, False)] * deltas.size
     for low in (False, True) if orientation == "both" else (False,):
         inside, outside = (nonmembers, members) if low else (members, nonmembers)
         bands = _pointwise(outside.size, miss / 2.0), _pointwise(inside.size, miss / 2.0)
         value, below, *_ = _core.score_epsilon(
-            outside, inside, np.array([delta]), bands[0].core, bands[1].core
+            outside, inside, deltas, bands[0].core, bands[1].core
         )
-        if value[0] > best:
-            best, place = float(value[0]), (_halfway(float(below[0]), inside, outside, low), low)
-    return place
+        for i in np.flatnonzero(value > best):
+            best[i], choices[i] = value[i], (_halfway(float(below[i]), inside, outside, low), low)
+    return choices
 
 
 @lru_cache(maxsize=8)
@@ -183,8 +167,11 @@ def _below(scores: Array, threshold: float, *, strictly: bool) -> int:
     return int(np.searchsorted(scores, near, side="right" if float(near) < threshold else "left"))
 
 
-def _clopper_pearson(counts: Counts, delta: float, miss: float) -> Certificate:
-    """(1 - delta - larger) / smaller of both upper bounds, rounded down."""
+def exact_bounds(counts: Counts, delta: float, miss: float) -> Certificate:
+    """Bound both rates by Clopper and Pearson, half of the miss for each; epsilon is rounded down.
+
+    It is the log of (1 - delta - larger) / smaller of both upper bounds.
+    """
     if not counts.n_nonmembers or not counts.n_members:
         return Certificate(0.0, 1.0, 1.0)  # a single score has no odd half
     bounds = [

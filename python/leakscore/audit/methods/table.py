@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -11,13 +12,10 @@ from leakscore._types import Doubles
 from leakscore.audit.bands.uniform import BAND_METHODS, band
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.samples import Sampled, Scores
-from leakscore.audit.methods.credible import credible
+from leakscore.audit.methods.credible import posterior
 from leakscore.audit.methods.finding import Found
 from leakscore.audit.methods.sorted_bits import sorted_bits
-from leakscore.audit.methods.split import split
-
-__all__ = ["EPSILON_METHODS", "Found", "certify"]
-
+from leakscore.audit.methods.split import at_one_threshold, exact_bounds
 
 # (audit, deltas of shape (k,), confidence, method, orientation) -> Found
 Certifier = Callable[[Sampled, Doubles, float, str, str], Found]
@@ -99,12 +97,15 @@ def _one_orientation(
 def _by_sorted_bits(
     audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
 ) -> Found:
-    found = sorted_bits(audit, deltas, confidence, method, orientation)
-    return Found(*found, counted=(audit.n_nonmembers, audit.n_members))
+    columns = sorted_bits(audit, deltas, confidence, method, orientation)
+    return Found(*columns, counted=(audit.n_nonmembers, audit.n_members))
 
 
 # These also take a threshold that was fixed before the scores were seen.
-_AT_ONE_THRESHOLD = {"split": split, "credible": credible}
+_AT_ONE_THRESHOLD = {
+    "split": partial(at_one_threshold, judge=exact_bounds, algorithm="closed form"),
+    "credible": partial(at_one_threshold, judge=posterior, algorithm="quadrature"),
+}
 
 EPSILON_METHODS: dict[str, Certifier] = {
     **dict.fromkeys(BAND_METHODS, _by_bands),

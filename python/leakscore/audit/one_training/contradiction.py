@@ -7,9 +7,7 @@ import numpy as np
 from leakscore import _core
 from leakscore._types import Doubles
 from leakscore.audit.one_training.guesses import Guesses
-from leakscore.tradeoff import TradeOff
-
-__all__ = ["Contradiction"]
+from leakscore.tradeoff import GaussianTradeOff, TradeOff
 
 _LINES = 256  # to begin with
 _ROUNDS = 200
@@ -23,8 +21,6 @@ class Contradiction:
     """Whether P(at least `correct` right guesses) = level contradicts a curve."""
 
     def __init__(self, curve: TradeOff, guesses: Guesses) -> None:
-        from leakscore.tradeoff import GaussianTradeOff
-
         if curve.shape:
             raise ValueError(f"Expected a tradeoff of shape {curve.shape} to be of shape ()")
         one_kind = guesses.k_plus == 0 or guesses.k_minus == 0
@@ -50,10 +46,10 @@ class Contradiction:
         at = start = np.geomspace(min(first, 1.0), min(last, 1.0), _LINES)
         before = np.zeros(1)
         for _ in range(_ROUNDS):
-            found, asked = _core.one_run_lines_contradiction(
+            contradicted, asked = _core.one_run_lines_contradiction(
                 m, made, correct, level, *self._lines(at)
             )
-            if found:
+            if contradicted:
                 return True
             if not _grows(asked, before):
                 return False

@@ -14,8 +14,6 @@ from leakscore.audit.bound import Bound
 from leakscore.audit.one_training.guesses import Guesses, guesses_of
 from leakscore.distributions import clopper_pearson
 
-__all__ = ["OneRunBound", "one_run"]
-
 
 @dataclass(frozen=True, eq=False)
 class OneRunBound(Bound):

@@ -21,8 +21,6 @@ from leakscore.audit.one_training.guesses import Guesses, guesses_of
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
 
-__all__ = ["OneRunFamilyBound", "OneRunTest", "one_run_fdp"]
-
 Family = Callable[[float], TradeOff]
 
 _LEAST_LEVEL = -690.0  # of a p-value, as a logarithm
@@ -295,9 +293,9 @@ def one_run_fdp(
         fields = (*_fields(grid[best]), level, relation)
         return OneRunTest(p_value < miss, p_value, tradeoff, *fields, assumptions=taken)
     family, share = OneRelation(tradeoff, neighbours), miss / len(grid)
-    found = [_parameter(family, guesses, guesses.correct, share) for guesses in grid]
-    best = max(range(len(grid)), key=found.__getitem__)
-    parameter = found[best]
+    parameters = [_parameter(family, guesses, guesses.correct, share) for guesses in grid]
+    best = max(range(len(grid)), key=parameters.__getitem__)
+    parameter = parameters[best]
     cap = max(_cap(family, guesses, share) for guesses in grid)
     about = family.about(1.0)
     return OneRunFamilyBound(

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Array
 
-__all__ = ["Guesses", "guesses_of"]
-
 
 @dataclass(frozen=True)
 class Guesses:

@@ -16,8 +16,6 @@ from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import Flagged, spread_ranks
 from leakscore.audit.data.samples import Scores
 
-__all__ = ["RocBand", "roc_band"]
-
 # Up to this many scores or bins every threshold has a row.
 _ROWS = 2**17
 _SLACK = 2.0**-46  # beyond the rounding of a sum of 2^40 areas, pairwise

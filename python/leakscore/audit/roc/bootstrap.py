@@ -13,9 +13,6 @@ from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import spread_ranks
 from leakscore.audit.data.samples import Scores, allowed_errors
 
-__all__ = ["BootstrapInterval", "curve_resamples", "tpr_resamples"]
-
-
 # Up to the first number of scores or bins each is a cell; more are grouped into about the second
 # number of cells per class.
 _CELLS, _GROUPS = 2**16, 2**11
@@ -94,11 +91,11 @@ def curve_resamples(
     measure = _core.cells_auc if statistic == "auc" else _core.cells_advantage
     draws = [_Draws(counts, rng) for counts in cells]
     rows = max(1, _BLOCK // max(x.work for x in draws))
-    found = [
+    drawn = [
         measure(*(x.resampled(min(rows, resamples - done)) for x in draws))
         for done in range(0, resamples, rows)
     ]
-    return np.concatenate(found) - measure(*(counts[None] for counts in cells))
+    return np.concatenate(drawn) - measure(*(counts[None] for counts in cells))
 
 
 class _Draws:

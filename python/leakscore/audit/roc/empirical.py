@@ -13,8 +13,6 @@ from leakscore._results import Result
 from leakscore._types import Doubles, Scalar
 from leakscore.audit.data.samples import Sampled, allowed_errors
 
-__all__ = ["Empirical", "Roc"]
-
 
 @dataclass(frozen=True, eq=False)
 class Roc(Result):

@@ -11,8 +11,6 @@ from leakscore.audit.roc.band import RocBand, roc_band
 from leakscore.audit.roc.bootstrap import BootstrapInterval, curve_resamples, tpr_resamples
 from leakscore.audit.roc.empirical import Empirical
 
-__all__ = ["Intervals"]
-
 _STATISTICS = ("auc", "advantage", "tpr_at")
 
 

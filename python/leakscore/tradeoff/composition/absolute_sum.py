@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from leakscore._types import Doubles
+from leakscore.distributions import norm
 from leakscore.tradeoff.composition.losses import GaussianStep, Step
-
-__all__ = ["absolute_sum"]
 
 _MOST = 1_000_000  # steps, for the memory that their counts take
 
@@ -23,8 +22,6 @@ def absolute_sum(parts: list[tuple[Step, int]]) -> tuple[Doubles, Doubles]:
     step, n = parts[0]
     if len(parts) > 1 or not isinstance(step, GaussianStep) or n > _MOST:
         return np.zeros(0), np.zeros(0)
-    from leakscore.distributions import norm
-
     counts, mass = _binomial(n, step.rate)
     shift = step.mu / math.sqrt(n) * counts
     bound = np.linspace(0.0, float(shift[-1]) + 8.0, 257)[1:, np.newaxis]

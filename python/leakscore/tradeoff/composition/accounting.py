@@ -24,8 +24,6 @@ from leakscore.tradeoff.families.relaxed import _RelaxedGaussian, compose_relaxe
 from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
 from leakscore.tradeoff.shapes.bracket import Bracket
 
-__all__ = ["ComposedTradeOff", "compose", "subsampled_gaussian", "subsampled_laplace"]
-
 _MOST_STEPS = 10**7
 _TOO_MANY = (
     ": the rounding of so many steps leaves nothing of the bounds; compose fewer, or take the "
@@ -65,8 +63,8 @@ class ComposedTradeOff(Bracket):
 
     def _both(self) -> tuple[TradeOff, TradeOff]:
         if self._ends is None:
-            found = ends(list(self._parts), self.kind, self.adversary)
-            lower, upper = (curve._about(self._premise) for curve in found)
+            bounds = ends(list(self._parts), self.kind, self.adversary)
+            lower, upper = (curve._about(self._premise) for curve in bounds)
             self._ends = lower, upper
         return self._ends
 
@@ -168,11 +166,9 @@ def subsampled_gaussian(
     >>> subsampled_gaussian(2.0, 1.0, 16)
     gaussian(mu=2.)
     """
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    return _subsampled(
-        "gaussian", (GaussianStep, GaussianMagnitude), noise, sample_rate, num_steps,
-        adversary, neighbours,
-    )  # fmt: skip
+    laws = GaussianStep, GaussianMagnitude
+    given = noise_multiplier, sample_rate, num_steps, adversary, neighbours
+    return _subsampled("gaussian", laws, *given)
 
 
 def subsampled_laplace(
@@ -225,22 +221,21 @@ def subsampled_laplace(
     >>> print(round(f.epsilon(1e-5), 2), f.adversary)
     1.89 informed
     """
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    return _subsampled(
-        "laplace", (LaplaceStep, LaplaceMagnitude), noise, sample_rate, num_steps,
-        adversary, neighbours,
-    )  # fmt: skip
+    laws = LaplaceStep, LaplaceMagnitude
+    given = noise_multiplier, sample_rate, num_steps, adversary, neighbours
+    return _subsampled("laplace", laws, *given)
 
 
 def _subsampled(
     family: str,
     laws: tuple[type[Step], type[Step]],
-    noise: float,
+    noise_multiplier: float,
     sample_rate: float,
     num_steps: int,
     adversary: str,
     neighbours: str,
 ) -> TradeOff:
+    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
     rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     count = _validate.steps("num_steps", num_steps)
     attacker = _validate.choice("adversary", adversary, _ADVERSARIES)
@@ -312,9 +307,9 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         raise ValueError("Expected curves to hold at least one curve")
     first = entries[0][0]
     for index, (curve, _) in enumerate(entries):
-        own, other = (curve.kind, curve.adversary), (first.kind, first.adversary)
-        if own != other:
-            raise ValueError(f"Expected curves[{index}] of {own} to be of {other}, as curves[0]")
+        given, wanted = (curve.kind, curve.adversary), (first.kind, first.adversary)
+        if given != wanted:
+            raise ValueError(f"Expected curves[{index}] of {given} to be of {wanted}, as curves[0]")
     premise = joined((f"curves[{i}]", curve._premise) for i, (curve, _) in enumerate(entries))
     leakage, steps = 0.0, dict[Step, int]()
     for curve, repeats in entries:

@@ -14,8 +14,6 @@ from dataclasses import replace
 
 from leakscore.tradeoff.composition.losses import Step
 
-__all__ = ["Parts", "revealed", "shrunk"]
-
 Parts = list[tuple[Step, int]]
 
 

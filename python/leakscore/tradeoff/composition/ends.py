@@ -17,8 +17,6 @@ from leakscore.tradeoff.composition.plan import plan
 from leakscore.tradeoff.composition.sums import Sums, compose_lattices
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
-__all__ = ["ends"]
-
 Kind = Literal["guarantee", "attack"]
 Points: TypeAlias = tuple[Doubles, Doubles]  # logs of alpha and of beta
 

@@ -21,8 +21,6 @@ import numpy as np
 from leakscore._types import Doubles
 from leakscore.tradeoff.composition.losses import Step
 
-__all__ = ["Lattice", "lattice"]
-
 
 @dataclass(frozen=True)
 class Lattice:
@@ -48,25 +46,25 @@ def lattice(step: Step, spacing: float) -> Lattice:
     width = np.maximum(np.diff(x), 4e-16 * np.abs(x[1:]) + 1e-300)
     used = np.clip((high - x[:-1]) / width, 0.0, 1.0)
     left, right = _split(step, x[:-1], width, used)
-    here = np.logaddexp(left, right)
-    there = points[:-1] + np.logaddexp(left, right + spacing)
-    below, above, own_below, own_above = step.outside(low, high)
-    low_end, high_end = (below, own_below), (above, own_above)
+    under_h0 = np.logaddexp(left, right)
+    under_h1 = points[:-1] + np.logaddexp(left, right + spacing)
+    below, above, member_below, member_above = step.outside(low, high)
+    low_end, high_end = (below, member_below), (above, member_above)
     if step.atomic:  # an atom at the first point, and one at or before the last
         left[0] = np.logaddexp(left[0], low_end[0])
         share = min(float(step.share(x[-2:-1], width[-1:], used[-1:])[0]), 1.0)
         with np.errstate(divide="ignore"):
             left[-1] = np.logaddexp(left[-1], high_end[0] + np.log1p(-share))
             right[-1] = np.logaddexp(right[-1], high_end[0] + np.log(share))
-        here, there = np.append(here, -np.inf), np.append(there, -np.inf)
+        under_h0, under_h1 = np.append(under_h0, -np.inf), np.append(under_h1, -np.inf)
     # The rounded loss is clipped to the lattice; an atom has a cell of its own.
-    for masses, below, above in zip((here, there), low_end, high_end, strict=True):
+    for masses, below, above in zip((under_h0, under_h1), low_end, high_end, strict=True):
         masses[0] = np.logaddexp(masses[0], below)
         masses[-1] = np.logaddexp(masses[-1], above)
     outer, inner = np.append(left, -np.inf), np.append(-np.inf, right)
     dominating = np.logaddexp(outer, inner)
     _check(step, dominating, points)
-    return Lattice(first, dominating, (here, there))
+    return Lattice(first, dominating, (under_h0, under_h1))
 
 
 def _check(step: Step, dominating: Doubles, points: Doubles) -> None:

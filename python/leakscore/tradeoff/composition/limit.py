@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore._types import Doubles
+from leakscore.distributions import norm
 from leakscore.tradeoff.composition.losses import Step
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
-
-__all__ = ["limit"]
 
 
 def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
@@ -22,7 +21,7 @@ def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         moments = [(n * step.rate**2, *step.moments) for step, n in parts]
-        square = sum(n * own for n, own, _ in moments)
+        square = sum(n * second for n, second, _ in moments)
         if not square < np.inf:  # infinite, or an infinite moment at a rate whose square is 0
             square = sum(n * float(np.exp(step.log_second)) for step, n in parts)
     if adversary != "relaxed-aligned" or not 0.0 < square < 1e5:
@@ -37,8 +36,6 @@ def _two_signs(mu: float, correlation: float) -> TradeOff:
     With Z+ = a U + b V and Z- = -a U + b V the ratio is exp(mu b V - mu^2/2) cosh(mu a U); a member
     of sign + shifts U by mu a and V by mu b.
     """
-    from leakscore.distributions import norm
-
     a, b = np.sqrt(0.5 * (1.0 - correlation)), np.sqrt(max(0.5 * (1.0 + correlation), 1e-4))
     u = np.linspace(-9.0, 9.0, 2 * int(np.ceil(9.0 / min(0.1, b / 3.0))) + 1)
     weights = norm.pdf(u) * (u[1] - u[0])

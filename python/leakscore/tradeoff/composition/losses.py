@@ -15,9 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from leakscore._types import Doubles
+from leakscore.distributions import norm
 from leakscore.tradeoff.families.hyperbolic import log_cosh
-
-__all__ = ["GaussianMagnitude", "GaussianStep", "LaplaceMagnitude", "LaplaceStep", "Step"]
 
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
 _REACH, _HIDDEN = 13.0, 1e-37
@@ -93,9 +92,11 @@ class Step(ABC):
     def log_second(self) -> float:
         """The log of rate^2 (E r^2 - 1), to leading order where that moment overflows."""
         with np.errstate(over="ignore"):
-            own = self.moments[0]
+            second = self.moments[0]
         exponent = self.mu if self.atomic else self.mu * self.mu
-        return 2.0 * float(np.log(self.rate)) + (float(np.log(own)) if own < np.inf else exponent)
+        return 2.0 * float(np.log(self.rate)) + (
+            float(np.log(second)) if second < np.inf else exponent
+        )
 
     @property
     def span(self) -> float:
@@ -130,24 +131,20 @@ def _growth(rate: Doubles, part: Doubles) -> Doubles:
         return np.asarray(np.exp(rate * (part - 1.0)) * (np.expm1(-rate * part) / np.expm1(-rate)))
 
 
-def _mixed(other: float, own: float, rate: float) -> float:
+def _mixed(without: float, within: float, rate: float) -> float:
     """Give the log of (1 - rate) e^other + rate e^own."""
     if rate == 1.0:
-        return own
-    return float(np.logaddexp(np.log1p(-rate) + other, np.log(rate) + own))
+        return within
+    return float(np.logaddexp(np.log1p(-rate) + without, np.log(rate) + within))
 
 
 def _log_normal_tail(x: float) -> float:
     """Give the log of the mass above x of a standard normal law."""
-    from leakscore.distributions import norm
-
     return float(norm.logsf(x))
 
 
 def _reach(mass: float) -> float:
     """Give a number of standard deviations beyond which a normal law has at most this mass."""
-    from leakscore.distributions import norm
-
     return _REACH if mass < _HIDDEN else float(norm.isf(mass))
 
 
@@ -185,12 +182,15 @@ class GaussianStep(Step):
 
     def outside(self, low: float, high: float) -> tuple[float, float, float, float]:
         below, above = _log_normal_tail(-low), _log_normal_tail(high)
-        own_below, own_above = _log_normal_tail(self.mu - low), _log_normal_tail(high - self.mu)
+        member_below, member_above = (
+            _log_normal_tail(self.mu - low),
+            _log_normal_tail(high - self.mu),
+        )
         return (
             below,
             above,
-            _mixed(below, own_below, self.rate),
-            _mixed(above, own_above, self.rate),
+            _mixed(below, member_below, self.rate),
+            _mixed(above, member_above, self.rate),
         )
 
 
@@ -227,8 +227,8 @@ class GaussianMagnitude(Step):
 
     def outside(self, _low: float, high: float) -> tuple[float, float, float, float]:
         above = _log_normal_tail(high) + np.log(2.0)
-        own = np.logaddexp(_log_normal_tail(high - self.mu), _log_normal_tail(high + self.mu))
-        return -np.inf, above, -np.inf, _mixed(above, float(own), self.rate)
+        member = np.logaddexp(_log_normal_tail(high - self.mu), _log_normal_tail(high + self.mu))
+        return -np.inf, above, -np.inf, _mixed(above, float(member), self.rate)
 
 
 class LaplaceStep(Step):
@@ -243,8 +243,8 @@ class LaplaceStep(Step):
 
     @property
     def moments(self) -> tuple[float, float]:
-        own = (2.0 * np.expm1(self.mu) + np.expm1(-2.0 * self.mu)) / 3.0
-        return float(own), -float(np.expm1(-self.mu) ** 2)
+        second = (2.0 * np.expm1(self.mu) + np.expm1(-2.0 * self.mu)) / 3.0
+        return float(second), -float(np.expm1(-self.mu) ** 2)
 
     def log_density(self, x: Doubles) -> Doubles:
         return np.asarray(-x - np.log(2.0))
@@ -269,20 +269,13 @@ class LaplaceStep(Step):
         )
 
 
-class LaplaceMagnitude(Step):
+class LaplaceMagnitude(LaplaceStep):
     """The same without the sign: r = exp(-mu) (exp(2x) + 1)/2 up to mu, cosh(mu) beyond."""
-
-    largest = 8192.0
-    atomic = True
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return 0.0, self.mu
 
     @property
     def moments(self) -> tuple[float, float]:
-        own, crossed = LaplaceStep(self.mu, self.rate).moments
-        return 0.5 * (own + crossed), 0.5 * (own + crossed)
+        second, crossed = super().moments
+        return 0.5 * (second + crossed), 0.5 * (second + crossed)
 
     def log_density(self, x: Doubles) -> Doubles:
         return -x
@@ -294,9 +287,6 @@ class LaplaceMagnitude(Step):
         y = np.maximum(log_ratio + self.mu, 0.0)  # log(2 e^y - 1) / 2
         return 0.5 * (y + np.log1p(-np.expm1(-y)))
 
-    def rise(self, _x: Doubles, width: Doubles, _part: Doubles) -> tuple[Doubles, float]:
-        return 2.0 * width, 1.0
-
     def outside(self, _low: float, _high: float) -> tuple[float, float, float, float]:
-        own = np.log(0.5) + np.log1p(np.exp(-2.0 * self.mu))
-        return -np.inf, -self.mu, -np.inf, _mixed(-self.mu, float(own), self.rate)
+        member = np.log(0.5) + np.log1p(np.exp(-2.0 * self.mu))
+        return -np.inf, -self.mu, -np.inf, _mixed(-self.mu, float(member), self.rate)

@@ -13,8 +13,6 @@ from leakscore._numeric import bisect, gauss_panels
 from leakscore._types import Doubles
 from leakscore.tradeoff.composition.losses import Step
 
-__all__ = ["Plan", "plan"]
-
 # Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is
 # below 1. It is larger for longer sequences, as their rounding and their time require.
 _GAP = 4e-5
@@ -89,11 +87,15 @@ class _Cumulants:
         low, high = 0.0, 0.1 / max(self(start)[2], 1e-300)
         reached = 0.0
         for _ in range(60):
-            found = self.exponent(start + sign * high)
-            if found >= exponent or found <= 1.0001 * reached or self.cut(start + sign * high):
+            attained = self.exponent(start + sign * high)
+            if (
+                attained >= exponent
+                or attained <= 1.0001 * reached
+                or self.cut(start + sign * high)
+            ):
                 break
-            low, high, reached = high, 2.0 * high, found
-        target = min(exponent, 0.99 * found)
+            low, high, reached = high, 2.0 * high, attained
+        target = min(exponent, 0.99 * attained)
 
         def before(size: float) -> bool:
             tilt = start + sign * size
@@ -196,13 +198,13 @@ def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
     while tilts[-1] < last:
         here = tilts[-1]
 
-        def apart(theta: float, here: float = here) -> float:
+        def distance(theta: float, here: float = here) -> float:
             middle = 0.5 * (here + theta)
             return max(cumulants.divergence(middle, here), cumulants.divergence(middle, theta))
 
         low, high = here, last
-        if apart(last) > _APART + 1.5:
-            low, _ = bisect(lambda theta: apart(theta) < _APART, low, high, steps=12)
+        if distance(last) > _APART + 1.5:
+            low, _ = bisect(lambda theta: distance(theta) < _APART, low, high, steps=12)
             high = max(low, here + 1e-3 * (last - here))
         tilts.append(high)
     return tilts

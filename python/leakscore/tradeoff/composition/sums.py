@@ -28,10 +28,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from leakscore._numeric import by_squaring
 from leakscore._types import Doubles
 from leakscore.tradeoff.composition.plan import Window
-
-__all__ = ["Part", "Sums", "compose_lattices"]
 
 Complexes: TypeAlias = npt.NDArray[np.complex128]
 
@@ -96,7 +95,7 @@ def compose_lattices(
     ranges = [law.range(block, window) for law, window in zip(laws, windows, strict=True)]
     for here, there in pairwise(ranges):  # no cell is left between two windows
         here.stop = max(here.stop, there.start)
-    tilted = [law.window(found, block) for law, found in zip(laws, ranges, strict=True)]
+    tilted = [law.window(blocks, block) for law, blocks in zip(laws, ranges, strict=True)]
     return _stitch(tilted, offset, spacing, block)
 
 
@@ -159,6 +158,8 @@ class _Tilt:
 
     def window(self, blocks: _Range, block: int) -> _Tilted:
         """Compose in a window of blocks."""
+        from scipy.fft import next_fast_len
+
         low, high = blocks.start * block, blocks.stop * block
         cells = high - low
         below, above = -np.inf, -np.inf
@@ -166,7 +167,7 @@ class _Tilt:
             below = self._outside(low - 1, blocks.below)
         if high <= self.last:
             above = self._outside(high, blocks.above)
-        size = _smooth(cells)
+        size = 2 * next_fast_len(-(-cells // 2), real=True)
         spectrum, error = self._spectrum(size)
         law = np.fft.irfft(spectrum, size)
         law = np.roll(law, -(low % size))[:cells]
@@ -187,7 +188,7 @@ class _Tilt:
         product = np.ones(heard.size, dtype=complex)
         count = 0
         for z, n in spectra:
-            product *= _power(z[heard], n)
+            product *= by_squaring(z[heard], n, np.multiply)
             count += n
         weights = np.where((heard == 0) | (2 * heard == size), 1.0, 2.0) / size
         size_of = np.abs(product)
@@ -215,8 +216,8 @@ def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
     unit = _fft_unit(size)
     total = np.concatenate([[0.0], np.cumsum(masses)])
     width = min(_NEAR, masses.size)
-    held = total[width:] - total[:-width]
-    first = int(held.argmax())
+    window_mass = total[width:] - total[:-width]
+    first = int(window_mass.argmax())
     rest = float(masses[:first].sum() + masses[first + width :].sum())
     if rest > 0.25:
         return np.fft.rfft(masses, size), unit
@@ -238,31 +239,6 @@ def _folded(masses: Doubles, size: int) -> Doubles:
     turns = -(-masses.size // size)
     padded = np.pad(masses, (0, turns * size - masses.size))
     return np.asarray(padded.reshape(turns, size).sum(axis=0))
-
-
-def _smooth(low: int) -> int:
-    """Return the least product of powers of 2, 3 and 5, at least one 2, that is at least `low`."""
-    best: int = 1 << max(1, (low - 1).bit_length())
-    five = 1
-    while five < best:
-        three = five
-        while three < best:
-            best = min(best, three << max(1, (-(-low // three) - 1).bit_length()))
-            three *= 3
-        five *= 5
-    return best
-
-
-def _power(base: Complexes, n: int) -> Complexes:
-    """Raise to a whole power by squaring."""
-    result = None
-    while n:
-        if n & 1:
-            result = base if result is None else result * base
-        n >>= 1
-        if n:
-            base = base * base
-    return base if result is None else result
 
 
 def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) -> Sums:

@@ -8,8 +8,6 @@ from leakscore import _validate
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
 
-__all__ = ["approximate_dp"]
-
 
 def approximate_dp(epsilon: float, delta: float = 0.0) -> TradeOff:
     """Return the trade-off curve that (epsilon, delta)-differential privacy claims.

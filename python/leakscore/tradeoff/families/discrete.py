@@ -9,10 +9,8 @@ import numpy as np
 from leakscore import _validate
 from leakscore._numeric import sign_change
 from leakscore._types import Doubles
-from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.curve import Symmetric, TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
-
-__all__ = ["discrete_gaussian", "discrete_laplace"]
 
 _WIDEST = 1e4  # standard deviations, or steps of the shift, that are held atom by atom
 _RARE = -600.0  # log alpha, below which sums of the stored atoms lack the atoms beyond
@@ -71,9 +69,9 @@ def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> 
     if _validate.flag("relaxed", relaxed):
         log_p = np.concatenate([[unit], np.log(2.0) + unit - k * step, [_LOG2 - moved * step]])
         log_p[-1] -= total
-        own = unit - (moved - k) * step + np.log1p(np.exp(-2.0 * k * step))
+        inner = unit - (moved - k) * step + np.log1p(np.exp(-2.0 * k * step))
         far = np.log1p(np.exp(-2.0 * moved * step)) - total
-        log_q = np.concatenate([[unit - moved * step], own, [far]])
+        log_q = np.concatenate([[unit - moved * step], inner, [far]])
     else:
         log_p = np.concatenate([[-total], unit - k * step, [-moved * step - total]])
         log_q = log_p[::-1]
@@ -132,8 +130,8 @@ def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) ->
         log_q = np.logaddexp(_gaussian(folded - moved, noise), _gaussian(folded + moved, noise))
         log_q[0] -= _LOG2
     name = f"discrete_gaussian(sigma={noise!r}, shift={moved}, relaxed={relaxed})"
-    held = Polygon.from_laws(log_p, log_q, adversary=_adversary(relaxed), name=name)
-    return _GaussianAtoms(held, name, noise, moved, relaxed)
+    polygon = Polygon.from_laws(log_p, log_q, adversary=_adversary(relaxed), name=name)
+    return _GaussianAtoms(polygon, name, noise, moved, relaxed)
 
 
 class _GaussianAtoms(Polygon):
@@ -144,8 +142,10 @@ class _GaussianAtoms(Polygon):
 
     __slots__ = ("_noise", "_relaxed", "_shift")
 
-    def __init__(self, held: Polygon, name: str, noise: float, shift: int, relaxed: bool) -> None:
-        super().__init__(*held.vertices, held.kind, held.adversary, name, held._premise)
+    def __init__(
+        self, polygon: Polygon, name: str, noise: float, shift: int, relaxed: bool
+    ) -> None:
+        super().__init__(*polygon.vertices, polygon.kind, polygon.adversary, name, polygon._premise)
         self._noise, self._shift, self._relaxed = noise, shift, relaxed
 
     def inverse(self) -> TradeOff:
@@ -186,8 +186,8 @@ class _GaussianAtoms(Polygon):
             return _beyond(k, sigma) + folds
 
         def power(k: Doubles) -> Doubles:
-            own = _beyond(k - s, sigma)
-            return np.logaddexp(own, _beyond(k + s, sigma)) if self._relaxed else own
+            beyond = _beyond(k - s, sigma)
+            return np.logaddexp(beyond, _beyond(k + s, sigma)) if self._relaxed else beyond
 
         low = np.full(log_alpha.shape, 0.5 * _REACH * sigma)
         high = sigma * np.sqrt(-2.0 * log_alpha) + 2.0
@@ -201,16 +201,10 @@ class _GaussianAtoms(Polygon):
         return np.logaddexp(power(k + 1.0), share + ratio)
 
 
-class _Mirror(_GaussianAtoms):
+class _Mirror(Symmetric, _GaussianAtoms):
     """The hull of a relaxed curve and its inverse."""
 
     __slots__ = ()
-
-    def inverse(self) -> TradeOff:
-        return self
-
-    def symmetrized(self) -> TradeOff:
-        return self
 
 
 _LOG2 = float(np.log(2.0))

@@ -10,8 +10,6 @@ from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
 
-__all__ = ["from_llr"]
-
 
 def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None = None) -> TradeOff:
     """Estimate the trade-off curve from log-likelihood ratios drawn under one hypothesis or both.
@@ -73,14 +71,14 @@ def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None =
     inside = np.zeros(0) if llr_h1 is None else _ratios("llr_h1", llr_h1)
     ratio = np.sort(np.concatenate([outside, inside]))[::-1]  # the most suspicious first
     with np.errstate(divide="ignore"):
-        own, other = np.log(float(outside.size)), np.log(float(inside.size))
+        log_outside, log_inside = np.log(float(outside.size)), np.log(float(inside.size))
     with np.errstate(invalid="ignore"):
-        alpha = -np.logaddexp(own, other + ratio)
-        beta = -np.logaddexp(own - ratio, other)
+        alpha = -np.logaddexp(log_outside, log_inside + ratio)
+        beta = -np.logaddexp(log_outside - ratio, log_inside)
     if not inside.size:
-        alpha, beta = np.full_like(ratio, -own), ratio - own
+        alpha, beta = np.full_like(ratio, -log_outside), ratio - log_outside
     elif not outside.size:
-        alpha, beta = -other - ratio, np.full_like(ratio, -other)
+        alpha, beta = -log_inside - ratio, np.full_like(ratio, -log_inside)
     split = ratio.size if not outside.size else 0 if not inside.size else int((ratio > 0).sum())
     top, bottom = _arc(alpha[:split], beta[:split]), _arc(beta[split:][::-1], alpha[split:][::-1])
     log_alpha, log_beta = _hull(top, bottom)

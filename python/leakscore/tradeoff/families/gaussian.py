@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
+from leakscore._numeric import frozen
 from leakscore._types import Doubles, Scalar, Value
+from leakscore.distributions import norm
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.premise import UNSTATED, Premise
-
-__all__ = ["GaussianTradeOff", "gaussian", "gdp_delta", "gdp_epsilon", "misspecified"]
 
 
 class GaussianTradeOff(TradeOff[Value]):
@@ -91,8 +91,6 @@ class GaussianTradeOff(TradeOff[Value]):
         return np.where(self._mu > 0.0, 0.0, 1.0)
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
-        from leakscore.distributions import norm
-
         mu = float(self._mu)
         if mu == 0.0:  # a line, of one slope
             return None
@@ -168,7 +166,7 @@ def gaussian(
         else:
             score = _validate.interval("leakage", leakage, 0.0)
             distance = np.sqrt(score)
-    return GaussianTradeOff(_frozen(distance), _frozen(score))
+    return GaussianTradeOff(frozen(np.array(distance)), frozen(np.array(score)))
 
 
 @overload
@@ -222,17 +220,17 @@ def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeO
     >>> f.kind, f.advantage().round(4)
     ('attack', array([0.3829, 0.3829]))
     """
-    own = _validate.interval("m_targ", m_targ, 0.0, closed="left")
+    leakage = _validate.interval("m_targ", m_targ, 0.0, closed="left")
     shared = _validate.interval("m_scal", m_scal, closed="neither")
-    own, shared = _validate.broadcast(m_targ=own, m_scal=shared)
-    if ((own == 0.0) & (shared != 0.0)).any():
-        bad = float(shared[(own == 0.0) & (shared != 0.0)].flat[0])
+    leakage, shared = _validate.broadcast(m_targ=leakage, m_scal=shared)
+    if ((leakage == 0.0) & (shared != 0.0)).any():
+        bad = float(shared[(leakage == 0.0) & (shared != 0.0)].flat[0])
         raise ValueError(f"Expected m_scal={bad!r} to be 0 where m_targ is")
-    root = np.sqrt(own)
+    root = np.sqrt(leakage)
     with np.errstate(over="ignore"):
-        mu = np.divide(np.abs(shared), root, out=np.zeros(own.shape), where=own > 0.0)
+        mu = np.divide(np.abs(shared), root, out=np.zeros(leakage.shape), where=leakage > 0.0)
         score = mu * mu
-    return GaussianTradeOff(_frozen(mu), _frozen(score), "attack", "misspecified")
+    return GaussianTradeOff(frozen(np.array(mu)), frozen(np.array(score)), "attack", "misspecified")
 
 
 @overload
@@ -267,8 +265,8 @@ def gdp_delta(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     arguments = _validate.broadcast(
         epsilon=_validate.interval("epsilon", epsilon), mu=_validate.interval("mu", mu, 0.0)
     )
-    found: float | Doubles = _core.gaussian_delta(*arguments)
-    return found
+    delta: float | Doubles = _core.gaussian_delta(*arguments)
+    return delta
 
 
 @overload
@@ -303,11 +301,5 @@ def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     arguments = _validate.broadcast(
         delta=_validate.interval("delta", delta, 0.0, 1.0), mu=_validate.interval("mu", mu, 0.0)
     )
-    found: float | Doubles = _core.gaussian_epsilon(*arguments)
-    return found
-
-
-def _frozen(array: Doubles) -> Doubles:
-    held = np.array(array)
-    held.flags.writeable = False
-    return held
+    epsilon: float | Doubles = _core.gaussian_epsilon(*arguments)
+    return epsilon

@@ -6,8 +6,6 @@ import numpy as np
 
 from leakscore._types import Doubles
 
-__all__ = ["log_cosh"]
-
 
 def log_cosh(x: Doubles) -> Doubles:
     """Return log cosh(x) for x >= 0, to its last digit near 0 too."""

@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._numeric import frozen
 from leakscore._types import Doubles, Scalar
-from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 from leakscore.tradeoff.premise import UNSTATED, Premise
 from leakscore.tradeoff.shapes.mirrored import Mirrored
-
-__all__ = ["laplace", "relaxed_laplace"]
 
 
 @overload
@@ -58,7 +57,7 @@ def laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     >>> print(round(float(f(0.1)), 6), float(f.epsilon(0.0)))
     0.551831 1.5
     """
-    return _Laplace(_held("mu", mu))
+    return _Laplace(frozen(np.array(_validate.interval("mu", mu, 0.0))))
 
 
 @overload
@@ -108,10 +107,10 @@ def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     >>> print(round(float(f(0.1)), 6), round(float(f.symmetrized()(0.1)), 6))
     0.764759 0.647667
     """
-    return _RelaxedLaplace(_held("mu", mu))
+    return _RelaxedLaplace(frozen(np.array(_validate.interval("mu", mu, 0.0))))
 
 
-class _Laplace(TradeOff[Any]):
+class _Laplace(Symmetric[Any]):
     __slots__ = ("_mu",)
 
     def __init__(self, mu: Doubles) -> None:
@@ -120,12 +119,6 @@ class _Laplace(TradeOff[Any]):
 
     def __repr__(self) -> str:
         return f"laplace(mu={np.array2string(self._mu, separator=', ', threshold=10)})"
-
-    def inverse(self) -> TradeOff[Any]:
-        return self
-
-    def symmetrized(self) -> TradeOff[Any]:
-        return self
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
@@ -306,12 +299,6 @@ class _RelaxedLaplace(TradeOff[Any]):
 
 _LOG2 = float(np.log(2.0))
 _LEAST = -1e300  # log 0, for sums with an infinite mu
-
-
-def _held(name: str, value: npt.ArrayLike) -> Doubles:
-    held = np.array(_validate.interval(name, value, 0.0))
-    held.flags.writeable = False
-    return held
 
 
 def _grown(alpha: Doubles, mu: Doubles) -> Doubles:

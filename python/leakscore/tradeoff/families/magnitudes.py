@@ -8,9 +8,8 @@ import numpy as np
 
 from leakscore._numeric import falling_root
 from leakscore._types import Doubles
+from leakscore.distributions import chi2, ncx2, norm
 from leakscore.tradeoff.families.hyperbolic import log_cosh
-
-__all__ = ["Tails", "cut", "line_beta", "line_power", "log_ratio", "straight", "tails"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FEW = np.polynomial.legendre.leggauss(5)
@@ -68,8 +67,6 @@ class Tails(NamedTuple):
 
 def tails(point: Doubles, mu: Doubles, dims: Doubles) -> Tails:
     """Evaluate both laws at a squared length; all of one shape."""
-    from leakscore.distributions import chi2, ncx2
-
     square = mu * mu
     log_alpha, log_spared = chi2.logsf(point, dims), chi2.logcdf(point, dims)
     log_power, log_beta = ncx2.logsf(point, dims, square), ncx2.logcdf(point, dims, square)
@@ -90,8 +87,6 @@ def tails(point: Doubles, mu: Doubles, dims: Doubles) -> Tails:
 
 def _moved(point: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
     """Integrate d/dk S_d(x; k) = f_{d+2}(x; k), k = u^2, over u from 0 to mu."""
-    from leakscore.distributions import ncx2
-
     total = np.zeros(point.shape)
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         shift = 0.5 * (1.0 + node) * mu
@@ -104,8 +99,6 @@ def log_ratio(point: Doubles, mu: Doubles, dims: Doubles) -> tuple[Doubles, Doub
 
     It is -mu^2/2 + log 0F1(; d/2; mu^2 y/4), and the derivative (mu^2/2y) f_{d+2}/f_d.
     """
-    from leakscore.distributions import chi2, ncx2
-
     square = mu * mu
     half = 0.5 * dims
     step = 0.25 * square * point / half
@@ -157,10 +150,7 @@ def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
         return np.where(usual, aim - ratio, 0.0), -slope
 
     low, high = start, np.where(usual, 1.25 * start, start)
-    while True:
-        short = usual & (high < most) & (gap(high)[0] > 0.0)
-        if not short.any():
-            break
+    while (short := usual & (high < most) & (gap(high)[0] > 0.0)).any():
         low, high = np.where(short, high, low), np.where(short, 1.5 * high, high)
     root = falling_root(gap, low, high)
     usual_or_line = np.where(dims == 1.0, closed, np.where(usual, root, most))
@@ -169,8 +159,6 @@ def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
 
 def line_beta(alpha: Doubles, mu: Doubles) -> Doubles:
     """Return Phi(z - mu) - Phi(-z - mu) with z = z_{alpha/2}, one dimension."""
-    from leakscore.distributions import norm
-
     z, mu = np.broadcast_arrays(norm.isf(0.5 * alpha), mu)
     beta = np.array(norm.cdf(z - mu) - norm.cdf(-z - mu))
     few = z * (1.0 + mu) < 0.05
@@ -186,8 +174,6 @@ def line_beta(alpha: Doubles, mu: Doubles) -> Doubles:
 
 def line_power(alpha: Doubles, mu: Doubles) -> Doubles:
     """Return Phi(mu - z) + Phi(-z - mu) with z = z_{alpha/2}, one dimension."""
-    from leakscore.distributions import norm
-
     z = norm.isf(0.5 * alpha)
     return np.asarray(norm.sf(z - mu) + norm.sf(z + mu))[()]
 

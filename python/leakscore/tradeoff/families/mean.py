@@ -8,15 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate, _validate_counts
-from leakscore._numeric import falling_root
+from leakscore._numeric import doubled, falling_root
 from leakscore._types import Doubles, Scalar
-from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.distributions import gx2, ncx2, norm
+from leakscore.tradeoff.curve import TradeOff, aligned, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes.hull import Hull
 from leakscore.tradeoff.shapes.joined import LARGEST, joined
-
-__all__ = ["gaussian_mean"]
 
 
 @overload
@@ -140,10 +139,7 @@ class _Mean(TradeOff[Any]):
         return type(self)(*turned, self._premise)
 
     def symmetrized(self) -> TradeOff[Any]:
-        if self.shape:
-            raise ValueError(
-                f"Expected a curve of shape {self.shape} to be of shape (): take the hull of each"
-            )
+        require_one(self, "take the hull of each")
         return Hull(self, self.inverse(), float(self._largest()))
 
     def _law(self, which: str, accused: bool, point: Doubles, like: Doubles) -> Any:
@@ -151,8 +147,6 @@ class _Mean(TradeOff[Any]):
 
         `which` is named for small S; the reversed curve takes the other tail.
         """
-        from leakscore.distributions import ncx2
-
         if self._reversed:
             which = _OTHER_TAIL[which]
         count = aligned(self._records - (accused != self._reversed), like)
@@ -180,8 +174,8 @@ class _Mean(TradeOff[Any]):
     def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon)."""
         like = np.asarray(epsilon)
-        own, other = self._cuts(like, like)
-        alpha, beta = self._law("cdf", False, own, like), self._law("sf", True, other, like)
+        cut, moved = self._cuts(like, like)
+        alpha, beta = self._law("cdf", False, cut, like), self._law("sf", True, moved, like)
         return float(alpha), float(beta)
 
     def _beta(self, alpha: Doubles) -> Any:
@@ -206,8 +200,6 @@ class _Mean(TradeOff[Any]):
 
     def _auc(self) -> Any:
         """Return the probability that S is smaller under H1: gx2 of both laws' difference."""
-        from leakscore.distributions import gx2
-
         result = np.empty(self.shape)
         for i in np.ndindex(self.shape):
             m, n, d = self._distance[i], self._records[i], self._dims[i]
@@ -219,10 +211,10 @@ class _Mean(TradeOff[Any]):
 
     def _profile(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
         """Return delta, and minus its derivative: power - e^epsilon alpha, and its second term."""
-        own, other = self._cuts(epsilon, like)
-        log_power = self._law("logcdf", True, other, like)
-        log_alpha = self._law("logcdf", False, own, like)
-        missed, spared = self._law("sf", True, other, like), self._law("sf", False, own, like)
+        cut, moved = self._cuts(epsilon, like)
+        log_power = self._law("logcdf", True, moved, like)
+        log_alpha = self._law("logcdf", False, cut, like)
+        missed, spared = self._law("sf", True, moved, like), self._law("sf", False, cut, like)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             weighted = np.exp(epsilon + log_alpha)
             rare = -np.exp(log_power) * np.expm1(epsilon + log_alpha - log_power)
@@ -238,11 +230,8 @@ class _Mean(TradeOff[Any]):
         most, bound, aim = np.broadcast_arrays(most, bound, delta)
         usual = (aim > 0.0) & (aim < most)
         high = np.where(usual, np.where(np.isinf(bound), 1.0, bound), 0.0)
-        while self._reversed:
-            short = usual & (self._profile(high, delta)[0] > aim)
-            if not short.any():
-                break
-            high = np.where(short, 2.0 * high, high)
+        if self._reversed:
+            high = doubled(high, lambda high: usual & (self._profile(high, delta)[0] > aim))
 
         def gap(epsilon: Doubles) -> tuple[Doubles, Doubles]:
             profile, weighted = self._profile(epsilon, delta)
@@ -281,18 +270,12 @@ class _FarMean(_Mean):
         return shift + z * shrunk if self._reversed else (z + shift) / shrunk
 
     def _beta(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         return norm.sf(self._moved_root(norm.ppf(alpha), alpha))
 
     def _power(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         return norm.cdf(self._moved_root(norm.ppf(alpha), alpha))
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         z = norm.ilogcdf(log_alpha)
         log_power = norm.logcdf(self._moved_root(z, log_alpha))
         if self._reversed:
@@ -308,14 +291,14 @@ class _FarMean(_Mean):
         return _core.gaussian_auc(self._shift())
 
     def _delta(self, epsilon: Doubles) -> Any:
-        found = _core.gaussian_delta(epsilon, aligned(self._shift(), epsilon))
+        usual = _core.gaussian_delta(epsilon, aligned(self._shift(), epsilon))
         beyond = not self._reversed and epsilon >= aligned(self._largest(), epsilon)
-        return np.where(beyond, 0.0, found)[()]
+        return np.where(beyond, 0.0, usual)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
-        found = _core.gaussian_epsilon(delta, aligned(self._shift(), delta))
+        usual = _core.gaussian_epsilon(delta, aligned(self._shift(), delta))
         bound = np.inf if self._reversed else aligned(self._largest(), delta)
-        return np.minimum(found, bound)
+        return np.minimum(usual, bound)
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         touched = gaussian(self._shift())._touch(epsilon)

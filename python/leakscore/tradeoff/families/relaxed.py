@@ -8,15 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
-from leakscore._numeric import falling_root, gauss_panels
+from leakscore._numeric import doubled, falling_root, gauss_panels
 from leakscore._types import Doubles, Scalar
+from leakscore.distributions import chi2, gx2, ncx2, norm
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families import magnitudes
 from leakscore.tradeoff.premise import UNSTATED, Premise
 from leakscore.tradeoff.shapes.joined import LARGEST, joined
 from leakscore.tradeoff.shapes.mirrored import Mirrored
-
-__all__ = ["compose_relaxed_gaussian", "relaxed_gaussian"]
 
 
 @overload
@@ -219,8 +218,6 @@ class _RelaxedGaussian(TradeOff[Any]):
         return np.minimum(self._missed(alpha), 1.0 - alpha)[()]
 
     def _missed(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import chi2, ncx2
-
         square, dims = self._with(alpha)
         if self._reversed:
             return chi2.sf(ncx2.ppf(alpha, dims, square), dims)
@@ -232,8 +229,6 @@ class _RelaxedGaussian(TradeOff[Any]):
         return np.maximum(self._caught(alpha), alpha)[()]
 
     def _caught(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import chi2, ncx2
-
         square, dims = self._with(alpha)
         if self._reversed:
             point = ncx2.ppf(alpha, dims, square)
@@ -245,8 +240,6 @@ class _RelaxedGaussian(TradeOff[Any]):
         return ncx2.sf(chi2.isf(alpha, dims), dims, square)
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        from leakscore.distributions import chi2, ncx2
-
         square, dims = self._with(log_alpha)
         if self._reversed:
             point = ncx2.ilogcdf(log_alpha, dims, square)
@@ -263,8 +256,6 @@ class _RelaxedGaussian(TradeOff[Any]):
 
     def _auc(self) -> Any:
         """Return the probability that the length is larger with the record."""
-        from leakscore.distributions import gx2, norm
-
         half = self._mu / np.sqrt(2.0)
         result = np.array(1.0 - 2.0 * norm.sf(half) * norm.cdf(half))
         for i in np.ndindex(self.shape):
@@ -298,12 +289,7 @@ class _RelaxedGaussian(TradeOff[Any]):
             with np.errstate(over="ignore", invalid="ignore"):  # where nothing is searched
                 return value, -point * slope * np.exp(log_paid - log_delta)
 
-        far = np.where(usual, 1.0, 0.0)
-        while True:
-            short = usual & (gap(far)[0] > 0.0)
-            if not short.any():
-                break
-            far = np.where(short, 2.0 * far, far)
+        far = doubled(np.where(usual, 1.0, 0.0), lambda far: usual & (gap(far)[0] > 0.0))
         move = falling_root(gap, np.zeros_like(far), far)
         laws = magnitudes.tails(origin * np.exp(sign * move), mu, dims)
         epsilon = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)
@@ -338,35 +324,25 @@ class _FarGaussian(_RelaxedGaussian):
 
     def _length(self, alpha: Doubles) -> Doubles:
         """Return the square of the length that a share alpha of records stays below, if above 0."""
-        from leakscore.distributions import norm
-
         with np.errstate(over="ignore"):
             return np.asarray(np.maximum(aligned(self._mu, alpha) + norm.ppf(alpha), 0.0) ** 2)
 
     def _beyond(self, alpha: Doubles) -> Any:
         """Return how far the threshold lies above mu."""
-        from leakscore.distributions import chi2
-
         dims = aligned(self._dims, alpha)
         return np.sqrt(chi2.isf(alpha, dims)) - aligned(self._mu, alpha)
 
     def _missed(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import chi2, norm
-
         if self._reversed:
             return chi2.sf(self._length(alpha), aligned(self._dims, alpha))
         return norm.cdf(self._beyond(alpha))
 
     def _caught(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import chi2, norm
-
         if self._reversed:
             return chi2.cdf(self._length(alpha), aligned(self._dims, alpha))
         return norm.sf(self._beyond(alpha))
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        from leakscore.distributions import chi2, norm
-
         mu, dims = aligned(self._mu, log_alpha), aligned(self._dims, log_alpha)
         if self._reversed:
             above = mu + norm.ilogcdf(log_alpha)

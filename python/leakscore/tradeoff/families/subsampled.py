@@ -7,14 +7,14 @@ from typing import Any, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _core, _validate
 from leakscore._numeric import falling_root
 from leakscore._types import Doubles, Scalar, Value
+from leakscore.distributions import norm
 from leakscore.tradeoff.curve import TradeOff, aligned
-from leakscore.tradeoff.families.gaussian import gaussian
+from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import FIXED_SAMPLE, Premise
-
-__all__ = ["SubsampledTradeOff", "subsampled_mean"]
+from leakscore.tradeoff.shapes.mirrored import Mirrored
 
 _SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
 
@@ -86,14 +86,66 @@ def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Subsa
     return SubsampledTradeOff(mu, np.array(rate))
 
 
-class _Mixture(TradeOff[Value]):
-    """What the curve, its inverse and its symmetric hull have in common."""
+class Sampled(TradeOff[Value]):
+    """What the curve of a record sampled with a probability has in common with its inverse."""
 
-    __slots__ = ("_mu", "_rate")
+    __slots__ = ("_curve", "_rate")
+
+    def __init__(self, curve: TradeOff[Value], rate: Doubles, premise: Premise) -> None:
+        super().__init__(curve.shape, curve.kind, curve.adversary, *premise)
+        self._curve, self._rate = curve, rate
+
+    def _advantage(self) -> Any:
+        return self._rate * self._curve._advantage()
+
+    def _auc(self) -> Any:
+        return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
+
+
+class Mixture(Sampled[Value]):
+    """H1, a mixture of the law with the record and the law without it, against H0."""
+
+    __slots__ = ()
+
+    def _beta(self, alpha: Doubles) -> Any:
+        rate = aligned(self._rate, alpha)
+        return ((1.0 - rate) * (1.0 - alpha) + rate * self._curve._beta(alpha))[()]
+
+    def _power(self, alpha: Doubles) -> Any:
+        rate = aligned(self._rate, alpha)
+        return ((1.0 - rate) * alpha + rate * self._curve._power(alpha))[()]
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        rate, caught = aligned(self._rate, log_alpha), self._curve._log_power(log_alpha)
+        with np.errstate(divide="ignore"):
+            sum_of_logs = np.logaddexp(np.log1p(-rate) + log_alpha, np.log(rate) + caught)
+        missed = (1.0 - rate) * np.expm1(log_alpha) + rate * np.expm1(caught)  # minus beta
+        return np.where(missed > -0.5, np.log1p(np.maximum(missed, -0.5)), sum_of_logs)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        rate = aligned(self._rate, delta)
+        inner = self._epsilon_of_each(np.minimum(delta / rate, 1.0))
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            near = np.log1p(rate * np.expm1(np.minimum(inner, 700.0)))
+            far = inner + np.log(rate + (1.0 - rate) * np.exp(-inner))
+        return np.where(inner > 700.0, far, near)[()]
+
+    def _epsilon_of_each(self, delta: Doubles) -> Any:
+        """Give epsilon with the record in the sample, of every curve at a delta of its own."""
+        return self._curve._epsilon(delta)
+
+
+class _OfGaussian(Sampled[Value]):
+    """The record is seen through the Gaussian curve of mu."""
+
+    __slots__ = ()
 
     def __init__(self, mu: Doubles, rate: Doubles, premise: Premise = _SAMPLED_MEAN) -> None:
-        super().__init__(mu.shape, "guarantee", "informed", *premise)
-        self._mu, self._rate = mu, rate
+        super().__init__(cast("TradeOff[Value]", gaussian(mu)), rate, premise)
+
+    @property
+    def _mu(self) -> Doubles:
+        return np.asarray(cast("GaussianTradeOff[Value]", self._curve).mu)
 
     @property
     def leakage(self) -> Value:
@@ -108,19 +160,19 @@ class _Mixture(TradeOff[Value]):
     def __repr__(self) -> str:
         rate = np.array2string(self._rate, separator=", ", threshold=10)
         if self.neighbours == "add-remove":
-            return f"{gaussian(self._mu)!r}.subsample({rate})"
+            return f"{self._curve!r}.subsample({rate})"
         leakage = np.array2string(self._rate * self._mu**2, separator=", ", threshold=10)
         return f"subsampled_mean(leakage={leakage}, sample_rate={rate})"
 
     def symmetrized(self) -> TradeOff[Value]:
         """Return the lower convex hull of the curve and its inverse."""
-        return SymmetrizedSubsampledTradeOff(self._mu, self._rate, self._premise)
-
-    def _advantage(self) -> Any:
-        return self._rate * gaussian(self._mu).advantage()
-
-    def _auc(self) -> Any:
-        return 0.5 * (1.0 - self._rate) + self._rate * gaussian(self._mu).auc()
+        mu, rate = self._mu, self._rate
+        start = np.asarray(norm.sf(0.5 * mu))
+        end = (1.0 - rate) * (1.0 - start) + rate * start
+        below = 0.5 * (norm.cdf(-mu / np.sqrt(2.0)) + start**2)  # of the Gaussian, to start
+        area = (1.0 - rate) * (start - 0.5 * start**2) + rate * below
+        steep = SubsampledTradeOff(mu, rate, self._premise)
+        return _Symmetrized(steep, start, end, area)
 
     def _with(self, argument: Doubles) -> tuple[Doubles, Doubles, Doubles]:
         """Return mu, rate and the argument, all of the shape of the result."""
@@ -130,7 +182,7 @@ class _Mixture(TradeOff[Value]):
         return mu, rate, point
 
 
-class SubsampledTradeOff(_Mixture[Value]):
+class SubsampledTradeOff(_OfGaussian[Value], Mixture[Value]):
     """H1, a mixture, against H0; made by `subsampled_mean`, and by `gaussian` (mu).subsample.
 
     Attributes
@@ -152,43 +204,23 @@ class SubsampledTradeOff(_Mixture[Value]):
         """Return the curve with the hypotheses swapped: another one."""
         return InverseSubsampledTradeOff(self._mu, self._rate, self._premise)
 
-    def _beta(self, alpha: Doubles) -> Any:
-        mu, rate, alpha = self._with(alpha)
-        return ((1.0 - rate) * (1.0 - alpha) + rate * _paired(mu, "beta", alpha))[()]
-
-    def _power(self, alpha: Doubles) -> Any:
-        mu, rate, alpha = self._with(alpha)
-        return ((1.0 - rate) * alpha + rate * _paired(mu, "power", alpha))[()]
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        mu, rate, log_alpha = self._with(log_alpha)
-        caught = _paired(mu, "log_power", log_alpha)
-        with np.errstate(divide="ignore"):
-            sum_of_logs = np.logaddexp(np.log1p(-rate) + log_alpha, np.log(rate) + caught)
-        missed = (1.0 - rate) * np.expm1(log_alpha) + rate * np.expm1(caught)  # minus beta
-        return np.where(missed > -0.5, np.log1p(np.maximum(missed, -0.5)), sum_of_logs)[()]
-
     def _delta(self, epsilon: Doubles) -> Any:
         mu, rate, epsilon = self._with(epsilon)
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             left = (rate - 1.0) + np.exp(epsilon)  # rate times e^shifted
             shifted = _shifted(epsilon, rate, np.log(left / rate))
-            mixed = rate * _paired(mu, "delta", np.where(left > 0.0, shifted, 0.0))
+            mixed = rate * _core.gaussian_delta(np.where(left > 0.0, shifted, 0.0), mu)
             return np.where(left > 0.0, mixed, -np.expm1(epsilon))[()]
 
-    def _epsilon(self, delta: Doubles) -> Any:
-        mu, rate, delta = self._with(delta)
-        shifted = _paired(mu, "epsilon", np.minimum(delta / rate, 1.0))
-        with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            near = np.log1p(rate * np.expm1(np.minimum(shifted, 700.0)))
-            far = shifted + np.log(rate + (1.0 - rate) * np.exp(-shifted))
-        return np.where(shifted > 700.0, far, near)[()]
+    def _epsilon_of_each(self, delta: Doubles) -> Any:
+        axes = delta.ndim - self._mu.ndim
+        return _core.gaussian_epsilon(delta, self._mu.reshape(self.shape + (1,) * axes))
 
     def _alpha_per_power(self) -> Doubles:
         return np.where(self._mu > 0.0, 0.0, 1.0)
 
 
-class InverseSubsampledTradeOff(_Mixture[Value]):
+class InverseSubsampledTradeOff(_OfGaussian[Value]):
     """H0 against the mixture: alpha is the share of the mixture, power that of H0."""
 
     __slots__ = ()
@@ -200,34 +232,26 @@ class InverseSubsampledTradeOff(_Mixture[Value]):
         return SubsampledTradeOff(self._mu, self._rate, self._premise)
 
     def _beta(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         with np.errstate(divide="ignore"):
             threshold, certain = self._threshold(np.log(alpha), np.log1p(-alpha))
         return np.where(np.isnan(certain), norm.sf(threshold), 1.0 - certain)[()]
 
     def _power(self, alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         with np.errstate(divide="ignore"):
             threshold, certain = self._threshold(np.log(alpha), np.log1p(-alpha))
         return np.where(np.isnan(certain), norm.cdf(threshold), certain)[()]
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        from leakscore.distributions import norm
-
         with np.errstate(divide="ignore"):
             threshold, certain = self._threshold(log_alpha, np.log(-np.expm1(log_alpha)))
-            known = np.log(certain)
-        return np.where(np.isnan(certain), norm.logcdf(threshold), known)[()]
+            log_certain = np.log(certain)
+        return np.where(np.isnan(certain), norm.logcdf(threshold), log_certain)[()]
 
     def _threshold(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
         """Return t with (1 - rate) Phi(t) + rate Phi(t - mu) = alpha, or the power if it is given.
 
         Solved in the logarithm of the smaller of both tails; log_rest = log(1 - alpha).
         """
-        from leakscore.distributions import norm
-
         mu, rate, log_alpha = self._with(log_alpha)
         log_rest = np.broadcast_to(log_rest, log_alpha.shape)
         lower = log_alpha < log_rest
@@ -256,13 +280,13 @@ class InverseSubsampledTradeOff(_Mixture[Value]):
 
     def _epsilon(self, delta: Doubles) -> Any:
         mu, rate, delta = self._with(delta)
-        above = _paired(mu, "epsilon", delta)  # of a certain member: at least the root
-        most = rate * _paired(mu, "advantage", None)
+        above = _core.gaussian_epsilon(delta, mu)  # of a certain member: at least the root
+        most = rate * _core.gaussian_advantage(mu)
         usual = (delta > 0.0) & (delta < most)
 
         def gap(y: Doubles) -> tuple[Doubles, Doubles]:
             # log of rate G.delta(y) / (rate + (1 - rate) e^y) over delta, which is concave in y
-            profile = _paired(mu, "delta", y)
+            profile = _core.gaussian_delta(y, mu)
             weight = np.logaddexp(np.log(rate), np.log1p(-rate) + y)
             beyond = _tail(mu, y)
             slope = -np.exp(y) * beyond / profile - np.exp(np.log1p(-rate) + y - weight)
@@ -272,99 +296,30 @@ class InverseSubsampledTradeOff(_Mixture[Value]):
             start = np.where(usual, above, 0.0)
             y = falling_root(gap, np.zeros_like(start), start)
             y = np.where(usual, y, np.where(delta < most, np.inf, 0.0))  # delta = 0: c = 0
-            found = np.where(rate == 1.0, above, -np.log1p(rate * np.expm1(-y)))
+            epsilon = np.where(rate == 1.0, above, -np.log1p(rate * np.expm1(-y)))
             # Near c = 0 the next double has another delta: end on the side of the smaller delta.
             for _ in range(4):
-                short = usual & (_reverse_delta(found, mu, rate) > delta)
-                found = np.where(short, np.nextafter(found, np.inf), found)
-        return np.where(delta >= most, 0.0, found)[()]
+                short = usual & (_reverse_delta(epsilon, mu, rate) > delta)
+                epsilon = np.where(short, np.nextafter(epsilon, np.inf), epsilon)
+        return np.where(delta >= most, 0.0, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:
         return np.where(self._mu > 0.0, 1.0 - self._rate, 1.0)
 
 
-class SymmetrizedSubsampledTradeOff(_Mixture[Value]):
+class _Symmetrized(Mirrored):
     """The curve down to slope -1, a chord of that slope, and the inverse curve."""
 
     __slots__ = ()
+    _all_together = True  # the last bit of a root depends on the roots that are searched beside it
 
-    def __repr__(self) -> str:
-        return f"{super().__repr__()}.symmetrized()"
-
-    def inverse(self) -> TradeOff[Value]:
-        return self
-
-    def symmetrized(self) -> TradeOff[Value]:
-        return self
-
-    def _ends(self) -> tuple[Doubles, Doubles]:
-        """Return alpha and beta where the slope is -1."""
-        from leakscore.distributions import norm
-
-        alpha = np.asarray(norm.sf(0.5 * self._mu))
-        return alpha, (1.0 - self._rate) * (1.0 - alpha) + self._rate * alpha
-
-    def _pieces(self, alpha: Doubles, first: Any, chord: Any, last: Any) -> Any:
-        start, end = (aligned(bound, alpha) for bound in self._ends())
-        return np.where(alpha <= start, first, np.where(alpha >= end, last, chord))[()]
-
-    def _beta(self, alpha: Doubles) -> Any:
-        start, end = (aligned(bound, alpha) for bound in self._ends())
-        parts = (
-            SubsampledTradeOff(self._mu, self._rate),
-            InverseSubsampledTradeOff(self._mu, self._rate),
-        )
-        return self._pieces(
-            alpha, parts[0]._beta(alpha), start + end - alpha, parts[1]._beta(alpha)
-        )
-
-    def _power(self, alpha: Doubles) -> Any:
-        parts = (
-            SubsampledTradeOff(self._mu, self._rate),
-            InverseSubsampledTradeOff(self._mu, self._rate),
-        )
-        chord = aligned(np.asarray(self._advantage()), alpha) + alpha
-        return self._pieces(alpha, parts[0]._power(alpha), chord, parts[1]._power(alpha))
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        parts = (
-            SubsampledTradeOff(self._mu, self._rate),
-            InverseSubsampledTradeOff(self._mu, self._rate),
-        )
-        alpha = np.exp(log_alpha)
-        chord = np.log(np.maximum(aligned(np.asarray(self._advantage()), alpha) + alpha, 1e-308))
-        return self._pieces(
-            alpha, parts[0]._log_power(log_alpha), chord, parts[1]._log_power(log_alpha)
-        )
+    @staticmethod
+    def _log_chord(missed: Doubles, caught: Doubles) -> Any:  # noqa: ARG004
+        return np.log(np.maximum(caught, 1e-308))
 
     def _auc(self) -> Any:
-        from leakscore.distributions import norm
-
-        start, end = self._ends()
-        below = 0.5 * (norm.cdf(-self._mu / np.sqrt(2.0)) + start**2)  # of the Gaussian, to start
-        area = (1.0 - self._rate) * (start - 0.5 * start**2) + self._rate * below
-        return 1.0 - (2.0 * area - start * end + 0.5 * (end**2 - start**2))
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        parts = (
-            SubsampledTradeOff(self._mu, self._rate),
-            InverseSubsampledTradeOff(self._mu, self._rate),
-        )
-        return np.where(epsilon >= 0.0, parts[0]._delta(epsilon), parts[1]._delta(epsilon))[()]
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        return SubsampledTradeOff(self._mu, self._rate)._epsilon(delta)
-
-    def _alpha_per_power(self) -> Doubles:
-        return SubsampledTradeOff(self._mu, self._rate)._alpha_per_power()
-
-
-def _paired(mu: Doubles, quantity: str, argument: Doubles | None) -> Any:
-    """Evaluate a quantity of the Gaussian curves of mu, each at its own argument."""
-    from leakscore import _core
-
-    kernel = getattr(_core, f"gaussian_{quantity}")
-    return kernel(mu) if argument is None else kernel(argument, mu)
+        start, end = self._start, self._end
+        return 1.0 - (2.0 * self._area - start * end + 0.5 * (end**2 - start**2))
 
 
 def _reverse_delta(epsilon: Doubles, mu: Doubles, rate: Doubles) -> Doubles:
@@ -372,7 +327,7 @@ def _reverse_delta(epsilon: Doubles, mu: Doubles, rate: Doubles) -> Doubles:
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         rest = np.where(rate == 1.0, 1.0, -np.expm1(epsilon + np.log1p(-rate)))
         shifted = _shifted(epsilon, rest, epsilon + np.log(rate / rest))
-        mixed = rest * _paired(mu, "delta", np.where(rest > 0.0, shifted, 0.0))
+        mixed = rest * _core.gaussian_delta(np.where(rest > 0.0, shifted, 0.0), mu)
     return np.where(rest > 0.0, mixed, 0.0)
 
 
@@ -385,6 +340,4 @@ def _shifted(epsilon: Doubles, share: Doubles, direct: Doubles) -> Doubles:
 
 def _tail(mu: Doubles, epsilon: Doubles) -> Doubles:
     """Return Phi(-epsilon/mu - mu/2), the alpha at which the Gaussian slope is -e^epsilon."""
-    from leakscore.distributions import norm
-
     return np.asarray(norm.sf(epsilon / mu + 0.5 * mu))

@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._numeric import sign_change
+from leakscore._numeric import doubled, sign_change
 from leakscore._types import Doubles
-from leakscore.tradeoff.curve import TradeOff, operation
+from leakscore.tradeoff.curve import TradeOff, operation, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
 from leakscore.tradeoff.families.mean import _Mean
-from leakscore.tradeoff.families.subsampled import SubsampledTradeOff
+from leakscore.tradeoff.families.subsampled import Mixture, Sampled, SubsampledTradeOff
 from leakscore.tradeoff.premise import FIXED_SAMPLE, POISSON, Premise, joined
 from leakscore.tradeoff.shapes.bracket import Between, Bracket
 from leakscore.tradeoff.shapes.hull import Hull
 from leakscore.tradeoff.shapes.looks import Looks
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
-
-__all__ = ["best_of", "subsampled"]
 
 _POISSON = Premise("add-remove", (POISSON,))
 _FIXED = Premise("replace", (FIXED_SAMPLE,))
@@ -34,7 +32,7 @@ def subsampled(curve: TradeOff, rate: float) -> TradeOff:
         mu, share = np.sqrt(curve.leakage / curve.sample_rate), np.asarray(curve.sample_rate)
         return SubsampledTradeOff(np.asarray(mu), share * rate, curve._premise)
     if isinstance(curve, _Subsampled):
-        return _Subsampled(curve.sampled, curve.sample_rate * rate, curve._premise)
+        return _Subsampled(curve.sampled, np.asarray(curve.sample_rate * rate), curve._premise)
     premise = _sampled_premise(curve)
     if isinstance(curve, GaussianTradeOff) and curve.kind == "guarantee":
         return SubsampledTradeOff(np.asarray(curve.mu), np.full(curve.shape, rate), premise)
@@ -62,7 +60,7 @@ def _sampled_premise(curve: TradeOff) -> Premise:
 def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
     if type(curve) is Polygon:
         return _polygon(curve, rate, premise)
-    return _Subsampled(curve, rate, premise)
+    return _Subsampled(curve, np.asarray(rate), premise)
 
 
 @operation
@@ -74,25 +72,18 @@ def best_of(curve: TradeOff, looks: int) -> TradeOff:
 def _each_end(
     curve: TradeOff, name: str, argument: float, of: Callable[[TradeOff], TradeOff]
 ) -> TradeOff:
-    if curve.shape:
-        raise ValueError(
-            f"Expected a curve of shape {curve.shape} to be of shape (): take {name} of each, "
-            "since the roots of its inverse are searched one curve at a time"
-        )
+    remedy = "since the roots of its inverse are searched one curve at a time"
+    require_one(curve, f"take {name} of each, {remedy}")
     if isinstance(curve, Bracket):
         ends = (of(curve.lower), of(curve.upper))
         return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}({argument!r})")
     return of(curve)
 
 
-class _Subsampled(TradeOff):
-    """H1, the record included with probability `rate`, against H0."""
+class _Subsampled(Mixture[float]):
+    """H1, the record included with probability `rate`, against H0; of one curve."""
 
-    __slots__ = ("_curve", "_rate")
-
-    def __init__(self, curve: TradeOff, rate: float, premise: Premise) -> None:
-        super().__init__((), curve.kind, curve.adversary, *premise)
-        self._curve, self._rate = curve, rate
+    __slots__ = ()
 
     @property
     def sampled(self) -> TradeOff:
@@ -102,10 +93,10 @@ class _Subsampled(TradeOff):
     @property
     def sample_rate(self) -> float:
         """Probability that it is."""
-        return self._rate
+        return float(self._rate)
 
     def __repr__(self) -> str:
-        return f"{self._curve!r}.subsample({self._rate!r})"
+        return f"{self._curve!r}.subsample({self.sample_rate!r})"
 
     def inverse(self) -> TradeOff:
         return _InverseSubsampled(self._curve, self._rate, self._premise)
@@ -127,25 +118,7 @@ class _Subsampled(TradeOff):
         if point is None:
             return None
         alpha, beta = point
-        return alpha, (1.0 - self._rate) * (1.0 - alpha) + self._rate * beta
-
-    def _beta(self, alpha: Doubles) -> Any:
-        return (1.0 - self._rate) * (1.0 - alpha) + self._rate * self._curve._beta(alpha)
-
-    def _power(self, alpha: Doubles) -> Any:
-        return (1.0 - self._rate) * alpha + self._rate * self._curve._power(alpha)
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        caught = self._curve._log_power(log_alpha)
-        missed = -(1.0 - self._rate) * np.expm1(log_alpha) - self._rate * np.expm1(caught)
-        logs = np.logaddexp(np.log1p(-self._rate) + log_alpha, np.log(self._rate) + caught)
-        return np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), logs)[()]
-
-    def _advantage(self) -> Any:
-        return self._rate * self._curve._advantage()
-
-    def _auc(self) -> Any:
-        return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
+        return alpha, float((1.0 - self._rate) * (1.0 - alpha) + self._rate * beta)
 
     def _delta(self, epsilon: Doubles) -> Any:
         """Return rate delta(e') with e^epsilon = 1 - rate + rate e^e', or 1 - e^epsilon."""
@@ -157,29 +130,18 @@ class _Subsampled(TradeOff):
             mixed = self._rate * self._curve._delta(np.where(left > 0.0, inner, 0.0))
             return np.where(left > 0.0, mixed, -np.expm1(epsilon))[()]
 
-    def _epsilon(self, delta: Doubles) -> Any:
-        inner = self._curve._epsilon(np.minimum(delta / self._rate, 1.0))
-        with np.errstate(over="ignore"):
-            near = np.log1p(self._rate * np.expm1(np.minimum(inner, 700.0)))
-            far = inner + np.log(self._rate + (1.0 - self._rate) * np.exp(-inner))
-        return np.where(inner > 700.0, far, near)[()]
-
     def _alpha_per_power(self) -> Doubles:
         ratio = self._curve._alpha_per_power()
         return np.asarray(ratio / ((1.0 - self._rate) * ratio + self._rate))
 
 
-class _InverseSubsampled(TradeOff):
+class _InverseSubsampled(Sampled[float]):
     """H0 against the mixture: alpha is the mixture's share, power that of H0."""
 
-    __slots__ = ("_curve", "_rate")
-
-    def __init__(self, curve: TradeOff, rate: float, premise: Premise) -> None:
-        super().__init__((), curve.kind, curve.adversary, *premise)
-        self._curve, self._rate = curve, rate
+    __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"{self._curve!r}.subsample({self._rate!r}).inverse()"
+        return f"{self.inverse()!r}.inverse()"
 
     def inverse(self) -> TradeOff:
         return _Subsampled(self._curve, self._rate, self._premise)
@@ -222,21 +184,15 @@ class _InverseSubsampled(TradeOff):
         with np.errstate(divide="ignore"):
             return self._logs(log_alpha, np.log(-np.expm1(log_alpha)))[0][()]
 
-    def _advantage(self) -> Any:
-        return self._rate * self._curve._advantage()
-
-    def _auc(self) -> Any:
-        return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
-
     def _delta(self, epsilon: Doubles) -> Any:
         """Return c delta(e') reversed; e^e' = rate e^epsilon/c, c = 1 - (1 - rate) e^epsilon."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             rest = -np.expm1(epsilon + np.log1p(-self._rate))
             near = np.log1p(np.expm1(np.clip(epsilon, -1.0, 1.0)) / rest)
             inner = np.where(np.abs(epsilon) > 1.0, epsilon + np.log(self._rate / rest), near)
-            known = rest > 0.0
-            mixed = rest * self._curve.inverse()._delta(np.where(known, inner, 0.0))
-            return np.where(known, mixed, 0.0)[()]
+            possible = rest > 0.0
+            mixed = rest * self._curve.inverse()._delta(np.where(possible, inner, 0.0))
+            return np.where(possible, mixed, 0.0)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
         delta = np.asarray(delta)
@@ -246,28 +202,28 @@ class _InverseSubsampled(TradeOff):
 
         def gap(inner: Doubles) -> Doubles:
             with np.errstate(over="ignore", divide="ignore"):
-                own = self._rate * self._curve.inverse()._delta(inner)
+                profile = self._rate * self._curve.inverse()._delta(inner)
                 weight = np.logaddexp(np.log(self._rate), np.log1p(-self._rate) + inner)
-                return np.where(usual, np.log(own / aim) - weight, 0.0)
+                return np.where(usual, np.log(profile / aim) - weight, 0.0)
 
-        high = np.where(usual, 1.0, 0.0)
-        while (short := usual & (gap(high) > 0.0)).any():
-            high = np.where(short, 2.0 * high, high)
+        high = doubled(np.where(usual, 1.0, 0.0), lambda high: usual & (gap(high) > 0.0))
         inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), bound)
-        found = -np.log1p(self._rate * np.expm1(-inner))
-        return np.where(delta >= self._advantage(), 0.0, found)[()]
+        epsilon = -np.log1p(self._rate * np.expm1(-inner))
+        return np.where(delta >= self._advantage(), 0.0, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:
         ratio = self._curve.inverse()._alpha_per_power()
         return np.asarray((1.0 - self._rate) + self._rate * ratio)
 
 
-def _matched(curve: TradeOff, aim: Doubles, own: float, other: float) -> tuple[Doubles, Doubles]:
+def _matched(
+    curve: TradeOff, aim: Doubles, log_share: float, log_rest: float
+) -> tuple[Doubles, Doubles]:
     """Solve log(e^own x + e^other power(x)) = aim; returns logs of x and of the power."""
-    at_once = other + np.asarray(curve._log_power(np.asarray(-np.inf)))  # caught at x = 0
+    at_once = log_rest + np.asarray(curve._log_power(np.asarray(-np.inf)))  # caught at x = 0
 
     def excess(log_x: Doubles) -> Doubles:
-        return np.asarray(np.logaddexp(own + log_x, other + curve._log_power(log_x)) - aim)
+        return np.asarray(np.logaddexp(log_share + log_x, log_rest + curve._log_power(log_x)) - aim)
 
     usual = np.isfinite(aim) & (aim > at_once)
     high = np.where(usual, aim, -1.0)  # power(x) >= x, so that x is at most the whole
@@ -278,7 +234,7 @@ def _matched(curve: TradeOff, aim: Doubles, own: float, other: float) -> tuple[D
         low = np.where(short, high - step, low)
     root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, np.minimum(high, 0.0))
     root = np.where(usual, root, -np.inf)
-    caught = np.where(usual, curve._log_power(root), aim - other)
+    caught = np.where(usual, curve._log_power(root), aim - log_rest)
     return root, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
 
 

@@ -9,8 +9,6 @@ from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
 
-__all__ = ["Between", "Bracket"]
-
 
 class Bracket(TradeOff):
     """A curve between `lower` and `upper`, on the safe side: every number is the lower curve's.

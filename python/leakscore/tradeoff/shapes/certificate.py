@@ -6,10 +6,8 @@ import numpy as np
 
 from leakscore._types import Doubles
 from leakscore.tradeoff._certificate import Certificate
-from leakscore.tradeoff.curve import TradeOff, operation
+from leakscore.tradeoff.curve import TradeOff, operation, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
-
-__all__ = ["certify"]
 
 _START = 64
 _MOST = 1 << 18  # points, before the answer is None
@@ -19,10 +17,7 @@ _MOST = 1 << 18  # points, before the answer is None
 def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
     """Give the certificate of curve >= other - tolerance."""
     for one in (curve, other):
-        if one.shape:
-            raise ValueError(
-                f"Expected a curve of shape {one.shape} to be of shape (): compare one at a time"
-            )
+        require_one(one, "compare one at a time")
     if _in_order(curve, other):
         return Certificate(True, 0.0, 0.0, 0.0, tolerance)
     proved = _prove(curve.lower, other.upper, tolerance)
@@ -66,15 +61,15 @@ def _prove(lower: TradeOff, upper: TradeOff, tolerance: float) -> Certificate:
         bound = _cell_bounds(x, f, g)
         worst = int(np.argmin(f - g))
         least = float(min(bound.min(), (f - g).min()))
-        found = (float(x[worst]), float(f[worst] - g[worst]))
+        closest = (float(x[worst]), float(f[worst] - g[worst]))
         if least >= -tolerance:
-            return Certificate(True, *found, least, tolerance)
+            return Certificate(True, *closest, least, tolerance)
         open_ = np.flatnonzero(bound < -tolerance)
         middle = 0.5 * (x[open_] + x[open_ + 1])
         middle = middle[(middle > x[open_]) & (middle < x[open_ + 1])]
-        refuted = found[1] < -tolerance
+        refuted = closest[1] < -tolerance
         if refuted or not middle.size or x.size + middle.size > _MOST:
-            return Certificate(None, *found, -np.inf, tolerance)
+            return Certificate(None, *closest, -np.inf, tolerance)
         place = np.searchsorted(x, middle)
         x = np.insert(x, place, middle)
         f = np.insert(f, place, lower._beta(middle))

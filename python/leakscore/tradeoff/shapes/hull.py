@@ -9,15 +9,14 @@ import numpy as np
 
 from leakscore._numeric import bisect
 from leakscore._types import Doubles
-from leakscore.tradeoff.curve import TradeOff
-
-__all__ = ["Hull"]
+from leakscore.distributions import norm
+from leakscore.tradeoff.curve import Symmetric, TradeOff, require_one
 
 Point: TypeAlias = tuple[float, float]
 _GRID = 512
 
 
-class Hull(TradeOff):
+class Hull(Symmetric):
     """Arcs of the two curves with chords between them.
 
     At slope -exp(epsilon) the hull touches the curve with the larger delta, so a chord has a
@@ -28,10 +27,7 @@ class Hull(TradeOff):
     __slots__ = ("_arcs", "_chords", "_first", "_second")
 
     def __init__(self, first: TradeOff, second: TradeOff, limit: float) -> None:
-        if first.shape:
-            raise ValueError(
-                f"Expected a curve of shape {first.shape} to be of shape (): take the hull of each"
-            )
+        require_one(first, "take the hull of each")
         super().__init__((), first.kind, first.adversary, *first._premise)
         self._first, self._second = first, second
         switches = self._switches(limit)
@@ -50,12 +46,6 @@ class Hull(TradeOff):
 
     def __repr__(self) -> str:
         return f"{self._first!r}.symmetrized()"
-
-    def inverse(self) -> TradeOff:
-        return self
-
-    def symmetrized(self) -> TradeOff:
-        return self
 
     def _gap(self, epsilon: Doubles) -> Doubles:
         return np.asarray(self._first._delta(epsilon) - self._second._delta(epsilon))
@@ -147,8 +137,6 @@ def _point(curve: TradeOff, epsilon: float) -> Point:
 
 def _area(curve: TradeOff, low: float, high: float) -> float:
     """Integrate f over [low, high] in normal quantiles, where it is smooth."""
-    from leakscore.distributions import norm
-
     if not low < high:
         return 0.0
     first, last = np.clip(norm.ppf([low, high]), -38.0, 9.0).tolist()

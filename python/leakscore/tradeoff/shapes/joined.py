@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Flags
 from leakscore.tradeoff.curve import TradeOff
-
-__all__ = ["LARGEST", "joined"]
 
 LARGEST = 2.0**200
 """The largest noncentrality of `ncx2`: beyond it curves have another form."""
 
 
-def joined(far: npt.NDArray[np.bool_], near: Any, beyond: Any) -> Any:
+def joined(far: Flags, near: Any, beyond: Any) -> Any:
     """Return the curves of the second kind where `far`, of the first elsewhere.
 
     Both are functions of a choice between the true parameter and a harmless one in its place,
@@ -43,9 +40,7 @@ class _Joined(TradeOff[Any]):
 
     __slots__ = ("_beyond", "_far", "_name", "_near")
 
-    def __init__(
-        self, name: str, far: npt.NDArray[np.bool_], near: TradeOff[Any], beyond: TradeOff[Any]
-    ) -> None:
+    def __init__(self, name: str, far: Flags, near: TradeOff[Any], beyond: TradeOff[Any]) -> None:
         super().__init__(near.shape, near.kind, near.adversary, *near._premise)
         self._name = name
         self._far, self._near, self._beyond = far, near, beyond

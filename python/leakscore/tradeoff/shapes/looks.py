@@ -12,8 +12,6 @@ from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
-__all__ = ["Looks"]
-
 _FIRST, _LAST = -745.0, 7.0  # of x, e^x = -log(1 - a), a one look's alpha: all that has a double
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 _VERTICES = 4096
@@ -169,17 +167,17 @@ class Looks(TradeOff):
                 line = power + np.log1p(-np.minimum(share, 1.0)) - alpha
                 return np.where(usable, line, -1e6 + np.maximum(power, -1e6))
 
-        found = np.maximum(_highest(steepness, np.shape(delta)), 0.0)
+        epsilon = np.maximum(_highest(steepness, np.shape(delta)), 0.0)
         with np.errstate(divide="ignore"):
             steepest = -np.log(self._alpha_per_power())
-        found = np.where(delta <= 0.0, np.maximum(steepest, 0.0), found)
-        return np.where(delta >= self._advantage(), 0.0, found)[()]
+        epsilon = np.where(delta <= 0.0, np.maximum(steepest, 0.0), epsilon)
+        return np.where(delta >= self._advantage(), 0.0, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:
         """Return the limit of a T / (power + (T - 1) a) or, in reverse, that of b over it."""
         if self._reversed:
-            own = self._curve.inverse()._alpha_per_power()  # b per 1 - a, as a -> 1
-            return np.asarray(own if self._looks == 1 else 0.0)
+            reverse = self._curve.inverse()._alpha_per_power()  # b per 1 - a, as a -> 1
+            return np.asarray(reverse if self._looks == 1 else 0.0)
         ratio = self._curve._alpha_per_power()
         return np.asarray(self._looks * ratio / (1.0 + (self._looks - 1.0) * ratio))
 

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from leakscore._types import Doubles
-from leakscore.tradeoff.curve import TradeOff, aligned
-
-__all__ = ["Mirrored"]
+from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 
 
-class Mirrored(TradeOff[Any]):
+class Mirrored(Symmetric[Any]):
     """The steep curve down to slope -1, a chord of that slope, and the inverse curve.
 
     It is the hull wherever the steep curve has the larger delta at every epsilon >= 0. `start` and
@@ -21,6 +19,7 @@ class Mirrored(TradeOff[Any]):
     """
 
     __slots__ = ("_area", "_end", "_start", "_steep")
+    _all_together = False
 
     def __init__(self, steep: TradeOff[Any], start: Doubles, end: Doubles, area: Doubles) -> None:
         super().__init__(steep.shape, steep.kind, steep.adversary, *steep._premise)
@@ -28,12 +27,6 @@ class Mirrored(TradeOff[Any]):
 
     def __repr__(self) -> str:
         return f"{self._steep!r}.symmetrized()"
-
-    def inverse(self) -> TradeOff[Any]:
-        return self
-
-    def symmetrized(self) -> TradeOff[Any]:
-        return self
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
         point = self._steep._touch(abs(epsilon))
@@ -48,11 +41,11 @@ class Mirrored(TradeOff[Any]):
         """Choose arcs and chord by alpha; `arc` receives only its elements."""
         flat = self._steep.inverse()
         everything = np.s_[...]
-        if self.shape:
+        if self.shape or self._all_together:
             start, end = aligned(self._start, alpha), aligned(self._end, alpha)
             first, last = arc(self._steep, everything), arc(flat, everything)
             middle = chord(start + end)
-            return np.where(alpha <= start, first, np.where(alpha >= end, last, middle))
+            return np.where(alpha <= start, first, np.where(alpha >= end, last, middle))[()]
         first, last = alpha <= self._start, alpha >= self._end
         result = np.asarray(chord(self._start + self._end))
         result[first] = arc(self._steep, first)
@@ -74,12 +67,16 @@ class Mirrored(TradeOff[Any]):
         alpha = np.exp(log_alpha)
         gain = aligned(np.asarray(self._advantage()), alpha)
 
-        def chord(ends: Doubles) -> Any:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                missed = ends - alpha
-                return np.where(missed < 0.5, np.log1p(-missed), np.log(gain + alpha))
+        return self._pieces(
+            alpha,
+            lambda curve, part: curve._log_power(log_alpha[part]),
+            lambda ends: self._log_chord(ends - alpha, gain + alpha),
+        )
 
-        return self._pieces(alpha, lambda curve, part: curve._log_power(log_alpha[part]), chord)
+    @staticmethod
+    def _log_chord(missed: Doubles, caught: Doubles) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(missed < 0.5, np.log1p(-missed), np.log(caught))
 
     def _advantage(self) -> Any:
         return self._steep._advantage()

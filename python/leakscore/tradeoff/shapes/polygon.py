@@ -11,8 +11,6 @@ from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise
 
-__all__ = ["Polygon", "lower_hull"]
-
 # Relative rounding of a result: an exponential on either side, and a handful of operations.
 _ULPS = 16.0 * 2.0**-53
 _NEARLY_ALL = 0.999  # alpha from which distances are taken from 1
@@ -111,8 +109,8 @@ class Polygon(TradeOff):
         i, share, rest = (
             np.where(alpha < _NEARLY_ALL, *pair) for pair in zip(near_0, near_1, strict=True)
         )
-        found = np.where(alpha > 0.0, values[i] * rest + values[i + 1] * share, values[0])
-        return (found * (1.0 + sign * self._side * _ULPS))[()]
+        heights = np.where(alpha > 0.0, values[i] * rest + values[i + 1] * share, values[0])
+        return (heights * (1.0 + sign * self._side * _ULPS))[()]
 
     @staticmethod
     def _shares(places: Doubles, x: Doubles) -> tuple[Any, Doubles, Doubles]:
@@ -124,18 +122,18 @@ class Polygon(TradeOff):
 
     def _log_power(self, log_alpha: Doubles) -> Any:
         """Interpolate where alpha may underflow: power + (power' - power) (a - alpha)/(...)."""
-        known, power = self._log_alpha, self._powers()
-        if known.size == 1:
+        places, power = self._log_alpha, self._powers()
+        if places.size == 1:
             return np.full(log_alpha.shape, np.log(power[0]))[()]
         asked = log_alpha * (1.0 + self._side * _ULPS)
-        i = np.clip(np.searchsorted(known, asked, side="right") - 1, 0, known.size - 2)
+        i = np.clip(np.searchsorted(places, asked, side="right") - 1, 0, places.size - 2)
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            run = asked + _log_gap(known[i], asked)
-            span = known[i + 1] + _log_gap(known[i], known[i + 1])
+            run = asked + _log_gap(places[i], asked)
+            span = places[i + 1] + _log_gap(places[i], places[i + 1])
             rise = np.log(power[i + 1] - power[i]) + np.minimum(run - span, 0.0)
             rise = np.where(np.isnan(rise), -np.inf, rise)
-            found = np.logaddexp(np.log(power[i]), rise)
-            return np.minimum(found * (1.0 + self._side * _ULPS), 0.0)[()]
+            log_power = np.logaddexp(np.log(power[i]), rise)
+            return np.minimum(log_power * (1.0 + self._side * _ULPS), 0.0)[()]
 
     def _advantage(self) -> Any:
         power, alpha = self._powers(), np.exp(self._log_alpha)
@@ -143,8 +141,8 @@ class Polygon(TradeOff):
             return (power - alpha).max()
         gap, beta = -np.expm1(self._log_alpha), np.exp(self._log_beta)
         few = power < 0.5
-        found = np.where(few, power - alpha, gap - beta)
-        return (found - self._side * _ULPS * np.where(few, power, gap)).max()
+        gains = np.where(few, power - alpha, gap - beta)
+        return (gains - self._side * _ULPS * np.where(few, power, gap)).max()
 
     def _auc(self) -> Any:
         power, alpha = self._powers(), np.exp(self._log_alpha)
@@ -160,9 +158,9 @@ class Polygon(TradeOff):
             paid = np.exp(log_paid)
             # Where paid is far above the power, the vertex does not matter.
             error = _ULPS * (power[i] + paid * (1.0 + np.abs(np.maximum(log_paid, -800.0))))
-            found = power[i] - paid - self._side * np.where(paid > power[i], 0.0, error)
+            gains = power[i] - paid - self._side * np.where(paid > power[i], 0.0, error)
         at_once = power[0] * (1.0 - self._side * _ULPS)  # the first vertex costs nothing
-        return np.minimum(np.maximum(found, at_once), 1.0)[()]
+        return np.minimum(np.maximum(gains, at_once), 1.0)[()]
 
     def _slopes(self) -> Doubles:
         """Return log of minus the slope of every edge, from steep to flat."""
@@ -177,10 +175,10 @@ class Polygon(TradeOff):
             )
             i = np.searchsorted(np.maximum.accumulate(edges), delta, side="right")
             gain = power[i] * (1.0 - self._side * _ULPS) - delta
-            found = np.log(gain) - self._log_alpha[i]
+            epsilon = np.log(gain) - self._log_alpha[i]
             error = _ULPS * (np.abs(np.log(gain)) + np.abs(self._log_alpha[i]))
-            found = np.where(np.isfinite(found), found - self._side * error, found)
-        return np.where(delta >= self._advantage(), 0.0, np.maximum(found, 0.0))[()]
+            epsilon = np.where(np.isfinite(epsilon), epsilon - self._side * error, epsilon)
+        return np.where(delta >= self._advantage(), 0.0, np.maximum(epsilon, 0.0))[()]
 
     def _alpha_per_power(self) -> Doubles:
         if self._log_beta[0] < 0.0:  # a positive power at alpha = 0

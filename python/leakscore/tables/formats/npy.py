@@ -21,9 +21,6 @@ import numpy as np
 from leakscore._types import Array
 from leakscore.tables.files import File, pickled
 
-__all__ = ["load_npy", "load_npz"]
-
-
 _MAGIC = b"\x93NUMPY"
 _LENGTHS = {(1, 0): struct.Struct("<H"), (2, 0): struct.Struct("<I"), (3, 0): struct.Struct("<I")}
 _LONGEST_HEADER = 1 << 20

@@ -1,0 +1,261 @@
+"""What the columns of a file mean: numbers, categories, names of rows; and what must be settled.
+
+A column that cannot be read without a guess gets a refusal, which is raised when it is to be
+judged: a column that is left out may hold what it likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._visible import listed, visible
+from leakscore.tables import below, doubts, labels
+from leakscore.tables.cells import Cells, Grid, Options
+from leakscore.tables.grammar.conventions import CONVENTIONS
+from leakscore.tables.grammar.numbers import Survey, survey_of
+from leakscore.tables.grammar.vote import Vote, vote_of
+
+ASKED = "not to be published, as asked"
+INDEX = "it counts or names the records"
+OWNER = "it tells who a record belongs to"
+NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER})
+_INDICES = frozenset(
+    (
+        *("id", "index", "idx", "row", "rows", "rowid", "row_id", "rownames", "nr", "nr.", "no"),
+        *("no.", "number", "record", "obs", "case", "#", "sno"),
+    )
+)
+
+
+@dataclass
+class Column:
+    """One column that is understood.
+
+    Attributes
+    ----------
+    name : str
+    values : (N,) ndarray of float64
+        NaN where a value is missing or is no number.
+    left : str
+        Why it is not judged; empty if it can be.
+    refused : str
+        What must be settled before it can be judged; empty if nothing.
+    remedy : str
+        What settles it.
+    """
+
+    name: str
+    values: npt.NDArray[np.float64]
+    left: str = ""
+    refused: str = ""
+    remedy: str = ""
+
+
+@dataclass
+class Content:
+    """The columns of a table, who its records belong to, and notes on how it was read."""
+
+    columns: list[Column]
+    ids: npt.NDArray[np.str_] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def content_of(grid: Grid, options: Options) -> Content:
+    """Say what the columns of a file hold.
+
+    Parameters
+    ----------
+    grid : Grid
+    options : Options
+
+    Returns
+    -------
+    Content
+
+    Raises
+    ------
+    ValueError
+        If two columns have one name, a named column does not exist, or the last records sum up the
+        others.
+    """
+    notes = list(grid.notes)
+    names = _named(grid)
+    _require_known(grid.name, names, options)
+    wanted = [name for name in names if _is_wanted(name, options)]
+    surveys = _surveys(names, wanted, options)
+    numeric = {n: s for n, s in surveys.items() if _is_numeric(names[n], s)}
+    voters = {name: survey for name, survey in numeric.items() if survey.numbers}
+    vote = vote_of(voters, options.decimal, options.thousands)
+    if vote.told:
+        notes.append(f"numbers are read with {CONVENTIONS[vote.convention].words}")
+    columns = []
+    for name, cells in names.items():
+        if name not in wanted:
+            columns.append(_empty(name, grid.rows, _why_not_wanted(name, options)))
+        elif name in options.proportions:
+            levels = labels.proportions_of(name, cells, grid, options)
+            columns.extend(Column(level, values) for level, values in levels.items())
+        else:
+            columns.append(_column(grid, name, cells, surveys.get(name), vote, options))
+    for name in numeric:
+        notes.extend(f"{visible(name)}: {note}" for note in surveys[name].notes)
+    _leave_out_indices(columns, names, grid, options)
+    if options.skip_last != 0:
+        below.require_no_summary(grid, columns, names)
+    doubts.refuse_marks(columns, surveys, vote, grid)
+    if "none" not in map(str.lower, options.missing_values):
+        doubts.refuse_codes(columns, grid)
+    ids = None if options.id is None else labels.ids_of(grid, names[options.id], options.id)
+    return Content(columns, ids, notes)
+
+
+# --- which columns -------------------------------------------------------------------------------
+
+
+def _named(grid: Grid) -> dict[str, Cells]:
+    names: dict[str, Cells] = {}
+    for index, cells in enumerate(grid.columns, start=1):
+        name = cells.name.strip() or f"column {index}"
+        if name in names:
+            first = list(names).index(name) + 1
+            raise ValueError(
+                f"{grid.name}: columns {first} and {index} are both named {visible(name)!r}: "
+                "rename one of them"
+            )
+        names[name] = cells
+    return names
+
+
+def _require_known(file: str, names: Mapping[str, Cells], options: Options) -> None:
+    asked = (
+        ("--columns", options.columns or ()),
+        ("--exclude", options.exclude),
+        ("--proportions", options.proportions),
+        ("--id", () if options.id is None else (options.id,)),
+    )
+    for option, wanted in asked:
+        for name in wanted:
+            if name not in names:
+                raise ValueError(
+                    f"{file} has no column {visible(name)!r}; it has {listed(list(names))} "
+                    f"({option})"
+                )
+
+
+def _is_wanted(name: str, options: Options) -> bool:
+    if name == options.id or name in options.exclude:
+        return False
+    return options.columns is None or name in options.columns or name in options.proportions
+
+
+def _why_not_wanted(name: str, options: Options) -> str:
+    return OWNER if name == options.id else ASKED
+
+
+def _empty(name: str, rows: int, left: str) -> Column:
+    return Column(name, np.full(rows, np.nan), left)
+
+
+def _surveys(names: Mapping[str, Cells], wanted: list[str], options: Options) -> dict[str, Survey]:
+    missing = frozenset(word.lower() for word in options.missing_values if word.lower() != "none")
+    return {
+        name: survey_of(names[name].text, words=options.words, missing=missing)
+        for name in wanted
+        if names[name].text is not None
+        and not names[name].other
+        and name not in options.proportions
+    }
+
+
+def _is_numeric(cells: Cells, survey: Survey) -> bool:
+    """Whether at least half of the cells are numbers."""
+    typed = 0 if cells.numbers is None else int((~np.isnan(cells.numbers)).sum())
+    return 2 * (survey.numbers + typed) >= survey.cells + typed > 0
+
+
+# --- one column ----------------------------------------------------------------------------------
+
+
+def _column(
+    grid: Grid, name: str, cells: Cells, survey: Survey | None, vote: Vote, options: Options
+) -> Column:
+    if cells.other:
+        return _empty(name, grid.rows, _reason(cells.other))
+    if survey is None:
+        numbers = np.full(grid.rows, np.nan) if cells.numbers is None else cells.numbers
+        return Column(name, _without_missing(numbers, options))
+    if not survey.cells:
+        values = np.full(grid.rows, np.nan) if cells.numbers is None else cells.numbers
+        return Column(name, _without_missing(values, options))
+    if not _is_numeric(cells, survey):
+        shown = visible(_cell(cells, survey.bad))
+        count = survey.cells - survey.numbers
+        total = survey.cells + _typed(cells)
+        place = grid.place(survey.bad or 0)
+        reason = f"text in {count} of {total} cells ({place}: {shown[:40]!r})"
+        return _empty(name, grid.rows, reason)
+    return _numbers(grid, name, cells, survey, vote, options)
+
+
+def _reason(other: str) -> str:
+    return f"{other}, no numbers" if other == "dates" else f"it holds {other}, no numbers"
+
+
+def _typed(cells: Cells) -> int:
+    return 0 if cells.numbers is None else int((~np.isnan(cells.numbers)).sum())
+
+
+def _cell(cells: Cells, row: int | None) -> str:
+    return "" if row is None else str(cells.text[row].as_py()).strip()
+
+
+def _numbers(
+    grid: Grid, name: str, cells: Cells, survey: Survey, vote: Vote, options: Options
+) -> Column:
+    values, bad = survey.values(vote.convention), survey.bad_rows(vote.convention)
+    if cells.numbers is not None:
+        values = np.where(np.isnan(values), cells.numbers, values)
+    column = Column(name, _without_missing(values, options))
+    if bad.any() and options.bad_cells == "refuse":
+        total = survey.cells + _typed(cells)
+        column.refused, column.remedy = doubts.bad_cells(grid, name, cells, bad, total)
+    return column
+
+
+def _without_missing(values: npt.NDArray[np.float64], options: Options) -> npt.NDArray[np.float64]:
+    """Replace the numbers that stand for missing values."""
+    codes = []
+    for word in options.missing_values:
+        try:
+            codes.append(float(word.replace(",", ".")))
+        except ValueError:
+            continue
+    codes = [code for code in codes if np.isfinite(code)]
+    if not codes:
+        return values
+    return np.where(np.isin(values, codes), np.nan, values)
+
+
+# --- names of rows --------------------------------------------------------------------------------
+
+
+def _leave_out_indices(
+    columns: list[Column], names: Mapping[str, Cells], grid: Grid, options: Options
+) -> None:
+    """Leave out a column that counts or names the records, unless it is asked for by name."""
+    for position, column in enumerate(columns):
+        cells = names.get(column.name)
+        if cells is None or column.left or column.name in (options.columns or ()):
+            continue
+        unnamed = not cells.name.strip() and grid.header != "no" and position == 0
+        named = cells.name.strip().lower() in _INDICES or cells.name.startswith("Unnamed: 0")
+        if cells.index or ((unnamed or named) and _counts(column.values)):
+            column.left, column.refused = INDEX, ""
+
+
+def _counts(values: npt.NDArray[np.float64]) -> bool:
+    return len(values) > 1 and bool((np.diff(values) == 1).all())

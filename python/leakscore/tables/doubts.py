@@ -1,0 +1,101 @@
+"""What must be settled before a column is judged: cells, marks and codes that need a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._visible import visible
+from leakscore.tables.cells import Cells, Grid
+from leakscore.tables.grammar.codes import code_in
+from leakscore.tables.grammar.numbers import Survey
+from leakscore.tables.grammar.vote import Vote
+from leakscore.tables.labels import plain
+
+
+class _Column(Protocol):
+    name: str
+    values: npt.NDArray[np.float64]
+    left: str
+    refused: str
+    remedy: str
+
+
+def bad_cells(
+    grid: Grid, name: str, cells: Cells, bad: npt.NDArray[np.bool_], total: int
+) -> tuple[str, str]:
+    """Say which cells of a column of numbers are none, and what may be done about it."""
+    row = int(bad.argmax())
+    cell = "" if cells.text is None else str(cells.text[row].as_py()).strip()
+    where = f"{grid.name}, {grid.place(row)}, column {visible(name)!r}"
+    if cell == name:
+        return (
+            f"{where}: the names of the columns are repeated",
+            "remove the line, or --bad-cells missing leaves its record out",
+        )
+    first = " (a line of units or of more names? --skip-lines)" if row == 0 else ""
+    shown = visible(cell)[:40]
+    return (
+        f"{where}: {shown!r} is no number{first}, like {int(bad.sum())} of {total} cells",
+        "--bad-cells missing leaves their records out, "
+        f"--missing-values {option_value(shown)} reads this cell as missing",
+    )
+
+
+def option_value(name: str) -> str:
+    """Return a name as an option for lists of names needs it on a command line."""
+    if "," in name or '"' in name:
+        quoted = name.replace('"', '""')
+        return f"'\"{quoted}\"'"
+    return name if name.replace("_", "").replace("-", "").isalnum() else f"'{name}'"
+
+
+def refuse_marks(
+    columns: Iterable[_Column], surveys: Mapping[str, Survey], vote: Vote, grid: Grid
+) -> None:
+    """Refuse numbers that may be read in two ways, and columns that contradict each other."""
+    by_name = {column.name: column for column in columns if not column.left}
+    for name, (row, mark) in vote.doubtful.items():
+        if name in by_name:
+            text = surveys[name].shown(row)
+            by_name[name].refused = (
+                f"{grid.name}, {grid.place(row)}, column {visible(name)!r}: {text!r} may be "
+                f"{text.replace(mark, '.')} or {text.replace(mark, '')}"
+            )
+            by_name[name].remedy = f"say --decimal {mark} or --thousands {mark}"
+    if vote.contrary and all(name in by_name for name in vote.contrary):
+        first, second = vote.contrary[0], vote.contrary[-1]
+        for name in (first, second):
+            by_name[name].refused = _contradiction(grid, surveys, first, second)
+            by_name[name].remedy = "say which with --decimal and --thousands"
+
+
+def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second: str) -> str:
+    one, other = surveys[first].contrast(surveys[second])
+    return (
+        f"{grid.name}: {one[1]!r} ({grid.place(one[0])}, column {visible(first)!r}) and "
+        f"{other[1]!r} ({grid.place(other[0])}, column {visible(second)!r}) follow no common "
+        "convention"
+    )
+
+
+def refuse_codes(columns: Sequence[_Column], grid: Grid) -> None:
+    """Refuse numbers far from all others that look like codes for missing values."""
+    for column in columns:
+        code = None if column.left or column.refused else code_in(column.values)
+        if code is None:
+            continue
+        where = column.values == code
+        shown = plain(code)
+        column.refused = (
+            f"{grid.name}, {grid.place(int(where.argmax()))}, column {visible(column.name)!r}: "
+            f"{shown} in {int(where.sum())} of {int(np.isfinite(column.values).sum())} cells lies "
+            "far from all others"
+        )
+        column.remedy = (
+            f"--missing-values {shown} if it stands for a missing value, --missing-values none if "
+            "it is a value"
+        )

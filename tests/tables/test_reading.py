@@ -1,0 +1,129 @@
+"""What a file means: every rule of reading, right or refused with the option that settles it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore.tables.table import Table, read_table
+
+NAN = float("nan")
+
+
+def read(tmp_path: Path, content: str | bytes, name: str = "table.csv", **options: Any) -> Table:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return read_table(str(path), **options)
+
+
+RIGHT: dict[str, tuple[str, list[list[float]]]] = {
+    "bars": ("a|b\n1|2\n3|4\n", [[1, 2], [3, 4]]),
+    "blanks": ("a  b   c\n1 2  3\n 4  5  6\n", [[1, 2, 3], [4, 5, 6]]),
+    "comma and blank": ("a, b, c\n1, 2, 3\n4, 5, 6\n", [[1, 2, 3], [4, 5, 6]]),
+    "carriage returns": ("a,b\r1,2\r3,4\r", [[1, 2], [3, 4]]),
+    "rows of delimiters": ("a,b\n1,2\n,\n3,4\n,\n", [[1, 2], [3, 4]]),
+    "blank lines": ("\n\na,b\n\n1,2\n   \n3,4\n\n", [[1, 2], [3, 4]]),
+    "quoted decimal commas": ('a,b\n"1,5",2\n"2,5",4\n', [[1.5, 2], [2.5, 4]]),
+    "a title": ("Survey of 2024\n\na,b,c\n1,2,3\n4,5,6\n", [[1, 2, 3], [4, 5, 6]]),
+    "comments": ("# made by us\n# today\na,b\n1,2\n3,4\n", [[1, 2], [3, 4]]),
+    "a commented header": ("# a b c\n1 2 3\n4 5 6\n", [[1, 2, 3], [4, 5, 6]]),
+    "sep=": ("sep=;\na;b\n1;2\n3;4\n", [[1, 2], [3, 4]]),
+    "units": ("a,b\nkg,cm\n1,2\n3,4\n5,6\n", [[1, 2], [3, 4], [5, 6]]),
+    "years as names": ("2019,2020,2021\n1.5,2,3\n4,5,6\n", [[1.5, 2, 3], [4, 5, 6]]),
+    "points": ("a\n0.125\n1.250\n12.500\n", [[0.125], [1.25], [12.5]]),
+    "only points before three digits": ("a\n1.125\n1.250\n", [[1.125], [1.25]]),
+    "proved thousands, commas": ('a,b\n"1,234.5",1\n"1,234",2\n', [[1234.5, 1], [1234, 2]]),
+    "proved thousands, points": ("a;b\n1.234,5;1\n1.234;2\n", [[1234.5, 1], [1234, 2]]),
+    "proved by repetition": ("a;b\n1.234.567;1\n2.345;2\n", [[1234567, 1], [2345, 2]]),
+    "proved by another column": ("a;b\n1.234;1,5\n408;2,5\n", [[1234, 1.5], [408, 2.5]]),
+    "apostrophes": ("a;b\n1'234;1\n1\u2019500;2\n", [[1234, 1], [1500, 2]]),
+    "blanks in numbers": ("a;b\n1 234;1\n1\u00a0500,5;2\n", [[1234, 1], [1500.5, 2]]),
+    "dates have no say": (
+        "d;e;a\n12.03.2024;1.2.3;1,5\n13.03.2024;1.2.4;2,5\n",
+        [[NAN, NAN, 1.5], [NAN, NAN, 2.5]],
+    ),
+    "percent": ("a,b\n5 %,1\n7%,2\n", [[5, 1], [7, 2]]),
+    "currency": ("a;b\n\u20ac 5,50;1\n\u20ac7,00;2\n", [[5.5, 1], [7, 2]]),
+    "a unit": ("a,b\n5 kg,1\n7.5 kg,2\n", [[5, 1], [7.5, 2]]),
+    "another minus": ("a,b\n\u22125,1\n7,2\n", [[-5, 1], [7, 2]]),
+    "brackets": ("a,b\n(5),1\n7,2\n", [[-5, 1], [7, 2]]),
+    "underscores": ("a,b\n1_000,1\n12,2\n", [[1000, 1], [12, 2]]),
+    "truth values": ("a,b,c\nTrue,y,f\nFALSE,n,t\n", [[1, 1, 0], [0, 0, 1]]),
+    "usual words": ("a,b\n1,#N/A\n2,4\nn/a,6\n", [[1, NAN], [2, 4], [NAN, 6]]),
+    "trailing delimiters": ("a,b,\n1,2,\n3,4,\n", [[1, 2, NAN], [3, 4, NAN]]),
+    "a header too long by a delimiter": ("a,b,\n1,2\n3,4\n5,6\n", [[1, 2], [3, 4], [5, 6]]),
+    "a header one short": ("a b\nx 1 2\ny 3 4\n", [[NAN, 1, 2], [NAN, 3, 4]]),
+    "line breaks in quotes": ('"a\nb",c\n1,2\n"3",4\n', [[1, 2], [3, 4]]),
+}
+
+
+@pytest.mark.parametrize("case", sorted(RIGHT))
+def test_right(tmp_path: Path, case: str) -> None:
+    text, values = RIGHT[case]
+    table = read(tmp_path, text)
+    np.testing.assert_array_equal(table.values, values)
+    assert not table.refused
+
+
+@pytest.mark.parametrize("case", sorted(RIGHT))
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_right_in_other_encodings(tmp_path: Path, case: str, encoding: str) -> None:
+    text, values = RIGHT[case]
+    try:
+        data = text.replace("a", "\u00e4").encode(encoding)
+    except UnicodeEncodeError:
+        pytest.skip(f"not in {encoding}")
+    np.testing.assert_array_equal(read(tmp_path, data).values, values)
+
+
+def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
+    text = 'Title\n\na,"b\nb",c\n\n1,"x\ny",2\n,,\n3,z,4\n   \n5,w,6\n'
+    assert read(tmp_path, text).lines.tolist() == [6, 9, 11]
+    assert read(tmp_path, "a,b,c\r\n1,2,3\r\n\r\n4,5,6").lines.tolist() == [2, 4]
+    assert read(tmp_path, "x\nx\na,b,c\n1,2,3\n4,5,6\n", skip_lines=2).lines.tolist() == [4, 5]
+
+
+def test_rows_are_counted_in_long_files(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(70_000, 3)).round(3)
+    lines = ["a;b;c", *(";".join(f"{v:.3f}".replace(".", ",") for v in row) for row in values)]
+    lines.insert(40_000, "")
+    table = read(tmp_path, "\n".join(lines))
+    np.testing.assert_array_equal(table.values, values)
+    assert table.lines[39_998] == 40_000
+    assert table.lines[39_999] == 40_002
+
+
+def test_columns_that_count_are_left_out_unless_named(tmp_path: Path) -> None:
+    text = ",id,a\n0,5,1\n1,6,3\n2,7,2\n"
+    table = read(tmp_path, text)
+    assert set(table.left) == {0, 1}
+    assert all("counts or names" in reason for reason in table.left.values())
+    assert set(read(tmp_path, text, columns=["id", "a"]).left) == {0}
+
+
+def test_ids_label_records(tmp_path: Path) -> None:
+    table = read(tmp_path, "person,a\n7,1\n7,2\n8,4\n", id="person")
+    assert table.ids.tolist() == ["7", "7", "8"]
+    assert list(table.left) == [0]
+    with pytest.raises(ValueError, match=r"line 3: column 'person' is blank.*--id"):
+        read(tmp_path, "person,a\n7,1\n,2\n8,4\n", id="person")
+    with pytest.raises(ValueError, match="no column 'who'"):
+        read(tmp_path, "person,a\n7,1\n", id="who")
+
+
+def test_proportions_are_columns_of_levels(tmp_path: Path) -> None:
+    text = "sex,a\nm,1\nf,2\nd,3\n,4\n"
+    table = read(tmp_path, text, proportions=["sex"])
+    assert table.columns == ("sex=f", "sex=m", "a")
+    np.testing.assert_array_equal(table.values[:, :2], [[0, 1], [1, 0], [0, 0], [NAN, NAN]])
+    assert "text in 3 of 3 cells" in read(tmp_path, text).left[0]
+
+
+def test_names_with_commas_and_quotes(tmp_path: Path) -> None:
+    table = read(tmp_path, '"cost, EUR","a ""b""",c\n1,2,3\n4,5,7\n', exclude=["cost, EUR"])
+    assert table.columns == ("cost, EUR", 'a "b"', "c")
+    assert list(table.left) == [0]
