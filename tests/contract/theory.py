@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from leakscore import leakage, scores, tradeoff
+from leakscore import Reference, leakage, scores, tradeoff
 from tests.contract import inputs as good
 from tests.contract.inputs import Call
 
@@ -15,7 +16,29 @@ RATE = (0.5, (0.0, 1.5, good.NAN, "1", None, 1j))
 COPIES = np.random.default_rng(14).integers(0, 3, size=(20, good.DIM)).astype(float)
 POOL = np.round(16 * good.RATES[:50]) / 16
 
+
+def _groups_out(cov: Any, X: Any, **given: Any) -> Any:
+    reference = Reference.fit(good.TABLE, cov)
+    return leakage.leave_group_out(X, reference, groups=np.arange(good.ROWS) // 2, **given)
+
+
+def _batched(X: Any, batches: Any) -> Any:
+    reference, groups = Reference.fit(good.SMALL, "diagonal"), np.arange(60) % 7
+    return leakage.leave_group_out(X, reference, [50, 60], groups, batches=batches)
+
+
 THEORY: dict[str, list[Call]] = {
+    "leakage.leave_group_out": [
+        *(
+            Call(
+                partial(_groups_out, cov),
+                {"X": good.TABLE},
+                scalars={"n": N, "population": ("finite", ("all", None))},
+            )
+            for cov in ("diagonal", "full")
+        ),
+        Call(_batched, {"X": good.SMALL, "batches": np.arange(60.0) % 2}),
+    ],
     "scores.edgeworth_llr": [
         Call(
             partial(scores.edgeworth_llr, reference=good.PLAIN, skewness=0.5, kurtosis=0.25),

@@ -50,3 +50,29 @@ def least_scale(leakage_of: Any, budget: float) -> float:
         else:
             high = middle
     return high
+
+
+def groups_left_out(
+    X: Array,
+    groups: Array,
+    sizes: Any,
+    batch: Array,
+    kind: str = "full",
+    ddof: int = 0,
+    ridge: Any = 0.0,
+) -> Doubles:
+    """Leakage of each group's sums in the means of batches, from the rows of the other groups."""
+    found = []
+    for group in np.unique(groups):
+        others = X[groups != group].astype(np.float64)
+        cov = np.atleast_2d(np.cov(others.T, ddof=ddof))
+        if kind == "diagonal":
+            cov = np.diag(np.diag(cov))
+        cov = cov + np.diag(np.broadcast_to(ridge, X.shape[1]))
+        total = 0.0
+        for number, size in enumerate(sizes):
+            own = X[(groups == group) & (batch == number)].astype(np.float64)
+            shift = (own - others.mean(axis=0)).sum(axis=0)
+            total += float(shift @ np.linalg.solve(cov, shift)) / size
+        found.append(total)
+    return np.array(found)

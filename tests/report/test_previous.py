@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from leakscore import Reference, leakage, report
-from leakscore.cli import main
 from leakscore.report._leakage import Population
-from leakscore.report._previous import joint_leakage
+from leakscore.report._published import Published
 
 COUNTS, SIZE, DIM = [60, 150], 180, 3
 ROUNDS = 20_000
@@ -50,30 +47,74 @@ def brute(values: np.ndarray, index: int, counts: list[int], noise: list[np.ndar
 def test_records_against_the_joint_law(
     result: report.Report, values: np.ndarray, index: int
 ) -> None:
-    joint = result.to_dict()["records"][index]["joint"]
+    """Every number of a record is that of all means; the present one alone is beside it."""
+    record = result.to_dict()["records"][index]
     expected = brute(values, index, COUNTS, [])
     step = int(np.searchsorted(COUNTS, index, side="right"))
     known = Reference(*others_of(values, index))
-    alone = leakage.release_leakage(values[index], known, [*COUNTS, SIZE], step=step)
-    assert alone == pytest.approx(expected, rel=1e-9)
-    assert joint == pytest.approx(
-        {
-            "batch_size": [60, 90, 30][step],
-            "leakage": expected,
-            "advantage": 2 * stats.norm.cdf(np.sqrt(expected) / 2) - 1,
-            "power": stats.norm.sf(stats.norm.isf(0.01) - np.sqrt(expected)),
-            "certain": False,
-            "power_if_gaussian": joint["power_if_gaussian"],
-        },
-        rel=1e-8,
+    joint = leakage.release_leakage(values[index], known, [*COUNTS, SIZE], step=step)
+    assert joint == pytest.approx(expected, rel=1e-9)
+    assert record["leakage"] == pytest.approx(expected, rel=1e-8)
+    advantage = 2 * stats.norm.cdf(np.sqrt(expected) / 2) - 1
+    power = stats.norm.sf(stats.norm.isf(0.01) - np.sqrt(expected))
+    assert record["advantage"] == pytest.approx(advantage, rel=1e-8)
+    assert record["power"] == pytest.approx(power, rel=1e-8)
+    assert (record["certain"], record["new"]) == (False, index >= 150)
+    assert record["batch_sizes"] == [[60, 90, 30][step]]
+    alone = leakage.leakage_score(values[index], known, SIZE)
+    assert record["alone"]["leakage"] == pytest.approx(alone, rel=1e-8)
+    assert record["weaker"]["leakage"] == pytest.approx(
+        weaker(values, index) / [60, 90, 30][step], rel=1e-8
     )
+    seen = leakage.leakage_score(values[index], Reference.fit(values), [60, 90, 30][step])
+    assert record["leakage_in_sample"] == pytest.approx(seen, rel=1e-8)
+
+
+def weaker(values: np.ndarray, index: int) -> float:
+    """Squared distance to a test that takes the columns as independent, times n."""
+    mean, cov = others_of(values, index)
+    away = values[index] - mean
+    weight = away / np.diag(cov)
+    return float((weight @ away) ** 2 / (weight @ cov @ weight))
+
+
+def test_counts_worst_and_drivers_are_those_of_all_means(
+    result: report.Report, values: np.ndarray
+) -> None:
+    plain = result.to_dict()
+    scores = np.array([record["leakage"] for record in plain["records"]])
+    powers = np.array([record["power"] for record in plain["records"]])
+    assert plain["worst_rows"] == (np.argsort(-scores)[:5] + 1).tolist()
+    assert plain["counts"][0]["worst_row"] == scores.argmax() + 1
+    assert plain["counts"][0]["above"]["10%"] == (powers > 0.1).sum()
+    for driven in plain["drivers"]:
+        index = driven["row"] - 1
+        size = plain["records"][index]["batch_sizes"][0]
+        for column in driven["columns"]:
+            kept = np.delete(np.arange(DIM), int(column["column"][-1]) - 1)
+            mean, cov = others_of(values[:, kept], index)
+            expected = leakage.leakage_score(values[index, kept], Reference(mean, cov), size)
+            assert column["leakage_without"] == pytest.approx(expected, rel=1e-8)
+
+
+def test_games_are_played_in_the_mean_of_the_batch(
+    result: report.Report, values: np.ndarray
+) -> None:
+    scores = result.informed.leakage
+    for game in result.games:
+        expected = scores if game.attacker == "informed" else result.weaker.leakage
+        assert game.leakage == pytest.approx(expected[game.row - 1], rel=1e-9)
+    first = [game.row for game in result.games if game.attacker == "informed"][:3]
+    assert first == (np.argsort(-scores[150:])[:3] + 151).tolist()
 
 
 def test_noise_on_every_mean_against_the_joint_law(
     result: report.Report, values: np.ndarray
 ) -> None:
-    people, totals = Population(values, SIZE, finite=False, shrinkage=None), [*COUNTS, SIZE]
-    found = joint_leakage(people, people.informed(), np.array(totals), 0.05)
+    totals = [*COUNTS, SIZE]
+    published = Published.of(None, SIZE, SIZE, tuple(COUNTS))
+    people = Population(values, SIZE, finite=False, shrinkage=None, published=published)
+    found = people.noisy_from_the_start(0.05)
     noise = np.diag((0.05 * values.std(axis=0)) ** 2)
     for index in (0, 59, 60, 149, 150, 179):
         expected = brute(values, index, COUNTS, [noise] * 3)
@@ -82,10 +123,9 @@ def test_noise_on_every_mean_against_the_joint_law(
         known, std = Reference(*others_of(values, index)), np.sqrt(np.diag(noise))
         alone = leakage.release_leakage(values[index], known, totals, step=step, noise_std=std)
         assert alone == pytest.approx(expected, rel=1e-9)
-    assert result.previous
-    (remedy,) = [r for r in result.previous.remedies if r.kind == "noise on every mean"]
-    std = result.noise.standard_errors / np.sqrt(SIZE)
-    scored = joint_leakage(people, people.informed(), np.array(totals), std)
+    (remedy,) = [r for r in result.remedies if r.kind == "noise on every mean"]
+    assert result.noise
+    scored = people.noisy_from_the_start(result.noise.standard_errors / np.sqrt(SIZE))
     assert (remedy.leakage, remedy.worst_row) == (scored.max(), scored.argmax() + 1)
 
 
@@ -93,8 +133,7 @@ def test_noise_on_the_present_mean_protects_the_new_records(
     result: report.Report, values: np.ndarray
 ) -> None:
     """The earlier means have no noise; the old records keep the leakage of these means."""
-    assert result.previous
-    noise = result.previous.noise
+    noise = result.noise
     assert noise is not None
     stds = np.array(list(noise.noise_std.values()))
     np.testing.assert_allclose(stds, noise.standard_errors * values.std(axis=0) / np.sqrt(SIZE))
@@ -103,15 +142,40 @@ def test_noise_on_the_present_mean_protects_the_new_records(
     assert max(after) == pytest.approx(noise.leakage, rel=1e-8)
     assert noise.binding_row == 151 + int(np.argmax(after))
     assert 0.08 < noise.advantage <= (noise.game.advantage.upper or 1) <= 0.1
+    assert noise.game.leakage == pytest.approx(after[noise.game.row - 151], rel=1e-8)
     for index in (0, 100):  # the same from all three means
-        told = result.previous.joint.leakage[index]
+        told = result.informed.leakage[index]
         assert told == pytest.approx(brute(values, index, COUNTS, added), rel=1e-8)
 
 
+def test_remedies_are_those_of_the_new_records(result: report.Report, values: np.ndarray) -> None:
+    remedies = {remedy.what: remedy for remedy in result.remedies}
+    (fewer,) = [r for r in result.remedies if r.kind == "fewer columns"][:1]
+    kept = np.delete(np.arange(DIM), int(fewer.what[-1]) - 1)
+    scores = []
+    for index in range(150, SIZE):
+        mean, cov = others_of(values[:, kept], index)
+        scores.append(leakage.leakage_score(values[index, kept], Reference(mean, cov), 30))
+    assert fewer.leakage == pytest.approx(max(scores), rel=1e-8)
+    assert fewer.worst_row == 151 + int(np.argmax(scores))
+    # The worst new record is left out of the population and of the batch.
+    worst = 150 + int(np.argmax(result.informed.leakage[150:]))
+    rest = np.delete(values, worst, axis=0)
+    left = leakage.leave_one_out(rest, Reference.fit(rest), 29)[150:]
+    assert remedies["without the worst new record"].leakage == pytest.approx(left.max(), rel=1e-8)
+    low, high = np.quantile(values, [0.01, 0.99], axis=0)
+    clipped = np.clip(values, low, high)
+    left = leakage.leave_one_out(clipped, Reference.fit(clipped), 30)[150:]
+    what = "the new records' columns clipped at 1 % and 99 %"
+    assert remedies[what].leakage == pytest.approx(left.max(), rel=1e-8)
+    moved = np.abs(clipped[150:].sum(axis=0) - values[150:].sum(axis=0)) / SIZE
+    shift = (moved / values.std(axis=0)).max() * np.sqrt(SIZE)
+    assert remedies[what].mean_shift == pytest.approx(shift, rel=1e-8)
+
+
 def test_waiting_for_a_larger_batch_meets_the_budget(result: report.Report) -> None:
-    assert result.previous
-    joint = result.previous.joint.leakage[150:]
-    waits = [r for r in result.previous.remedies if r.kind == "larger batch"]
+    joint = result.informed.leakage[150:]
+    waits = [r for r in result.remedies if r.kind == "larger batch"]
     sizes = [int(re.findall(r"\d+", r.what)[0]) for r in waits]
     assert {60, 150} < set(sizes)
     for size, remedy in zip(sizes, waits, strict=True):
@@ -140,9 +204,9 @@ def test_power_of_the_joint_test_in_the_game() -> None:
     values = np.random.default_rng(5).normal(size=(140, DIM))
     for first, best in ((60, False), (135, True)):
         batch = 140 - first
-        outcome = report.analyse(report.table_of(values), previous=first, rounds=200).previous
-        assert outcome
-        index = outcome.worst_new[0]
+        outcome = report.analyse(report.table_of(values), previous=first, rounds=200)
+        assert outcome.previous
+        index = first + int(np.argmax(outcome.informed.leakage[first:]))
         target, (mean, cov) = values[index], others_of(values, index)
         precision = np.linalg.inv(cov)
         rates = []
@@ -160,91 +224,7 @@ def test_power_of_the_joint_test_in_the_game() -> None:
                 weight = np.linalg.solve(law, shift)
                 score = np.hstack([before - mean, now - mean]) @ weight / np.sqrt(shift @ weight)
                 rates.append(float(np.mean(score > stats.norm.isf(0.01))))
-        expected = (outcome.power_if_gaussian if best else outcome.joint.power)[index]
+        expected = (outcome.previous.power_if_gaussian if best else outcome.informed.power)[index]
         for rate, wanted in zip(rates, (0.01, expected), strict=True):
             assert abs(rate - wanted) < 4 * np.sqrt(wanted * (1 - wanted) / ROUNDS)
-        assert outcome.game
-        assert outcome.game.leakage == pytest.approx(outcome.joint.leakage[index], rel=1e-9)
-
-
-def test_a_batch_of_one_is_given_away(values: np.ndarray) -> None:
-    result = report.analyse(report.table_of(values[:40]), previous=[39], rounds=200)
-    plain = result.to_dict()
-    joint = plain["records"][39]["joint"]
-    assert (joint["leakage"], joint["certain"], joint["power_if_gaussian"]) == (None, True, 1.0)
-    assert plain["previous"]["game"] is plain["previous"]["noise"] is None
-    assert "batch-of-one" in {notice["code"] for notice in plain["warnings"]}
-    assert "row 40 is given away as it is" in " ".join(result.to_text().split())
-    assert "is no mean" in result.to_html()
-
-
-def test_counts_are_rows_of_the_file(values: np.ndarray) -> None:
-    holes = values.copy()
-    holes[[3, 70, 170], 1] = np.nan
-    result = report.analyse(report.table_of(holes), previous=COUNTS, rounds=200).to_dict()
-    assert result["previous"]["rows_published"] == COUNTS
-    assert result["previous"]["records_published"] == [59, 148, 177]
-    assert [b["rows"] for b in result["previous"]["batches"]] == [[1, 60], [61, 150], [151, 180]]
-    assert [b["records"] for b in result["previous"]["batches"]] == [59, 89, 29]
-    holes[60:150] = np.nan
-    with pytest.raises(ValueError, match="none of the rows 61 to 150 is judged"):
-        report.analyse(report.table_of(holes), previous=COUNTS)
-
-
-def test_text_page_and_json_tell_the_same(
-    values: np.ndarray, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, page = str(tmp_path / "t.npy"), tmp_path / "t.html"
-    np.save(path, values)
-    options = ["report", path, "--previous", "60,150", "--rounds", "200", "--max-advantage", "0.1"]
-    assert main([*options, "--html", str(page)]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert main([*options, "--json", "-"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    html = page.read_text("utf-8").replace("\u00a0", " ")
-    row = found["previous"]["worst_new_rows"][0]
-    record = found["records"][row - 1]
-    alone, joint = 100 * record["power"], 100 * record["joint"]["power"]
-    assert joint > alone + 0.1
-    means = f"(from the present mean alone {alone:.1f} %)"
-    told = f"row {row}, new, is identified in {joint:.1f} % of tables {means}"
-    noise = f"{found['previous']['noise']['standard_errors']:.3g} standard errors of the present"
-    for shown in (text, html):
-        for part in (told, noise, "151-180, new", "1-60, old", "a mean of 30, not of 180"):
-            assert part in shown
-    for batch, start in zip(found["previous"]["batches"], (0, 60, 150), strict=True):
-        powers = [r["joint"]["power"] for r in found["records"][start:][: batch["records"]]]
-        assert batch["joint"]["above"]["10%"] == sum(power > 0.1 for power in powers)
-        assert batch["joint"]["worst_power"] == max(powers)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--previous", "0"], "previous=0 in [1, 39]"),
-        (["--previous", "40"], "previous=40 in [1, 39]"),
-        (["--previous=-3"], "previous=-3 in [1, 39]"),
-        (["--previous", "20,20"], "previous=[20, 20] to increase"),
-        (["--previous", "30,20"], "previous=[30, 20] to increase"),
-        (["--previous", "x"], "no list of whole numbers"),
-        (["--previous", ""], "no list of whole numbers"),
-        (["--previous", "20", "--population", "finite"], "with a finite population"),
-        (["--previous", "20", "--draw", "without"], "with a finite population"),
-        (["--previous", "20", "--n", "30"], "no n=30 with previous=[20]"),
-    ],
-)
-def test_refused(
-    options: list[str],
-    message: str,
-    values: np.ndarray,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    np.save(tmp_path / "t.npy", values[:40])
-    assert main(["report", str(tmp_path / "t.npy"), "--rounds", "200", *options]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    for wrong in ([2.5], "20", b"20", {20}, np.array(2.5), [[20, 30]]):
-        with pytest.raises(TypeError, match=r"previous=.* to be an integer"):
-            report.analyse(report.table_of(values), previous=wrong)  # type: ignore[arg-type]
+        assert outcome.games[0].row == index + 1

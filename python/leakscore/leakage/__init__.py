@@ -5,7 +5,7 @@ erf(sqrt(m / 8)); the release is sqrt(m)-GDP for that record (`leakscore.tradeof
 """
 
 from leakscore.leakage._attack import cross_leakage, effective_leakage, second_order_leakage
-from leakscore.leakage._left_out import leave_one_out
+from leakscore.leakage._left_out import leave_group_out, leave_one_out
 from leakscore.leakage._noise import RequiredNoise, noise_for
 from leakscore.leakage._score import leakage_score
 from leakscore.leakage.joint import group_leakage, release_leakage
@@ -16,6 +16,7 @@ __all__ = [
     "effective_leakage",
     "group_leakage",
     "leakage_score",
+    "leave_group_out",
     "leave_one_out",
     "noise_for",
     "release_leakage",

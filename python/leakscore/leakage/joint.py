@@ -163,8 +163,9 @@ def release_leakage(
         result = leakages("target", rows, reference, int(batches[step]), noise, "replace")
     else:
         result = np.zeros(1 if rows.ndim == 1 else len(rows))
-        scales, weights = release_modes(totals)
-        for scale, weight in zip(scales.tolist(), weights[step].tolist(), strict=True):
+        scales, vectors = release_modes(totals)
+        weights = vectors[step] ** 2 / batches[step]
+        for scale, weight in zip(scales.tolist(), weights.tolist(), strict=True):
             noisy_reference = noisy(reference, scale, noise)
             result += weight * noisy_reference._distances("target", rows, reference.mean)
     return float(result[0]) if rows.ndim == 1 else result
@@ -173,11 +174,11 @@ def release_leakage(
 def release_modes(
     totals: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return 1 / l_i, (T,), and c_i^2 / l_i, (step, i), of the matrix 1 / max(n_s, n_t).
+    """Return 1 / l_i, (T,), and c_i sqrt(b_step / l_i), (step, i), of the matrix 1 / max(n_s, n_t).
 
     Its inverse is B'B with the bidiagonal matrix B that has n_t / sqrt(b_t) and -n_s / sqrt(b_t),
     s = t - 1, in row t. B maps the vector of 1 / n_t to a unit vector over sqrt(b_step), so
-    c_i^2 / l_i is an entry of a singular vector, squared, over b_step. LAPACK's gesvd finds all
+    c_i / sqrt(l_i) is an entry of a singular vector over sqrt(b_step). LAPACK's gesvd finds all
     singular values of a bidiagonal matrix to full relative accuracy, however much they differ.
     """
     from scipy.linalg import svd
@@ -186,4 +187,4 @@ def release_modes(
     roots = np.sqrt(batches)
     upper = np.diag(totals / roots) - np.diag(totals[:-1] / roots[1:], 1)
     _, values, rows = svd(upper, lapack_driver="gesvd")
-    return values**2, rows.T**2 / batches[:, np.newaxis]
+    return values**2, rows.T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore import _core
 from leakscore._types import Doubles
@@ -10,15 +11,25 @@ from leakscore.reference import _estimate, _gram, covariances, dense
 from leakscore.reference._fit import Fit
 from leakscore.reference._reference import Reference, SingularCovarianceError
 from leakscore.reference._reference import _restore as _estimated
-from leakscore.reference.covariances import Table
+from leakscore.reference.covariances import Kind, Table
 from leakscore.reference.low_rank import LowRank
 
-# Work that an exact new estimate without each of some rows may take: seconds.
-_MOST_WORK = 2**37
+__all__ = [
+    "DOMINANT",
+    "MOST_WORK",
+    "Fit",
+    "distances",
+    "refitted",
+    "require_own_table",
+    "work_of",
+]
 
-# Where one row has more than this share of the variance in some direction, the closed form loses
-# digits, and the covariance is estimated again without that row.
-_DOMINANT = 0.999
+MOST_WORK = 2**37
+"""Work that an exact new estimate without each of some rows may take: seconds."""
+
+DOMINANT = 0.999
+"""Where one row has more than this share of the variance in some direction, the closed form loses
+digits, and the covariance is estimated again without that row."""
 
 # Where S has a larger trace than this, its inverse loses digits; if the rows are few, the
 # covariance is then estimated again without each of them too.
@@ -41,7 +52,7 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
         if covariance is not None and (covariance.diagonal > 0).all():
             return _of_low_rank(table, covariance, fit, freedom)
         return _of_full(table, reference, fit, freedom)
-    if fit.rows * _work(table, reference.kind) > _MOST_WORK:
+    if fit.rows * work_of(table, reference.kind) > MOST_WORK:
         raise ValueError(
             f"Expected reference without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
             "each row would need an estimate of its own. Use shrinkage=0.0 with ridge=..., or "
@@ -88,8 +99,8 @@ def _of_full(table: Table, reference: Reference, fit: Fit, freedom: int) -> Doub
     share = scaled._distances("X", table, reference.mean) * (factor / freedom / growth)
     with np.errstate(divide="ignore"):
         result = factor * freedom * share / np.maximum(1 - share, 0.0)
-    dominant = np.flatnonzero(share > _DOMINANT)
-    for row in dominant[: int(_MOST_WORK // _work(table))]:
+    dominant = np.flatnonzero(share > DOMINANT)
+    for row in dominant[: int(MOST_WORK // work_of(table))]:
         result[row] = _left_out(table, row, fit)
     return np.asarray(result)
 
@@ -105,7 +116,7 @@ def _of_low_rank(table: Table, covariance: LowRank, fit: Fit, freedom: int) -> D
     matrix = covariance._factorised().gram.matrix / freedom
     matrix.flat[:: rows + 1] += 1
     along = 1 + float(np.trace(matrix))
-    if along > _STIFF and rows * _work(table, "low-rank") <= _MOST_WORK:
+    if along > _STIFF and rows * work_of(table, "low-rank") <= MOST_WORK:
         return np.array([_left_out(table, row, fit, "low-rank") for row in range(rows)])
     matrix += (along - 1) / rows
     lower, _ = _core.cholesky(matrix)
@@ -115,30 +126,33 @@ def _of_low_rank(table: Table, covariance: LowRank, fit: Fit, freedom: int) -> D
     return np.asarray(rows / (rows - 1) * freedom * (1 - left) / left)
 
 
-def _work(table: Table, kind: str = "full") -> int:
+def work_of(table: Table, kind: str = "full") -> int:
     """Multiplications of one estimate."""
     rows, dim = table.shape
     return int((rows + dim) * (rows * rows if kind == "low-rank" else dim * dim))
 
 
-def _left_out(table: Table, row: int, fit: Fit, kind: str = "full") -> float:
+def _left_out(table: Table, row: int, fit: Fit, kind: Kind = "full") -> float:
     """Distance of a row from the others, whose mean and covariance are estimated as in `fit`."""
-    others = np.delete(table, row, axis=0)
-    freedom = fit.rows - 1 - fit.ddof
+    try:
+        return float(refitted(table, row, fit, kind).squared_mahalanobis(table[row]))
+    except SingularCovarianceError:
+        return np.inf
+
+
+def refitted(table: Table, rows: int | npt.NDArray[np.intp], fit: Fit, kind: Kind) -> Reference:
+    """Return mean and covariance of a table without some rows, estimated as in `fit`."""
+    others = np.delete(table, rows, axis=0)
+    freedom = len(others) - fit.ddof
     if kind == "low-rank":
-        mean, covariance, _ = _gram.estimate(others, fit.shrinkage, 0.0, freedom)
-        others_reference = _estimated(mean, covariance.plus(np.asarray(fit.ridge)), None)
-        try:
-            return float(others_reference.squared_mahalanobis(table[row]))
-        except SingularCovarianceError:
-            return np.inf
-    mean, _ = _estimate.moments("X", others)
+        mean, low_rank, _ = _gram.estimate(others, fit.shrinkage, 0.0, freedom)
+        return _estimated(mean, low_rank.plus(np.asarray(fit.ridge)), None)
+    mean, squares = _estimate.moments("X", others)
+    if kind == "diagonal":
+        variances = np.asarray(squares / freedom + fit.ridge)
+        return _estimated(mean, covariances.Diagonal(variances, _estimate.EPSILON), None)
     cov = dense.scatter(others, mean, single=False)
     cov /= freedom
     _estimate.shrink(cov, fit.shrinkage, others, mean, freedom)
     cov.flat[:: len(mean) + 1] += fit.ridge
-    try:
-        others_reference = _estimated(mean, covariances.Full(cov, _estimate.EPSILON), None)
-        return float(others_reference.squared_mahalanobis(table[row]))
-    except SingularCovarianceError:
-        return np.inf
+    return _estimated(mean, covariances.Full(cov, _estimate.EPSILON), None)

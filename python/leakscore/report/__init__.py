@@ -26,7 +26,9 @@ undefined or not asked for)
         one entry a record: row (from 1; line and id beside it where they are known), leakage
         (left out of the reference), leakage_in_sample,
         certain (leakage is infinite), advantage, power (at 1 % false positives), ppv_at_base_rate,
-        ppv_at_1_percent, gaussian_equivalent_epsilon (no guarantee), weaker (the same five)
+        ppv_at_1_percent, gaussian_equivalent_epsilon (no guarantee), weaker (the same five). If
+        the table knows whose the records are: one entry a person, row the first record, id the
+        label and rows all records, who is left out as a whole; all else speaks of persons too
     counts
         for both attackers: records above 10, 50 and 90 % power, the median and the worst
     drivers, covariance
@@ -37,12 +39,16 @@ undefined or not asked for)
     noise, remedies
         what brings the worst record down, and its leakage, advantage and power after it; the noise
         that the theory asks for (theory_standard_errors) and the one that the games of rows_played
-        confirm (standard_errors, noise_std)
+        confirm (standard_errors, noise_std); noise is null if a record is given away by the
+        difference of two means
     audit
         certified epsilon of the worst record's game and the most these rounds could certify
-    previous, and in every record joint
-        only if means of the first rows were published before: what all means tell together, by
-        batch of rows beside the present mean alone; game, noise and remedies of the new batch
+    previous, and in every record new, batch_sizes, power_if_gaussian and alone
+        only if means of the first rows were published before. All numbers above are then those of
+        all means together; noise and remedies are those of the new records. previous: the batches
+        of rows between two means, with counts. new: whether a record is in the last batch; alone:
+        leakage, advantage and power of the present mean alone, for comparison; power_if_gaussian:
+        of the best test, exact for small batches of Gaussian records, null where they are several
     warnings
         code and message
 """

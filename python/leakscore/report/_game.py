@@ -9,7 +9,6 @@ these chances, whose error shrinks with the advantage, where that of counted rou
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,57 +54,157 @@ def play(
     noise_std: float = 0.0,
     rows: npt.NDArray[np.int64] | None = None,
 ) -> Game:
-    """Play the game of one record against one attacker.
+    """Play the game of one person against one attacker.
 
     Parameters
     ----------
     population : Population
     index, row : int
-        Which record, and its number in the file.
+        Which person, and the number of the first record in the file.
     attacker : {"informed", "weaker"}
     rounds : int
-        Half with the record in place of one of the n, half without it.
+        Half with the person's records in place of as many others, half without them.
     rng : numpy.random.Generator
     noise_std : float
-        Noise on the released mean, in standard deviations of a record.
+        Noise on the present mean, in standard deviations of a record.
     rows : (N,) ndarray of int, optional
         Numbers of all records in the file, from 1 by default.
     """
-    known = population.without(index)
-    away = population.values[index] - known.mean
-    weight = _weight(known, attacker, away, population.n * noise_std**2)
-    projected = (population.values - known.mean) @ weight
-    others = np.delete(projected, index)
-    spread = float(weight @ known.cov @ weight)
-    noise = noise_std * float(np.linalg.norm(weight))
+    attack = _attack(population, index, attacker, noise_std)
+    if attack.plain:
+        member, nonmember = _rounds_of_one(population, attack, rounds, rng)
+    else:
+        member, nonmember = _rounds_of_several(population, attack, rounds, rng)
+    line, target = attack.line, attack.target
+    score = float(leakage.leakage_score(target, line, attack.n, noise_std=attack.noise))
+    # The score's slope, a/n over the variance of the mean, carries the noise over to the score.
+    mean_variance = float(line.cov[0]) / attack.n + attack.noise**2
+    drawn = _Drawn(member, nonmember, float(target[0]) / attack.n / mean_variance * attack.noise)
+    found = _game(drawn, score, rng, skewness=attack.skewness())
+    game = Game(row=row, attacker=attacker, noise_std=attack.noise, reason=None, **found)
+    if not game.differs or population.finite or not attack.plain:
+        return game
+    law = _Law(attack.strands[0].others, float(target[0]), attack.n, attack.noise)
+    numbers = np.arange(1, population.size + 1) if rows is None else rows
+    return replace(game, reason=_reason(game, law, np.delete(numbers, attack.strands[0].rows)))
 
-    line = Reference([0.0], [spread])
-    target = np.array([float(away @ weight)])
-    records = games.Empirical(projected[:, None], exclude=index, replace=not population.finite)
+
+@dataclass(frozen=True, eq=False)
+class _Strand:
+    """One batch along an attack: the others' projections, mean 0, and the sum of the person's."""
+
+    size: int
+    rows: npt.NDArray[np.intp]
+    projected: Doubles
+    others: Doubles
+    own: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Attack:
+    """A score that is linear in the means of all batches: the sum of the strands' means.
+
+    It is the score of a record `target` on a mean of n records with the variance of `line`.
+    """
+
+    strands: tuple[_Strand, ...]
+    line: Reference
+    target: Doubles
+    n: int
+    noise: float
+
+    @property
+    def plain(self) -> bool:
+        """Whether it looks for one record in one mean."""
+        return len(self.strands) == 1 and len(self.strands[0].rows) == 1
+
+    def score(self, means: Doubles) -> Doubles:
+        """Return the log-likelihood ratios of sums of the strands' means, (T, 1)."""
+        return np.asarray(
+            scores.covariance_score(means, self.target, self.line, self.n, noise_std=self.noise)
+        )
+
+    def skewness(self) -> float:
+        """Return the skewness of a round without the person, without noise."""
+        if len(self.strands) == 1:
+            strand = self.strands[0]
+            return _skewness(strand.others) / float(np.sqrt(strand.size))
+        third = sum(float(np.mean(one.others**3)) / one.size**2 for one in self.strands)
+        second = sum(float(np.mean(one.others**2)) / one.size for one in self.strands)
+        return third / second**1.5 if second > 0 else 0.0
+
+
+def _attack(population: Population, index: int, attacker: str, noise_std: float) -> _Attack:
+    """Project all records on the direction along which each batch is compared with the person."""
+    known, published = population.without(index), population.published
+    batch_noise = noise_std * (population.n / population.batch_size)
+    parts = list(published.parts(index))
+    weights, noises = [], []
+    for part in parts:
+        away = (population.values[part.rows] - known.mean).sum(axis=0)
+        noise = batch_noise if part.batch == published.last else 0.0
+        size = int(published.sizes[part.batch])
+        weights.append(_weight(known, attacker, away, size * noise**2))
+        noises.append(noise)
+    weights = _in_units(weights)
+    strands = []
+    for part, weight in zip(parts, weights, strict=True):
+        projected = (population.values - known.mean) @ weight
+        others = np.delete(projected, population.owned.rows(index))
+        away = (population.values[part.rows] - known.mean).sum(axis=0)
+        size = int(published.sizes[part.batch])
+        strands.append(_Strand(size, part.rows, projected, others, float(away @ weight)))
+    n = strands[-1].size
+    lengths = [float(np.linalg.norm(weight)) for weight in weights]
+    noise = float(np.hypot.reduce(np.multiply(noises, lengths)))
+    shares = [n / strand.size for strand in strands]  # 1 of a single batch
+    spread = sum(c * float(w @ known.cov @ w) for c, w in zip(shares, weights, strict=True))
+    target = sum(c * strand.own for c, strand in zip(shares, strands, strict=True))
+    return _Attack(tuple(strands), Reference([0.0], [spread]), np.array([target]), n, noise)
+
+
+def _rounds_of_one(
+    population: Population, attack: _Attack, rounds: int, rng: np.random.Generator
+) -> tuple[Doubles, Doubles]:
+    """Play one record in one mean; return its scores with the record in it and without it."""
+    (strand,) = attack.strands
     outcome, member = games.fixed_target(
-        records,
-        target,
-        games.EmpiricalMean(population.n),
+        games.Empirical(
+            strand.projected[:, None],
+            exclude=int(strand.rows[0]),
+            replace=not population.finite,
+        ),
+        attack.target,
+        games.EmpiricalMean(strand.size),
         rounds,
         rng,
-        score=partial(
-            scores.covariance_score, target=target, reference=line, n=population.n, noise_std=noise
-        ),
+        score=attack.score,
         balanced=True,
     )
-    score = float(leakage.leakage_score(target, line, population.n, noise_std=noise))
-    # The score's slope, a/n over the variance of the mean, carries the noise over to the score.
-    mean_variance = spread / population.n + noise**2
-    drawn = _Drawn(
-        outcome[member], outcome[~member], target[0] / population.n / mean_variance * noise
-    )
-    found = _game(drawn, score, rng, skewness=_skewness(others) / np.sqrt(population.n))
-    game = Game(row=row, attacker=attacker, noise_std=noise, reason=None, **found)
-    if not game.differs or population.finite:
-        return game
-    law = _Law(others, float(target[0]), population.n, noise)
-    numbers = np.arange(1, population.size + 1) if rows is None else rows
-    return replace(game, reason=_reason(game, law, np.delete(numbers, index)))
+    return outcome[member], outcome[~member]
+
+
+def _rounds_of_several(
+    population: Population, attack: _Attack, rounds: int, rng: np.random.Generator
+) -> tuple[Doubles, Doubles]:
+    """Play k records in the mean of n: n - k others and these, or n others; batches add up.
+
+    A game of one target in n - k + 1 has so many others in its rounds with the target.
+    """
+    with_them, without = np.zeros(rounds // 2), np.zeros(rounds // 2)
+    for strand in attack.strands:
+        others = games.Empirical(strand.others[:, None], replace=not population.finite)
+        shorter = strand.size - len(strand.rows) + 1
+        for size, own, total in (
+            (shorter, strand.own, with_them),
+            (strand.size, 0.0, without),
+        ):
+            means, member = games.fixed_target(
+                others, [own], games.EmpiricalMean(size), rounds, rng, balanced=True
+            )
+            chosen = member if total is with_them else ~member
+            total += means[chosen, 0] * (size / strand.size)
+    return attack.score(with_them[:, None]), attack.score(without[:, None])
 
 
 def _skewness(values: Doubles) -> float:
@@ -124,10 +223,16 @@ def _weight(known: Reference, attacker: str, away: Doubles, noise_variance: floa
         weight = known.add_diagonal(noise_variance).solve(away)
     else:
         weight = away / np.diag(known.cov)
-    largest = float(np.abs(weight).max())
+    return np.asarray(weight)
+
+
+def _in_units(weights: list[Doubles]) -> list[Doubles]:
+    """Scale the directions of all batches by one factor: the first that is not 0 has length 1."""
+    largest = max(float(np.abs(weight).max()) for weight in weights)
     if not 1e-140 < largest < 1e140:  # whose squares are no float64
-        weight = weight / largest
-    return np.asarray(weight / np.linalg.norm(weight))
+        weights = [weight / largest for weight in weights]
+    lengths = [float(np.linalg.norm(weight)) for weight in weights]
+    return [np.asarray(weight / max(lengths)) for weight in weights]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What every record leaks to the two attackers, each record left out of what they know.
+"""What every person leaks to the two attackers, each person left out of what they know.
 
 The informed attacker knows mean mu and covariance C of the population and compares the release
 with the target z through w = C^-1 (z - mu) (Azize & Basu 2024, covariance score). The weaker one
@@ -8,16 +8,24 @@ with a = z - mu each is a Gaussian test of leakage m = (w'a)^2 / (n w'Cw).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore import leakage, tradeoff
+from leakscore.leakage import groups as grouped
+from leakscore.leakage.joint import release_modes
 from leakscore.reference import Reference
 from leakscore.report._model import ALPHA, LEVELS, LOW_PRIOR, Counts, Doubles, Risk
+from leakscore.report._published import Published
 from leakscore.tables.records import independent_columns
 
 Shrinkage: TypeAlias = float | Literal["auto"] | None
+Integers: TypeAlias = npt.NDArray[np.intp]
 
 __all__ = ["Population", "counts_of", "interval_of", "risk_of"]
 
@@ -26,66 +34,215 @@ _ALONE = 1e-9
 
 
 class Population:
-    """A table as the population that an attacker knows, and from which n records are averaged.
+    """A table as the population that an attacker knows, and from which records are averaged.
 
-    Columns are held in units of their standard deviation, which changes no leakage.
+    Columns are held in units of their standard deviation, which changes no leakage. What is judged
+    is a person: one record, or all records of one owner. An attacker knows the population from the
+    records of the others.
 
     Parameters
     ----------
     values : (N, d) ndarray
         Records, rank d (or shrinkage > 0).
     n : int
-        Records averaged.
+        Records in the present mean.
     finite : bool
         True if the n are drawn from these N without replacement; then the mean varies less, by
         1 - n/N.
     shrinkage : float, "auto" or None
-        Of the covariance towards its diagonal, anew without each record.
+        Of the covariance towards its diagonal, anew without each person.
+    published : Published, optional
+        Persons and batches. Default: each record is a person, and one mean is published.
+    told : (P,) ndarray, optional
+        What earlier means told of each person, if these values are not theirs.
     """
 
-    def __init__(self, values: Doubles, n: int, *, finite: bool, shrinkage: Shrinkage) -> None:
+    def __init__(
+        self,
+        values: Doubles,
+        n: int,
+        *,
+        finite: bool,
+        shrinkage: Shrinkage,
+        published: Published | None = None,
+        told: Doubles | None = None,
+    ) -> None:
         self.scale = values.std(axis=0)
         self.values = values / self.scale
         self.n = n
         self.finite = finite
         self.shrinkage = shrinkage
         self.size, self.dim = values.shape
-        self.kind: Literal["finite", "infinite"] = "finite" if finite else "infinite"
         self.correction = 1 - n / self.size if finite else 1.0
         self.reference = Reference.fit(self.values, shrinkage=shrinkage)
         self.centred = self.values - self.reference.mean
+        self.published = published or Published.of(None, self.size, n)
+        self.owned = self.published.owned
+        self._told = told
+
+    @property
+    def persons(self) -> int:
+        """How many persons there are."""
+        return len(self.owned.sizes)
+
+    @property
+    def batch_size(self) -> int:
+        """Records of which an attacker gets the mean by subtracting what was published before."""
+        return int(self.published.sizes[-1])
+
+    @cached_property
+    def divisors(self) -> Doubles:
+        """What the squared distance of each record is divided by, (N,)."""
+        return np.asarray(self.published.sizes[self.published.batch] * self.correction)
 
     def replaced(self, values: Doubles) -> Population:
-        """Return the release of other values, of n of them or all if they are fewer.
+        """Return the release of other values; what earlier means told remains.
 
         Columns that now tell nothing more are left out.
         """
-        values, n = values[:, independent_columns(values)], min(self.n, len(values))
-        return Population(values, n, finite=self.finite, shrinkage=self.shrinkage)
+        return self._other(
+            values[:, independent_columns(values)], self.n, self.published, self.told
+        )
+
+    def without_records(self, rows: Integers) -> tuple[Population | None, Integers]:
+        """Return the release without some records of the last batch, and which persons remain.
+
+        None if the other records are all the same: a mean tells nothing.
+        """
+        kept = np.delete(np.arange(self.size), rows)
+        published, persons = self.published.kept(kept)
+        values, told = self.values[kept], self.told[persons]
+        columns = independent_columns(values)
+        if not columns:
+            return None, persons
+        n = min(self.n, len(kept)) if published.last == 0 else self.n - len(rows)
+        return self._other(values[:, columns], n, published, told), persons
+
+    def can_spare(self, rows: Integers) -> bool:
+        """Tell whether the release can be judged without some records of the last batch."""
+        rest = self.size - len(rows)
+        of_row = np.delete(self.owned.of_row, rows)
+        others = rest - int(np.bincount(of_row).max(initial=0))
+        drawn = min(self.n, rest) if self.published.last == 0 else self.batch_size - len(rows)
+        fewest = 2 if self.shrinkage else max(2, self.dim + 1)
+        return others >= fewest and drawn >= 2 and not (self.finite and self.n > others - 1)
+
+    @property
+    def most_drawn(self) -> int:
+        """How many records a finite population can give without any of its persons."""
+        return int(self.size - self.owned.sizes.max())
+
+    def added_record(self, person: int, known: Reference) -> Doubles:
+        """Return the record that alone would move the last batch's mean as this person does."""
+        rows = self.owned.rows(person)
+        rows = rows[self.published.batch[rows] == self.published.last]
+        if len(rows) == 1:
+            return np.asarray(self.values[rows[0]])
+        return np.asarray(known.mean + (self.values[rows] - known.mean).sum(axis=0))
+
+    def _other(self, values: Doubles, n: int, published: Published, told: Doubles) -> Population:
+        return Population(
+            values,
+            n,
+            finite=self.finite,
+            shrinkage=self.shrinkage,
+            published=published,
+            told=told,
+        )
 
     def informed_of(self, values: Doubles) -> Doubles:
         """Return the leakage to the informed attacker if these values were averaged instead."""
         if not independent_columns(values):
-            return np.zeros(len(values))  # the records are all the same: a mean tells nothing
+            return self.told  # the records are all the same: a mean tells nothing
         return self.replaced(values).informed()
 
-    def with_n(self, n: int) -> Population:
-        """Return the same population with n records averaged."""
-        return Population(self.values, n, finite=self.finite, shrinkage=self.shrinkage)
+    def larger(self, size: int) -> Population:
+        """Return the same population with so many records in the last batch."""
+        n = self.n + size - self.batch_size
+        return self._other(self.values, n, self.published.grown(size), self.told)
 
     def in_sample(self) -> Doubles:
-        """Leakage with the record in the reference: too small for the unusual ones."""
-        scores = leakage.leakage_score(self.values, self.reference, self.n)
-        return np.asarray(scores / self.correction)
+        """Leakage with the person in the reference: too small for the unusual ones."""
+        person, batch, sums = self.published.sums(self.centred)
+        alone = self.owned.alone[person]
+        near = np.empty(len(person))
+        if alone.any():
+            every = 2 * leakage.leakage_score(self.values, self.reference, 2)
+            near[alone] = every[self.owned.first[person[alone]]]
+        if not alone.all():
+            several = sums[~alone]
+            near[~alone] = np.sum(several * self.reference.solve(several), axis=1)
+        near = near / self.published.sizes[batch] / self.correction
+        return np.bincount(person, near, minlength=self.persons).astype(np.float64)
+
+    @cached_property
+    def told(self) -> Doubles:
+        """Leakage to the informed attacker from the earlier means, (P,)."""
+        if self._told is not None:
+            return self._told
+        if self.published.last == 0:
+            return np.zeros(self.persons)
+        before = self.published.batch < self.published.last
+        scores = self._leakages(self.reference, before)
+        scores[self.published.given_away(slice(0, -1))] = np.inf
+        return scores
+
+    def added(self, noise_std: float = 0.0) -> Doubles:
+        """Leakage to the informed attacker from the batch that the present mean adds, (P,).
+
+        `noise_std` is that of `informed`.
+        """
+        share = self.n / self.batch_size  # the attacker multiplies the noise when subtracting
+        variance = self.batch_size * (share * noise_std) ** 2 / self.correction
+        now = self.published.batch == self.published.last
+        scores = self._leakages(self.reference.add_diagonal(variance), now)
+        scores[self.published.given_away(slice(-1, None))] = np.inf
+        return scores
 
     def informed(self, noise_std: float = 0.0) -> Doubles:
-        """Leakage to the informed attacker; inf where the record alone has something.
+        """Leakage to the informed attacker from all means, (P,); inf where it is certain.
 
-        `noise_std`, on the mean, is in standard deviations of a record.
+        `noise_std`, on the present mean, is in standard deviations of a record.
         """
-        reference = self.reference.add_diagonal(self.n * noise_std**2 / self.correction)
+        return self.told + self.added(noise_std)
+
+    def noisy_from_the_start(self, noise_std: float) -> Doubles:
+        """Leakage to the informed attacker had all means carried noise, independent each time."""
+        scores, alone = np.zeros(self.persons), self.owned.alone
+        sizes, batch = self.published.sizes, self.published.batch
+        scales, vectors = release_modes(np.cumsum(sizes).astype(np.float64))
+        for scale, vector in zip(scales.tolist(), vectors.T, strict=True):
+            known = self.reference.add_diagonal(noise_std**2 * scale)
+            weight = (vector / np.sqrt(sizes))[batch]
+            scores[alone] += (weight**2 * self._distances(known))[self.owned.first[alone]]
+            scores += grouped.distances(
+                self.values, known, self.owned, np.zeros_like(batch), weight
+            )
+        return scores
+
+    def _leakages(self, reference: Reference, chosen: npt.NDArray[np.bool_]) -> Doubles:
+        """Leakage of each person's chosen records, the person left out, (P,)."""
+        scores, alone = np.zeros(self.persons), self.owned.alone
+        if alone.any():
+            every = np.where(chosen, self._distances(reference) / self.divisors, 0.0)
+            scores[alone] = every[self.owned.first[alone]]
+        if not alone.all():
+            weight = np.where(chosen, 1 / np.sqrt(self.divisors), 0.0)
+            with self._too_few_records():
+                scores += grouped.distances(
+                    self.values, reference, self.owned, self.published.batch, weight
+                )
+        return scores
+
+    def _distances(self, reference: Reference) -> Doubles:
+        """Squared distance of each record from the others, (N,)."""
+        with self._too_few_records():
+            return 2 * leakage.leave_one_out(self.values, reference, 2)
+
+    @contextmanager
+    def _too_few_records(self) -> Iterator[None]:
         try:
-            return leakage.leave_one_out(self.values, reference, self.n, population=self.kind)
+            yield
         except ValueError:
             if self.shrinkage is None:
                 raise
@@ -95,18 +252,29 @@ class Population:
                 "columns (--columns, --exclude)"
             ) from None
 
-    def without(self, i: int) -> Reference:
-        """Mean and covariance (times 1 - n/N if finite) of all records but the i-th."""
-        others = np.delete(self.values, i, axis=0)
+    def without(self, person: int) -> Reference:
+        """Mean and covariance (times 1 - n/N if finite) of the others' records."""
+        others = np.delete(self.values, self.owned.rows(person), axis=0)
         mean = others.mean(axis=0)
         return Reference.fit(
             mean + np.sqrt(self.correction) * (others - mean), shrinkage=self.shrinkage
         )
 
     def weaker(self) -> Doubles:
-        """Leakage to the attacker who knows the columns' means and variances only."""
+        """Leakage to the attacker who knows the columns' means and variances only, (P,)."""
         if self.shrinkage:
-            return self._weaker_refitted()
+            scores = self._weaker_refitted()
+        else:
+            scores, alone = np.zeros(self.persons), self.owned.alone
+            if alone.any():
+                scores[alone] = self._weaker_of_one()[self.owned.first[alone]]
+            for block, rows in self.owned.blocks(self.dim):
+                scores[block] = self._weaker_of_several(rows)
+        scores[self.published.given_away()] = np.inf
+        return scores
+
+    def _weaker_of_one(self) -> Doubles:
+        """Return the leakage of every record by itself, (N,)."""
         delta, rest = self.centred, self.size - 1
         grow = self.size / rest
         variance = np.mean(delta * delta, axis=0)
@@ -118,43 +286,95 @@ class Population:
         spread = grow * (np.sum((weight @ cov) * weight, axis=1) - along**2 / rest)
         scores = (grow * along) ** 2 / np.where(spread > 0, spread, 1.0)
         scores[alone.any(axis=1)] = np.inf
-        return np.asarray(scores / (self.n * self.correction))
+        return np.asarray(scores / self.divisors)
+
+    def _weaker_of_several(self, rows: Integers) -> Doubles:
+        """Return the leakage of persons of k records, (g, k), by the formula of `_Fitted.changed`.
+
+        The scores of the batches add up, each weighted as if the columns were independent.
+        """
+        size = rows.shape[1]
+        weights = grouped.sums_of(self.published.batch[rows], 1 / np.sqrt(self.divisors[rows]))
+        away, weights = grouped.grown(self.centred[rows], weights, self.size)
+        scatter, rest = self.centred.T @ self.centred, self.size - size
+        variance = np.diag(scatter) - np.sum(away * away, axis=1)
+        alone = (variance <= _ALONE * np.diag(scatter))[:, np.newaxis]
+        sums = weights.transpose(0, 2, 1) @ away
+        weight = np.divide(
+            sums, variance[:, np.newaxis] / rest, out=np.zeros_like(sums), where=~alone
+        )
+        along = np.sum(weight * sums, axis=(1, 2))
+        spread = np.sum((weight @ scatter) * weight, axis=(1, 2))
+        spread -= np.sum((weight @ away.transpose(0, 2, 1)) ** 2, axis=(1, 2))
+        scores = along**2 / np.where(spread > 0, spread / rest, 1.0)
+        scores[(alone & (sums != 0)).any(axis=(1, 2))] = np.inf
+        return np.asarray(scores)
 
     def _weaker_refitted(self) -> Doubles:
         """Do the same with the shrunk covariance of the others for the truth."""
-        scores = np.full(self.size, np.inf)
-        for i, record in enumerate(self.values):
-            known = self.without(i)
-            away, variance = record - known.mean, np.diag(known.cov)
-            if (variance > _ALONE).all():
+        scores = np.full(self.persons, np.inf)
+        for person in range(self.persons):
+            known = self.without(person)
+            sums, variance = self.shifts(person, known), np.diag(known.cov)
+            if (variance > _ALONE).all() and self.owned.alone[person]:
+                row = self.owned.first[person]
+                away = self.values[row] - known.mean
                 weight = away / variance
-                scores[i] = (weight @ away) ** 2 / (weight @ known.cov @ weight) / self.n
+                scores[person] = (weight @ away) ** 2 / (weight @ known.cov @ weight)
+                scores[person] /= self.published.sizes[self.published.batch[row]]
+            elif (variance > _ALONE).all():
+                weight = sums / variance
+                along = float(weight.ravel() @ sums.ravel())
+                spread = float(np.sum((weight @ known.cov) * weight))
+                scores[person] = along**2 / spread if spread > 0 else 0.0
         return scores
 
-    def shares(self, i: int) -> tuple[Doubles, Doubles]:
-        """Shares of the columns in the leakage of record i, and its in-sample M without each.
+    def shifts(self, person: int, known: Reference) -> Doubles:
+        """Return how far a person moves the mean of each batch, (t, d).
+
+        In units in which the covariance of such a mean is that of one record: the sum of the
+        person's records less the others' mean, over the root of the batch's size.
+        """
+        return np.array(
+            [
+                (self.values[part.rows] - known.mean).sum(axis=0)
+                / np.sqrt(self.published.sizes[part.batch])
+                for part in self.published.parts(person)
+            ]
+        )
+
+    def shares(self, person: int) -> tuple[Doubles, Doubles]:
+        """Shares of the columns in a person's leakage, and what remains without each.
 
         M = sum_j a_j (C^-1 a)_j is exact and a share may be negative. Without column j,
-        M falls by (C^-1 a)_j^2 / (C^-1)_jj. A record at the mean has no leakage to share.
+        M falls by (C^-1 a)_j^2 / (C^-1)_jj. A record at the mean has no leakage to share. What
+        remains is the in-sample M of a person of one record, and otherwise a leakage.
         """
-        delta = self.centred[i]
-        weight = self.reference.solve(delta)
-        total = float(delta @ weight)
-        precision = np.diag(self.reference.solve(np.eye(self.dim)))
-        shares = delta * weight / total if total else np.zeros_like(delta)
-        return shares, total - weight**2 / precision
+        if self.owned.alone[person]:
+            known, sums = self.reference, self.centred[[self.owned.first[person]]]
+        else:
+            known = self.without(person)
+            sums = self.shifts(person, known)
+        weight = known.solve(sums)
+        products = np.sum(sums * weight, axis=0)
+        total = float(sums.ravel() @ weight.ravel())
+        precision = np.diag(known.solve(np.eye(self.dim)))
+        shares = products / total if total else np.zeros_like(products)
+        return shares, total - np.sum(weight**2, axis=0) / precision
 
-    def left_out(self, squared_mahalanobis: Doubles) -> Doubles:
-        """Leakage of a record, left out, from its in-sample M (no shrinkage).
+    def left_out(self, person: int, remaining: Doubles) -> Doubles:
+        """Leakage of a person, left out, from what `shares` says remains (no shrinkage).
 
         The closed form of `leakage.leave_one_out` for distances that no reference stands for.
         """
+        if not self.owned.alone[person]:
+            return remaining
         rest = self.size - 1
-        remains = 1 - squared_mahalanobis / rest
+        remains = 1 - remaining / rest
         remains[remains <= _ALONE] = 0.0
         with np.errstate(divide="ignore"):
-            left = squared_mahalanobis * (self.size / rest) / remains
-        return np.asarray(left / (self.n * self.correction))
+            left = remaining * (self.size / rest) / remains
+        return np.asarray(left / self.divisors[self.owned.first[person]])
 
 
 def risk_of(scores: Doubles, base_rate: float | None) -> Risk:

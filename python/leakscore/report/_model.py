@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -250,21 +251,43 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """What the earlier means and the present one tell together; of the new batch what helps."""
+    """The means that were published before, and for comparison the present one alone.
+
+    All other numbers of a report are what all means tell together. `told` is what the earlier ones
+    told of each person, which nothing takes back, `added` what the present one adds; `new` are the
+    persons in the last batch, `given_away` those who are all of a batch.
+    """
 
     rows_published: tuple[int, ...]
     records_published: tuple[int, ...]
-    joint: Risk = field(metadata=_HIDDEN)
+    alone: Risk = field(metadata=_HIDDEN)
+    told: Doubles = field(metadata=_HIDDEN)
+    added: Doubles = field(metadata=_HIDDEN)
+    new: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
+    given_away: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
+    batch_sizes: list[list[int]] = field(metadata=_HIDDEN)
     power_if_gaussian: Doubles = field(metadata=_HIDDEN)
-    batch_sizes: npt.NDArray[np.int64] = field(metadata=_HIDDEN)
     batches: tuple[Batch, ...]
-    worst_new: tuple[int, ...] = field(metadata=_HIDDEN)
-    worst_old: tuple[int, ...] = field(metadata=_HIDDEN)
-    worst_new_rows: tuple[int, ...]
-    worst_old_rows: tuple[int, ...]
-    game: Game | None
-    noise: Noise | None
-    remedies: tuple[Remedy, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Owned:
+    """Whose records are judged: labels (P,), and numbers and persons of all records, (N,)."""
+
+    ids: npt.NDArray[np.str_]
+    rows: npt.NDArray[np.int64]
+    person: npt.NDArray[np.intp]
+
+    def records_of(self, row: int) -> int:
+        """Return how many records the owner of a record has."""
+        person = self.person[np.searchsorted(self.rows, row)]
+        return int((self.person == person).sum())
+
+    def rows_of(self) -> list[list[int]]:
+        """Return the numbers of each person's records."""
+        rows = self.rows[np.argsort(self.person, kind="stable")].tolist()
+        ends = [0, *np.cumsum(np.bincount(self.person)).tolist()]
+        return [rows[start:stop] for start, stop in pairwise(ends)]
 
 
 @dataclass(frozen=True)
@@ -336,23 +359,24 @@ class Content:
     drivers: tuple[Drivers, ...]
     covariance: Covariance
     games: tuple[Game, ...]
-    noise: Noise
+    noise: Noise | None
     remedies: tuple[Remedy, ...]
     audit: AuditResult | None
     warnings: tuple[Notice, ...]
     previous: Previous | None = None
     verdict: Verdict | None = None
     lines: npt.NDArray[np.int64] | None = None
-    ids: npt.NDArray[np.str_] | None = None
+    owned: Owned | None = None
 
     def place(self, row: int) -> dict[str, Any]:
         """Return line and person of a record, as far as they are known."""
-        index = int(np.searchsorted(self.rows, row))
+        rows = self.rows if self.owned is None else self.owned.rows
+        index = int(np.searchsorted(rows, row))
         known: dict[str, Any] = {}
         if self.lines is not None:
             known["line"] = int(self.lines[index])
-        if self.ids is not None:
-            known["id"] = str(self.ids[index])
+        if self.owned is not None:
+            known["id"] = str(self.owned.ids[self.owned.person[index]])
         return known
 
     def to_dict(self) -> dict[str, Any]:
@@ -405,32 +429,45 @@ class Content:
         nested = [dict(zip(names, row, strict=True)) for row in zip(*weaker.values(), strict=True)]
         columns = {
             "row": self.rows.tolist(),
-            **({} if self.lines is None else {"line": self.lines.tolist()}),
-            **({} if self.ids is None else {"id": self.ids.tolist()}),
+            **self._owner_columns(),
             **_risk_columns(self.informed),
             "leakage_in_sample": _finite_list(self.in_sample),
             "certain": np.isinf(self.informed.leakage).tolist(),
             "gaussian_equivalent_epsilon": _finite_list(self.gaussian_epsilon),
             "weaker": nested,
-            **self._joint_columns(),
+            **self._previous_columns(),
         }
         names = list(columns)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    def _joint_columns(self) -> dict[str, list[Any]]:
+    def _owner_columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
+        if self.lines is not None:
+            first = self.lines
+            if self.owned is not None:
+                first = first[np.searchsorted(self.owned.rows, self.rows)]
+            columns["line"] = first.tolist()
+        if self.owned is not None:
+            columns["id"] = self.owned.ids.tolist()
+            columns["rows"] = self.owned.rows_of()
+        return columns
+
+    def _previous_columns(self) -> dict[str, list[Any]]:
         if self.previous is None:
             return {}
-        risk = self.previous.joint
-        joint = {
-            "batch_size": self.previous.batch_sizes.tolist(),
-            "leakage": _finite_list(risk.leakage),
-            "advantage": risk.advantage.tolist(),
-            "power": risk.power.tolist(),
-            "certain": np.isinf(risk.leakage).tolist(),
-            "power_if_gaussian": self.previous.power_if_gaussian.tolist(),
+        alone = self.previous.alone
+        columns = {
+            "leakage": _finite_list(alone.leakage),
+            "advantage": alone.advantage.tolist(),
+            "power": alone.power.tolist(),
         }
-        rows = zip(*joint.values(), strict=True)
-        return {"joint": [dict(zip(joint, row, strict=True)) for row in rows]}
+        rows = zip(*columns.values(), strict=True)
+        return {
+            "new": self.previous.new.tolist(),
+            "batch_sizes": self.previous.batch_sizes,
+            "power_if_gaussian": _finite_list(self.previous.power_if_gaussian),
+            "alone": [dict(zip(columns, row, strict=True)) for row in rows],
+        }
 
     def to_json(self) -> str:
         """Return strict JSON, no NaN and no Infinity; one line for each record."""

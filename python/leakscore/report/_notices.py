@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore._results import Notice
 from leakscore.render.text import counted
 from leakscore.report._game import DIFFERENCE, default_rounds
-from leakscore.report._model import Compared, Content, Game
+from leakscore.report._model import Compared, Content, Doubles, Game
 from leakscore.report._words import capitalised, named, times
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
@@ -27,6 +28,7 @@ def notices_of(report: Content, table: Table, records: Records) -> tuple[Notice,
     found = [
         *_about_table(report, records),
         *_about_release(report, table),
+        *_about_persons(report, table, records),
         *_about_previous(report),
         *_about_covariance(report),
         *_about_games(report),
@@ -116,30 +118,89 @@ def _about_previous(report: Content) -> Iterator[Notice]:
         "The first rows are taken as those of the earlier means, in the order of the file; rows "
         "that were withdrawn or changed since would leak by their difference, too.",
     )
-    smallest = int(previous.batch_sizes.min())
-    if smallest == 1:
-        rows = report.rows[previous.batch_sizes == 1]
+    rows = report.rows[previous.given_away]
+    if len(rows):
         yield _warning(
             "batch-of-one",
             f"{capitalised(_rows(report, rows))} came alone between two means: their difference is "
-            "the record itself, all its values, not its membership only.",
+            "the record itself, all its values, not its membership only (of a person's records, "
+            "their mean).",
         )
-    elif smallest < _SMALL_N:
+    smallest = min((batch.records for batch in previous.batches if batch.records > 1), default=0)
+    if 0 < smallest < _SMALL_N:
         yield _warning(
             "small-batch",
             f"A batch has {smallest} records: the normal theory of so small a mean is rough, and "
             "the best test may do better or worse than the leakage says; mind the game.",
         )
-    differing = [
-        game
-        for game in (previous.game, previous.noise.game if previous.noise else None)
-        if game is not None and game.differs
-    ]
-    for game in dict.fromkeys(differing):
-        yield _warning(
-            "batch-theory-differs",
-            f"In a mean of {previous.batches[-1].records} new records: {_difference(report, game)}",
+    told = report.rows[previous.new & (previous.told > 0)]
+    if len(told):
+        yield _note(
+            "old-and-new",
+            f"{counted(len(told), 'person')} with new records had records in the earlier means, "
+            f"too ({_rows(report, told)}): what these told is counted with what is added now, and "
+            "cannot be taken back.",
         )
+
+
+def _about_persons(report: Content, table: Table, records: Records) -> Iterator[Notice]:
+    """Say how many records a person has, or that equal records might be one person's."""
+    owned = report.owned
+    if owned is not None:
+        sizes = np.bincount(owned.person)
+        worst = int(sizes.argmax())
+        if sizes[worst] > 1:
+            yield _note(
+                "persons",
+                f"{len(owned.rows)} records belong to {counted(len(sizes), 'person')}; "
+                f"{owned.ids[worst]} has {sizes[worst]}. A person is judged by all of them, and "
+                "known to nobody by what they tell.",
+            )
+        yield from _partly_left_out(table, records)
+        return
+    copies = _copies(records.values)
+    if len(copies):
+        total = int(copies.sum())
+        yield _note(
+            "duplicates",
+            f"{total} of {len(records.rows)} records are equal to another one (up to "
+            f"{copies.max()} alike). If they are copies of one person's record, k of them leak "
+            f"k\u00b2 times as much as one, here up to {copies.max() ** 2} times: say whose the "
+            "records are (--id), then persons are judged.",
+        )
+
+
+def _partly_left_out(table: Table, records: Records) -> Iterator[Notice]:
+    """Tell of persons of whom some records are judged and others are not."""
+    if table.ids is None or records.ids is None or len(records.rows) == len(table.ids):
+        return
+    left = np.delete(table.ids, records.rows - 1)
+    some, none = np.isin(left, records.ids), ~np.isin(left, records.ids)
+    partly, wholly = len(np.unique(left[some])), len(np.unique(left[none]))
+    parts = []
+    if partly:
+        parts.append(f"{counted(partly, 'person')} by the rest of their records only")
+    if wholly:
+        parts.append(f"{counted(wholly, 'person')} not at all")
+    yield _warning(
+        "persons-left-out",
+        f"As {counted(len(left), 'record')} miss a value, these are judged: "
+        f"{' and '.join(parts)}. What the records that are left out tell is not counted.",
+    )
+
+
+def _copies(values: Doubles) -> npt.NDArray[np.int64]:
+    """Return how often each record occurs that occurs more than once.
+
+    Equal records have equal hashes; only records whose hash occurs twice are compared.
+    """
+    rows = np.ascontiguousarray(values + 0.0)  # -0 and 0 are the same value
+    factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
+    hashes = rows.view(np.uint64) @ factors  # modulo 2^64
+    _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    alike = rows[counts[place.reshape(-1)] > 1]
+    counts = np.unique(alike, axis=0, return_counts=True)[1] if len(alike) else counts[:0]
+    return np.asarray(counts[counts > 1])
 
 
 def _infinite(report: Content) -> str:
@@ -162,7 +223,10 @@ def _infinite(report: Content) -> str:
 
 def _about_covariance(report: Content) -> Iterator[Notice]:
     known = report.covariance
-    certain = report.rows[np.isinf(report.informed.leakage)]
+    alone = np.isinf(report.informed.leakage)
+    if report.previous is not None:
+        alone &= ~report.previous.given_away
+    certain = report.rows[alone]
     if len(certain):
         yield _warning(
             "certain-records",
@@ -193,7 +257,8 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
 
 
 def _about_games(report: Content) -> Iterator[Notice]:
-    differing = [game for game in (*report.games, report.noise.game) if game.differs]
+    noisy = () if report.noise is None else (report.noise.game,)
+    differing = [game for game in (*report.games, *noisy) if game.differs]
     if differing:
         told = " ".join(_difference(report, game) for game in dict.fromkeys(differing))
         yield _warning("theory-differs", f"{told} {_RULE}")
@@ -219,7 +284,7 @@ def _difference(report: Content, game: Game) -> str:
     if game.reason is not None:
         share = f"{100 * game.reason.share:.2g}\u00a0% of the variation along this attack"
         alone = " alone" if game.reason.share > _MUCH else ""
-        why = f": {named(report, game.reason.row)}{alone} makes {share}"
+        why = f": {named(report, game.reason.row, whole=False)}{alone} makes {share}"
     return (
         f"{capitalised(named(report, game.row))}{weaker}{noisy}: the simulation finds {found} in "
         f"100{which}, the formula {formula}{why}. Use {found}."

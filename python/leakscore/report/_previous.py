@@ -1,30 +1,32 @@
-"""What leaks if means of the first rows of the table were published before: batch by batch.
+"""Means of the first rows of the table that were published before: what they were of.
 
-The differences of cumulative means give away the mean of every batch of rows between them, and
-nothing else: without noise a record in a batch of b leaks M / b, where the present mean of all n
-alone leaks M / n (`leakage.release_leakage`; T. Michel, D. Basu and E. Kaufmann, sequential
-membership inference). For the records published before, the present mean adds nothing to that.
+All numbers of a report are those of all means together (`_published`). Here is what is told beside
+them, and how: the leakage of the present mean alone, and the counts batch by batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, leakage, tradeoff
-from leakscore.leakage.joint import release_modes
+from leakscore import _validate, tradeoff
+from leakscore.render import document as doc
 from leakscore.report._leakage import Population, counts_of, risk_of
-from leakscore.report._model import ALPHA, Batch, Counts, Doubles, Game, Noise, Previous, Remedy
-from leakscore.report._remedies import MOST_RECORDS, Budget, noise_of, remedy_of
+from leakscore.report._model import ALPHA, Batch, Content, Counts, Doubles, Previous
+from leakscore.report._published import Published
+from leakscore.report._words import ABOVE, capitalised, named, percent, times
 from leakscore.tables.records import Records
 
-__all__ = ["Earlier", "earlier_of", "joint_leakage", "previous_of"]
+__all__ = ["Earlier", "batches", "earlier_means", "earlier_of", "previous_of", "worst_old"]
 
-_GROWTHS = (2, 5)
+
+Rows: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -70,202 +72,126 @@ def earlier_of(
     return Earlier(tuple(counts), tuple(judged))
 
 
-def previous_of(
-    people: Population,
-    scores: Doubles,
-    earlier: Earlier,
-    budget: Budget,
-    records: Records,
-    worst: int,
-    noise: Noise,
-    play: Callable[[Population, int, float], Game],
-) -> Previous:
-    """Judge every record by all means, and find what helps the new ones.
+def previous_of(people: Population, scores: Doubles, earlier: Earlier, rows: Rows) -> Previous:
+    """Set what all means tell beside the present mean alone.
 
     Parameters
     ----------
     people : Population
-    scores : (N,) ndarray
-        Leakage of the present mean alone.
+    scores : (P,) ndarray
+        Leakage of each person from all means.
     earlier : Earlier
-    budget : Budget
-    records : Records
-    worst : int
-        How many new, and old, records are listed.
-    noise : Noise
-        What the present mean alone would need.
-    play : callable
-        Plays the game of a record in the mean of a batch (a population with n its size), with
-        noise of a standard deviation on that mean.
+    rows : (N,) ndarray of int
+        Numbers of the records.
     """
-    totals = np.array([*earlier.records, people.size])
-    sizes = np.diff(totals, prepend=0)
-    batch = np.repeat(sizes, sizes)
-    joint = joint_leakage(people, scores, totals)
-    new = slice(earlier.records[-1], None)
-    order = np.argsort(-joint, kind="stable")
-    worst_new = tuple(order[order >= new.start][:worst].tolist())
-    worst_old = tuple(order[order < new.start][:worst].tolist())
-    alone, together = risk_of(scores, None), risk_of(joint, None)
-
-    last = int(sizes[-1])
-    game, found = None, None
-    if last > 1:
-        playable = [i for i in order.tolist() if i >= new.start and np.isfinite(joint[i])]
-        game, found = _noise_of_the_new(people, last, playable, budget, records, play, new)
+    published = people.published
+    alone = Population(
+        people.values,
+        people.n,
+        finite=False,
+        shrinkage=people.shrinkage,
+        published=Published(published.owned, np.zeros_like(published.batch), np.array([people.n])),
+    ).informed()
     return Previous(
         rows_published=earlier.rows,
         records_published=(*earlier.records, people.size),
-        joint=together,
-        power_if_gaussian=_if_gaussian(joint * batch, batch, people.dim),
-        batch_sizes=batch,
-        batches=_batches(totals, sizes, alone.leakage, joint, records),
-        worst_new=worst_new,
-        worst_old=worst_old,
-        worst_new_rows=tuple(records.rows[list(worst_new)].tolist()),
-        worst_old_rows=tuple(records.rows[list(worst_old)].tolist()),
-        game=game,
-        noise=found,
-        remedies=(
-            *_larger_batch(joint[new], last, budget, records.rows[new]),
-            *_same_noise(people, scores, totals, noise, records.rows),
-        ),
+        alone=risk_of(alone, None),
+        told=people.told,
+        added=people.added(),
+        new=published.new,
+        given_away=published.given_away(),
+        batch_sizes=published.batch_sizes(),
+        power_if_gaussian=_if_gaussian(people, scores),
+        batches=_batches(people, alone, scores, rows),
     )
 
 
-def _noise_of_the_new(
-    people: Population,
-    size: int,
-    playable: list[int],
-    budget: Budget,
-    records: Records,
-    play: Callable[[Population, int, float], Game],
-    new: slice,
-) -> tuple[Game | None, Noise]:
-    """Play the worst new record in the mean of the new ones, and give the noise that helps them."""
-    own = people.with_n(size)
-    game = play(own, playable[0], 0.0) if playable else None
-
-    def noisy(index: int, noise_std: float) -> Game:
-        kept = game if noise_std == 0 else None
-        return kept if kept is not None else play(own, index, noise_std)
-
-    found = noise_of(own, budget, records.rows, records.columns, noisy, new)
-    return game, _on_all(found, size / people.n, people.scale)
-
-
-def _batches(
-    totals: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    alone: Doubles,
-    joint: Doubles,
-    records: Records,
-) -> tuple[Batch, ...]:
-    return tuple(
-        Batch(
-            rows=(int(records.rows[stop - size]), int(records.rows[stop - 1])),
-            records=int(size),
-            new=stop == totals[-1],
-            alone=_counts(alone, records, slice(stop - size, stop)),
-            joint=_counts(joint, records, slice(stop - size, stop)),
+def _batches(people: Population, alone: Doubles, scores: Doubles, rows: Rows) -> tuple[Batch, ...]:
+    published = people.published
+    found = []
+    for batch, size in enumerate(published.sizes.tolist()):
+        records = np.flatnonzero(published.batch == batch)
+        who = np.unique(published.owned.of_row[records])
+        first = rows[published.owned.first[who]]
+        found.append(
+            Batch(
+                rows=(int(rows[records[0]]), int(rows[records[-1]])),
+                records=size,
+                new=batch == published.last,
+                alone=_counts(alone[who], first),
+                joint=_counts(scores[who], first),
+            )
         )
-        for stop, size in zip(totals.tolist(), sizes.tolist(), strict=True)
-    )
+    return tuple(found)
 
 
-def joint_leakage(
-    people: Population, scores: Doubles, totals: npt.NDArray[np.int64], noise_std: float = 0.0
-) -> Doubles:
-    """Leakage of every record, left out, given all cumulative means, as `release_leakage` has it.
+def _counts(scores: Doubles, rows: Rows) -> Counts:
+    return counts_of("informed", risk_of(scores, None), rows)
 
-    Parameters
-    ----------
-    people : Population
-        Infinite, in the order in which the records were added.
-    scores : (N,) ndarray
-        Leakage of each record from the mean of `people.n` without noise.
-    totals : (T,) ndarray
-        Records behind each mean, the last N.
-    noise_std : float
-        Of the independent noise on each mean, in standard deviations of a record.
+
+def _if_gaussian(people: Population, scores: Doubles) -> Doubles:
+    """Power of the best test if records were Gaussian, exact for the smallest batch of two.
+
+    NaN for persons of several records, which have no such law here.
     """
-    sizes = np.diff(totals, prepend=0)
-    if noise_std == 0:
-        batch = np.repeat(sizes, sizes)
-        return np.where(batch > 1, scores * (people.n / batch), np.inf)
-    step = np.repeat(np.arange(len(sizes)), sizes)
-    result = np.zeros(people.size)
-    scales, weights = release_modes(totals.astype(np.float64))
-    for scale, weight in zip(scales, weights.T, strict=True):
-        known = people.reference.add_diagonal(noise_std**2 * scale)
-        distances = 2 * leakage.leave_one_out(people.values, known, 2)
-        result += weight[step] * distances
-    return result
-
-
-def _if_gaussian(distances: Doubles, batch: npt.NDArray[np.int64], dim: int) -> Doubles:
-    """Power of the best test if records were Gaussian, exact for the smallest batch of two."""
-    power = np.ones(len(distances))
-    inside = np.isfinite(distances)
-    curve = tradeoff.gaussian_mean(distances[inside], batch[inside], dim)
-    power[inside] = curve.power(ALPHA)
+    power = np.where(people.owned.alone, 1.0, np.nan)
+    inside = np.isfinite(scores) & people.owned.alone
+    size = people.published.sizes[people.published.batch[people.owned.first[inside]]]
+    power[inside] = tradeoff.gaussian_mean(scores[inside] * size, size, people.dim).power(ALPHA)
     return power
 
 
-def _counts(scores: Doubles, records: Records, part: slice) -> Counts:
-    return counts_of("informed", risk_of(scores[part], None), records.rows[part])
-
-
-def _on_all(found: Noise, share: float, scale: Doubles) -> Noise:
-    """Turn the noise of a batch's mean into that of the mean of all, of which it is a share.
-
-    The attacker subtracts what was published without noise and divides by the share. `scale` is
-    the standard deviation of the columns, in units of which the noise was found.
-    """
-    return replace(
-        found,
-        standard_errors=found.standard_errors * float(np.sqrt(share)),
-        theory_standard_errors=found.theory_standard_errors * float(np.sqrt(share)),
-        noise_std={
-            name: float(share * std * unit)
-            for (name, std), unit in zip(found.noise_std.items(), scale, strict=True)
-        },
+def earlier_means(report: Content) -> Iterator[doc.Part]:
+    """Say what was published before, and of what the report speaks."""
+    previous = report.previous
+    if previous is None:
+        return
+    *before, now = previous.records_published
+    new = previous.batches[-1].records
+    batch = f"a mean of {new}, not of {now}" if new > 1 else "the record itself"
+    yield doc.Paragraph(
+        f"The mean of the first {', then '.join(map(str, before))} records was published before, "
+        f"that of all {now} is published now. All numbers are those of all means together. Their "
+        f"differences give away the mean of each batch: for a new record the release is {batch}. "
+        "What the earlier means told cannot be taken back.",
+        "lead",
     )
 
 
-def _larger_batch(
-    joint: Doubles, size: int, budget: Budget, rows: npt.NDArray[np.int64]
-) -> Iterator[Remedy]:
-    """Wait until more new records are there: their leakage falls as their batch grows."""
-    sizes = [size * growth for growth in _GROWTHS]
-    if size > 1:
-        enough = budget.fewest_records(float(joint.max()) * size, MOST_RECORDS)
-        sizes += [] if enough is None or enough <= size else [enough]
-    for larger in sorted(set(sizes)) if size > 1 else ():
-        yield remedy_of(
-            "larger batch",
-            f"wait for {larger} new records",
-            f"{larger - size} more new records than there are",
-            rows,
-            joint * (size / larger),
-        )
+def worst_old(report: Content) -> Iterator[doc.Card]:
+    """Say what earlier means told, if that is worse than what the verdict is about."""
+    previous, index = report.previous, report.worst[0]
+    if previous is None or previous.new[index]:
+        return
+    power = float(report.informed.power[index])
+    who = named(report, int(report.rows[index]))
+    how = f"shown by the attack {times(power)} times in 100"
+    if math.isinf(report.informed.leakage[index]):
+        how = "given away"
+    text = (
+        f"{capitalised(who)} is {how}, by the earlier means: what they told cannot be taken back."
+    )
+    yield doc.Card("informed", "Worst old record", percent(power), "recognised", text)
 
 
-def _same_noise(
-    people: Population,
-    scores: Doubles,
-    totals: npt.NDArray[np.int64],
-    noise: Noise,
-    rows: npt.NDArray[np.int64],
-) -> Iterator[Remedy]:
-    """Score all means again as if each had carried the noise that the present one alone needs."""
-    if noise.standard_errors:
-        std = noise.standard_errors / np.sqrt(people.n)
-        yield remedy_of(
-            "noise on every mean",
-            f"noise of {noise.standard_errors:.3g} standard errors of the present mean on all "
-            f"{len(totals)} means",
-            "too late for the means published without it",
-            rows,
-            joint_leakage(people, scores, totals, std),
+def batches(previous: Previous) -> doc.Table:
+    """Count the recognised batch by batch, with the present mean alone for comparison."""
+    header = ["records", "size", *ABOVE, "worst", "present\nmean alone"]
+    rows = []
+    for batch in previous.batches:
+        first, last = batch.rows
+        name = f"{first}" if first == last else f"{first}-{last}"
+        rows.append(
+            [
+                f"{name}, {'new' if batch.new else 'old'}",
+                str(batch.records),
+                *map(str, batch.joint.above.values()),
+                percent(batch.joint.worst_power),
+                percent(batch.alone.worst_power),
+            ]
         )
+    caption = (
+        "Batch by batch: records recognised with more than so much power from all means together, "
+        "and the power against the worst one; for comparison, the worst from the present mean alone"
+    )
+    return doc.Table(header, rows, caption, page_only=["size"])

@@ -15,13 +15,13 @@ from leakscore.distributions import norm
 from leakscore.report._leakage import Population, above, risk_of
 from leakscore.report._model import ALPHA, Doubles, Game, Noise, Remedy
 
-__all__ = ["MOST_RECORDS", "Budget", "noise_of", "remedies_of", "remedy_of"]
+__all__ = ["Budget", "noise_of", "noise_on_every_mean", "remedies_of"]
 
 _DROPS = (1, 3, 5)
 _CLIPS = (0.01, 0.05)
 _LEAVES = (1, 5)
 _GROWTHS = (2, 5)
-MOST_RECORDS = 10**12
+_MOST_RECORDS = 10**12
 _TRIES = 12
 _SLACK = 0.999  # of mu, so that a try that nearly meets the budget is the last but one
 
@@ -79,6 +79,26 @@ class Budget:
         upper = getattr(game, self.quantity).upper
         return float(upper)
 
+    def largest_leakage(self) -> float:
+        """Return the largest leakage score that this allows."""
+        return self._largest_mu() ** 2
+
+    def answered_for(self, told: Doubles, added: Doubles) -> Doubles:
+        """Return the leakages that a release answers for: what is known of a person after it.
+
+        Of a person of whom earlier means told more than this allows, it is what the release adds:
+        nothing takes the rest back.
+        """
+        return np.where(told > self.largest_leakage(), 0.0, told) + added
+
+    def noise_options(self, told: float) -> dict[str, Any]:
+        """Return the keywords of `leakage.noise_for`, less what earlier means told of a person."""
+        if told == 0:
+            return self.options()
+        most = self.largest_leakage()
+        left = tradeoff.gaussian(leakage=max(most - told, 1e-3 * most) * (1 - 1e-9))
+        return {"max_advantage": float(left.advantage())}
+
     def tightened(self, worst: float, game: Game) -> Budget:
         """Return the budget for the theory under which the game's upper end is within this one.
 
@@ -122,14 +142,14 @@ def noise_of(
     rows: npt.NDArray[np.int64],
     columns: tuple[str, ...],
     play: Callable[[int, float], Game],
-    among: slice = slice(None),
     played: int = 1,
     also: Sequence[int] = (),
 ) -> Noise:
-    """Find the noise that brings every record `among` them, left out, under the budget.
+    """Find the noise on the present mean that brings every person in it under the budget.
 
-    The theory says so of all records, the upper end of the game of the `played` worst ones with
-    this noise. While a game's is above the budget, the theory is asked for less.
+    Those of earlier means only are beyond its reach. The theory says so of all others, the upper
+    end of the game of the `played` worst ones with this noise. While a game's is above the budget,
+    the theory is asked for less.
 
     Parameters
     ----------
@@ -140,22 +160,24 @@ def noise_of(
     play : callable
         Plays a record, by its index, with noise of a standard deviation on the mean; the same draws
         each time, so that less leaks with more noise.
-    among : slice
-        The records to protect.
     played : int
         How many of them, the worst ones, are played.
     also : sequence of int
-        Further records that are played.
+        Further persons that are played.
     """
-    candidates = np.arange(population.size)[among]
-    asked, scores = _in_theory(population, budget, candidates, 0.0)
+    candidates = np.flatnonzero(population.published.new)
+    beyond = population.told > budget.largest_leakage()
+    told = np.where(beyond, 0.0, population.told)
+    asked, scores = _in_theory(population, told, budget, candidates, 0.0)
     noise, confirmed, harder = asked, False, budget
     for attempt in range(_TRIES):
         if attempt:
-            noise, scores = _in_theory(population, harder, candidates, noise)
-        order = candidates[np.argsort(-scores[candidates], kind="stable")][:played].tolist()
+            noise, scores = _in_theory(population, told, harder, candidates, noise)
+        order = candidates[np.argsort(-scores[candidates], kind="stable")].tolist()
         games: list[Game] = []
-        for index in dict.fromkeys([*order, *also]):
+        # Of whom earlier means told too much, the game does, too, whatever the noise.
+        fair = [i for i in order[:played] if not beyond[i]] or order[:1]
+        for index in dict.fromkeys([*fair, *also]):
             games.append(play(index, noise))
             if budget.upper(games[-1]) > budget.limit:
                 break
@@ -181,25 +203,31 @@ def noise_of(
 
 
 def _in_theory(
-    population: Population, budget: Budget, candidates: npt.NDArray[np.int64], least: float
+    population: Population,
+    told: Doubles,
+    budget: Budget,
+    candidates: npt.NDArray[np.int64],
+    least: float,
 ) -> tuple[float, Doubles]:
-    """Return the noise of the theory, `least` or more, and the leakages of all records with it.
+    """Return the noise of the theory, `least` or more, and the leakages of all persons with it.
 
-    Noise changes which record is worst, so the noise of the worst record is found, all records
+    Noise changes which person is worst, so the noise of the worst person is found, all persons
     are scored again, and so on until the worst is one that the noise was found for.
     """
-    noise, scores = least, population.informed(least)
+    noise, scores = least, told + population.added(least)
     index = int(candidates[np.argmax(scores[candidates])])
     while not budget.met_by(scores[index]):
+        known = population.without(index)
         found = leakage.noise_for(
-            population.values[index : index + 1],
-            population.without(index),
-            population.n,
+            population.added_record(index, known)[np.newaxis],
+            known,
+            population.batch_size,
             shape="scalar",
-            **budget.options(),
+            **budget.noise_options(float(told[index])),
         )
-        noise = max(noise, float(np.max(found.noise_std)))
-        scores = population.informed(noise)
+        share = population.batch_size / population.n  # of the batch in the present mean
+        noise = max(noise, float(np.max(found.noise_std)) * share)
+        scores = told + population.added(noise)
         before, index = index, int(candidates[np.argmax(scores[candidates])])
         if index == before:
             break
@@ -212,13 +240,44 @@ def remedies_of(
     rows: npt.NDArray[np.int64],
     columns: tuple[str, ...],
 ) -> tuple[Remedy, ...]:
-    """Score the release again with fewer columns, clipped values, fewer and more records."""
+    """Score the release again with fewer columns, clipped values, fewer and more records.
+
+    Judged are the persons in the batch that the release adds, by all means together. No change of
+    the values hides one who is all of that batch; more records do.
+    """
+    judged = _Judged(population, population.published.new, rows)
+    if population.published.given_away(slice(-1, None)).any():
+        return tuple(_waiting(judged, budget))
+    longer = _waiting if population.published.last else _more_records
     return (
-        *_fewer_columns(population, rows, columns),
-        *_clipped(population, rows),
-        *_without_worst(population, rows),
-        *_more_records(population, budget, rows),
+        *_fewer_columns(judged, columns),
+        *_clipped(judged),
+        *_without_worst(judged),
+        *longer(judged, budget),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """The release, and whose numbers are compared: persons (P,), numbers of first records (P,)."""
+
+    population: Population
+    who: npt.NDArray[np.bool_]
+    rows: npt.NDArray[np.int64]
+
+    @property
+    def record(self) -> str:
+        """What the records of the batch are called."""
+        return "record" if self.population.published.last == 0 else "new record"
+
+    def worst(self, scores: Doubles, count: int = 1) -> npt.NDArray[np.intp]:
+        """Return the persons of largest leakage, the worst first."""
+        judged = np.flatnonzero(self.who)
+        return judged[np.argsort(-scores[judged], kind="stable")[:count]]
+
+    def remedy(self, kind: str, what: str, cost: str, scores: Doubles, **more: Any) -> Remedy:
+        """Return a remedy from the leakages of all persons."""
+        return remedy_of(kind, what, cost, self.rows[self.who], scores[self.who], **more)
 
 
 def remedy_of(
@@ -240,83 +299,138 @@ def remedy_of(
     )
 
 
-def _fewer_columns(
-    population: Population, rows: npt.NDArray[np.int64], columns: tuple[str, ...]
-) -> Iterator[Remedy]:
+def _fewer_columns(judged: _Judged, columns: tuple[str, ...]) -> Iterator[Remedy]:
     """Leave out, one after another, the column whose loss helps the worst record most."""
+    population = judged.population
     kept, smaller = list(range(population.dim)), population
     dropped: list[str] = []
     while len(kept) > 1 and len(dropped) < _DROPS[-1]:
-        _, without = smaller.shares(int(np.argmax(smaller.informed())))
+        _, without = smaller.shares(int(judged.worst(smaller.informed())[0]))
         dropped.append(columns[kept.pop(int(np.argmin(without)))])
         smaller = population.replaced(population.values[:, kept])
         if len(dropped) in _DROPS:
             number = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
-            yield remedy_of(
+            yield judged.remedy(
                 "fewer columns",
                 f"without {number}: {', '.join(dropped)}",
                 f"{number} less",
-                rows,
                 smaller.informed(),
             )
 
 
-def _clipped(population: Population, rows: npt.NDArray[np.int64]) -> Iterator[Remedy]:
+def _clipped(judged: _Judged) -> Iterator[Remedy]:
+    """Clip the columns of the records that the release adds."""
+    population = judged.population
+    added = population.published.batch == population.published.last
+    what = "columns" if added.all() else "the new records' columns"
     for share in _CLIPS:
         low, high = np.quantile(population.values, [share, 1 - share], axis=0)
         values = np.clip(population.values, low, high)
-        moved = float(np.abs(values.mean(axis=0) - population.values.mean(axis=0)).max())
+        moves = values[added].mean(axis=0) - population.values[added].mean(axis=0)
+        moved = float(np.abs(moves).max()) * (population.batch_size / population.n)
         shift = moved * float(np.sqrt(population.n))
-        yield remedy_of(
+        yield judged.remedy(
             "winsorising",
-            f"columns clipped at {100 * share:g} % and {100 - 100 * share:g} %",
+            f"{what} clipped at {100 * share:g} % and {100 - 100 * share:g} %",
             f"moves a mean by up to {shift:.2g} standard errors",
-            rows,
             population.informed_of(values),
             clipped=share,
             mean_shift=shift,
         )
 
 
-def _without_worst(population: Population, rows: npt.NDArray[np.int64]) -> Iterator[Remedy]:
+def _without_worst(judged: _Judged) -> Iterator[Remedy]:
     """Leave the worst records out: those behind them become the unusual ones."""
-    order = np.argsort(-population.informed(), kind="stable")
+    population, published = judged.population, judged.population.published
+    one = judged.record if population.owned.alone.all() else "person"
+    before = population.informed()
     for count in _LEAVES:
-        rest = population.size - count
-        if rest < 3 or (rest < population.dim + 2 and not population.shrinkage):
+        worst = judged.worst(before, count)
+        rows = np.flatnonzero(
+            np.isin(population.owned.of_row, worst) & (published.batch == published.last)
+        )
+        if len(worst) < count or not population.can_spare(rows):
             continue
-        if population.finite and population.n > rest - 2:
-            continue
-        keep = np.sort(order[count:])
-        number = "the worst record" if count == 1 else f"the {count} worst records"
+        number = f"the worst {one}" if count == 1 else f"the {count} worst {one}s"
+        smaller, remain = population.without_records(rows)
+        scores = population.told[remain] if smaller is None else smaller.informed()
+        kept = judged.who[remain] & ~np.isin(remain, worst)
         yield remedy_of(
             "fewer records",
             f"without {number}",
             "the next records stand out more",
-            rows[keep],
-            population.informed_of(population.values[keep]),
+            judged.rows[remain][kept],
+            scores[kept],
         )
 
 
-def _more_records(
-    population: Population, budget: Budget, rows: npt.NDArray[np.int64]
-) -> Iterator[Remedy]:
+def _more_records(judged: _Judged, budget: Budget) -> Iterator[Remedy]:
     """Average more records: of the same population, or of this table if it is the population."""
+    population = judged.population
     sizes = [population.n * growth for growth in _GROWTHS]
     if not population.finite:
         worst = float(population.informed().max()) * population.n
-        enough = budget.fewest_records(worst, MOST_RECORDS)
+        enough = budget.fewest_records(worst, _MOST_RECORDS)
         sizes += [] if enough is None or enough <= population.n else [enough]
     for n in sorted(set(sizes)):
-        if population.finite and n >= population.size:
+        if population.finite and n > population.most_drawn:
             continue
-        scores = population.with_n(n).informed()
         missing = max(n - population.size, 0)
-        yield remedy_of(
+        yield judged.remedy(
             "larger n",
             f"the mean of {n} records",
             f"{missing} more records than there are" if missing else "none",
-            rows,
-            scores,
+            population.larger(n).informed(),
             records_missing=missing,
+        )
+
+
+def _waiting(judged: _Judged, budget: Budget) -> Iterator[Remedy]:
+    """Wait until more new records are there: their leakage falls as their batch grows.
+
+    The least batch that meets the budget is found from M / b and what earlier means told, of a
+    person who is alone in the batch now, too.
+    """
+    population = judged.population
+    size, twice = population.batch_size, 2 * population.batch_size
+    # Twice as large a batch is nobody's alone, and gives the squared distances.
+    distances = population.larger(twice).added() * twice
+    told = np.where(population.told > budget.largest_leakage(), 0.0, population.told)
+    now = told + population.added()
+
+    def enough(batch: int) -> bool:
+        scores = (told + distances / batch)[judged.who]
+        return batch > size and budget.met_by(float(scores.max()))
+
+    low, high = size, twice
+    while high <= _MOST_RECORDS and not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    sizes = {size * growth for growth in _GROWTHS if size > 1}
+    if high <= _MOST_RECORDS and not budget.met_by(float(now[judged.who].max())):
+        sizes.add(high)
+    for larger in sorted(sizes):
+        yield judged.remedy(
+            "larger batch",
+            f"wait until {larger} new records are there",
+            f"{larger - size} more new records than there are",
+            population.larger(larger).informed(),
+        )
+
+
+def noise_on_every_mean(
+    population: Population, noise: Noise, rows: npt.NDArray[np.int64]
+) -> Iterator[Remedy]:
+    """Score all means again as if each had carried the noise that the present one needs."""
+    if population.published.last and noise.standard_errors:
+        std = noise.standard_errors / float(np.sqrt(population.n))
+        yield remedy_of(
+            "noise on every mean",
+            f"noise of {noise.standard_errors:.3g} standard errors of the present mean on all "
+            f"{len(population.published.sizes)} means",
+            "too late for the means published without it",
+            rows,
+            population.noisy_from_the_start(std),
         )

@@ -8,6 +8,7 @@ from html import escape
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore import tradeoff
 from leakscore._results import ByValue
@@ -26,18 +27,20 @@ from leakscore.report._model import (
     Drivers,
     Game,
     Noise,
+    Owned,
     Previous,
     Remedy,
 )
 from leakscore.report._notices import notices_of
 from leakscore.report._previous import Earlier, earlier_of, previous_of
-from leakscore.report._remedies import noise_of, remedies_of
+from leakscore.report._remedies import noise_of, noise_on_every_mean, remedies_of
 from leakscore.report._sections import document
 from leakscore.report._setup import (
     Options,
     budget_of,
     checked,
     input_of,
+    published_of,
     release_of,
     rounds_of,
     shrinkage_of,
@@ -119,12 +122,14 @@ def analyse(
     Parameters
     ----------
     table : Table
-        From `read_table` or `embedded_table`.
+        From `read_table`, `table_of` or `embedded_table`. If it has `ids`, persons are judged, each
+        by all of their records.
     n : int, optional
         Records averaged, 2 to the number judged. Default: all of them; 100 of the embedded table.
     previous : int or sequence of int, optional
         The means of so many first rows of the table were published before, in this order, without
-        noise; now the mean of all records is. Increasing, less than the number of rows.
+        noise; now the mean of all records is. Increasing, less than the number of rows. Every
+        number is then what all means tell together.
     population : {"infinite", "finite"}
         Whether the table is a sample of a larger population, or is itself the population from
         which the n are drawn without replacement.
@@ -225,9 +230,12 @@ class _Analysis:
             )
             n = len(self.records.rows)
         self.release = release_of(table, self.records, n, asked.population, asked.base_population)
+        totals = () if self.earlier is None else self.earlier.records
+        self.published = published_of(self.records, self.release, totals)
+        self.rows = self.records.rows[self.published.owned.first]
         self.rounds = rounds_of(asked.rounds, self.release.n)
         self.simulated = min(records_played(self.release.n), asked.worst)
-        self.step = _Steps(progress, self.simulated + 5 + 2 * (self.earlier is not None))
+        self.step = _Steps(progress, self.simulated + 5)
         self.seeds = np.random.SeedSequence(asked.seed)
 
     def report(self) -> Report:
@@ -237,41 +245,42 @@ class _Analysis:
         games = self._games()
         noise = self._noise(games)
         self.step("scoring the remedies")
-        remedies = remedies_of(self.people, self.budget, self.records.rows, self.records.columns)
-        report = self._written(games, noise, remedies, self._together(noise))
+        remedies = remedies_of(self.people, self.budget, self.rows, self.records.columns)
+        if noise is not None:
+            remedies += tuple(noise_on_every_mean(self.people, noise, self.rows))
+        report = self._written(games, noise, remedies)
         report = replace(report, verdict=verdict_of(report, self.budget, self.asked.max_noise))
         return replace(report, warnings=notices_of(report, self.table, self.records))
 
     def _score(self) -> None:
+        largest = int(self.published.owned.sizes.max())
         self.people = Population(
             self.records.values,
             self.release.n,
             finite=self.asked.population == "finite",
-            shrinkage=shrinkage_of(self.records.values, self.asked.shrinkage),
+            shrinkage=shrinkage_of(self.records.values, self.asked.shrinkage, largest),
+            published=self.published,
         )
         self.scores = self.people.informed()
         self.order = np.argsort(-self.scores, kind="stable")
-        self.played = [int(i) for i in self.order if np.isfinite(self.scores[i])]
+        played = self.order[np.isfinite(self.scores[self.order])]
+        # Those whom this release is about first: earlier means have told of the others.
+        new = self.published.new[played]
+        self.played = [*played[new].tolist(), *played[~new].tolist()]
+        self.about = self.played[: int(new.sum())] or self.played
         if not self.played:
             raise ValueError(
                 f"each of the {len(self.scores)} records has something that no other has (a column "
-                "of its own?): any trace of it in the mean gives it away, and there is nothing to "
-                "simulate"
+                "of its own? a mean of its own?): any trace of it in the mean gives it away, and "
+                "there is nothing to simulate"
             )
 
-    def _game(
-        self,
-        index: int,
-        attacker: str = "informed",
-        noise_std: float = 0.0,
-        averaged: Population | None = None,
-    ) -> Game:
-        people = self.people if averaged is None else averaged
-        stream = self._stream(index, people.n) if noise_std else self.seeds.spawn(1)[0]
-        row = int(self.records.rows[index])
+    def _game(self, index: int, attacker: str = "informed", noise_std: float = 0.0) -> Game:
+        stream = self._stream(index) if noise_std else self.seeds.spawn(1)[0]
+        row = int(self.rows[index])
         self.step(f"playing record {row}, {attacker}{' with noise' if noise_std else ''}")
         return play(
-            people,
+            self.people,
             index,
             row,
             attacker,
@@ -281,54 +290,43 @@ class _Analysis:
             rows=self.records.rows,
         )
 
-    def _stream(self, index: int, n: int) -> np.random.SeedSequence:
+    def _stream(self, index: int) -> np.random.SeedSequence:
         """Return the stream of a record's games with noise: the same draws for any noise."""
-        return np.random.SeedSequence(self.asked.seed, spawn_key=(index, n))
+        return np.random.SeedSequence(self.asked.seed, spawn_key=(index, self.people.n))
 
     def _games(self) -> list[Game]:
         """The worst records, the worst to the weaker attacker, and the one in the middle."""
         first = self.played[: self.simulated]
         games = [self._game(i) for i in first]
         games.append(self._game(self.played[0], "weaker"))
-        if self._middle() not in first:
-            games.append(self._game(self._middle()))
+        worst = next(int(i) for i in self.order if np.isfinite(self.scores[i]))
+        games += [self._game(i) for i in dict.fromkeys([self._middle(), worst]) if i not in first]
         return games
 
-    def _noise(self, games: list[Game]) -> Noise:
-        rows, columns = self.records.rows, self.records.columns
+    def _noise(self, games: list[Game]) -> Noise | None:
+        """Find the noise; none hides a person who is all of the batch that the release adds."""
+        if self.published.given_away(slice(-1, None)).any():
+            return None
         kept = {game.row: game for game in games if game.attacker == "informed"}
 
         def with_noise(index: int, std: float) -> Game:
-            known = kept.get(int(rows[index])) if std == 0 else None
+            known = kept.get(int(self.rows[index])) if std == 0 else None
             return known or self._game(index, noise_std=std)
 
+        middle = self._middle()
         return noise_of(
             self.people,
             self.budget,
-            rows,
-            columns,
+            self.rows,
+            self.records.columns,
             with_noise,
             played=self.simulated,
-            also=[self._middle()],
+            also=[middle] if self.published.new[middle] else [],
         )
 
     def _middle(self) -> int:
         """Return the record in the middle of those that can be played."""
-        return self.played[len(self.played) // 2]
-
-    def _together(self, noise: Noise) -> Previous | None:
-        if self.earlier is None:
-            return None
-        return previous_of(
-            self.people,
-            self.scores,
-            self.earlier,
-            self.budget,
-            self.records,
-            self.asked.worst,
-            noise,
-            lambda batch, i, std: self._game(i, noise_std=std, averaged=batch),
-        )
+        return int(self.about[len(self.about) // 2])
 
     def _audit(self, game: Game) -> AuditResult | None:
         if not self.asked.audit:
@@ -338,11 +336,10 @@ class _Analysis:
     def _written(
         self,
         games: list[Game],
-        noise: Noise,
+        noise: Noise | None,
         remedies: tuple[Remedy, ...],
-        together: Previous | None,
     ) -> Report:
-        asked, people, rows = self.asked, self.people, self.records.rows
+        asked, people, rows = self.asked, self.people, self.rows
         informed = risk_of(self.scores, self.release.base_rate)
         weaker = risk_of(people.weaker(), self.release.base_rate)
         listed = tuple(int(i) for i in self.order[: asked.worst])
@@ -351,7 +348,9 @@ class _Analysis:
             seed=asked.seed,
             input=input_of(self.table, self.records, asked),
             release=self.release,
-            threat_models=threat_models_of(len(self.records.columns)),
+            threat_models=threat_models_of(
+                len(self.records.columns), not bool(self.published.owned.alone.all())
+            ),
             rows=rows,
             in_sample=people.in_sample(),
             informed=informed,
@@ -361,18 +360,25 @@ class _Analysis:
             counts=(counts_of("informed", informed, rows), counts_of("weaker", weaker, rows)),
             worst=listed,
             drivers=tuple(_drivers(people, self.records, i, asked.show_values) for i in listed),
-            covariance=_covariance(
-                people, self.records, self.played[0], self.scores, asked.confidence
-            ),
+            covariance=_covariance(people, rows, self.played[0], self.scores, asked.confidence),
             games=tuple(games),
             noise=noise,
             remedies=remedies,
             audit=self._audit(games[0]),
             warnings=(),
-            previous=together,
+            previous=self._previous(),
             lines=self.records.lines,
-            ids=self.records.ids,
+            owned=self._owned(),
         )
+
+    def _previous(self) -> Previous | None:
+        if self.earlier is None:
+            return None
+        return previous_of(self.people, self.scores, self.earlier, self.records.rows)
+
+    def _owned(self) -> Owned | None:
+        owned, ids = self.published.owned, self.records.ids
+        return None if ids is None else Owned(ids[owned.first], self.records.rows, owned.of_row)
 
 
 class _Steps:
@@ -397,16 +403,18 @@ def _version() -> str:
 
 def _drivers(people: Population, records: Records, index: int, show_values: bool) -> Drivers:
     shares, without = people.shares(index)
-    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(without)
+    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
     order = np.argsort(-shares, kind="stable")
+    first = int(people.owned.first[index])
+    show_values = show_values and bool(people.owned.alone[index])
     return Drivers(
-        row=int(records.rows[index]),
+        row=int(records.rows[first]),
         columns=tuple(
             Driver(
                 column=records.columns[j],
                 share=float(shares[j]),
                 leakage_without=float(left[j]),
-                value=float(records.values[index, j]) if show_values else None,
+                value=float(records.values[first, j]) if show_values else None,
             )
             for j in order
         ),
@@ -415,20 +423,25 @@ def _drivers(people: Population, records: Records, index: int, show_values: bool
 
 
 def _covariance(
-    people: Population, records: Records, index: int, scores: Doubles, confidence: float
+    people: Population,
+    rows: npt.NDArray[np.int64],
+    index: int,
+    scores: Doubles,
+    confidence: float,
 ) -> Covariance:
     """Say how well the covariance is known, and what that does to the worst leakage."""
     worst = float(scores[index])
+    others = people.size - int(people.owned.sizes[index])
     low = high = power_low = power_high = None
     if not people.shrinkage:
-        low, high = interval_of(worst, people.size - 1, people.dim, confidence)
+        low, high = interval_of(worst, others, people.dim, confidence)
         power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
     return Covariance(
         kind="full",
         shrinkage=people.reference.shrinkage if people.shrinkage else None,
         condition_number=float(np.linalg.cond(people.reference.cov)),
         rows_per_column=people.size / people.dim,
-        worst_row=int(records.rows[index]),
+        worst_row=int(rows[index]),
         worst_leakage=worst,
         interval_confidence=confidence,
         leakage_low=low,

@@ -10,8 +10,8 @@ import numpy as np
 from leakscore.render import document as doc
 from leakscore.render.text import counted
 from leakscore.report import _charts as charts
-from leakscore.report._model import Compared, Content, Driver, Remedy
-from leakscore.report._previous_sections import joint_card, joint_section
+from leakscore.report._model import Compared, Content, Driver, Noise, Remedy
+from leakscore.report._previous import batches, earlier_means, worst_old
 from leakscore.report._words import (
     ABOVE,
     budget,
@@ -42,7 +42,6 @@ def document(report: Content) -> doc.Document:
         (
             _counts(report),
             _worst(report),
-            *joint_section(report),
             _drivers(report),
             _games(report),
             _noise(report),
@@ -70,10 +69,11 @@ def _head(report: Content) -> list[list[doc.Part]]:
         [*first],
         [
             doc.Paragraph(what, "lead"),
+            *earlier_means(report),
             doc.Paragraph(f"{asked} in the mean?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
-        [doc.Cards([*_verdict(report), *_cards(report), *joint_card(report)])],
+        [doc.Cards([*_verdict(report), *_cards(report), *worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
 
@@ -106,6 +106,8 @@ def _cards(report: Content) -> Iterator[doc.Card]:
             f"{capitalised(who)} gives itself away: every table with this record is recognised, "
             "and no table without it is taken for one."
         )
+    if report.previous is not None and report.previous.given_away[index]:
+        text = f"{capitalised(who)} is given away: the difference of the two means is its values."
     yield doc.Card("informed", "Worst record", percent(power), "recognised", text)
     power, more = _to_act_on(report, row, "weaker", report.weaker.power[index])
     text = (
@@ -114,13 +116,14 @@ def _cards(report: Content) -> Iterator[doc.Card]:
     )
     yield doc.Card("weaker", "Same record, weaker attacker", percent(power), "recognised", text)
     counts, weaker = report.counts
+    judged = "records" if report.owned is None else "persons"
     half = (
-        f"For half of the records the attack is right at most {times(counts.median_power)} times "
+        f"For half of the {judged} the attack is right at most {times(counts.median_power)} times "
         f"in 100 (weaker attacker {times(weaker.median_power)}), where blind guessing is right "
-        f"once. {counts.above['50%']} of {counts.records} records are recognised more often than "
+        f"once. {counts.above['50%']} of {counts.records} {judged} are recognised more often than "
         "not."
     )
-    yield doc.Card("", "Half of the records", percent(counts.median_power), "at most", half)
+    yield doc.Card("", f"Half of the {judged}", percent(counts.median_power), "at most", half)
 
 
 def _to_act_on(report: Content, row: int, attacker: str, power: float) -> tuple[float, str]:
@@ -143,7 +146,10 @@ def _counts(report: Content) -> doc.Section:
         for counts in report.counts
     ]
     header = ["power at 1\u00a0% false positives", *ABOVE, "median", "worst"]
-    table = doc.Table(header, rows, f"Of {report.counts[0].records} records, in theory")
+    judged = "records" if report.owned is None else "persons"
+    tables = [doc.Table(header, rows, f"Of {report.counts[0].records} {judged}, in theory")]
+    if report.previous is not None:
+        tables.append(batches(report.previous))
     drawn = doc.PageOnly(
         [
             doc.Figures([charts.leakages(report), charts.roc(report)]),
@@ -151,13 +157,15 @@ def _counts(report: Content) -> doc.Section:
             charts.roc_table(report),
         ]
     )
-    return doc.Section("How many records are identified", [table, drawn])
+    return doc.Section("How many records are identified", [*tables, drawn])
 
 
 def _worst(report: Content) -> doc.Section:
     informed, base = report.informed, report.informed.ppv_at_base_rate
     header = ["record", "leakage\nleft out", "leakage\nin sample", "advantage", "power\ninformed"]
     header += ["power\nweaker", "flag true\nat n/N", "flag true\nat 1\u00a0%"]
+    alone = None if report.previous is None else report.previous.alone
+    header += [] if alone is None else ["present\nmean alone"]
     rows = [
         [
             label(report, int(report.rows[i])),
@@ -168,6 +176,7 @@ def _worst(report: Content) -> doc.Section:
             percent(report.weaker.power[i]),
             "-" if base is None else percent(base[i]),
             percent(informed.ppv_at_low_prior[i]),
+            *([] if alone is None else [percent(alone.power[i])]),
         ]
         for i in report.worst
     ]
@@ -184,13 +193,14 @@ def _worst(report: Content) -> doc.Section:
         f"hold the record, at the base rate {rate} and at 1\u00a0%."
     )
     crowded = ["leakage\nin sample"] if _long_names(report) else []
+    crowded += ["flag true\nat n/N"] if alone is not None else []
     table = doc.Table(header, rows, _numbering(report), page_only=crowded)
     return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft")])
 
 
 def _long_names(report: Content) -> bool:
     """Tell whether the names of records leave a text no room for every column."""
-    return report.lines is not None or report.ids is not None
+    return report.lines is not None or report.owned is not None
 
 
 def _numbering(report: Content) -> str:
@@ -270,7 +280,8 @@ def _share(one: Driver) -> str:
 
 
 def _games(report: Content) -> doc.Section:
-    games = tuple(dict.fromkeys((*report.games, report.noise.game)))
+    noisy = () if report.noise is None else (report.noise.game,)
+    games = tuple(dict.fromkeys((*report.games, *noisy)))
     header = ["record", "attacker", "advantage\nin theory", "advantage\nin the game"]
     header += ["power\nin theory", "power\nin the game", "agree"]
     rows = [
@@ -300,9 +311,16 @@ def _games(report: Content) -> doc.Section:
 
 
 def _noise(report: Content) -> doc.Section:
-    noise = report.noise
+    noise, earlier = report.noise, report.previous is not None
+    if noise is None:
+        none = (
+            "A batch of one is no mean: no noise is computed. "
+            f"{'; '.join(capitalised(one.what) for one in report.remedies)}."
+        )
+        return doc.Section("Noise", [doc.Paragraph(none)])
     if noise.standard_errors == 0:
-        none = f"No noise is needed for {budget(noise)} of every record."
+        every = "every new record, whatever is subtracted" if earlier else "every record"
+        none = f"No noise is needed for {budget(noise)} of {every}."
         return doc.Section("Noise", [doc.Paragraph(none)])
     stds = [(name, rounded_up(std, 4)) for name, std in noise.noise_std.items()]
     shown = "; ".join(f"{name} {std}" for name, std in stds[:_NOISY_COLUMNS])
@@ -311,12 +329,17 @@ def _noise(report: Content) -> doc.Section:
     caption = "Standard deviation of the noise, in the column's units"
     table = doc.Table(["column", "noise"], stds, caption)
     listed = f"Its standard deviation, in the column's units: {shown}{rest}."
-    return doc.Section("Noise", [doc.Paragraph(_noise_told(report)), doc.InWords(table, listed)])
+    return doc.Section(
+        "Noise", [doc.Paragraph(_noise_told(report, noise)), doc.InWords(table, listed)]
+    )
 
 
-def _noise_told(report: Content) -> str:
+def _noise_told(report: Content, noise: Noise) -> str:
     """Say what noise the theory asks for, and what the game confirms."""
-    noise, who = report.noise, named(report, report.noise.binding_row)
+    who, every, earlier = named(report, noise.binding_row), "record", ""
+    if report.previous is not None:
+        every = "new record, whatever is subtracted"
+        earlier = " What the earlier means told cannot be taken back."
     asked, offered = rounded_up(noise.theory_standard_errors), rounded_up(noise.standard_errors)
     game = noise.game
     played: Compared = game.power if "max_power" in noise.budget else game.advantage
@@ -328,13 +351,13 @@ def _noise_told(report: Content) -> str:
     else:
         source = f"The theory asks for {asked}; the simulated game confirms {offered}."
     return (
-        f"For {budget(noise)} of every record, add Gaussian noise of {offered} standard errors of "
+        f"For {budget(noise)} of every {every}, add Gaussian noise of {offered} standard errors of "
         f"the mean to each column. {source} {capitalised(who)} is then the worst: leakage "
         f"{number(noise.leakage)}, advantage {percent(noise.advantage)} (game "
         f"{plus_minus(game.advantage)}), power {percent(noise.power)} (game "
         f"{plus_minus(game.power)}); the game's upper end is {percent(upper)}. This bounds what "
         "the informed attacker learns of these records; a guarantee of differential privacy needs "
-        "bounded records."
+        f"bounded records.{earlier}"
     )
 
 
@@ -344,10 +367,13 @@ def _remedies(report: Content) -> doc.Section:
         "Power of the informed attacker against the worst record, and how many records are above "
         "50\u00a0% and 10\u00a0%"
     )
-    parts: list[doc.Part] = [
-        remedies_table(report, "the release", remedies, caption, report.counts[0]),
-        doc.Paragraph(_clipping(remedies), "soft"),
-    ]
+    now, previous = report.counts[0], report.previous
+    if previous is not None:
+        now = previous.batches[-1].joint
+        caption += ", of the new records by all means together (noise on every mean: of all)"
+    parts: list[doc.Part] = [remedies_table(report, "the release", remedies, caption, now)]
+    if any(remedy.clipped for remedy in remedies):
+        parts.append(doc.Paragraph(_clipping(remedies), "soft"))
     if any(remedy.records_missing for remedy in remedies):
         beyond = f"A mean of more than {size} records needs more than this table."
         parts.append(doc.Paragraph(beyond, "soft"))

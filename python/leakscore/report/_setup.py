@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakscore import _validate
+from leakscore._visible import visible
 from leakscore.report._game import default_rounds
 from leakscore.report._leakage import Shrinkage
 from leakscore.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
+from leakscore.report._published import Published
 from leakscore.report._remedies import Budget
 from leakscore.tables.columns import NOT_PUBLISHED
 from leakscore.tables.records import Records
@@ -21,6 +23,7 @@ __all__ = [
     "budget_of",
     "checked",
     "input_of",
+    "published_of",
     "release_of",
     "rounds_of",
     "shrinkage_of",
@@ -129,9 +132,49 @@ def release_of(
     )
 
 
-def shrinkage_of(values: Doubles, shrinkage: Shrinkage) -> Shrinkage:
-    """Shrink as asked, or automatically where the records are too few for their columns."""
-    size, dim = values.shape
+def published_of(records: Records, release: Release, totals: tuple[int, ...]) -> Published:
+    """Return persons and batches; refuse persons whom no law is known for.
+
+    An attacker knows the population from the records of the others: two at least.
+    """
+    size, n = len(records.rows), release.n
+    if records.ids is not None:
+        blank = np.flatnonzero(np.char.strip(records.ids) == "")
+        if len(blank):
+            raise ValueError(
+                f"record {records.rows[blank[0]]} has no id, as {len(blank)} of {size} records: "
+                "whose they are decides what is judged; give them ids, or leave them out"
+            )
+    published = Published.of(records.ids, size, n, totals)
+    largest = int(published.owned.sizes.argmax())
+    most = int(published.owned.sizes[largest])
+    if records.ids is None or most == 1:
+        return published
+    who = f"person {visible(str(records.ids[published.owned.first[largest]]))} has {most} of {size}"
+    if size - most < 3:
+        raise ValueError(
+            f"{who} records: the {size - most} records of others do not tell what is usual, at "
+            "least 3 are needed; leave that person out, or add others"
+        )
+    if not totals and n <= most:
+        raise ValueError(
+            f"{who} records, and a mean of n={n} records would be that person's alone; choose n "
+            f"of at least {most + 1}"
+        )
+    if release.population == "finite" and n > size - most - 1:
+        raise ValueError(
+            f"{who} records: a mean of n={n} cannot be drawn from the other {size - most}; choose "
+            f"n of at most {size - most - 1}, or the infinite population"
+        )
+    return published
+
+
+def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinkage:
+    """Shrink as asked, or automatically where the records are too few for their columns.
+
+    Records that count are those of all but a person with the `largest` number of them, and one.
+    """
+    size, dim = len(values) - largest + 1, values.shape[1]
     few = size < dim + 2
     if isinstance(shrinkage, str):
         _validate.choice("shrinkage", shrinkage, ("auto",))
@@ -188,20 +231,21 @@ def _unjudged(table: Table, records: Records, published: Sequence[str]) -> Itera
                 yield name
 
 
-def threat_models_of(dim: int) -> tuple[ThreatModel, ThreatModel]:
-    """Describe the two attackers."""
+def threat_models_of(dim: int, persons: bool) -> tuple[ThreatModel, ThreatModel]:
+    """Describe the two attackers, of records or of persons with several records."""
     rest = "the other members"
     values = f"all {dim} values" if dim > 1 else "the value"
+    whose = "of all records of one person" if persons else "of one record"
     return (
         ThreatModel(
             name="informed",
-            knows=f"the population's mean and covariance, and {values} of one record",
+            knows=f"the population's mean and covariance, and {values} {whose}",
             does_not_know=rest,
             score="(z - mu)' C^-1 (release - mu), the covariance attack",
         ),
         ThreatModel(
             name="weaker",
-            knows=f"each column's mean and variance, and {values} of one record",
+            knows=f"each column's mean and variance, and {values} {whose}",
             does_not_know=f"{rest}, nor how the columns vary together",
             score="(z - mu)' D^-1 (release - mu), D the variances",
         ),

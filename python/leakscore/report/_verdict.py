@@ -66,20 +66,23 @@ class Judged:
 def judged(report: Content, budget: Budget) -> Judged:
     """Collect what the verdict rests on; with earlier means, that of the new records and all means.
 
-    What was told of the old ones before does not hang on this release.
+    What earlier means told does not hang on this release: those in no new batch are not judged, and
+    of a person of whom they told more than the limit, what this release adds is.
     """
-    rows, leakage, remedy = report.rows, report.informed.leakage, _remedy(report, budget)
+    rows, leakage, noise = report.rows, report.informed.leakage, report.noise
     games = tuple(game for game in report.games if game.attacker == "informed")
-    noise: Noise | None = report.noise
-    how = "gives itself away: every mean with it shows it"
-    if report.previous is not None:
-        previous, new = report.previous, slice(report.previous.records_published[-2], None)
-        rows, leakage, noise = report.rows[new], previous.joint.leakage[new], previous.noise
-        games = () if previous.game is None else (previous.game,)
+    remedy, how = _remedy(report, budget), "gives itself away: every mean with it shows it"
+    previous = report.previous
+    if previous is not None:
+        answered = budget.answered_for(previous.told, previous.added)[previous.new]
+        played = rows[previous.new & (previous.told <= budget.largest_leakage())]
+        games = tuple(game for game in games if game.row in played)
+        rows, leakage = rows[previous.new], answered
         how = "is given away by the difference of two means"
-        remedy = "Wait until more new records are there."
     certain = rows[np.isinf(leakage)]
-    refused = f"{named(report, int(certain[0]))} {how}. {remedy}" if len(certain) else ""
+    refused = ""
+    if len(certain):
+        refused = f"{named(report, int(certain[0]))} {how}. {remedy}"
     return Judged(rows, leakage, games, noise, refused, remedy)
 
 
@@ -112,7 +115,7 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
         given_away=tuple(found.rows[np.isinf(found.leakage)].tolist()),
     )
     parts = [_why(report, found, verdict, budget), *_rounds(verdict, found, budget)]
-    return replace(verdict, why=" ".join([*parts, *_scope(report)]))
+    return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
 
 
 def _worst(found: Judged, budget: Budget) -> Worst:
@@ -143,11 +146,12 @@ def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> st
     worst, limit = verdict.worst, f"{100 * budget.limit:.{digits}g}\u00a0%"
     source = "" if budget.epsilon is None else f" for epsilon {budget.epsilon:g}"
     who, value = named(report, worst.row), share_beside(worst.value, budget.limit)
+    new = "" if report.previous is None else "new "
     if found.refused:
         return found.refused
     if verdict.decision == PUBLISH:
         most = f"{budget.quantity} at most {limit}{source}"
-        return f"no record exceeds the limit ({most}; worst {who}: {value})."
+        return f"no {new}record exceeds the limit ({most}; worst {who}: {value})."
     seen = (
         f"{who} is recognised {times(worst.power)} times in 100 ({budget.quantity} up to {value}, "
         f"at most {limit} allowed{source})"
@@ -156,7 +160,7 @@ def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> st
         return f"{seen}, and no noise was found that the simulated attack confirms. {found.remedy}"
     noise = several(found.noise.standard_errors)
     if verdict.decision == PUBLISH_WITH_NOISE:
-        return f"{seen}; noise of {noise} on each mean brings every record under {limit}."
+        return f"{seen}; noise of {noise} on each mean brings every {new}record under {limit}."
     return (
         f"{seen}; it would take noise of {noise} on each mean, and at most "
         f"{verdict.max_noise:g} is allowed. {found.remedy}"
@@ -186,11 +190,26 @@ def _rounds(verdict: Verdict, found: Judged, budget: Budget) -> Iterator[str]:
 def _remedy(report: Content, budget: Budget) -> str:
     """Name the first change of the release that meets the limit in theory."""
     for remedy in report.remedies:
-        if budget.met_by(remedy.leakage):
+        if remedy.kind == "larger batch" and budget.met_by(remedy.leakage):
+            return f"{remedy.what[:1].upper()}{remedy.what[1:]}."
+        if remedy.kind != "noise on every mean" and budget.met_by(remedy.leakage):
             how = remedy.what if remedy.what.startswith("without") else f"for {remedy.what}"
             missing = f" ({remedy.cost})" if remedy.records_missing else ""
             return f"In theory the limit holds {how}{missing}."
     return "No other change that was tried is enough."
+
+
+def _told(report: Content, budget: Budget) -> Iterator[str]:
+    """Say of how many the earlier means told more than the limit: no verdict changes that."""
+    if report.previous is None:
+        return
+    beyond = int((report.previous.told > budget.largest_leakage()).sum())
+    if beyond:
+        who = "record" if report.owned is None else "person"
+        yield (
+            f"Of {counted(beyond, who)} the earlier means told more already, which cannot be taken "
+            "back."
+        )
 
 
 def _scope(report: Content) -> Iterator[str]:

@@ -30,17 +30,21 @@ ABOVE = [f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS]
 """Names of the columns that count records by power."""
 
 
-def named(report: Content, row: int) -> str:
+def named(report: Content, row: int, *, whole: bool = True) -> str:
     """Name a record by its number, and by line and person where they are known."""
-    return f"record {label(report, row)}"
+    return f"record {label(report, row, whole=whole)}"
 
 
-def label(report: Content, row: int) -> str:
-    """Return what follows the word "record" in its name, as cells of tables have it."""
+def label(report: Content, row: int, *, whole: bool = True) -> str:
+    """Return what follows the word "record" in its name, as cells of tables have it.
+
+    It stands for all records of its person, if these are judged as a `whole`.
+    """
     place = report.place(row)
     line = f" (line {place['line']})" if "line" in place else ""
     person = f", person {place['id']}" if "id" in place else ""
-    return f"{row}{line}{person}"
+    more = report.owned.records_of(row) - 1 if whole and report.owned is not None else 0
+    return f"{row}{line}{f' and {more} more' if more else ''}{person}"
 
 
 def capitalised(text: str) -> str:
