@@ -55,6 +55,8 @@ class Release:
     """What is published, and how its n records come about."""
 
     statistic: str
+    exact: str
+    what: str
     n: int
     population: str
     draw: str
@@ -340,6 +342,19 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """One cell of a table by group, and its worst record."""
+
+    cell: str
+    records: int
+    row: int
+    leakage: float
+    advantage: float
+    power: float
+    above_half: int
+
+
+@dataclass(frozen=True)
 class Content:
     """All numbers and words of a report, which its text, its page and its JSON tell."""
 
@@ -367,6 +382,8 @@ class Content:
     verdict: Verdict | None = None
     lines: npt.NDArray[np.int64] | None = None
     owned: Owned | None = None
+    cells: tuple[Cell, ...] = ()
+    min_cell: int = 10
 
     def place(self, row: int) -> dict[str, Any]:
         """Return line and person of a record, as far as they are known."""
@@ -407,6 +424,8 @@ class Content:
         }
         if self.previous is not None:
             plain["previous"] = self.previous
+        if self.cells:
+            plain |= {"cells": self.cells, "min_cell": self.min_cell}
         return {**self._placed(_plain(plain)), "records": self._records()}
 
     def _placed(self, value: Any) -> Any:

@@ -239,8 +239,11 @@ def remedies_of(
     budget: Budget,
     rows: npt.NDArray[np.int64],
     columns: tuple[str, ...],
+    plain: bool = True,
 ) -> tuple[Remedy, ...]:
     """Score the release again with fewer columns, clipped values, fewer and more records.
+
+    Only of plain means are columns left out or clipped: features of a record belong together.
 
     Judged are the persons in the batch that the release adds, by all means together. No change of
     the values hides one who is all of that batch; more records do.
@@ -250,8 +253,8 @@ def remedies_of(
         return tuple(_waiting(judged, budget))
     longer = _waiting if population.published.last else _more_records
     return (
-        *_fewer_columns(judged, columns),
-        *_clipped(judged),
+        *(_fewer_columns(judged, columns) if plain else ()),
+        *(_clipped(judged) if plain else ()),
         *_without_worst(judged),
         *longer(judged, budget),
     )

@@ -20,6 +20,7 @@ from leakscore.report._leakage import Population, Shrinkage, counts_of, interval
 from leakscore.report._model import (
     ALPHA,
     AuditResult,
+    Cell,
     Content,
     Covariance,
     Doubles,
@@ -30,6 +31,7 @@ from leakscore.report._model import (
     Owned,
     Previous,
     Remedy,
+    Risk,
 )
 from leakscore.report._notices import notices_of
 from leakscore.report._previous import Earlier, earlier_of, previous_of
@@ -46,8 +48,10 @@ from leakscore.report._setup import (
     shrinkage_of,
     threat_models_of,
 )
+from leakscore.report._statistic import cells_of, featured
 from leakscore.report._verdict import verdict_of
 from leakscore.report._words import named
+from leakscore.statistics import Statistic
 from leakscore.tables.records import Records, records_of
 from leakscore.tables.table import Table, embedded_table, read_table, table_of
 
@@ -111,6 +115,8 @@ def analyse(
     audit: bool = False,
     confidence: float = 0.95,
     show_values: bool = False,
+    statistic: Statistic | None = None,
+    min_cell: int = 10,
     progress: Progress | None = None,
 ) -> Report:
     """Tell what leaks of every record if the mean of n records of a table is published.
@@ -164,6 +170,11 @@ def analyse(
         Of the audit and of the interval for the worst leakage.
     show_values : bool
         Whether the report may show values of records.
+    statistic : Statistic, optional
+        What is published, of `leakscore.statistics`; the mean by default. Groups are those of the
+        table (`read_table(groups=)`, `table_of(groups=)`).
+    min_cell : int
+        Cells of a table by group with fewer records are not to be published.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
 
@@ -209,6 +220,8 @@ def analyse(
         audit=audit,
         confidence=confidence,
         show_values=show_values,
+        statistic=statistic,
+        min_cell=min_cell,
     )
     return _Analysis(table, checked(asked), progress).report()
 
@@ -219,9 +232,11 @@ class _Analysis:
     def __init__(self, table: Table, asked: Options, progress: Progress | None) -> None:
         self.table, self.asked = table, asked
         self.budget = budget_of(asked)
-        self.records = records_of(
+        records = records_of(
             table, columns=asked.columns, exclude=asked.exclude, missing=asked.missing
         )
+        self.featured = featured(table, records, asked.statistic)
+        self.records = self.featured.records
         n = asked.n
         self.earlier: Earlier | None = None
         if asked.previous is not None:
@@ -229,7 +244,14 @@ class _Analysis:
                 asked.previous, self.records, len(table.values), n, asked.population
             )
             n = len(self.records.rows)
-        self.release = release_of(table, self.records, n, asked.population, asked.base_population)
+        self.release = release_of(
+            table,
+            self.records,
+            n,
+            asked.population,
+            asked.base_population,
+            self.featured.statistic,
+        )
         totals = () if self.earlier is None else self.earlier.records
         self.published = published_of(self.records, self.release, totals)
         self.rows = self.records.rows[self.published.owned.first]
@@ -245,7 +267,8 @@ class _Analysis:
         games = self._games()
         noise = self._noise(games)
         self.step("scoring the remedies")
-        remedies = remedies_of(self.people, self.budget, self.rows, self.records.columns)
+        plain = self.release.statistic in ("mean", "sum")
+        remedies = remedies_of(self.people, self.budget, self.rows, self.records.columns, plain)
         if noise is not None:
             remedies += tuple(noise_on_every_mean(self.people, noise, self.rows))
         report = self._written(games, noise, remedies)
@@ -369,7 +392,13 @@ class _Analysis:
             previous=self._previous(),
             lines=self.records.lines,
             owned=self._owned(),
+            cells=self._cells(informed),
+            min_cell=asked.min_cell,
         )
+
+    def _cells(self, risk: Risk) -> tuple[Cell, ...]:
+        alone = bool(self.published.owned.alone.all())
+        return cells_of(self.featured, self.rows, risk, alone)
 
     def _previous(self) -> Previous | None:
         if self.earlier is None:

@@ -42,6 +42,7 @@ def document(report: Content) -> doc.Document:
         (
             _counts(report),
             _worst(report),
+            *_cells(report),
             _drivers(report),
             _games(report),
             _noise(report),
@@ -54,7 +55,6 @@ def document(report: Content) -> doc.Document:
 
 
 def _head(report: Content) -> list[list[doc.Part]]:
-    columns = counted(len(report.input.columns_judged), "column")
     informed, weaker = report.threat_models
     asked = f"The attacker knows {informed.knows}, not the other members, and asks: is that record"
     guarantee = (
@@ -62,7 +62,7 @@ def _head(report: Content) -> list[list[doc.Part]]:
         "numbers hold for these two attackers; an attacker who knows more, such as other members, "
         "may learn more."
     )
-    what = f"The mean of n = {report.release.n} records in {columns} is published, without noise."
+    what = f"{report.release.what} {_is_or_are(report)} published, without noise."
     verdict = report.verdict
     first = [] if verdict is None else [doc.Heading(verdict.line)]
     return [
@@ -70,12 +70,44 @@ def _head(report: Content) -> list[list[doc.Part]]:
         [
             doc.Paragraph(what, "lead"),
             *earlier_means(report),
-            doc.Paragraph(f"{asked} in the mean?", "lead"),
+            doc.Paragraph(f"{asked} in the {_kind(report)}?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
         [doc.Cards([*_verdict(report), *_cards(report), *worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
+
+
+def _is_or_are(report: Content) -> str:
+    return "is" if report.release.statistic in ("mean", "sum", "weighted-mean") else "are"
+
+
+def _kind(report: Content) -> str:
+    return "mean" if report.release.statistic == "mean" else "data"
+
+
+def _cells(report: Content) -> Iterator[doc.Section]:
+    """List the cells of a table by group."""
+    if not report.cells:
+        return
+    rows = [
+        [
+            cell.cell,
+            str(cell.records),
+            named(report, cell.row),
+            percent(cell.power),
+            percent(cell.advantage),
+            str(cell.above_half),
+        ]
+        for cell in report.cells
+    ]
+    header = ["cell", "records", "worst record", "power", "advantage", "> 50\u00a0%"]
+    caption = (
+        f"Power at 1\u00a0% false positives, advantage in theory. Cells of fewer than "
+        f"{report.min_cell} records are not to be published. In a cell of few records the normal "
+        "theory is rough: trust the simulated game."
+    )
+    yield doc.Section("The cells", [doc.Table(header, rows, caption)])
 
 
 def _verdict(report: Content) -> Iterator[doc.Card]:

@@ -83,7 +83,20 @@ def judged(report: Content, budget: Budget) -> Judged:
     refused = ""
     if len(certain):
         refused = f"{named(report, int(certain[0]))} {how}. {remedy}"
+    refused = refused or _small_cells(report)
     return Judged(rows, leakage, games, noise, refused, remedy)
+
+
+def _small_cells(report: Content) -> str:
+    """Say which cells hold too few records to be published."""
+    small = [cell for cell in report.cells if cell.records < report.min_cell]
+    if not small:
+        return ""
+    first, more = small[0], f" and {len(small) - 1} more cells" if len(small) > 1 else ""
+    return (
+        f"the cell {first.cell} holds {counted(first.records, 'record')}{more}, fewer than "
+        f"{report.min_cell} (--min-cell). Join cells, or leave them out."
+    )
 
 
 def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:

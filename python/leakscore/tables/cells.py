@@ -36,6 +36,8 @@ class Options:
         What becomes of cells that are no numbers in a column of numbers.
     id : str, optional
         The column that tells who a record belongs to.
+    groups : tuple of str
+        Columns of categories that divide the records into groups.
     proportions : tuple of str
         Columns of categories, of which the share of each level is published.
     columns, exclude
@@ -58,6 +60,7 @@ class Options:
     missing_values: tuple[str, ...] = ()
     bad_cells: str = "refuse"
     id: str | None = None
+    groups: tuple[str, ...] = ()
     proportions: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()

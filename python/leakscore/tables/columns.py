@@ -22,7 +22,8 @@ from leakscore.tables.grammar.vote import Vote, vote_of
 ASKED = "not to be published, as asked"
 INDEX = "it counts or names the records"
 OWNER = "it tells who a record belongs to"
-NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER})
+GROUP = "it tells which group a record belongs to"
+NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER, GROUP})
 _INDICES = frozenset(
     (
         *("id", "index", "idx", "row", "rows", "rowid", "row_id", "rownames", "nr", "nr.", "no"),
@@ -61,6 +62,7 @@ class Content:
 
     columns: list[Column]
     ids: npt.NDArray[np.str_] | None = None
+    groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -110,7 +112,8 @@ def content_of(grid: Grid, options: Options) -> Content:
     if "none" not in map(str.lower, options.missing_values):
         doubts.refuse_codes(columns, grid)
     ids = None if options.id is None else labels.ids_of(grid, names[options.id], options.id)
-    return Content(columns, ids, notes)
+    groups = {name: labels.groups_of(grid, names[name], name) for name in options.groups}
+    return Content(columns, ids, groups, notes)
 
 
 # --- which columns -------------------------------------------------------------------------------
@@ -136,6 +139,7 @@ def _require_known(file: str, names: Mapping[str, Cells], options: Options) -> N
         ("--exclude", options.exclude),
         ("--proportions", options.proportions),
         ("--id", () if options.id is None else (options.id,)),
+        ("--group-by", options.groups),
     )
     for option, wanted in asked:
         for name in wanted:
@@ -147,12 +151,14 @@ def _require_known(file: str, names: Mapping[str, Cells], options: Options) -> N
 
 
 def _is_wanted(name: str, options: Options) -> bool:
-    if name == options.id or name in options.exclude:
+    if name == options.id or name in options.exclude or name in options.groups:
         return False
     return options.columns is None or name in options.columns or name in options.proportions
 
 
 def _why_not_wanted(name: str, options: Options) -> str:
+    if name in options.groups:
+        return GROUP
     return OWNER if name == options.id else ASKED
 
 
