@@ -62,6 +62,9 @@ class Covariance(Protocol):
     def between(self, left: Any, right: Any, rows: Doubles) -> Doubles:
         """Return e' A^-1 C B^-1 e of every row e, for covariances A and B that are sums with C."""
 
+    def form(self, left: Doubles, right: Doubles) -> Doubles:
+        """Return u' C v of every row u of one argument and the same row v of the other."""
+
     def plus(self, extra: Doubles) -> Covariance:
         """C + diag(extra) for one number or one a coordinate, at least 0."""
 
@@ -106,6 +109,9 @@ class Diagonal:
     def between(self, left: Diagonal, right: Diagonal, rows: Doubles) -> Doubles:
         inner = (rows / left.variances) * self.variances * (rows / right.variances)
         return np.asarray(inner.sum(axis=1))
+
+    def form(self, left: Doubles, right: Doubles) -> Doubles:
+        return np.asarray(np.einsum("ij,ij,j->i", left, right, self.variances))
 
     def plus(self, extra: Doubles) -> Diagonal:
         return Diagonal(self.variances + extra, self.rounding)
@@ -169,6 +175,9 @@ class Full:
     def between(self, left: Full, right: Full, rows: Doubles) -> Doubles:
         other = right.solve(rows.copy())
         return np.asarray(np.einsum("ij,ij->i", left.solve(rows) @ self.values, other))
+
+    def form(self, left: Doubles, right: Doubles) -> Doubles:
+        return np.asarray(np.einsum("ij,ij->i", left @ self.values, right))
 
     def plus(self, extra: Doubles) -> Full:
         values = self.values.copy()
