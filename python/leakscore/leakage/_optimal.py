@@ -250,7 +250,7 @@ def _least(wish: Wish, reach: float) -> float:
     radius = _validate.scalar("radius", wish.radius, 0.0, closed="neither")
     if wish.independent:
         raise ValueError("Expected radius with shape='optimal' only, not shape='optimal-diagonal'")
-    return max(1.0, radius**2 / reach)
+    return max(1.0, radius**2 / reach * (1 + 1e-12))
 
 
 def _columns(reference: Reference, kept: npt.NDArray[np.bool_]) -> Reference:

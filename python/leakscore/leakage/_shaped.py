@@ -11,8 +11,8 @@ from leakscore import _validate
 from leakscore._results import Result
 from leakscore._types import Array, Doubles, Flags
 from leakscore.leakage.noise.cover import Indices
-from leakscore.leakage.noise.problem import Problem, regular
-from leakscore.leakage.noise.whole import least_noise
+from leakscore.leakage.noise.problem import Problem
+from leakscore.leakage.noise.whole import least_noise, regular_floor
 from leakscore.reference import Reference, SingularCovarianceError
 
 __all__ = ["Persons", "ShapedNoise", "Task", "persons", "solve", "weights_of"]
@@ -191,7 +191,7 @@ class _Inner:
         """Return the largest distance that is within the limit in every direction."""
         from scipy.linalg import eigh
 
-        floor = regular(self.problem.values, self.problem.rounding)
+        floor = regular_floor(self.problem)
         scale = np.sqrt(np.diag(floor))
         unit = factor / scale[:, np.newaxis]
         least = eigh(unit @ unit.T, floor / scale / scale[:, np.newaxis], eigvals_only=True)[0]

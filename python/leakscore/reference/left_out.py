@@ -13,6 +13,8 @@ from leakscore.reference._reference import _restore as _estimated
 from leakscore.reference.covariances import Table
 from leakscore.reference.low_rank import LowRank
 
+__all__ = ["Fit", "distances", "require_own_table"]
+
 # Work that an exact new estimate without each of some rows may take: seconds.
 _MOST_WORK = 2**37
 

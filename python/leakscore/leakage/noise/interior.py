@@ -73,7 +73,7 @@ def covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
 def _root(matrix: Doubles) -> Doubles:
     """Return G, (d, r), with G G' = a semidefinite matrix."""
     try:
-        return np.linalg.cholesky(matrix)
+        return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(matrix)
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -35,15 +35,15 @@ def fitted(problem: Problem, found: Cover) -> Fitted:
     """Scale the noise, with its smallest directions left out where that costs nothing."""
     factor = _factor(found.noise)
     sizes = np.square(factor).sum(axis=0)
-    every = _scaled(problem, factor[:, sizes > 0])
+    best = _scaled(problem, factor[:, sizes > 0])
     few = factor[:, sizes > _SMALL * sizes.max()]
-    if few.shape[1] == every.factor.shape[1]:
-        return every
+    if few.shape[1] == best.factor.shape[1]:
+        return best
     try:
         fewer = _scaled(problem, few)
     except RuntimeError:
-        return every
-    return fewer if fewer.cost <= every.cost * (1 + 1e-6) else every
+        return best
+    return fewer if fewer.cost <= best.cost * (1 + 1e-6) else best
 
 
 def _factor(noise: Doubles) -> Doubles:

@@ -13,7 +13,7 @@ from leakscore.leakage.noise.interior import covering
 from leakscore.leakage.noise.problem import Problem, regular
 from leakscore.leakage.noise.scaling import fitted
 
-__all__ = ["Answer", "least_noise"]
+__all__ = ["Answer", "least_noise", "regular_floor"]
 
 _FREE_SHARE = 1e-6  # of each limit, for what columns with free noise still tell
 _MOST_FREE = 1e30
@@ -36,8 +36,7 @@ def least_noise(problem: Problem, weights: Doubles, *, independent: bool, least:
     A singular C becomes `regular`: what that adds is noise as well.
     """
     none = np.zeros(len(weights))
-    values = _with_variances(problem)
-    values = regular(values, problem.rounding)
+    values = regular_floor(problem)
     singular = values is not problem.values and bool((values != problem.values).any())
     before = replace(problem, values=values).excess(none).max()
     base = replace(problem, values=least * values)
@@ -53,15 +52,19 @@ def least_noise(problem: Problem, weights: Doubles, *, independent: bool, least:
     return Answer(factor, cost, bound, np.inf if singular else float(before))
 
 
-def _with_variances(problem: Problem) -> Doubles:
-    """Return C with a trace of variance in columns that only the records vary in."""
-    constant = np.diag(problem.values) < np.finfo(np.float64).tiny
+def regular_floor(problem: Problem) -> Doubles:
+    """Return C; if it is singular, with the least variance with which it can be inverted.
+
+    That is about 1e-14 d of each variance, and of the records' in columns that only they vary in.
+    """
+    values: Doubles = problem.values
+    constant = np.diag(values) < np.finfo(np.float64).tiny
     if not constant.any():
-        return problem.values
+        return regular(values, problem.rounding)
     errors = np.abs(problem.rows[:, constant].astype(np.float64) - problem.centre[constant])
-    values = problem.values.copy()
+    values = values.copy()
     values[constant, constant] = 1e-14 * np.square(errors.max(axis=0)) / problem.limits.max()
-    return values
+    return regular(values, problem.rounding)
 
 
 def _together(factor: Doubles, added: Doubles) -> Doubles:
