@@ -29,6 +29,9 @@ __all__ = ["Wish", "for_targets", "noise_for_table"]
 
 _SAFE = 1 - 2e-13
 
+# From more columns on, references that are no matrix are not made one.
+_MOST_DENSE = 400
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -52,6 +55,7 @@ def for_targets(
     errors = largest_errors(people.sums, centre)
     weights, kept = weights_of(wish.weights, reference, errors)
     reach = wish.budget * divisor * _SAFE
+    wide = _is_wide(reference, wish, weights, kept)
 
     def leakage(factor: Doubles) -> Doubles:
         noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
@@ -61,7 +65,7 @@ def for_targets(
 
     task = Task(
         reference=reference,
-        floor=_matrix(reference),
+        floor=None if wide else _matrix(reference),
         people=people,
         centre=centre,
         limits=np.full(len(people.sums), reach),
@@ -257,6 +261,24 @@ def _columns(reference: Reference, kept: npt.NDArray[np.bool_]) -> Reference:
     cov = reference.cov
     part = cov[kept] if cov.ndim == 1 else cov[np.ix_(kept, kept)]
     return Reference(reference.mean[kept], part)
+
+
+def _is_wide(
+    reference: Reference, wish: Wish, weights: Doubles, kept: npt.NDArray[np.bool_]
+) -> bool:
+    """Whether the covariance is no matrix and too large to become one; refuse what needs one."""
+    if reference.kind == "full" or reference.dim <= _MOST_DENSE:
+        return False
+    if wish.independent or wish.radius is not None:
+        raise ValueError(
+            f"Expected shape='optimal' and no radius for {reference.dim} columns, more than "
+            f"{_MOST_DENSE}, and reference of kind {reference.kind!r}"
+        )
+    if not (weights > 0).all():
+        raise ValueError(f"Expected weights > 0 for {reference.dim} columns")
+    if not kept.all() or reference._problem() is not None:
+        reference._require_inverse()
+    return True
 
 
 def _matrix(reference: Reference) -> Doubles:

@@ -12,7 +12,8 @@ from leakscore._results import Result
 from leakscore._types import Array, Doubles, Flags
 from leakscore.leakage.noise.cover import Indices
 from leakscore.leakage.noise.problem import Problem
-from leakscore.leakage.noise.whole import least_noise, regular_floor
+from leakscore.leakage.noise.subspace import WideProblem
+from leakscore.leakage.noise.whole import least_noise, least_wide_noise, regular_floor
 from leakscore.reference import Reference, SingularCovarianceError
 
 __all__ = ["Persons", "ShapedNoise", "Task", "persons", "solve", "weights_of"]
@@ -116,8 +117,8 @@ class Task:
 
     reference: Reference
     """What the standard errors and the default weights are of."""
-    floor: Doubles
-    """Covariance C of the limits, (d, d), per record."""
+    floor: Doubles | None
+    """Covariance C of the limits, (d, d), per record; None: that of `reference`, no matrix."""
     people: Persons
     centre: Doubles
     limits: Doubles
@@ -171,14 +172,22 @@ class _Inner:
     """The problem in the columns that matter."""
 
     def __init__(self, task: Task, kept: Flags) -> None:
+        self.kept, self.task, self.problem = kept, task, None
+        if task.floor is None:
+            scale = np.sqrt(task.weights)
+            sums = task.people.sums
+            wide = WideProblem(task.reference, sums, task.centre, task.limits, scale)
+            self.answer = least_wide_noise(wide)
+            return
         rows, centre = task.people.sums[:, kept], task.centre[kept]
         rounding = task.reference._covariance.rounding
         floor = np.ascontiguousarray(task.floor[np.ix_(kept, kept)])
-        self.kept, self.task = kept, task
         self.problem = Problem(floor, rows, centre, task.limits, np.ones(rows.shape[1]), rounding)
         self.answer = least_noise(
             self.problem, task.weights[kept], independent=task.independent, least=task.least
         )
+
+    problem: Problem | None
 
     @property
     def before(self) -> float:
@@ -191,6 +200,8 @@ class _Inner:
         """Return the largest distance that is within the limit in every direction."""
         from scipy.linalg import eigh
 
+        if self.problem is None:  # fewer columns of the factor than coordinates
+            return float(np.sqrt(self.task.reach))
         floor = regular_floor(self.problem)
         scale = np.sqrt(np.diag(floor))
         unit = factor / scale[:, np.newaxis]

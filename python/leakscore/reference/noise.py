@@ -12,7 +12,7 @@ from leakscore.reference._reference import Reference, _restore
 from leakscore.reference.covariances import Covariance, Diagonal, Full
 from leakscore.reference.low_rank import LARGEST_MATRIX, LowRank
 
-__all__ = ["Noise", "distances", "given", "standard"]
+__all__ = ["Noise", "distances", "given", "of_factor", "standard"]
 
 
 class Noise:
@@ -120,6 +120,11 @@ def _of_matrix(value: object, dim: int) -> Noise:
     if np.count_nonzero(cov) == np.count_nonzero(variances):
         return Noise(std)
     return Noise(std, cov=cov.copy())
+
+
+def of_factor(factor: Doubles) -> Noise:
+    """Return noise with the covariance F F' of a valid factor."""
+    return Noise(np.sqrt(np.einsum("ij,ij->i", factor, factor)), factor=factor)
 
 
 def _of_factor(value: object, dim: int) -> Noise:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from leakscore._types import Doubles
 from leakscore.leakage.noise.interior import Covering
 
-__all__ = ["Cover", "Records", "cover"]
+__all__ = ["Cover", "Records", "cover", "largest"]
 
 Solver: TypeAlias = Callable[[Doubles, Doubles, float], Covering]
 Indices: TypeAlias = npt.NDArray[np.intp]
@@ -53,13 +53,13 @@ def cover(records: Records, solver: Solver) -> Cover:
     """Solve for all records; the least noise for a few, checked on all and then scaled."""
     excess = records.excess(np.zeros(len(records.floor)))
     few = max(60, 3 * len(records.floor) // 2)
-    used = _largest(excess, few, 0.0)
+    used = largest(excess, few, 0.0)
     rough = len(excess) > used.size
     for _ in range(_MOST_ROUNDS):
         found = solver(records.floor, records.take(used), _GAPS[0] if rough else _GAPS[1])
         excess = records.excess(found.noise)
         excess[used] = 0.0
-        beyond = _largest(excess, few, 1.0 if rough else 1.0 + _GAPS[1])
+        beyond = largest(excess, few, 1.0 if rough else 1.0 + _GAPS[1])
         if not beyond.size:
             if not rough:
                 break
@@ -70,7 +70,7 @@ def cover(records: Records, solver: Solver) -> Cover:
     return Cover(found.noise, found.multipliers, used, found.bound)
 
 
-def _largest(values: Doubles, count: int, above: float) -> Indices:
+def largest(values: Doubles, count: int, above: float) -> Indices:
     """Return where the largest values above a limit are."""
     some = np.flatnonzero(values > above)
     if some.size > count:

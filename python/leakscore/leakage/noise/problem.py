@@ -55,6 +55,10 @@ class Problem:
         covariance = Full(regular(matrix, self.rounding), self.rounding)
         return np.asarray(distances(covariance, "targets", rows, self.centre) / limits)
 
+    def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
+        """Return the same for a factor of the noise."""
+        return self.excess(factor @ factor.T, which)
+
     def take(self, which: Indices) -> Doubles:
         """Return some records in units of cost, each over the root of its limit."""
         errors = self.rows[which].astype(np.float64) - self.centre

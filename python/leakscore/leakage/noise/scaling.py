@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from leakscore._types import Doubles
-from leakscore.leakage.noise.cover import Cover, Indices
-from leakscore.leakage.noise.problem import Problem
+from leakscore.leakage.noise.cover import Indices
 
-__all__ = ["Fitted", "fitted"]
+__all__ = ["Fitted", "fitted", "fitted_factor"]
+
+Excess: TypeAlias = Callable[[Doubles, Indices | None], Doubles]
+"""y' (C + F F')^-1 y over its limit, of a factor F, for all records or some."""
 
 _NEAR = 0.9  # of the largest excess: records that may become the largest under another factor
 _MOST_CHECKS = 60
@@ -25,22 +29,21 @@ class Fitted:
     factor: Doubles
     cost: float
 
-    @property
-    def noise(self) -> Doubles:
-        """Return F F'."""
-        return np.asarray(self.factor @ self.factor.T)
+
+def fitted(excess: Excess, noise: Doubles) -> Fitted:
+    """Scale noise, (d, d) or (d,), with its smallest directions left out where that is free."""
+    return fitted_factor(excess, _factor(noise))
 
 
-def fitted(problem: Problem, found: Cover) -> Fitted:
-    """Scale the noise, with its smallest directions left out where that costs nothing."""
-    factor = _factor(found.noise)
+def fitted_factor(excess: Excess, factor: Doubles) -> Fitted:
+    """Do the same for a factor with orthogonal columns."""
     sizes = np.square(factor).sum(axis=0)
-    best = _scaled(problem, factor[:, sizes > 0])
+    best = _scaled(excess, factor[:, sizes > 0])
     few = factor[:, sizes > _SMALL * sizes.max()]
     if few.shape[1] == best.factor.shape[1]:
         return best
     try:
-        fewer = _scaled(problem, few)
+        fewer = _scaled(excess, few)
     except RuntimeError:
         return best
     return fewer if fewer.cost <= best.cost * (1 + 1e-6) else best
@@ -53,28 +56,29 @@ def _factor(noise: Doubles) -> Doubles:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _scaled(problem: Problem, factor: Doubles) -> Fitted:
-    noise = factor @ factor.T
-    excess = problem.excess(noise)
-    some = np.flatnonzero(excess > _NEAR * excess.max())
+def _scaled(excess: Excess, factor: Doubles) -> Fitted:
+    now = excess(factor, None)
+    some = np.flatnonzero(now > _NEAR * now.max())
     times = 1.0
     for _ in range(_MOST_CHECKS):
-        times = _least(problem, noise, some, times) * (1 + _SAFE)
+        times = _least(excess, factor, some, times) * (1 + _SAFE)
         result = np.sqrt(times) * factor
-        excess = problem.excess(result @ result.T)
-        if excess.max() <= 1.0:
+        now = excess(result, None)
+        if now.max() <= 1.0:
             return Fitted(result, float(np.square(result).sum()))
-        some = np.union1d(some, np.flatnonzero(excess > 1.0))
+        some = np.union1d(some, np.flatnonzero(now > 1.0))
         times *= 1 + 1e-13
-    raise RuntimeError(f"The noise did not converge: the largest limit is met {excess.max()!r} x")
+    raise RuntimeError(
+        f"The noise did not converge: the largest limit is met {float(now.max())!r} x"
+    )
 
 
-def _least(problem: Problem, noise: Doubles, some: Indices, start: float) -> float:
+def _least(excess: Excess, factor: Doubles, some: Indices, start: float) -> float:
     """Return the least factor, from `start`, that brings some records within their limits."""
     from scipy.optimize import brentq
 
     def beyond(log_times: float) -> float:
-        return float(problem.excess(np.exp(log_times) * noise, some).max()) - 1.0
+        return float(excess(np.exp(0.5 * log_times) * factor, some).max()) - 1.0
 
     low = high = float(np.log(start))
     step = 1e-9

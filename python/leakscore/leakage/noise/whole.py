@@ -11,9 +11,10 @@ from leakscore.leakage.noise.cover import cover
 from leakscore.leakage.noise.independent import independent_covering
 from leakscore.leakage.noise.interior import covering
 from leakscore.leakage.noise.problem import Problem, regular
-from leakscore.leakage.noise.scaling import fitted
+from leakscore.leakage.noise.scaling import fitted, fitted_factor
+from leakscore.leakage.noise.subspace import WideProblem, wide_cover
 
-__all__ = ["Answer", "least_noise", "regular_floor"]
+__all__ = ["Answer", "least_noise", "least_wide_noise", "regular_floor"]
 
 _FREE_SHARE = 1e-6  # of each limit, for what columns with free noise still tell
 _MOST_FREE = 1e30
@@ -52,6 +53,17 @@ def least_noise(problem: Problem, weights: Doubles, *, independent: bool, least:
     return Answer(factor, cost, bound, np.inf if singular else float(before))
 
 
+def least_wide_noise(problem: WideProblem) -> Answer:
+    """Solve a problem of very many columns, whose covariance can be inverted."""
+    none = np.zeros((len(problem.scale), 0))
+    before = float(problem.excess(none).max())
+    if before <= 1.0:
+        return Answer(none, 0.0, 0.0, before)
+    found = wide_cover(problem)
+    result = fitted_factor(problem.excess, found.noise)
+    return Answer(result.factor / problem.scale[:, np.newaxis], result.cost, found.bound, before)
+
+
 def regular_floor(problem: Problem) -> Doubles:
     """Return C; if it is singular, with the least variance with which it can be inverted.
 
@@ -85,7 +97,7 @@ def _shaped(problem: Problem, weights: Doubles, independent: bool) -> tuple[Doub
         return _with_free(problem, weights, paid, independent)
     scaled = replace(problem, scale=np.sqrt(weights))
     found = cover(scaled, solver)
-    result = fitted(scaled, found)
+    result = fitted(scaled.excess_of, found.noise)
     return result.factor / scaled.scale[:, np.newaxis], result.cost, found.bound
 
 
