@@ -46,7 +46,7 @@ def test_every_limit_is_met_and_the_gap_closed(shape: Any, limit: dict[str, floa
         assert found.leakage_after <= found.max_leakage < found.leakage_before
         assert 0 <= found.gap <= 1e-4
         np.testing.assert_array_equal(
-            np.flatnonzero(after > found.max_leakage * (1 - 1e-6)), found.active
+            np.flatnonzero(after > found.max_leakage * (1 - 1e-4)), found.active
         )
         assert found.worst == int(np.argmax(after))
         assert found.cost == pytest.approx(float(np.square(found.standard_errors).sum()), rel=1e-9)
@@ -164,8 +164,9 @@ def test_columns_of_any_size_and_many_records() -> None:
     assert float32.cost == pytest.approx(plain.cost, rel=1e-4)
 
 
-@pytest.mark.parametrize("condition", [1e6, 1e12])
-def test_nearly_singular_covariances(condition: float) -> None:
+@pytest.mark.parametrize(("condition", "gap"), [(1e6, 1e-4), (1e12, 1e-3)])
+def test_nearly_singular_covariances(condition: float, gap: float) -> None:
+    """At 1e12 the rounding of C itself, 2e-16, is 2e-4 of its least eigenvalue."""
     rng = np.random.default_rng(5)
     turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
     root = turn * np.geomspace(1, condition**-0.5, 6)
@@ -175,7 +176,7 @@ def test_nearly_singular_covariances(condition: float) -> None:
         found = noise_for(X, reference, 30, max_advantage=0.2, shape=shape)  # type: ignore[call-overload]
         after = leakage_score(X, reference, 30, noise_factor=found.factor)
         assert after.max() <= found.max_leakage
-        assert found.gap <= 1e-4
+        assert found.gap <= gap
 
 
 def test_limits_far_apart_and_outliers_far_out() -> None:
@@ -206,7 +207,7 @@ def test_persons_are_protected_as_groups() -> None:
         ]
         assert max(joint) <= found.max_leakage * (1 + 1e-12)
         assert max(joint) == pytest.approx(found.leakage_after, rel=1e-9)
-        tight = {name for name, m in zip("abc", joint, strict=True) if m > 0.999999 * max(joint)}
+        tight = {name for name, m in zip("abc", joint, strict=True) if m > 0.9999 * found.max_leakage}
         assert set(ids[found.active]) == tight
         assert ids[found.worst] == "abc"[int(np.argmax(joint))]
         alone = noise_for(Z, reference, 20, max_advantage=0.2, shape=shape)  # type: ignore[call-overload]

@@ -19,7 +19,7 @@ from leakscore.reference import Reference, SingularCovarianceError
 __all__ = ["Persons", "ShapedNoise", "Task", "persons", "solve", "weights_of"]
 
 _LARGEST_COVARIANCE = 4096
-_AT_THE_LIMIT = 1e-6
+_AT_THE_LIMIT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class ShapedNoise(Result):
         Relative duality gap: no noise of this shape within the limits costs less than
         (1 - gap) cost.
     active : (a,) ndarray of int
-        Rows whose limit is met, to a relative 1e-6: they are why the noise is needed.
+        Rows whose limit is met, to a relative 1e-4: they are why the noise is needed.
     worst : int
         Row with the largest leakage under this noise.
     leakage_before : float

@@ -21,7 +21,8 @@ __all__ = ["Cover", "Records", "cover", "largest"]
 Solver: TypeAlias = Callable[[Doubles, Doubles, float], Covering]
 Indices: TypeAlias = npt.NDArray[np.intp]
 
-_GAPS = (0.1, 2e-5)  # of a rough round, which finds the records that matter, and of the last
+_GAPS = (0.1, 2e-5)  # of rough rounds, which find the records that matter, and of the last
+_IDLE = 1e-3  # share of the largest multiplier below which a record leaves the few
 _MOST_ROUNDS = 40
 
 
@@ -54,19 +55,19 @@ def cover(records: Records, solver: Solver) -> Cover:
     excess = records.excess(np.zeros(len(records.floor)))
     few = max(60, 3 * len(records.floor) // 2)
     used = largest(excess, few, 0.0)
-    rough = len(excess) > used.size
+    stage = 0 if len(excess) > used.size else len(_GAPS) - 1
     for _ in range(_MOST_ROUNDS):
-        found = solver(records.floor, records.take(used), _GAPS[0] if rough else _GAPS[1])
+        gap, last = _GAPS[stage], stage == len(_GAPS) - 1
+        found = solver(records.floor, records.take(used), gap)
         excess = records.excess(found.noise)
         excess[used] = 0.0
-        beyond = largest(excess, few, 1.0 if rough else 1.0 + _GAPS[1])
-        if not beyond.size:
-            if not rough:
-                break
-            rough = False
-            continue
-        near = found.multipliers > 1e-6 * found.multipliers.max()
-        used = np.concatenate([used[near], beyond])
+        beyond = largest(excess, few, 1.0 + gap if last else 1.0)
+        if last and not beyond.size:
+            break
+        if not beyond.size:  # the last round drops none, so none can come and go without end
+            used = used[found.multipliers > _IDLE * found.multipliers.max()]
+            stage += 1
+        used = np.concatenate([used, beyond])
     return Cover(found.noise, found.multipliers, used, found.bound)
 
 

@@ -99,8 +99,9 @@ class _Path:
         self.omega = mu * np.eye(self.root.shape[1])
 
     def noise(self) -> Doubles:
-        """Return K - C."""
-        return np.asarray(self.inverse.T @ self.inverse - self.floor)
+        """Return K - C, in coordinates in which K = 1: little noise is not lost beside much C."""
+        root = self.basis.T @ self.root
+        return np.asarray(self.inverse.T @ (np.eye(len(root)) - root @ root.T) @ self.inverse)
 
     def bound(self) -> float:
         """Return the lower bound of the multipliers."""

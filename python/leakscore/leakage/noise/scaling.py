@@ -19,7 +19,8 @@ Excess: TypeAlias = Callable[[Doubles, Indices | None], Doubles]
 _NEAR = 0.9  # of the largest excess: records that may become the largest under another factor
 _MOST_CHECKS = 60
 _SAFE = 2e-13
-_SMALL = 1e-7  # directions with a smaller share of the largest are left without noise
+_SMALL = (1e-5, 1e-7)  # shares of the largest direction's noise
+_DEARER = 2e-6  # what noise in fewer directions may cost more
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,18 @@ def fitted_factor(excess: Excess, factor: Doubles) -> Fitted:
     """Do the same for a factor with orthogonal columns."""
     sizes = np.square(factor).sum(axis=0)
     best = _scaled(excess, factor[:, sizes > 0])
-    few = factor[:, sizes > _SMALL * sizes.max()]
-    if few.shape[1] == best.factor.shape[1]:
-        return best
-    try:
-        fewer = _scaled(excess, few)
-    except RuntimeError:
-        return best
-    return fewer if fewer.cost <= best.cost * (1 + 1e-6) else best
+    now = excess(best.factor, None)
+    some = np.flatnonzero(now > _NEAR * now.max())
+    for share in _SMALL:
+        few = factor[:, sizes > share * sizes.max()]
+        try:
+            times = _least(excess, few, some, 1.0)
+            if times * float(np.square(few).sum()) <= best.cost * (1 + _DEARER):
+                fewer = _scaled(excess, few)
+                return fewer if fewer.cost <= best.cost * (1 + _DEARER) else best
+        except RuntimeError:
+            continue
+    return best
 
 
 def _factor(noise: Doubles) -> Doubles:
