@@ -19,8 +19,8 @@ Excess: TypeAlias = Callable[[Doubles, Indices | None], Doubles]
 _NEAR = 0.9  # of the largest excess: records that may become the largest under another factor
 _MOST_CHECKS = 60
 _SAFE = 2e-13
-_SMALL = (1e-5, 1e-7)  # shares of the largest direction's noise
-_DEARER = 2e-6  # what noise in fewer directions may cost more
+_SMALL = (1e-4, 1e-6)  # shares of the largest direction's noise
+_DEARER = 1e-5  # what noise in fewer directions may cost more
 
 
 @dataclass(frozen=True)

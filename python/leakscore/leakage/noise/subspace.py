@@ -122,10 +122,10 @@ class _Small:
 
 def _orthonormal(parts: list[Doubles]) -> Doubles:
     """Return an orthonormal basis of the span of some rows."""
-    rows = np.vstack(parts)
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    rows: Doubles = np.vstack(parts)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
     for _ in range(2):  # twice is enough
         values, vectors = np.linalg.eigh(rows @ rows.T)
         some = values > _DEPENDENT * values[-1] * len(rows)
-        rows = (vectors[:, some] / np.sqrt(values[some])).T @ rows
+        rows = np.asarray((vectors[:, some] / np.sqrt(values[some])).T @ rows)
     return rows
