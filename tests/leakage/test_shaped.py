@@ -207,7 +207,9 @@ def test_persons_are_protected_as_groups() -> None:
         ]
         assert max(joint) <= found.max_leakage * (1 + 1e-12)
         assert max(joint) == pytest.approx(found.leakage_after, rel=1e-9)
-        tight = {name for name, m in zip("abc", joint, strict=True) if m > 0.9999 * found.max_leakage}
+        tight = {
+            name for name, m in zip("abc", joint, strict=True) if m > 0.9999 * found.max_leakage
+        }
         assert set(ids[found.active]) == tight
         assert ids[found.worst] == "abc"[int(np.argmax(joint))]
         alone = noise_for(Z, reference, 20, max_advantage=0.2, shape=shape)  # type: ignore[call-overload]

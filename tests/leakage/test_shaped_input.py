@@ -72,6 +72,23 @@ def test_a_singular_covariance_gets_noise_where_it_has_none(shape: Any) -> None:
 
 
 @both
+def test_columns_that_repeat_another_and_outliers(shape: Any) -> None:
+    one = np.random.default_rng(0).standard_cauchy(size=3000)
+    X = np.column_stack([one, 2 * one, np.ones(3000)])
+    found = noise_for_table(X, 9, max_advantage=0.1, shape=shape)
+    assert found.leakage_after <= found.max_leakage
+    assert found.std[2] == 0.0
+    assert found.gap <= 1e-4
+
+
+@both
+def test_records_so_far_out_that_no_double_hides_them(shape: Any) -> None:
+    line = Reference([0.0], [4.0])
+    with pytest.raises(ValueError, match=r"targets\[1\] nearer to the mean"):
+        noise_for([[1.0], [1e200]], line, 9, shape=shape, **LIMIT)
+
+
+@both
 def test_columns_in_which_nothing_varies(shape: Any) -> None:
     reference, Z = case()
     cov = np.zeros((4, 4))

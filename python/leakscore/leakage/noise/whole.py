@@ -18,6 +18,7 @@ __all__ = ["Answer", "least_noise", "least_wide_noise", "regular_floor"]
 
 _FREE_SHARE = 1e-6  # of each limit, for what columns with free noise still tell
 _MOST_FREE = 1e30
+_MOST_EXCESS = 1e100
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ def least_noise(problem: Problem, weights: Doubles, *, independent: bool, least:
     none = np.zeros(len(weights))
     values = regular_floor(problem)
     singular = values is not problem.values and bool((values != problem.values).any())
-    before = replace(problem, values=values).excess(none).max()
+    excess = replace(problem, values=values).excess(none)
+    before = _representable(excess)
     base = replace(problem, values=least * values)
     if least * base.excess(none).max() <= least:
         factor, cost, bound = np.zeros((len(weights), 0)), 0.0, 0.0
@@ -50,18 +52,35 @@ def least_noise(problem: Problem, weights: Doubles, *, independent: bool, least:
         factor = _together(factor, added)
         cost += float(weights @ np.diag(added))
         bound += (least - 1) * float(weights @ np.diag(problem.values))
-    return Answer(factor, cost, bound, np.inf if singular else float(before))
+    # Beside much noise, what makes C regular may be lost in the rounding of C + S.
+    matrix = problem.values + factor @ factor.T
+    added = regular(matrix, problem.rounding) - matrix
+    if added.any():
+        factor = _together(factor, added)
+        cost += float(weights @ np.diag(added))
+    return Answer(factor, cost, bound, np.inf if singular else before)
 
 
 def least_wide_noise(problem: WideProblem) -> Answer:
     """Solve a problem of very many columns, whose covariance can be inverted."""
     none = np.zeros((len(problem.scale), 0))
-    before = float(problem.excess(none).max())
+    before = _representable(problem.excess(none))
     if before <= 1.0:
         return Answer(none, 0.0, 0.0, before)
     found = wide_cover(problem)
     result = fitted_factor(problem.excess, found.noise)
     return Answer(result.factor / problem.scale[:, np.newaxis], result.cost, found.bound, before)
+
+
+def _representable(excess: Doubles) -> float:
+    """Return the largest excess; refuse one whose noise has no variance in doubles."""
+    most = float(excess.max())
+    if not most < _MOST_EXCESS:
+        raise ValueError(
+            f"Expected targets[{int(np.argmax(excess))}] nearer to the mean, or a larger limit: "
+            f"without noise it is {most:.1e} times the limit"
+        )
+    return most
 
 
 def regular_floor(problem: Problem) -> Doubles:
