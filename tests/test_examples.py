@@ -45,7 +45,9 @@ def test_privacy_onion_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[4].split()[2:4] == ["20.00", "100.0%"]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/audits.md", "docs/glossary.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/audits.md", "docs/glossary.md", "docs/shaped-noise.md"]
+)
 def test_pages_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Their Python blocks, one after the other, each as a reader would."""
     text = (Path(__file__).parents[1] / page).read_text()
@@ -65,6 +67,20 @@ def test_glossary_states_what_the_library_computes(capsys: pytest.CaptureFixture
     assert printed <= stated
     given = {"0.8", "0.00001"}  # a correlation and a delta that the examples choose
     assert {word for word in stated if "." in word} - given <= printed
+
+
+def test_the_page_of_shaped_noise_states_what_it_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "shaped-noise.md").read_text()
+    names: dict[str, object] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
+        exec(block, names)
+    prose = re.sub(r"^```python\n.*?^```", "", text, flags=re.M | re.S)
+    printed = capsys.readouterr().out
+    for number in ("0.73", "0.19", "0.27", "0.26", "1.32"):
+        assert number in printed
+        assert number in prose
 
 
 def test_audit_scores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -22,8 +22,6 @@ from leakscore.reference import Reference
 from leakscore.report._leakage import Population
 from leakscore.report._model import ALPHA, AuditResult, Compared, Doubles, Game, Reason
 
-__all__ = ["audit_of", "default_rounds", "play", "records_played"]
-
 DIFFERENCE = 4.0
 """Standard errors between theory and game from which on the report warns."""
 

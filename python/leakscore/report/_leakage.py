@@ -27,8 +27,6 @@ from leakscore.tables.records import independent_columns
 Shrinkage: TypeAlias = float | Literal["auto"] | None
 Integers: TypeAlias = npt.NDArray[np.intp]
 
-__all__ = ["Population", "counts_of", "interval_of", "risk_of"]
-
 # A column in which all other records are alike, to rounding.
 _ALONE = 1e-9
 

@@ -15,8 +15,6 @@ from leakscore.distributions import norm
 from leakscore.report._leakage import Population, above, risk_of
 from leakscore.report._model import ALPHA, Doubles, Game, Noise, Remedy
 
-__all__ = ["Budget", "noise_of", "noise_on_every_mean", "remedies_of"]
-
 _DROPS = (1, 3, 5)
 _CLIPS = (0.01, 0.05)
 _LEAVES = (1, 5)

@@ -53,9 +53,7 @@ from leakscore.report._verdict import verdict_of
 from leakscore.report._words import named
 from leakscore.statistics import Statistic
 from leakscore.tables.records import Records, records_of
-from leakscore.tables.table import Table, embedded_table, read_table, table_of
-
-__all__ = ["Report", "Table", "analyse", "embedded_table", "read_table", "table_of"]
+from leakscore.tables.table import Table
 
 Progress: TypeAlias = Callable[[str, float], None]
 

@@ -28,8 +28,6 @@ from leakscore.report._words import (
     times,
 )
 
-__all__ = ["document"]
-
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
 _NOISY_COLUMNS = 40  # that a text lists
 

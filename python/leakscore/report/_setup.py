@@ -21,18 +21,6 @@ from leakscore.tables.columns import NOT_PUBLISHED
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
-__all__ = [
-    "Options",
-    "budget_of",
-    "checked",
-    "input_of",
-    "published_of",
-    "release_of",
-    "rounds_of",
-    "shrinkage_of",
-    "threat_models_of",
-]
-
 DEFAULT_ADVANTAGE = 0.2
 _PLAIN_NAMES = {
     "Mean": "mean",

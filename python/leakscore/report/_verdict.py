@@ -14,16 +14,6 @@ from leakscore.report._model import Content, Doubles, Game, Noise, Verdict, Wors
 from leakscore.report._remedies import Budget
 from leakscore.report._words import named, rounded_up, several, share_beside, times
 
-__all__ = [
-    "DO_NOT_PUBLISH",
-    "EXIT_CODES",
-    "PUBLISH",
-    "PUBLISH_WITH_NOISE",
-    "Judged",
-    "judged",
-    "verdict_of",
-]
-
 PUBLISH, PUBLISH_WITH_NOISE = "publish", "publish with noise"
 DO_NOT_PUBLISH = "do not publish"
 
