@@ -14,6 +14,16 @@ from leakscore.reference._reference import _restore as _estimated
 from leakscore.reference.covariances import Kind, Table
 from leakscore.reference.low_rank import LowRank
 
+__all__ = [
+    "DOMINANT",
+    "MOST_WORK",
+    "Fit",
+    "distances",
+    "refitted",
+    "require_own_table",
+    "work_of",
+]
+
 MOST_WORK = 2**37
 """Work that an exact new estimate without each of some rows may take: seconds."""
 

@@ -7,9 +7,12 @@ import numpy as np
 from leakscore import _validate
 from leakscore._types import Doubles
 from leakscore.reference import dense
+from leakscore.reference._forms import distances
 from leakscore.reference._reference import Reference, _restore
 from leakscore.reference.covariances import Covariance, Diagonal, Full
 from leakscore.reference.low_rank import LARGEST_MATRIX, LowRank
+
+__all__ = ["Noise", "distances", "given", "of_factor", "standard"]
 
 
 class Noise:

@@ -53,8 +53,9 @@ undefined or not asked for)
         code and message
 """
 
-from leakscore.report._report import Report, Table, analyse, embedded_table, read_table, table_of
+from leakscore.report._report import Report, analyse
 from leakscore.report._verdict import EXIT_CODES
+from leakscore.tables.table import Table, embedded_table, read_table, table_of
 
 __all__ = [
     "EXIT_CODES",
