@@ -83,6 +83,16 @@ def test_the_page_of_shaped_noise_states_what_it_prints(
         assert number in prose
 
 
+def test_the_page_of_statistics_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+    names: dict[str, object] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
+        exec(block, names)
+    assert capsys.readouterr().out == "".join(
+        re.findall(r"^```text\n(.*?)^```", text, flags=re.M | re.S)
+    )
+
+
 def test_audit_scores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     example = load("audit_scores")
     # The noise is right: a Gaussian curve of this mu has the claimed epsilon, and one of ten times
