@@ -12,10 +12,11 @@ import numpy.typing as npt
 from leakscore._visible import visible
 from leakscore.tables import files, memory_limit, strict_json
 from leakscore.tables.cells import Options, blank_at_end
-from leakscore.tables.columns import INDEX, content_of
+from leakscore.tables.columns import content_of
 from leakscore.tables.formats import npy
 from leakscore.tables.formats.arrow import ArrowFile
 from leakscore.tables.grids import grid_of, inner_file, require_meaning
+from leakscore.tables.row_names import INDEX
 
 Array = npt.NDArray[Any]
 
