@@ -44,7 +44,7 @@ def test_sums_are_no_records(tmp_path: Path, case: str) -> None:
 
 def test_the_sum_of_three(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", [",7,6"], 3)
-    with pytest.raises(ValueError, match="line 5.*sum of all others"):
+    with pytest.raises(ValueError, match=r"line 5.*sum of all others"):
         read_table(path)
 
 

@@ -174,7 +174,7 @@ def _surveys(names: Mapping[str, Cells], wanted: list[str], options: Options) ->
 def _is_numeric(cells: Cells, survey: Survey) -> bool:
     """Whether at least half of the cells are numbers."""
     typed = 0 if cells.numbers is None else int((~np.isnan(cells.numbers)).sum())
-    return 2 * (survey.numbers + typed) >= survey.cells + typed > 0
+    return 2 * (survey.numbers + survey.near + typed) >= survey.cells + typed > 0
 
 
 # --- one column ----------------------------------------------------------------------------------
@@ -222,7 +222,8 @@ def _numbers(
     column = Column(name, _without_missing(values, options))
     if bad.any() and options.bad_cells == "refuse":
         total = survey.cells + _typed(cells)
-        column.refused, column.remedy = doubts.bad_cells(grid, name, cells, bad, total)
+        read = f" with {CONVENTIONS[vote.convention].words}" if survey.is_number(bad) else ""
+        column.refused, column.remedy = doubts.bad_cells(grid, name, cells, bad, total, read)
     return column
 
 

@@ -10,10 +10,13 @@ import numpy.typing as npt
 
 from leakscore._visible import visible
 from leakscore.tables.cells import Cells, Grid
+from leakscore.tables.grammar.affixes import is_near
 from leakscore.tables.grammar.codes import code_in
 from leakscore.tables.grammar.numbers import Survey
 from leakscore.tables.grammar.vote import Vote
 from leakscore.tables.labels import plain
+
+_BELOW = 5  # lines below a table that are no records
 
 
 class _Column(Protocol):
@@ -25,7 +28,7 @@ class _Column(Protocol):
 
 
 def bad_cells(
-    grid: Grid, name: str, cells: Cells, bad: npt.NDArray[np.bool_], total: int
+    grid: Grid, name: str, cells: Cells, bad: npt.NDArray[np.bool_], total: int, read: str = ""
 ) -> tuple[str, str]:
     """Say which cells of a column of numbers are none, and what may be done about it."""
     row = int(bad.argmax())
@@ -36,12 +39,22 @@ def bad_cells(
             f"{where}: the names of the columns are repeated",
             "remove the line, or --bad-cells missing leaves its record out",
         )
-    first = " (a line of units or of more names? --skip-lines)" if row == 0 else ""
-    shown = visible(cell)[:40]
+    shown, count = visible(cell)[:40], int(bad.sum())
+    what = f"{where}: {shown!r} is no number{read}"
+    drop = "--bad-cells missing leaves their records out"
+    if read:
+        return f"{what}, like {count} of {total} cells", f"say --decimal and --thousands, or {drop}"
+    if 0 < row == grid.rows - count and count <= _BELOW:
+        below = (
+            f"--skip-last {count} leaves out {'a line' if count == 1 else 'lines'} below the table"
+        )
+        drop = f"{below}, {drop}"
+    if is_near(cell) and 2 * count > total:
+        return f"{where}: {shown!r}: in {count} of {total} cells signs or units differ", drop
+    first = " (a line of units or of more names? --skip-lines)" if row == 0 and count == 1 else ""
     return (
-        f"{where}: {shown!r} is no number{first}, like {int(bad.sum())} of {total} cells",
-        "--bad-cells missing leaves their records out, "
-        f"--missing-values {option_value(shown)} reads this cell as missing",
+        f"{what}{first}, like {count} of {total} cells",
+        f"{drop}, --missing-values {option_value(shown)} reads this cell as missing",
     )
 
 
@@ -70,7 +83,11 @@ def refuse_marks(
         first, second = vote.contrary[0], vote.contrary[-1]
         for name in (first, second):
             by_name[name].refused = _contradiction(grid, surveys, first, second)
-            by_name[name].remedy = "say which with --decimal and --thousands"
+            by_name[
+                name
+            ].remedy = (
+                "--decimal or --thousands with --bad-cells missing reads one of them as missing"
+            )
 
 
 def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second: str) -> str:

@@ -18,7 +18,9 @@ from leakscore.tables.formats import sniff
 from leakscore.tables.formats.layout import Layout, layout_of
 
 _MOST_COLUMNS = 100_000
+_BELOW = 20  # lines below a table at most
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+_BLANK_BEFORE_QUOTE = re.compile(r'([,;|])[ \t]+(?=")')
 _MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -40,6 +42,8 @@ def read_delimited(file: File, options: Options) -> Grid:
         If the lines have different numbers of cells, or something cannot be told.
     """
     text, notes = _decoded(file, options)
+    if _BLANK_BEFORE_QUOTE.search(text):  # here a quote begins a quoted cell all the same
+        text = _BLANK_BEFORE_QUOTE.sub(r"\1", text)
     _require_room(file, text, options.delimiter)
     delimiter = options.delimiter or _delimiter_of(file.name, text, options)
     data = file.data if len(text) == len(file.data) and text.isascii() else b""
@@ -50,6 +54,10 @@ def read_delimited(file: File, options: Options) -> Grid:
     data = data or text.encode()
     del text
     data, below = _without(data, options.skip_lines, options.skip_last or 0)
+    if not data.strip():
+        raise ValueError(
+            f"{file.name} has no line beside those that --skip-lines and --skip-last leave out"
+        )
     sample = sniff.sample_of(file.name, _start(data), delimiter)
     layout = layout_of(file.name, sample.rows, options.header)
     if layout.width > _MOST_COLUMNS:
@@ -57,6 +65,8 @@ def read_delimited(file: File, options: Options) -> Grid:
             f"{file.name} has {layout.width} columns, more than {_MOST_COLUMNS}: one record is one "
             "line; is the table transposed?"
         )
+    if layout.width == 1:
+        sniff.require_no_other(file.name, sample.rows[layout.body :], delimiter)
     file.require(memory_limit.COLUMN * layout.width)
     if layout.body < len(sample.lines):
         above = sample.lines[layout.body] - 1
@@ -101,8 +111,8 @@ def _decoded(file: File, options: Options) -> tuple[str, list[str]]:
         notes = ["the file is not UTF-8: it is read as cp1252 (see --encoding)"]
     if "\0" in text:
         raise ValueError(
-            f"{file.name} is no text: it has null characters (for UTF-16 without a byte order "
-            "mark name the --encoding)"
+            f"{file.name} is no text: it has null characters (of UTF-16 without a byte order mark? "
+            f"--encoding utf-16-{'be' if text.startswith(chr(0)) else 'le'})"
         )
     return _nonempty(file, text), notes
 
@@ -255,16 +265,18 @@ def _refuse_ragged(file: File, data: bytes, delimiter: str, width: int, above: i
     """Name the first line with another number of cells, and what may be meant."""
     text = io.StringIO(data.decode(), newline="")
     reader, begin = csv.reader(text, delimiter=delimiter), above + 1
-    last = line = cells = 0
+    line = cells = rows = even = 0
     for row in reader:
         if any(cell.strip() for cell in row):
-            last = begin
             if len(row) != width and not line:
                 line, cells = begin, len(row)
+            rows += bool(line)
+            even += bool(line) and len(row) == width
         begin = above + reader.line_num + 1
     hint = "--delimiter says what separates them, --skip-lines leaves out lines above the table"
-    if line == last:
-        hint = "is it a line below the table? --skip-last 1 leaves it out"
+    if rows <= _BELOW and not even:
+        what, them = ("is it a line", "it") if rows == 1 else ("are these lines", "them")
+        hint = f"{what} below the table? --skip-last {rows} leaves {them} out"
     raise ValueError(
         f"{file.name}, line {line}: {cells} cells, but {width} in the other lines (cells are "
         f"separated by {_shown(delimiter)}; {hint})"

@@ -75,6 +75,8 @@ def delimiter_of(name: str, text: str) -> str:
         return stated[1]
     graded = {mark: _grade(sample_of(name, text, mark).rows) for mark in _CANDIDATES}
     fit = {mark: grade for mark, grade in graded.items() if grade[0] == 1}
+    if SPACE in fit and len(fit) > 1 and _blanks_follow_marks(sample_of(name, text, SPACE).rows):
+        del fit[SPACE]
     best = max(fit or graded, key=lambda mark: graded[mark])
     if graded[best] == _NO_TABLE:
         return ","
@@ -88,6 +90,31 @@ def delimiter_of(name: str, text: str) -> str:
         )
     _require_no_decimals(name, text, best)
     return best
+
+
+def _blanks_follow_marks(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a comma or another delimiter stands before some blank of most lines."""
+    marked = [any(cell.endswith(MARKS) for cell in row[:-1]) for row in rows]
+    return 2 * sum(marked) > len(marked)
+
+
+_OTHERS = re.compile(r"[^\w\s.+\-()\"'%]|\t")
+
+
+def require_no_other(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> None:
+    """Refuse lines of one cell that another character cuts into as many parts, some numbers."""
+    cells = [row[0].strip() for row in rows if row and row[0].strip()]
+    if not cells or sum(map(is_number, cells)) * 2 >= len(cells):
+        return
+    for mark in dict.fromkeys(_OTHERS.findall(cells[0])):
+        parts = [cell.split(mark) for cell in cells]
+        numbers = [[is_number(part.strip()) for part in line] for line in parts]
+        even = len({len(line) for line in parts}) == 1
+        if mark != delimiter and even and any(map(all, zip(*numbers, strict=True))):
+            raise ValueError(
+                f"{name}: each line is one cell, {visible(cells[0])[:40]!r}: do {visible(mark)!r} "
+                f"separate the cells? say so with --delimiter"
+            )
 
 
 _NO_TABLE = (0.0, 0.0, 0.0)

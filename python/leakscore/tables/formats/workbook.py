@@ -22,6 +22,7 @@ _ROW = re.compile(rb'<row[^>]*? r="(\d+)"')
 _CELL = re.compile(rb'<c r="([A-Z]+)\d+"')
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _CELL_BYTES = 100  # of a cell of calamine, and of its Python object
+_EXACT = 1e15
 _DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
@@ -143,6 +144,8 @@ def _grid(file: File, sheet: str, rows: list[list[Any]], options: Options) -> Gr
 
 
 def _text(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
+        return str(int(cell))  # as a sheet shows it: the year 2020, not 2020.0
     return cell if isinstance(cell, str) else str(cell)
 
 

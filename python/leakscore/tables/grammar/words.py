@@ -58,9 +58,9 @@ def booleans_of(words: Iterable[str]) -> Mapping[str, float] | None:
 
 
 _SUMMARY = re.compile(
-    r"(?:(?:grand|column|row) |sub)?totals?|sums?|means?|averages?|avg|\u03a3|\u00f8|mw|summe|gesamt|"
-    r"gesamtsumme|insgesamt|total g[e\u00e9]n[e\u00e9]ral|zwischensumme|mittelwert|mittel|"
-    r"durchschnitt|somme|moyenne|totale|media|promedio|suma|totaal|gemiddelde|medelv\u00e4rde|"
+    r"(?:(?:grand|column|row) |sub)?totals?|sums?|means?|averages?|avg|\u03a3|\u00f8|mw|"
+    r"summe|gesamt|gesamtsumme|insgesamt|total g[e\u00e9]n[e\u00e9]ral|zwischensumme|"
+    r"mittelwert|mittel|durchschnitt|somme|moyenne|totale|media|promedio|suma|totaal|gemiddelde|medelv\u00e4rde|"
     r"summa|razem|\u015brednia|\u0438\u0442\u043e\u0433\u043e|\u5408\u8ba1|"
     r"st(?:an)?d\.? ?(?:dev(?:iation|\.)?|error|err\.?)|stdabw|standardabweichung|median|overall|"
     r"all|sd|std|se|minimum|maximum|variance|varianz",
