@@ -50,7 +50,7 @@ def test_blanks_and_quoted_commas(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mark", [":", "~", "^", "\x01", "/", "#"])
 def test_rare_delimiters_are_named(tmp_path: Path, mark: str) -> None:
     text = "a,b\n1.5,2\n2.5,3\n7,5\n".replace(",", mark)
-    with pytest.raises(ValueError, match="each line is one cell.*--delimiter") as refused:
+    with pytest.raises(ValueError, match=r"each line is one cell.*--delimiter") as refused:
         read(tmp_path, text)
     assert str(refused.value).isprintable()
     table = read(tmp_path, text, delimiter=mark)
@@ -63,7 +63,7 @@ def test_one_column_of_words_or_times_is_no_rare_delimiter(tmp_path: Path) -> No
 
 
 def test_a_wrong_delimiter_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="one cell, '1.5,2': do ',' separate.*--delimiter"):
+    with pytest.raises(ValueError, match=r"one cell, '1.5,2': do ',' separate.*--delimiter"):
         read(tmp_path, "a,b\n1.5,2\n2.5,3\n7,5\n", delimiter=";")
 
 
@@ -139,3 +139,23 @@ def test_codes(tmp_path: Path, case: str) -> None:
 def test_a_share_of_nines_is_no_code(tmp_path: Path) -> None:
     assert not read(tmp_path, "a,b\n0,1\n0,2\n1,4\n0,9.5\n").refused
     assert not read(tmp_path, "a,b\n0,1\n99,2\n99,4\n0,9.5\n").refused
+
+
+def test_very_long_cells_and_lines(tmp_path: Path) -> None:
+    table = read(tmp_path, "t,b\n" + "x" * 200_000 + ",2\ny,3\nz,1\n")
+    assert table.values[:, 1].tolist() == [2, 3, 1]
+    names = [f"a column of a long name: number {j}" for j in range(9000)]
+    header = ";".join(names)
+    assert len(header) > 1 << 18
+    wide = read(tmp_path, header + "\n", header="yes")
+    assert len(wide.columns) == 9000
+
+
+def test_a_million_columns_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="1000000 columns, more than 100000"):
+        read(tmp_path, ",".join(["x"] * 1_000_000) + "\n")
+
+
+def test_a_blank_within_quotes_stays(tmp_path: Path) -> None:
+    table = read(tmp_path, '"x, ""q""",b\n1,2\n3,4\n5,7\n', exclude=["b"])
+    assert table.columns == ('x, "q"', "b")

@@ -6,7 +6,7 @@ judged: a column that is left out may hold what it likes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -79,7 +79,7 @@ def content_of(grid: Grid, options: Options) -> Content:
     notes = list(grid.notes)
     names = _named(grid)
     options = _with_names(grid.name, names, options)
-    wanted = [name for name in names if _is_wanted(name, options)]
+    wanted = dict.fromkeys(name for name in names if _is_wanted(name, options))
     surveys = _surveys(names, wanted, options)
     numeric = {n: s for n, s in surveys.items() if _is_numeric(names[n], s)}
     voters = {name: survey for name, survey in numeric.items() if survey.numbers}
@@ -102,7 +102,7 @@ def content_of(grid: Grid, options: Options) -> Content:
         below.require_no_summary(grid, columns, names)
     doubts.refuse_marks(columns, surveys, vote, grid)
     if "none" not in map(str.lower, options.missing_values):
-        doubts.refuse_codes(columns, grid)
+        doubts.refuse_codes(columns, grid, complete=options.complete)
     ids = None if options.id is None else labels.ids_of(grid, names[options.id], options.id)
     return Content(columns, ids, notes)
 
@@ -160,7 +160,9 @@ def _empty(name: str, rows: int, left: str) -> Column:
     return Column(name, np.full(rows, np.nan), left)
 
 
-def _surveys(names: Mapping[str, Cells], wanted: list[str], options: Options) -> dict[str, Survey]:
+def _surveys(
+    names: Mapping[str, Cells], wanted: Iterable[str], options: Options
+) -> dict[str, Survey]:
     missing = frozenset(word.lower() for word in options.missing_values if word.lower() != "none")
     return {
         name: survey_of(names[name].text, words=options.words, missing=missing)
@@ -223,7 +225,9 @@ def _numbers(
     if bad.any() and options.bad_cells == "refuse":
         total = survey.cells + _typed(cells)
         read = f" with {CONVENTIONS[vote.convention].words}" if survey.is_number(bad) else ""
-        column.refused, column.remedy = doubts.bad_cells(grid, name, cells, bad, total, read)
+        column.refused, column.remedy = doubts.bad_cells(
+            grid, name, cells, bad, total, read=read, complete=options.complete
+        )
     return column
 
 

@@ -31,6 +31,7 @@ _IDENTIFIER = re.compile(r"(?i:.*[\W_]id\d?)|.*[a-z]I[Dd]")
 _CODE = r"^\s*0[0-9]+\s*$"
 _DIGITS = r"^\s*[0-9]+\s*$"
 _FEWEST_DATES = 3
+_FIRST_DAY, _LAST_DAY = 18_000_101, 22_000_101
 
 
 class _Column(Protocol):
@@ -51,7 +52,7 @@ def why_left(column: _Column, cells: Cells, grid: Grid, *, first: bool) -> str:
         return INDEX
     if (unnamed or named) and _are_whole(column.values):
         return INDEX
-    return _code(cells, grid) or _date(column.values)
+    return (_code(cells, grid) or _date(column.values)) if _are_whole(column.values) else ""
 
 
 def _counts(values: npt.NDArray[np.float64]) -> bool:
@@ -83,7 +84,7 @@ def _code(cells: Cells, grid: Grid) -> str:
 def _date(values: npt.NDArray[np.float64]) -> str:
     """Say that a column holds days, written as numbers such as 20240131."""
     days = values[np.isfinite(values)]
-    if len(days) < _FEWEST_DATES or not (np.floor(days) == days).all():
+    if len(days) < _FEWEST_DATES or not _FIRST_DAY <= days[0] < _LAST_DAY:
         return ""
     year, month, day = days // 10_000, days // 100 % 100, days % 100
     valid = (year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections import deque
 from typing import Any
@@ -20,7 +21,7 @@ from leakscore.tables.formats.layout import Layout, layout_of
 _MOST_COLUMNS = 100_000
 _BELOW = 20  # lines below a table at most
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-_BLANK_BEFORE_QUOTE = re.compile(r'([,;|])[ \t]+(?=")')
+_BLANK_BEFORE_QUOTE = re.compile(r'([,;|])[ \t]+(?="(?!"))')
 _MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -42,9 +43,12 @@ def read_delimited(file: File, options: Options) -> Grid:
         If the lines have different numbers of cells, or something cannot be told.
     """
     text, notes = _decoded(file, options)
-    if _BLANK_BEFORE_QUOTE.search(text):  # here a quote begins a quoted cell all the same
+    if '"' in text and _BLANK_BEFORE_QUOTE.search(
+        text
+    ):  # here a quote begins a quoted cell all the same
         text = _BLANK_BEFORE_QUOTE.sub(r"\1", text)
     _require_room(file, text, options.delimiter)
+    _require_lines(file.name, text)
     delimiter = options.delimiter or _delimiter_of(file.name, text, options)
     data = file.data if len(text) == len(file.data) and text.isascii() else b""
     if delimiter == sniff.SPACE:
@@ -60,11 +64,6 @@ def read_delimited(file: File, options: Options) -> Grid:
         )
     sample = sniff.sample_of(file.name, _start(data), delimiter)
     layout = layout_of(file.name, sample.rows, options.header)
-    if layout.width > _MOST_COLUMNS:
-        raise ValueError(
-            f"{file.name} has {layout.width} columns, more than {_MOST_COLUMNS}: one record is one "
-            "line; is the table transposed?"
-        )
     if layout.width == 1:
         sniff.require_no_other(file.name, sample.rows[layout.body :], delimiter)
     file.require(memory_limit.COLUMN * layout.width)
@@ -151,6 +150,17 @@ def _delimiter_of(name: str, text: str, options: Options) -> str:
 # --- checks of the whole text --------------------------------------------------------------------
 
 
+def _require_lines(name: str, text: str) -> None:
+    """Refuse a first line of very many cells before all candidates cut it."""
+    first = text[: max(text.find("\n"), text.find("\r"))]
+    columns = 1 + max(map(first.count, sniff.MARKS))
+    if columns > _MOST_COLUMNS:
+        raise ValueError(
+            f"{name} has {columns} columns, more than {_MOST_COLUMNS}: one record is one line; is "
+            "the table transposed?"
+        )
+
+
 def _require_room(file: File, text: str, delimiter: str | None) -> None:
     marks = sniff.MARKS if delimiter in (None, sniff.SPACE) else (delimiter,)
     cells = 1 + max(map(text.count, marks)) + text.count("\n") + text.count("\r")
@@ -161,7 +171,8 @@ def _require_quotes(name: str, text: str, delimiter: str) -> None:
     """Refuse quotes that do not close, or that close within a cell: pyarrow would join cells."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        deque(reader, maxlen=0)
+        with sniff.long_cells():
+            deque(reader, maxlen=0)
     except csv.Error as error:
         raise ValueError(
             f"{name}, line {reader.line_num}: {error} (a quoted cell does not end as it should)"
@@ -188,7 +199,10 @@ def _from_line(data: bytes, skipped: int) -> bytes:
 
 
 def _start(data: bytes) -> str:
-    return data[: 1 << 19].decode("utf-8", "ignore") if len(data) > 1 << 19 else data.decode()
+    ends = (end.end() for end in _LINE_END.finditer(data))
+    lines = next(itertools.islice(ends, sniff.FEWEST_ROWS, None), len(data))
+    start = data[: max(1 << 19, lines)]
+    return start.decode("utf-8", "ignore") if len(start) < len(data) else data.decode()
 
 
 # --- text to columns -----------------------------------------------------------------------------
@@ -266,13 +280,14 @@ def _refuse_ragged(file: File, data: bytes, delimiter: str, width: int, above: i
     text = io.StringIO(data.decode(), newline="")
     reader, begin = csv.reader(text, delimiter=delimiter), above + 1
     line = cells = rows = even = 0
-    for row in reader:
-        if any(cell.strip() for cell in row):
-            if len(row) != width and not line:
-                line, cells = begin, len(row)
-            rows += bool(line)
-            even += bool(line) and len(row) == width
-        begin = above + reader.line_num + 1
+    with sniff.long_cells():
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                if len(row) != width and not line:
+                    line, cells = begin, len(row)
+                rows += bool(line)
+                even += bool(line) and len(row) == width
+            begin = above + reader.line_num + 1
     hint = "--delimiter says what separates them, --skip-lines leaves out lines above the table"
     if rows <= _BELOW and not even:
         what, them = ("is it a line", "it") if rows == 1 else ("are these lines", "them")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from leakscore._visible import visible
@@ -17,6 +19,8 @@ MARKS = (",", ";", "\t", "|")
 _CANDIDATES = (*MARKS, SPACE)
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", SPACE: "blanks"}
 _ROWS = 200
+FEWEST_ROWS = 6
+"""Lines that a sample holds at least, however long they are."""
 _LENGTH = 1 << 18
 _QUOTED_OR_BLANKS = re.compile(r'"(?:[^"]|"")*"|[ \t]+')
 
@@ -39,23 +43,45 @@ def spaced(text: str) -> str:
     )
 
 
+@contextlib.contextmanager
+def long_cells() -> Iterator[None]:
+    """Let the csv module take cells of any length: with another delimiter a line is one cell."""
+    before = csv.field_size_limit(sys.maxsize >> 32)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _beginning(text: str) -> str:
+    """Return the beginning of a text, a few lines of it at least."""
+    end = 0
+    for _ in range(FEWEST_ROWS):
+        end = text.find("\n", end) + 1
+        if not end:
+            return text if len(text) <= _LENGTH or "\n" in text else text[:_LENGTH]
+    return text[: max(end, _LENGTH)]
+
+
 def sample_of(name: str, text: str, delimiter: str) -> Sample:
     """Return the first rows of a text; a row that the end of the sample cuts is left out."""
-    start = text[:_LENGTH]
+    start = _beginning(text)
+    size = len(start)
     if delimiter == SPACE:
         start, delimiter = spaced(start), "\t"
     reader = csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)
     rows, lines, line = [], [], 1
     try:
-        for row in reader:
-            rows.append(row)
-            lines.append(line)
-            line = reader.line_num + 1
-            if len(rows) == _ROWS:
-                return Sample(rows, lines, False)
+        with long_cells():
+            for row in reader:
+                rows.append(row)
+                lines.append(line)
+                line = reader.line_num + 1
+                if len(rows) == _ROWS:
+                    return Sample(rows, lines, False)
     except csv.Error as error:
         raise ValueError(f"{name}, line {reader.line_num}: {error}") from None
-    whole = len(text) <= _LENGTH
+    whole = len(text) == size
     if not whole and len(rows) > 1:
         rows.pop()
         lines.pop()
