@@ -80,8 +80,13 @@ def read_delimited(file: File, options: Options) -> Grid:
     grid = _grid(file.name, columns, lines, layout)
     grid.notes[:0] = notes
     if options.skip_last:
-        grid.notes.append(f"the last {options.skip_last} lines are left out, as asked")
+        grid.notes.append(_left_out(options.skip_last))
     return grid
+
+
+def _left_out(count: int) -> str:
+    lines = "line is" if count == 1 else f"{count} lines are"
+    return f"the last {lines} left out, as asked"
 
 
 # --- bytes to text -------------------------------------------------------------------------------
