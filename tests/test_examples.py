@@ -45,6 +45,25 @@ def test_privacy_onion_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[4].split()[2:4] == ["20.00", "100.0%"]
 
 
+def test_tables_page_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyarrow")
+    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
+    program, shown = re.findall(r"^```(?:python|text)\n(.*?)^```", page, flags=re.M | re.S)
+    exec(program, {})
+    assert capsys.readouterr().out == shown
+
+
+def test_tables_page_names_the_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each option of the page is one of the command, and each one of the reading is on the page."""
+    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
+    assert leakscore(["report", "--help"]) == 0
+    options = capsys.readouterr().out
+    named = set(re.findall(r"--[a-z][a-z-]+", page))
+    assert named <= set(re.findall(r"--[a-z][a-z-]+", options))
+    reading = options.partition("reading the file:")[2].partition("\nthe verdict")[0]
+    assert set(re.findall(r"^  (--[a-z-]+)", reading, flags=re.M)) <= named
+
+
 @pytest.mark.parametrize(
     "page", ["README.md", "docs/audits.md", "docs/glossary.md", "docs/shaped-noise.md"]
 )

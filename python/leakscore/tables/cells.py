@@ -42,6 +42,8 @@ class Options:
         Columns of categories, of which the share of each level is published.
     columns, exclude
         The columns that are published, if not all: no other column is looked at.
+    complete : bool
+        Whether every record counts, so that none can be left out.
     words : mapping
         What stands for numbers besides yes and no, in lower case.
     max_memory : int
@@ -64,6 +66,7 @@ class Options:
     proportions: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
+    complete: bool = False
     words: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     max_memory: int = memory_limit.DEFAULT
 
