@@ -146,6 +146,13 @@ def _add_verdict_options(group: Any) -> None:
         help="the most noise worth publishing with, in standard errors of the mean (1)",
     )
     group.add_argument(
+        "--noise-shape",
+        choices=("optimal", "independent", "same"),
+        help="of the noise: optimal costs least and is correlated between columns; independent is "
+        "the best that is not; same is the same number of standard errors in every column "
+        "(default: optimal, or same where no other is computed)",
+    )
+    group.add_argument(
         "--check", action="store_true", help="the exit code is the verdict: 0, 2 or 3, see below"
     )
 
@@ -216,6 +223,7 @@ def _report(options: argparse.Namespace) -> int:
             epsilon=options.epsilon,
             delta=options.delta,
             max_noise=options.max_noise,
+            noise_shape=options.noise_shape,
             worst=options.worst,
             rounds=options.rounds,
             seed=options.seed,

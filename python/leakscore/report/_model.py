@@ -202,12 +202,34 @@ class Game:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What the matrix of the noise tells of a record, where the attacker is told the matrix.
+
+    `leakage` is that under the noise computed with the record in the table, the others those
+    under the noise computed without it.
+    """
+
+    row: int
+    leakage: float
+    leakage_without: float
+    advantage_without: float
+    power_without: float
+
+
+@dataclass(frozen=True, eq=False)
 class Noise:
     """The Gaussian noise on the mean that brings every record under the budget.
 
     `theory_standard_errors` is what the theory asks. `standard_errors`, never less, is the noise
     offered: with it the game's upper end is within the budget, too, if `confirmed`, for the records
-    `rows_played`, the worst ones.
+    `rows_played`, the worst ones. Both are root mean squares over the columns.
+
+    `shape` is "optimal", "independent" (between columns) or "same" (in every column); `why_same`
+    says why nothing cheaper is offered. The rest is that of the first two. `cost` is the sum of the
+    squares of `column_standard_errors`; no noise of this shape that is within the limit in theory
+    costs less than (1 - gap) cost. `covariance` is that of the noise on the mean, in the
+    columns' units, of the first one. `beside` is what the
+    other shapes take in theory, in standard errors.
     """
 
     budget: dict[str, float]
@@ -221,6 +243,15 @@ class Noise:
     advantage: float
     power: float
     game: Game
+    shape: str = "same"
+    why_same: str = ""
+    column_standard_errors: dict[str, float] = field(default_factory=dict)
+    cost: float | None = None
+    gap: float | None = None
+    rows_at_limit: tuple[int, ...] = ()
+    covariance: Doubles | None = None
+    told: Told | None = None
+    beside: dict[str, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -166,11 +166,11 @@ def noise_of(
     candidates = np.flatnonzero(population.published.new)
     beyond = population.told > budget.largest_leakage()
     told = np.where(beyond, 0.0, population.told)
-    asked, scores = _in_theory(population, told, budget, candidates, 0.0)
+    asked, scores = same_in_theory(population, told, budget, candidates, 0.0)
     noise, confirmed, harder = asked, False, budget
     for attempt in range(_TRIES):
         if attempt:
-            noise, scores = _in_theory(population, told, harder, candidates, noise)
+            noise, scores = same_in_theory(population, told, harder, candidates, noise)
         order = candidates[np.argsort(-scores[candidates], kind="stable")].tolist()
         games: list[Game] = []
         # Of whom earlier means told too much, the game does, too, whatever the noise.
@@ -200,7 +200,7 @@ def noise_of(
     )
 
 
-def _in_theory(
+def same_in_theory(
     population: Population,
     told: Doubles,
     budget: Budget,

@@ -51,6 +51,7 @@ from leakscore.report._setup import (
 from leakscore.report._statistic import cells_of, featured
 from leakscore.report._verdict import verdict_of
 from leakscore.report._words import named
+from leakscore.report.noise.shaped import Search, why_same
 from leakscore.statistics import Statistic
 from leakscore.tables.records import Records, records_of
 from leakscore.tables.table import Table
@@ -107,6 +108,7 @@ def analyse(
     epsilon: float | None = None,
     delta: float = 1e-5,
     max_noise: float = 1.0,
+    noise_shape: str | None = None,
     worst: int = 5,
     rounds: int | None = None,
     seed: int = 0,
@@ -155,7 +157,13 @@ def analyse(
         For `epsilon`, the audit, and the Gaussian-equivalent epsilon.
     max_noise : float
         The most noise that is worth publishing with, in standard errors of the mean; where more
-        is needed, the verdict is not to publish.
+        is needed, the verdict is not to publish. Of noise that differs between columns, the root
+        mean square counts.
+    noise_shape : {"optimal", "independent", "same"}, optional
+        Of the noise: that which costs least, correlated between columns; the best that is
+        independent; or the same number of standard errors in every column. Default: "optimal", or
+        "same" where no other is computed (persons, earlier means, other statistics, shrinkage,
+        many columns).
     worst : int
         How many records are listed.
     rounds : int, optional
@@ -212,6 +220,7 @@ def analyse(
         epsilon=epsilon,
         delta=delta,
         max_noise=max_noise,
+        noise_shape=noise_shape,
         worst=worst,
         rounds=rounds,
         seed=seed,
@@ -296,10 +305,17 @@ class _Analysis:
                 "there is nothing to simulate"
             )
 
-    def _game(self, index: int, attacker: str = "informed", noise_std: float = 0.0) -> Game:
-        stream = self._stream(index) if noise_std else self.seeds.spawn(1)[0]
+    def _game(
+        self,
+        index: int,
+        attacker: str = "informed",
+        noise_std: float = 0.0,
+        noise_cov: Doubles | None = None,
+    ) -> Game:
+        noisy = noise_std > 0 or noise_cov is not None
+        stream = self._stream(index) if noisy else self.seeds.spawn(1)[0]
         row = int(self.rows[index])
-        self.step(f"playing record {row}, {attacker}{' with noise' if noise_std else ''}")
+        self.step(f"playing record {row}, {attacker}{' with noise' if noisy else ''}")
         return play(
             self.people,
             index,
@@ -308,6 +324,7 @@ class _Analysis:
             rounds=self.rounds,
             rng=np.random.default_rng(stream),
             noise_std=noise_std,
+            noise_cov=noise_cov,
             rows=self.records.rows,
         )
 
@@ -328,13 +345,19 @@ class _Analysis:
         """Find the noise; none hides a person who is all of the batch that the release adds."""
         if self.published.given_away(slice(-1, None)).any():
             return None
+        why = why_same(self.people, self.asked.noise_shape, self.release.statistic)
+        if not why:
+            return self._shaped(games)
+        return replace(self._same(games), why_same=why)
+
+    def _same(self, games: list[Game]) -> Noise:
+        """Find the noise that is the same in every column."""
         kept = {game.row: game for game in games if game.attacker == "informed"}
 
         def with_noise(index: int, std: float) -> Game:
             known = kept.get(int(self.rows[index])) if std == 0 else None
             return known or self._game(index, noise_std=std)
 
-        middle = self._middle()
         return noise_of(
             self.people,
             self.budget,
@@ -342,8 +365,32 @@ class _Analysis:
             self.records.columns,
             with_noise,
             played=self.simulated,
-            also=[middle] if self.published.new[middle] else [],
+            also=self._also(),
         )
+
+    def _shaped(self, games: list[Game]) -> Noise:
+        """Find the noise of least cost; where it is correlated, independent noise beside it."""
+        kept = {game.row: game for game in games if game.attacker == "informed"}
+
+        def with_noise(index: int, cov: Doubles) -> Game:
+            known = None if cov.any() else kept.get(int(self.rows[index]))
+            return known or self._game(index, noise_cov=cov if cov.any() else None)
+
+        search = Search(
+            self.people,
+            self.budget,
+            self.rows,
+            self.records.columns,
+            with_noise,
+            played=self.simulated,
+            also=tuple(self._also()),
+        )
+        return search.noise(self.asked.noise_shape or "optimal")
+
+    def _also(self) -> list[int]:
+        """Return whom else to play with noise: the record in the middle, if it is a new one."""
+        middle = self._middle()
+        return [middle] if self.published.new[middle] else []
 
     def _middle(self) -> int:
         """Return the record in the middle of those that can be played."""

@@ -10,11 +10,10 @@ import numpy as np
 from leakscore.render import document as doc
 from leakscore.render.text import counted
 from leakscore.report import _charts as charts
-from leakscore.report._model import Compared, Content, Driver, Noise, Remedy
+from leakscore.report._model import Content, Driver, Remedy
 from leakscore.report._previous import batches, earlier_means, worst_old
 from leakscore.report._words import (
     ABOVE,
-    budget,
     capitalised,
     label,
     limited,
@@ -23,13 +22,12 @@ from leakscore.report._words import (
     percent,
     plus_minus,
     remedies_table,
-    rounded_up,
     several,
     times,
 )
+from leakscore.report.noise.section import noise_section
 
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
-_NOISY_COLUMNS = 40  # that a text lists
 
 
 def document(report: Content) -> doc.Document:
@@ -43,7 +41,7 @@ def document(report: Content) -> doc.Document:
             *_cells(report),
             _drivers(report),
             _games(report),
-            _noise(report),
+            noise_section(report),
             _remedies(report),
             *_audit(report),
             doc.Section("To know", [doc.Notices(report.warnings)]),
@@ -338,57 +336,6 @@ def _games(report: Content) -> doc.Section:
         charts.ratios_table(informed),
     ]
     return doc.Section("Theory beside the simulated game", [table, doc.PageOnly(drawn)])
-
-
-def _noise(report: Content) -> doc.Section:
-    noise, earlier = report.noise, report.previous is not None
-    if noise is None:
-        none = (
-            "A batch of one is no mean: no noise is computed. "
-            f"{'; '.join(capitalised(one.what) for one in report.remedies)}."
-        )
-        return doc.Section("Noise", [doc.Paragraph(none)])
-    if noise.standard_errors == 0:
-        every = "every new record, whatever is subtracted" if earlier else "every record"
-        none = f"No noise is needed for {budget(noise)} of {every}."
-        return doc.Section("Noise", [doc.Paragraph(none)])
-    stds = [(name, rounded_up(std, 4)) for name, std in noise.noise_std.items()]
-    shown = "; ".join(f"{name} {std}" for name, std in stds[:_NOISY_COLUMNS])
-    more = len(stds) - _NOISY_COLUMNS
-    rest = f"; and {more} more (--html, --json)" if more > 0 else ""
-    caption = "Standard deviation of the noise, in the column's units"
-    table = doc.Table(["column", "noise"], stds, caption)
-    listed = f"Its standard deviation, in the column's units: {shown}{rest}."
-    return doc.Section(
-        "Noise", [doc.Paragraph(_noise_told(report, noise)), doc.InWords(table, listed)]
-    )
-
-
-def _noise_told(report: Content, noise: Noise) -> str:
-    """Say what noise the theory asks for, and what the game confirms."""
-    who, every, earlier = named(report, noise.binding_row), "record", ""
-    if report.previous is not None:
-        every = "new record, whatever is subtracted"
-        earlier = " What the earlier means told cannot be taken back."
-    asked, offered = rounded_up(noise.theory_standard_errors), rounded_up(noise.standard_errors)
-    game = noise.game
-    played: Compared = game.power if "max_power" in noise.budget else game.advantage
-    upper = 1.0 if played.upper is None else played.upper
-    if not noise.confirmed:
-        source = f"The theory asks for {asked}; the simulated game did not confirm {offered}."
-    elif noise.standard_errors == noise.theory_standard_errors:
-        source = "The theory asks for it, and the simulated game confirms it."
-    else:
-        source = f"The theory asks for {asked}; the simulated game confirms {offered}."
-    return (
-        f"For {budget(noise)} of every {every}, add Gaussian noise of {offered} standard errors of "
-        f"the mean to each column. {source} {capitalised(who)} is then the worst: leakage "
-        f"{number(noise.leakage)}, advantage {percent(noise.advantage)} (game "
-        f"{plus_minus(game.advantage)}), power {percent(noise.power)} (game "
-        f"{plus_minus(game.power)}); the game's upper end is {percent(upper)}. This bounds what "
-        "the informed attacker learns of these records; a guarantee of differential privacy needs "
-        f"bounded records.{earlier}"
-    )
 
 
 def _remedies(report: Content) -> doc.Section:

@@ -62,12 +62,15 @@ class Options:
     show_values: bool
     statistic: Statistic | None = None
     min_cell: int = 10
+    noise_shape: str | None = None
 
 
 def checked(asked: Options) -> Options:
     """Refuse what no table can be judged by; the rest is for the parts that know more."""
     _validate.choice("population", asked.population, ("infinite", "finite"))
     _validate.choice("missing", asked.missing, ("rows", "columns"))
+    if asked.noise_shape is not None:
+        _validate.choice("noise_shape", asked.noise_shape, ("optimal", "independent", "same"))
     if asked.statistic is not None and not isinstance(asked.statistic, Statistic):
         raise TypeError(f"Expected statistic={asked.statistic!r} to be one of leakscore.statistics")
     if isinstance(asked.statistic, Quantile):

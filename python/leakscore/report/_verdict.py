@@ -161,13 +161,23 @@ def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> st
     )
     if found.noise is None or not found.noise.confirmed:
         return f"{seen}, and no noise was found that the simulated attack confirms. {found.remedy}"
-    noise = several(found.noise.standard_errors)
+    noise = _amount(found.noise)
     if verdict.decision == PUBLISH_WITH_NOISE:
-        return f"{seen}; noise of {noise} on each mean brings every {new}record under {limit}."
+        secret = "" if found.noise.shape == "same" else ", if its shape stays secret"
+        return f"{seen}; noise of {noise} brings every {new}record under {limit}{secret}."
     return (
-        f"{seen}; it would take noise of {noise} on each mean, and at most "
+        f"{seen}; it would take noise of {noise}, and at most "
         f"{verdict.max_noise:g} is allowed. {found.remedy}"
     )
+
+
+def _amount(noise: Noise) -> str:
+    """Say how much noise it is: on each mean, or as a root mean square over the means."""
+    amount = several(noise.standard_errors)
+    if noise.shape == "same":
+        return f"{amount} on each mean"
+    kind = "independent" if noise.shape == "independent" else "shaped"
+    return f"{amount} (root mean square, {kind})"
 
 
 def _rounds(verdict: Verdict, found: Judged, budget: Budget) -> Iterator[str]:
