@@ -314,6 +314,7 @@ BANDS = ("tests/audit/test_bands.py", "tests/audit/test_levels.py", "tests/audit
 ONE_RUN = ("tests/audit/test_one_run.py",)
 FDP = ("tests/audit/test_one_run_fdp.py",)
 NOISE = ("tests/leakage/test_noise.py",)
+SHAPED = ("tests/leakage/test_shaped.py",)
 
 AUDITS = (
     Mutation(
@@ -518,6 +519,20 @@ AUDITS = (
         "aim = budget * (1 - 2e-13) * divisor",
         "aim = budget * (1 - 2e-11) * divisor",
         NOISE,
+    ),
+    Mutation(
+        "shaped-noise-clip",
+        "python/leakscore/leakage/noise/certificate.py",
+        "shares = np.minimum(shares, 1.0)",
+        "shares = np.minimum(shares, 10.0)",
+        SHAPED,
+    ),
+    Mutation(
+        "shaped-noise-slope",
+        "python/leakscore/leakage/noise/certificate.py",
+        "factor = min(1.0, float(np.where(slopes > 0, costs / slopes, np.inf).min()))",
+        "factor = 1.0",
+        SHAPED,
     ),
     Mutation(
         "budget-safe-end",

@@ -45,7 +45,28 @@ def test_privacy_onion_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[4].split()[2:4] == ["20.00", "100.0%"]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/audits.md", "docs/glossary.md"])
+def test_tables_page_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyarrow")
+    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
+    program, shown = re.findall(r"^```(?:python|text)\n(.*?)^```", page, flags=re.M | re.S)
+    exec(program, {})
+    assert capsys.readouterr().out == shown
+
+
+def test_tables_page_names_the_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each option of the page is one of the command, and each one of the reading is on the page."""
+    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
+    assert leakscore(["report", "--help"]) == 0
+    options = capsys.readouterr().out
+    named = set(re.findall(r"--[a-z][a-z-]+", page))
+    assert named <= set(re.findall(r"--[a-z][a-z-]+", options))
+    reading = options.partition("reading the file:")[2].partition("\nthe verdict")[0]
+    assert set(re.findall(r"^  (--[a-z-]+)", reading, flags=re.M)) <= named
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/audits.md", "docs/glossary.md", "docs/shaped-noise.md"]
+)
 def test_pages_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Their Python blocks, one after the other, each as a reader would."""
     text = (Path(__file__).parents[1] / page).read_text()
@@ -65,6 +86,30 @@ def test_glossary_states_what_the_library_computes(capsys: pytest.CaptureFixture
     assert printed <= stated
     given = {"0.8", "0.00001"}  # a correlation and a delta that the examples choose
     assert {word for word in stated if "." in word} - given <= printed
+
+
+def test_the_page_of_shaped_noise_states_what_it_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "shaped-noise.md").read_text()
+    names: dict[str, object] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
+        exec(block, names)
+    prose = re.sub(r"^```python\n.*?^```", "", text, flags=re.M | re.S)
+    printed = capsys.readouterr().out
+    for number in ("0.73", "0.19", "0.27", "0.26", "1.32"):
+        assert number in printed
+        assert number in prose
+
+
+def test_the_page_of_statistics_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+    names: dict[str, object] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
+        exec(block, names)
+    assert capsys.readouterr().out == "".join(
+        re.findall(r"^```text\n(.*?)^```", text, flags=re.M | re.S)
+    )
 
 
 def test_audit_scores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

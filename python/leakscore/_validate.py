@@ -14,6 +14,7 @@ import operator
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore._types import Array, Doubles, Flags
 
@@ -370,6 +371,26 @@ def membership(name: str, value: object, size: int) -> Flags:
     if member.all() or not member.any():
         raise ValueError(f"Expected {name} to hold both members and non-members")
     return member
+
+
+def owners(
+    name: str, value: object, size: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+    """Which of the owners each of some rows belongs to, and the number of rows of each.
+
+    One label a row, (size,): integers, texts, or anything that can be sorted; none missing.
+    """
+    unmasked(name, value)
+    labels = np.asarray(value)
+    if labels.shape != (size,):
+        raise ValueError(f"Expected {name} of shape {labels.shape} to be ({size},), one a row")
+    if labels.dtype.kind in "fc" and np.isnan(labels).any():
+        raise ValueError(f"Expected {name} without NaN")
+    try:
+        _, owner, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    except TypeError:
+        raise TypeError(f"Expected {name} of one kind, as integers or texts") from None
+    return owner.reshape(size), counts.astype(np.int64)
 
 
 def instance(name: str, value: object, kind: type[Kind]) -> Kind:

@@ -71,6 +71,18 @@ CALLS: dict[str, list[Call]] = {
         )
         for reference in (good.PLAIN, good.FULL, good.THIN)
     ],
+    "leakage.noise_for_table": [
+        Call(
+            partial(leakage.noise_for_table, shape=shape),
+            {"X": good.SMALL[:, :3].copy()},
+            scalars={
+                "n": (5, good.NO_COUNT),
+                "max_advantage": (0.1, (0.0, -0.1, 1.1, good.NAN, "0.5", 1j)),
+                "population": ("finite", ("all", None)),
+            },
+        )
+        for shape in ("optimal", "optimal-diagonal")
+    ],
     "scores.covariance_score": [
         Call(
             partial(scores.covariance_score, reference=reference),
@@ -226,6 +238,7 @@ RESULTS = (
         "distributions.GeneralizedChiSquare",
         "games.GameSummary",
         "leakage.RequiredNoise",
+        "leakage.ShapedNoise",
         "tradeoff.Certificate",
         "tradeoff.GaussianTradeOff",
         "tradeoff.SubsampledTradeOff",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -120,4 +122,65 @@ def _parquet() -> list[bytes]:
     ]
 
 
-SEEDS = {"csv": _csv(), "numpy": _numpy(), "json": _json(), "parquet": _parquet()}
+def _workbooks() -> list[bytes]:
+    try:
+        import openpyxl
+    except ImportError:
+        return []
+    files = []
+    for rows in (
+        [["Title"], [], ["score", "member"], *zip(_SCORES.tolist(), _BITS.tolist(), strict=True)],
+        [["a", "b"], ["1,5", True], ["2,25", False], ["4", None], ["#N/A", True]],
+    ):
+        book, file = openpyxl.Workbook(), io.BytesIO()
+        for row in rows:
+            book.active.append(row)
+        book.save(file)
+        files.append(file.getvalue())
+    return files
+
+
+def _feather() -> list[bytes]:
+    try:
+        import pyarrow as pa
+        import pyarrow.feather as feather
+    except ImportError:
+        return []
+    table = pa.table({"score": _SCORES, "word": pa.array(["a"] * _ROWS).dictionary_encode()})
+    files = []
+    # Of compressed buffers pyarrow takes what they announce before a limit can be checked.
+    for compression in ("uncompressed",):
+        file = io.BytesIO()
+        feather.write_feather(table, file, compression=compression)
+        files.append(file.getvalue())
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table, max_chunksize=5)
+    return [*files, stream.getvalue()]
+
+
+def _survey_files() -> list[bytes]:
+    try:
+        import pandas as pd
+        import pyreadstat
+    except ImportError:
+        return []
+    frame = pd.DataFrame({"score": _SCORES, "member": _BITS.astype(float)})
+    files = []
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, write in (("sav", pyreadstat.write_sav), ("dta", pyreadstat.write_dta)):
+            path = Path(folder, f"t.{kind}")
+            write(frame, str(path))
+            files.append(path.read_bytes())
+    return files
+
+
+SEEDS = {
+    "csv": _csv(),
+    "numpy": _numpy(),
+    "json": _json(),
+    "parquet": _parquet(),
+    "workbook": _workbooks(),
+    "feather": _feather(),
+    "survey": _survey_files(),
+}

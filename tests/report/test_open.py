@@ -116,12 +116,13 @@ def test_nothing_is_closed(page: Page) -> None:
 
 def test_the_noise_of_every_column_is_an_open_table(result: report.Report, page: Page) -> None:
     _, *rows = page.table("Standard deviation of the noise").rows
-    assert [name for name, _ in rows] == list(result.input.columns_judged)
-    for name, shown in rows:
-        needed = result.noise.noise_std[name]
+    assert [name for name, *_ in rows] == list(result.input.columns_judged)
+    for name, shown, errors in rows:
+        needed, error = result.noise.noise_std[name], result.noise.column_standard_errors[name]
         assert needed <= float(shown) < needed * 1.002
+        assert error <= float(errors) < error * 1.02
     text = " ".join(result.to_text().split())
-    assert all(f"{name} {shown}" in text for name, shown in rows)
+    assert all(f"{name} {shown} ({errors})" in text for name, shown, errors in rows)
 
 
 def test_charts_carry_their_numbers(result: report.Report, page: Page) -> None:

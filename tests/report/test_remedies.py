@@ -44,7 +44,7 @@ def power(leakage: float) -> float:
 
 @pytest.mark.parametrize("limit", [0.05, 0.5])
 def test_noise_brings_every_record_under_the_advantage(table: report.Table, limit: float) -> None:
-    noise = report.analyse(table, max_advantage=limit, rounds=200).noise
+    noise = report.analyse(table, max_advantage=limit, rounds=200, noise_shape="same").noise
     std = np.array([noise.noise_std[name] for name in table.columns])
     errors = table.values.std(axis=0) / np.sqrt(100)
     np.testing.assert_allclose(std / errors, noise.standard_errors, rtol=1e-9)
@@ -57,7 +57,7 @@ def test_noise_brings_every_record_under_the_advantage(table: report.Table, limi
 
 
 def test_noise_under_epsilon_and_delta(table: report.Table) -> None:
-    noise = report.analyse(table, epsilon=2.0, delta=1e-4, rounds=200).noise
+    noise = report.analyse(table, epsilon=2.0, delta=1e-4, rounds=200, noise_shape="same").noise
     errors = table.values.std(axis=0) / np.sqrt(100)
     mu = np.sqrt(leakages(table.values, 100, noise.theory_standard_errors * errors).max())
     delta = stats.norm.cdf(mu / 2 - 2 / mu) - np.exp(2) * stats.norm.cdf(-mu / 2 - 2 / mu)
@@ -86,9 +86,8 @@ def test_no_noise_where_none_is_needed() -> None:
 
 def test_finite_population_needs_noise_for_its_smaller_variance() -> None:
     values = np.random.default_rng(0).normal(size=(50, 3))
-    found = report.analyse(
-        report.table_of(values), n=25, population="finite", max_advantage=0.1, rounds=200
-    )
+    asked = {"max_advantage": 0.1, "rounds": 200, "noise_shape": "same"}
+    found = report.analyse(report.table_of(values), n=25, population="finite", **asked)
     asked = found.noise.theory_standard_errors
     std = asked * values.std(axis=0) * np.sqrt(0.5 / 25)
     half = []

@@ -118,7 +118,7 @@ def test_the_sentences(table: report.Table) -> None:
     noisy = verdict(table, max_advantage=0.05, max_noise=20)
     line = noisy.line.replace("\u00a0", " ")
     assert line.startswith(f"PUBLISH WITH NOISE: record {noisy.worst.row} is recognised ")
-    assert "standard errors on each mean brings every record under 5 %." in line
+    assert "standard errors (root mean square, shaped) brings every record under 5 %, if" in line
     told = float(line.split("noise of ")[1].split()[0])
     assert noisy.noise_standard_errors <= told < 1.01 * noisy.noise_standard_errors
     no = verdict(table, max_advantage=0.05).line.replace("\u00a0", " ")

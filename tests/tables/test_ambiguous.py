@@ -36,7 +36,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"missing_values": ["absent"]},
         "--missing-values absent",
     ),
-    "units that differ": ("a,b\n5 kg,1\n300 g,2\n", {"exclude": ["a"]}, "text in 2 of 2 cells"),
+    "units that differ": (
+        "a,b\n5 kg,1\n300 g,2\n",
+        {"exclude": ["a"]},
+        "in 2 of 2 cells signs or units differ",
+    ),
     "a code": (
         "a,b\n1,2\n2,3\n-999,4\n3,5\n",
         {"missing_values": ["-999"]},

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from leakscore._visible import visible
 from leakscore.tables import files, memory_limit, strict_json
 from leakscore.tables.cells import Options, blank_at_end
-from leakscore.tables.columns import INDEX, content_of
+from leakscore.tables.columns import content_of
 from leakscore.tables.formats import npy
 from leakscore.tables.formats.arrow import ArrowFile
 from leakscore.tables.grids import grid_of, inner_file, require_meaning
+from leakscore.tables.row_names import INDEX
 
 Array = npt.NDArray[Any]
 
@@ -131,7 +132,7 @@ def _of_grid(file: files.File, options: Options) -> Columns:
     """Return the columns of a file of cells; those that only count or name its rows are none."""
     arrow = ArrowFile(file) if file.kind in ("parquet", "feather", "arrow stream") else None
     grid = grid_of(file, options)
-    content = content_of(grid, replace(options, words=WORDS))
+    content = content_of(grid, replace(options, words=WORDS, complete=True))
     columns = {column.name: column for column in content.columns}
     cells = {one.name.strip() or f"column {j}": one for j, one in enumerate(grid.columns, start=1)}
     names = tuple(name for name, column in columns.items() if column.left != INDEX)
@@ -139,7 +140,7 @@ def _of_grid(file: files.File, options: Options) -> Columns:
     def get(name: str) -> Array:
         column = columns[name]
         if column.refused:
-            raise ValueError(column.refused)
+            raise ValueError(": ".join(filter(None, (column.refused, column.remedy))))
         if column.left:
             raise ValueError(
                 f"{file.name}, column {visible(name)!r} holds no numbers: {column.left}"

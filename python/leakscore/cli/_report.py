@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leakscore.cli import _shared as _cli
+
+if TYPE_CHECKING:
+    from leakscore.statistics import Statistic
+
+
+STATISTICS = ("mean", "sum", "covariance", "cross-products", "regression", "quantile")
 
 
 def add_report(commands: Any) -> None:
@@ -77,6 +83,21 @@ def _add_release_options(group: Any) -> None:
 
 
 def _add_table_options(group: Any) -> None:
+    group.add_argument(
+        "--statistic",
+        choices=STATISTICS,
+        help="what is published of the columns (default: their mean)",
+    )
+    _cli.add_names(group, "--group-by", "publish means and counts of the groups of these columns")
+    group.add_argument("--weights", metavar="COLUMN", help="publish means with these weights")
+    group.add_argument("--response", metavar="COLUMN", help="what a regression predicts")
+    group.add_argument(
+        "--min-cell",
+        type=int,
+        default=10,
+        metavar="K",
+        help="a group of fewer records is not to be published (10)",
+    )
     _cli.add_names(group, "--columns", "publish these columns only")
     _cli.add_names(group, "--exclude", "do not publish these columns")
     group.add_argument(
@@ -123,6 +144,13 @@ def _add_verdict_options(group: Any) -> None:
         default=1.0,
         metavar="X",
         help="the most noise worth publishing with, in standard errors of the mean (1)",
+    )
+    group.add_argument(
+        "--noise-shape",
+        choices=("optimal", "independent", "same"),
+        help="of the noise: optimal costs least and is correlated between columns; independent is "
+        "the best that is not; same is the same number of standard errors in every column "
+        "(default: optimal, or same where no other is computed)",
     )
     group.add_argument(
         "--check", action="store_true", help="the exit code is the verdict: 0, 2 or 3, see below"
@@ -176,6 +204,7 @@ def _report(options: argparse.Namespace) -> int:
                 options.data,
                 columns=options.columns,
                 exclude=options.exclude or (),
+                groups=tuple(options.group_by or ()),
                 **_cli.reading(options),
             )
         )
@@ -194,16 +223,48 @@ def _report(options: argparse.Namespace) -> int:
             epsilon=options.epsilon,
             delta=options.delta,
             max_noise=options.max_noise,
+            noise_shape=options.noise_shape,
             worst=options.worst,
             rounds=options.rounds,
             seed=options.seed,
             audit=options.audit,
             confidence=options.confidence,
             show_values=options.show_values,
+            statistic=_statistic(options),
+            min_cell=options.min_cell,
             progress=progress,
         )
     _cli.deliver(result, options)
     return report.EXIT_CODES[result.verdict.decision] if options.check and result.verdict else 0
+
+
+def _statistic(options: argparse.Namespace) -> Statistic | None:
+    """Return the statistic that the options ask for."""
+    from leakscore import statistics
+
+    named = {
+        "--group-by": options.group_by,
+        "--weights": options.weights,
+        "--statistic": options.statistic not in (None, "mean"),
+    }
+    if sum(map(bool, named.values())) > 1:
+        given = " and ".join(option for option, value in named.items() if value)
+        raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
+    regression = options.statistic in ("regression", "cross-products")
+    if regression != (options.response is not None):
+        raise ValueError("--response COLUMN belongs to --statistic regression or cross-products")
+    if options.group_by:
+        return statistics.GroupMeans(options.group_by)
+    if options.weights is not None:
+        return statistics.WeightedMean(options.weights)
+    if options.statistic == "regression":
+        return statistics.Regression(options.response)
+    if options.statistic == "cross-products":
+        return statistics.CrossProducts(options.response)
+    if options.statistic == "quantile":
+        return statistics.Quantile(0.5)
+    plain = {"sum": statistics.Sum, "covariance": statistics.Covariance}
+    return plain[options.statistic]() if options.statistic in plain else None
 
 
 def _population(options: argparse.Namespace) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -16,7 +17,15 @@ _LONGEST = 2000  # characters of a message
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors are one line and exit code 1, as everywhere in this program."""
+    """Errors are one line and exit code 1, as everywhere in this program.
+
+    Values may begin with a minus, lists of numbers such as -999,-99 too.
+    """
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        # argparse takes what matches for a value, not for an option; its own pattern is one number.
+        self._negative_number_matcher = re.compile(r"-\.?[0-9]")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if message and file is sys.stdout:  # report a full disk, which argparse does not

@@ -12,6 +12,7 @@ from leakscore import _core, _validate, _validate_counts
 from leakscore._types import Doubles, Flags
 from leakscore.games import _sampling
 from leakscore.reference import Reference
+from leakscore.reference.noise import given as noise_given
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +183,10 @@ class EmpiricalMean:
     noise_std : float or (d,) array_like
         Standard deviation, per coordinate, of the noise on the released mean. (The papers' C_gamma
         is n noise_std^2.)
+    noise_cov : (d, d) array_like, optional
+        Covariance of the noise, in place of `noise_std`.
+    noise_factor : (d, r) array_like, optional
+        F of the noise's covariance F F', in place of both.
     sample_rate : float
         The mean is taken over sample_rate n of the n records, drawn without replacement; that
         number must be an integer. A target that is in the data is in the sample with this
@@ -207,12 +212,19 @@ class EmpiricalMean:
     noise_std: npt.ArrayLike = field(default=0.0, kw_only=True)
     sample_rate: float = field(default=1.0, kw_only=True)
     neighbours: Literal["replace", "add-remove"] = field(default="replace", kw_only=True)
+    noise_cov: npt.ArrayLike | None = field(default=None, kw_only=True)
+    noise_factor: npt.ArrayLike | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", _validate.count("n", self.n, low=2, high=1 << 53))
         noise = _validate.doubles("noise_std", self.noise_std)
         _validate.per_coordinate("noise_std", noise, noise.size)
         object.__setattr__(self, "noise_std", noise.copy() if noise.ndim else float(noise))
+        for name in ("noise_cov", "noise_factor"):
+            if getattr(self, name) is not None:
+                matrix = _validate.finite(name, _validate.matrix(name, getattr(self, name)))
+                object.__setattr__(self, name, matrix.copy())
+                noise_given(self.noise_std, self.noise_cov, self.noise_factor, len(matrix))
         rate = _validate.scalar("sample_rate", self.sample_rate, 0.0, 1.0, closed="right")
         object.__setattr__(self, "sample_rate", rate)
         _validate.choice("neighbours", self.neighbours, ("replace", "add-remove"))
@@ -226,7 +238,7 @@ class EmpiricalMean:
         return round(self.sample_rate * self.n)
 
     def _mean(self, dim: int) -> _sampling.Mean:
-        noise = _validate.per_coordinate("noise_std", self.noise_std, dim)
+        noise = noise_given(self.noise_std, self.noise_cov, self.noise_factor, dim)
         return _sampling.Mean(self.num_averaged, self.neighbours == "replace", noise)
 
     def _included(self, key: _sampling.Key, member: Flags) -> Flags:

@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._types import Array, Doubles, Flags
+from leakscore.reference.noise import Noise
 
 Key = npt.NDArray[np.uint64]
 
+NO_NOISE = Noise(np.zeros(()))
 _BLOCK = 1 << 20  # doubles in the largest temporary of a sampler: 8 MB
 
 
@@ -26,20 +28,32 @@ class Mean:
 
     records: int
     replaced: bool  # a round without the target has another record in its place
-    noise_std: Doubles  # () or (d,)
+    noise: Noise
 
-    def noise(self, dim: int) -> Doubles:
-        """Return the standard deviation of the noise per coordinate, (d,)."""
-        return np.ascontiguousarray(np.broadcast_to(self.noise_std, (dim,)))
+    @property
+    def independent(self) -> Doubles:
+        """Standard deviations of the noise, () or (d,), if its coordinates are independent."""
+        return self.noise.std if self.noise.independent else np.zeros(())
 
     def without_noise(self) -> Mean:
         """Return the same mean without noise."""
-        return Mean(self.records, self.replaced, np.zeros(()))
+        return Mean(self.records, self.replaced, NO_NOISE)
 
     def add_noise(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
         """Add Gaussian noise in place."""
-        if (self.noise_std > 0).any():
-            _core.add_noise(key, first, included, self.noise(out.shape[1]), out)
+        if self.noise.independent:
+            if self.noise.any():
+                stds = np.broadcast_to(self.noise.std, out.shape[1:])
+                _core.add_noise(key, first, included, np.ascontiguousarray(stds), out)
+            return
+        root = self.noise.root()  # (d, r)
+        rank = root.shape[1]
+        step = max(1, _BLOCK // max(rank, len(root)))
+        for start in range(0, len(out), step):
+            flags = included[start : start + step]
+            white = np.zeros((len(flags), rank))
+            _core.add_noise(key, first + start, flags, np.ones(rank), white)
+            out[start : start + step] += white @ root.T
 
 
 @dataclass(frozen=True)
@@ -93,7 +107,7 @@ class GaussianMeans:
     def __init__(self, mu: Doubles, variance: Doubles, target: Doubles, mean: Mean) -> None:
         k, others = mean.records, mean.records - 1
         last = k if mean.replaced else others  # records drawn where the target is out
-        noise = mean.noise(mu.size) ** 2
+        noise = np.broadcast_to(mean.independent, mu.shape) ** 2
         with np.errstate(over="ignore"):
             inside = np.asarray((target + others * mu) / k)
         odd = ~np.isfinite(inside)
@@ -103,10 +117,13 @@ class GaussianMeans:
             np.sqrt(variance * (last / k**2) + noise),
             np.sqrt(variance * (others / k**2) + noise),
         )
+        self.mean = mean
 
     def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
         """Write released means; see Sampler."""
         _core.normals(key, first, included, *self.offsets, *self.scales, out)
+        if not self.mean.noise.independent:
+            self.mean.add_noise(key, first, included, out)
 
 
 class CorrelatedGaussianMeans:

@@ -14,6 +14,8 @@ from leakscore.games._average import below
 from leakscore.games._populations import Bernoulli, Empirical, Population
 from leakscore.games._rounds import coins, key_from, key_of, number, require_population
 from leakscore.games._sampling import Key
+from leakscore.reference.noise import Noise
+from leakscore.reference.noise import given as noise_given
 
 _BLOCK = 1 << 18  # doubles of the releases that are added up, or of a table of counts: 2 MB
 
@@ -28,6 +30,8 @@ def sequential(
     rng: np.random.Generator | int,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
 ) -> tuple[Doubles, Flags, Indices]:
     """Play rounds of the membership game on a sequence of releases.
 
@@ -55,6 +59,8 @@ def sequential(
     noise_std : float or (d,) array_like
         Standard deviation, per coordinate, of independent Gaussian noise on every **released**
         cumulative mean.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
 
     Returns
     -------
@@ -100,7 +106,7 @@ def sequential(
     count = _validate.count("num_steps", num_steps, low=1)
     law = insertion_law(insertion, count)
     rounds = number(rounds, False)
-    noise = _validate.per_coordinate("noise_std", noise_std, population.dim)
+    noise = noise_given(noise_std, noise_cov, noise_factor, population.dim)
     if isinstance(population, Bernoulli):
         _validate.binary("target", z)
     if isinstance(population, Empirical):
@@ -156,7 +162,7 @@ def cumulative_means(
     target: Doubles,
     n: int,
     steps: Indices,
-    noise_std: Doubles,
+    noise: Noise,
     key: Key,
     out: Doubles,
 ) -> None:
@@ -164,7 +170,7 @@ def cumulative_means(
     rounds, count, dim = out.shape
     flat = out.reshape(rounds * count, dim)
     included = (steps[:, np.newaxis] == np.arange(count)).ravel()
-    mean = _sampling.Mean(n, True, np.zeros(()))
+    mean = _sampling.Mean(n, True, _sampling.NO_NOISE)
     if isinstance(population, Empirical) and not population.replace:
         _fill_disjoint(population._rows(), target, n, steps, key, out)
     else:
@@ -175,7 +181,7 @@ def cumulative_means(
         part = out[start : start + block]
         np.cumsum(part, axis=1, out=part)
         part /= so_far
-    _sampling.Mean(n, True, noise_std).add_noise(key, 0, included, flat)
+    _sampling.Mean(n, True, noise).add_noise(key, 0, included, flat)
 
 
 def _fill_disjoint(

@@ -193,7 +193,7 @@ class _Trainer:
         self.training, self.target, self.steps, self.key = training, target, steps, key
         inputs = population.dim - 1
         self.size = training.size(inputs)
-        one = _sampling.Mean(1, True, np.zeros(()))
+        one = _sampling.Mean(1, True, _sampling.NO_NOISE)
         self.records: _sampling.Sampler = (
             _TableRecords(population._rows())
             if isinstance(population, Empirical)

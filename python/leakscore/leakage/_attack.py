@@ -9,11 +9,10 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Doubles, Row, Rows, Scalar, of_rows
-from leakscore.leakage._score import Neighbours, centred, game, noisy
+from leakscore.leakage._score import Neighbours, centred, game
 from leakscore.reference import Reference
+from leakscore.reference.noise import given as noise_given
 from leakscore.scores import scoring, series
-
-__all__ = ["cross_leakage", "effective_leakage", "second_order_leakage"]
 
 Estimate: TypeAlias = Literal["known", "diagonal", "full"]
 
@@ -26,6 +25,8 @@ def cross_leakage(
     n: int,
     *,
     noise_std: npt.ArrayLike = ...,
+    noise_cov: npt.ArrayLike | None = ...,
+    noise_factor: npt.ArrayLike | None = ...,
     neighbours: Neighbours = ...,
 ) -> Doubles: ...
 @overload
@@ -36,6 +37,8 @@ def cross_leakage(
     n: int,
     *,
     noise_std: npt.ArrayLike = ...,
+    noise_cov: npt.ArrayLike | None = ...,
+    noise_factor: npt.ArrayLike | None = ...,
     neighbours: Neighbours = ...,
 ) -> Doubles: ...
 @overload
@@ -46,6 +49,8 @@ def cross_leakage(
     n: int,
     *,
     noise_std: npt.ArrayLike = ...,
+    noise_cov: npt.ArrayLike | None = ...,
+    noise_factor: npt.ArrayLike | None = ...,
     neighbours: Neighbours = ...,
 ) -> float: ...
 @overload
@@ -56,6 +61,8 @@ def cross_leakage(
     n: int,
     *,
     noise_std: npt.ArrayLike = ...,
+    noise_cov: npt.ArrayLike | None = ...,
+    noise_factor: npt.ArrayLike | None = ...,
     neighbours: Neighbours = ...,
 ) -> float | Doubles: ...
 def cross_leakage(
@@ -65,6 +72,8 @@ def cross_leakage(
     n: int,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
     neighbours: Neighbours = "replace",
 ) -> float | Doubles:
     """Leakage of one record to an attack on another record, m_scal.
@@ -81,14 +90,16 @@ def cross_leakage(
         Number of records averaged, at least 2.
     noise_std : float or (d,) array_like
         Standard deviation of the Gaussian noise on the released mean, at least 0.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance, or a factor of it, in place of `noise_std`; as in `leakage_score`.
     neighbours : {"replace", "add-remove"}
         As in `leakage_score`.
 
     Returns
     -------
     float, (k,), (l,) or (k, l) ndarray
-        (z_attack - mean)' (C + n S)^-1 (z_true - mean) / n with S the noise variances; may be
-        negative. Equal to `leakage_score` where the two records are the same.
+        (z_attack - mean)' (C + n S)^-1 (z_true - mean) / n with S the covariance of the noise; may
+        be negative. Equal to `leakage_score` where the two records are the same.
 
     Raises
     ------
@@ -118,11 +129,11 @@ def cross_leakage(
     _validate.instance("reference", reference, Reference)
     n = _validate.count("n", n, low=2)
     _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
-    noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
+    noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     attacks = _validate.rows("attack_target", attack_target, cols=reference.dim)
     truths = _validate.rows("true_target", true_target, cols=reference.dim)
     centre, per_record, divisor = game(reference, n, neighbours)
-    noisy_reference = noisy(reference, per_record, noise)
+    noisy_reference = noise.added(reference, per_record)
     left = centred("attack_target", attacks, centre)
     right = centred("true_target", truths, centre)
     return noisy_reference.inner(left, right) / divisor

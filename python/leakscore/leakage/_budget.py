@@ -14,17 +14,25 @@ from leakscore.tradeoff import gaussian
 
 
 def largest_leakage(
-    max_advantage: object, epsilon: object, delta: object, max_power: object, at_fpr: object
+    max_advantage: object,
+    epsilon: object,
+    delta: object,
+    max_power: object,
+    at_fpr: object,
+    max_leakage: object = None,
 ) -> float:
     """Return the largest leakage score m within exactly one kind of budget, on the safe side."""
     if (epsilon is None) != (delta is None):
         raise ValueError(f"Expected epsilon={epsilon!r} and delta={delta!r} to be given together")
-    if sum(budget is not None for budget in (max_advantage, epsilon, max_power)) != 1:
+    budgets = (max_advantage, epsilon, max_power, max_leakage)
+    if sum(budget is not None for budget in budgets) != 1:
         raise ValueError(
             f"Expected one budget, not max_advantage={max_advantage!r}, epsilon={epsilon!r}, "
-            f"max_power={max_power!r}"
+            f"max_power={max_power!r}, max_leakage={max_leakage!r}"
         )
     fpr = _validate.scalar("at_fpr", at_fpr, 0.0, 1.0, closed="neither")
+    if max_leakage is not None:
+        return _validate.scalar("max_leakage", max_leakage, 0.0, closed="neither")
     if max_advantage is not None:
         limit = _validate.scalar("max_advantage", max_advantage, 0.0, 1.0, closed="neither")
         mu = _largest_mu(lambda mu: gaussian(mu).advantage() <= limit)

@@ -12,8 +12,6 @@ from leakscore._types import Doubles
 from leakscore.leakage import groups as grouped
 from leakscore.reference import Reference, left_out
 
-__all__ = ["leave_group_out", "leave_one_out"]
-
 
 def leave_one_out(
     X: npt.ArrayLike,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._types import Doubles
-from leakscore.leakage import _budget
+from leakscore._types import Array, Doubles
+from leakscore.leakage import _budget, _optimal
 from leakscore.leakage._score import Neighbours, game, leakages
+from leakscore.leakage._shaped import ShapedNoise
 from leakscore.reference import Reference, SingularCovarianceError
-
-__all__ = ["RequiredNoise", "noise_for"]
+from leakscore.reference.noise import standard
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,42 @@ class RequiredNoise(Result):
     max_leakage: float
 
 
+@overload
+def noise_for(
+    targets: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    *,
+    max_advantage: float | None = ...,
+    epsilon: float | None = ...,
+    delta: float | None = ...,
+    max_power: float | None = ...,
+    max_leakage: float | None = ...,
+    at_fpr: float = ...,
+    shape: Literal["column-sd", "scalar"] = ...,
+    neighbours: Neighbours = ...,
+    weights: None = ...,
+    ids: None = ...,
+    radius: None = ...,
+) -> RequiredNoise: ...
+@overload
+def noise_for(
+    targets: npt.ArrayLike,
+    reference: Reference,
+    n: int,
+    *,
+    max_advantage: float | None = ...,
+    epsilon: float | None = ...,
+    delta: float | None = ...,
+    max_power: float | None = ...,
+    max_leakage: float | None = ...,
+    at_fpr: float = ...,
+    shape: Literal["optimal", "optimal-diagonal"],
+    neighbours: Neighbours = ...,
+    weights: npt.ArrayLike | None = ...,
+    ids: npt.ArrayLike | None = ...,
+    radius: float | None = ...,
+) -> ShapedNoise: ...
 def noise_for(
     targets: npt.ArrayLike,
     reference: Reference,
@@ -64,10 +100,14 @@ def noise_for(
     epsilon: float | None = None,
     delta: float | None = None,
     max_power: float | None = None,
+    max_leakage: float | None = None,
     at_fpr: float = 0.01,
-    shape: Literal["column-sd", "scalar"] = "column-sd",
+    shape: Literal["optimal", "optimal-diagonal", "column-sd", "scalar"] = "column-sd",
     neighbours: Neighbours = "replace",
-) -> RequiredNoise:
+    weights: npt.ArrayLike | None = None,
+    ids: npt.ArrayLike | None = None,
+    radius: float | None = None,
+) -> RequiredNoise | ShapedNoise:
     """Find the least noise on the released mean that brings every target within a budget.
 
     Parameters
@@ -85,25 +125,42 @@ def noise_for(
         without it. This is not differential privacy, because it covers only the targets.
     max_power : float in (at_fpr, 1), optional
         Budget on the attacker's power at the false-positive rate `at_fpr`.
+    max_leakage : float, optional
+        Budget as a leakage score, above 0.
     at_fpr : float in (0, 1)
         False-positive rate of `max_power`.
-    shape : {"column-sd", "scalar"}
-        Noise in proportion to the standard deviation of each column, or equal in all columns.
+    shape : {"optimal", "optimal-diagonal", "column-sd", "scalar"}
+        The noise of any covariance, or of any variances of independent columns, that costs least;
+        or noise in proportion to the standard deviation of each column, or equal in all columns.
     neighbours : {"replace", "add-remove"}
         As in `leakage_score`.
+    weights : (d,) array_like, optional
+        Of the optimal shapes: what is minimised is the sum of weights_j std_j^2, at least 0. By
+        default 1 over each column's variance: the sum of the squared noise in standard errors.
+        Noise in a column of weight 0 costs nothing; it gets enough, not infinitely much.
+    ids : (k,) array_like, optional
+        Of the optimal shapes: whose record each target is. Then every person's records are
+        protected together, as in `group_leakage`.
+    radius : float, optional
+        Of shape="optimal": protect every record within this Mahalanobis distance of the mean too,
+        whether it is a target or not.
 
     Returns
     -------
     RequiredNoise
         No noise, if every target is within the budget without it. Otherwise the leakage with noise
         lies below the budget by at most 1e-12 of it, never above.
+    ShapedNoise
+        Of the optimal shapes: the noise as a factor and as a matrix, with the largest share of its
+        cost by which another noise might be cheaper, 1e-4 or less wherever rounding allows it.
 
     Raises
     ------
     ValueError
-        If there is not exactly one budget.
+        If there is not exactly one budget; if an option of other shapes is given.
     SingularCovarianceError
-        If a column is constant, with shape="column-sd": no multiple of 0 hides it.
+        If a column is constant, with shape="column-sd", or without `weights` with an optimal shape:
+        no multiple of 0 hides it.
 
     Notes
     -----
@@ -114,6 +171,14 @@ def noise_for(
     singular covariance gets the noise with which it can be inverted, about 1e-14 d of the
     variances, even if less would suffice.
 
+    The optimal shapes are `leakscore.leakage.noise`: the smallest ellipsoid, by a weighted trace,
+    around the ellipsoid of C and the targets over the root of the limit, a semidefinite programme
+    with a certificate of optimality. Its shape is computed from the targets, so whoever sees it
+    learns of them. The limit holds for an attacker who knows the shape if the targets are not the
+    table (a public, earlier or simulated one), and for one who is not told it if they are. Noise of
+    no shape here is differentially private: it follows from no sensitivity. Draw it once for each
+    release, as repeated draws average out.
+
     Examples
     --------
     >>> import leakscore
@@ -122,13 +187,32 @@ def noise_for(
     >>> needed = leakscore.leakage.noise_for(records, reference, 10, max_advantage=0.1)
     >>> needed.noise_std.round(3), needed.worst_target
     (array([2.366, 4.733]), 1)
+    >>> shaped = leakscore.leakage.noise_for(
+    ...     records, reference, 10, max_advantage=0.1, shape="optimal"
+    ... )
+    >>> shaped.std.round(2)
+    array([0.25, 4.73])
     """
     _validate.instance("reference", reference, Reference)
     n = _validate.count("n", n, low=2)
-    _validate.choice("shape", shape, ("column-sd", "scalar"))
+    _validate.choice("shape", shape, ("optimal", "optimal-diagonal", "column-sd", "scalar"))
     _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
     rows = np.atleast_2d(_validate.rows("targets", targets, cols=reference.dim))
-    budget = _budget.largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr)
+    limits = (max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
+    budget = _budget.largest_leakage(*limits)
+    if shape in ("optimal", "optimal-diagonal"):
+        wish = _optimal.Wish(n, budget, shape == "optimal-diagonal", weights, ids, radius)
+        return _optimal.for_targets(rows, reference, wish, neighbours)
+    for name, value in (("weights", weights), ("ids", ids), ("radius", radius)):
+        if value is not None:
+            raise ValueError(f"Expected {name} with shape='optimal' only, not shape={shape!r}")
+    return _of_one_shape(rows, reference, n, budget, shape, neighbours)
+
+
+def _of_one_shape(
+    rows: Array, reference: Reference, n: int, budget: float, shape: str, neighbours: Neighbours
+) -> RequiredNoise:
+    """Find the least multiple of a given shape."""
     scale = reference.variances if shape == "column-sd" else np.ones(reference.dim)
     centre, per_record, divisor = game(reference, n, neighbours)
     aim = budget * (1 - 2e-13) * divisor
@@ -141,7 +225,7 @@ def noise_for(
         x = _budget.start(reference, scale, errors, aim)
     while True:
         noise = np.sqrt(x * scale / per_record)
-        leakage = leakages("targets", rows, reference, n, noise, neighbours)
+        leakage = leakages("targets", rows, reference, n, standard(noise), neighbours)
         worst = int(np.argmax(leakage))
         if x == 0.0:
             before = float(leakage[worst])

@@ -11,8 +11,8 @@ from leakscore import _validate
 from leakscore._types import Doubles, of_rows
 from leakscore.reference import Reference
 from leakscore.reference.covariances import Table
-
-__all__ = ["leakage_score"]
+from leakscore.reference.noise import Noise
+from leakscore.reference.noise import given as noise_given
 
 Neighbours = Literal["replace", "add-remove"]
 
@@ -24,6 +24,8 @@ def leakage_score(
     n: int,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
     neighbours: Neighbours = "replace",
 ) -> float | Doubles:
     """Leakage score m of targets in the released mean of n records.
@@ -38,6 +40,11 @@ def leakage_score(
         Number of records averaged, at least 2.
     noise_std : float or (d,) array_like
         Standard deviation of the Gaussian noise on the released **mean**, at least 0.
+    noise_cov : (d, d) array_like, optional
+        Covariance of that noise, in place of `noise_std`; symmetric and positive semidefinite.
+    noise_factor : (d, r) array_like, optional
+        F of its covariance F F', in place of both: no d x d matrix is made for a diagonal or
+        low-rank reference.
     neighbours : {"replace", "add-remove"}
         "replace": one of n records of the population is replaced by the target (the papers' game).
         "add-remove": the target is added to n - 1 records of the population or not, and the sum is
@@ -46,8 +53,8 @@ def leakage_score(
     Returns
     -------
     float or (k,) ndarray
-        With S the noise variances: (z - mean)' (C + n S)^-1 (z - mean) / n for "replace", and
-        z' ((n - 1) C / n^2 + S)^-1 z / n^2 for "add-remove".
+        With S the covariance of the noise: (z - mean)' (C + n S)^-1 (z - mean) / n for "replace",
+        and z' ((n - 1) C / n^2 + S)^-1 z / n^2 for "add-remove".
 
     Raises
     ------
@@ -74,7 +81,7 @@ def leakage_score(
     _validate.instance("reference", reference, Reference)
     n = _validate.count("n", n, low=2)
     _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
-    noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
+    noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     rows = _validate.rows("target", target, cols=reference.dim)
     result = leakages("target", rows, reference, n, noise, neighbours)
     return float(result[0]) if rows.ndim == 1 else result
@@ -85,23 +92,12 @@ def leakages(
     rows: Table,
     reference: Reference,
     n: int,
-    noise: Doubles,
+    noise: Noise,
     neighbours: Neighbours,
 ) -> Doubles:
     """Leakage score of every row, (k,), of validated arguments."""
     centre, per_record, divisor = game(reference, n, neighbours)
-    return noisy(reference, per_record, noise)._distances(name, rows, centre) / divisor
-
-
-def noisy(reference: Reference, per_record: float, noise: Doubles) -> Reference:
-    """Add the noise on the mean to the covariance of one record."""
-    with np.errstate(over="ignore"):
-        variance = per_record * noise**2
-    if not np.isfinite(variance).all():
-        raise ValueError(
-            f"Expected noise_std={float(noise.max())!r} to have n noise_std^2 < 1.8e308"
-        )
-    return reference.add_diagonal(variance)
+    return noise.added(reference, per_record)._distances(name, rows, centre) / divisor
 
 
 def game(reference: Reference, n: int, neighbours: Neighbours) -> tuple[Doubles, float, int]:

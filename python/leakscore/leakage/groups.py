@@ -25,8 +25,6 @@ from leakscore._types import Doubles
 from leakscore.reference import Reference, SingularCovarianceError, left_out
 from leakscore.reference.covariances import Table
 
-__all__ = ["Groups", "distances", "grown", "sums_of"]
-
 Integers: TypeAlias = npt.NDArray[np.intp]
 
 _BLOCK = 2**20  # numbers in the largest temporary: 8 MB

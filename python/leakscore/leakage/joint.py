@@ -7,10 +7,9 @@ import numpy.typing as npt
 
 from leakscore import _validate, _validate_counts
 from leakscore._types import Doubles, of_rows
-from leakscore.leakage._score import Neighbours, centred, game, leakages, noisy
+from leakscore.leakage._score import Neighbours, centred, game, leakages
 from leakscore.reference import Reference
-
-__all__ = ["group_leakage", "release_leakage"]
+from leakscore.reference.noise import given as noise_given
 
 
 def group_leakage(
@@ -19,6 +18,8 @@ def group_leakage(
     n: int,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
     neighbours: Neighbours = "replace",
 ) -> float:
     """Leakage score of a group of targets, all members or all non-members.
@@ -36,15 +37,17 @@ def group_leakage(
         Number of records averaged, at least 2 and at least K.
     noise_std : float or (d,) array_like
         Standard deviation of the Gaussian noise on the released mean, at least 0.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance, or a factor of it, in place of `noise_std`; as in `leakage_score`.
     neighbours : {"replace", "add-remove"}
         As in `leakage_score`: K other records take the group's place, or none do.
 
     Returns
     -------
     float
-        With a the sum of the targets less the mean and S the noise variances: a' (C + n S)^-1 a / n
-        for "replace"; as in `leakage_score` of the sum of the targets for "add-remove". It is the
-        limit as n grows beyond K.
+        With a the sum of the targets less the mean and S the covariance of the noise:
+        a' (C + n S)^-1 a / n for "replace"; as in `leakage_score` of the sum of the targets for
+        "add-remove". It is the limit as n grows beyond K.
 
     Raises
     ------
@@ -69,7 +72,7 @@ def group_leakage(
     _validate.instance("reference", reference, Reference)
     n = _validate.count("n", n, low=2)
     _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
-    noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
+    noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     rows = _validate.matrix("targets", targets, cols=reference.dim)
     if len(rows) > n:
         raise ValueError(f"Expected n={n} >= {len(rows)}, the number of targets in the group")
@@ -80,7 +83,7 @@ def group_leakage(
             shift += centred("targets", row, centre)
     if not np.isfinite(shift).all():
         raise ValueError("Expected targets whose sum, less the means, is below 1.8e308")
-    noisy_reference = noisy(reference, per_record, noise)
+    noisy_reference = noise.added(reference, per_record)
     return float(
         noisy_reference._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor
     )
@@ -94,6 +97,8 @@ def release_leakage(
     *,
     step: int,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
 ) -> float | Doubles:
     """Joint leakage score of a sequence of cumulative means: a table and its updates.
 
@@ -113,6 +118,8 @@ def release_leakage(
         that includes it.
     noise_std : float or (d,) array_like
         Standard deviation of the independent Gaussian noise on each of the released means.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance, or a factor of it, in place of `noise_std`; as in `leakage_score`.
 
     Returns
     -------
@@ -155,7 +162,7 @@ def release_leakage(
     if not (batches > 0).all():
         raise ValueError(f"Expected counts={counts!r} to increase")
     step = _validate.count("step", step, 0, totals.size - 1)
-    noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
+    noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     rows = _validate.rows("target", target, cols=reference.dim)
     if batches[step] == 1 and not noise.any():  # the record as it is
         result = np.full(len(np.atleast_2d(rows)), np.inf)
@@ -166,7 +173,7 @@ def release_leakage(
         scales, vectors = release_modes(totals)
         weights = vectors[step] ** 2 / batches[step]
         for scale, weight in zip(scales.tolist(), weights.tolist(), strict=True):
-            noisy_reference = noisy(reference, scale, noise)
+            noisy_reference = noise.added(reference, scale)
             result += weight * noisy_reference._distances("target", rows, reference.mean)
     return float(result[0]) if rows.ndim == 1 else result
 

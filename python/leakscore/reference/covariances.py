@@ -55,6 +55,9 @@ class Covariance(Protocol):
     def solve(self, rows: Doubles) -> Doubles:
         """C^-1 v of every row v of a contiguous array, which may be overwritten."""
 
+    def form(self, left: Doubles, right: Doubles) -> Doubles:
+        """Return u' C v of every row u of one argument and the same row v of the other."""
+
     def plus(self, extra: Doubles) -> Covariance:
         """C + diag(extra) for one number or one a coordinate, at least 0."""
 
@@ -102,6 +105,9 @@ class Diagonal:
     def solve(self, rows: Doubles) -> Doubles:
         rows /= self.variances
         return rows
+
+    def form(self, left: Doubles, right: Doubles) -> Doubles:
+        return np.asarray(np.einsum("ij,ij,j->i", left, right, self.variances))
 
     def plus(self, extra: Doubles) -> Diagonal:
         return Diagonal(self.variances + extra, self.rounding)
@@ -165,6 +171,9 @@ class Full:
     def between(self, left: Full, right: Full, rows: Doubles) -> Doubles:
         other = right.solve(rows.copy())
         return np.asarray(np.einsum("ij,ij->i", left.solve(rows) @ self.values, other))
+
+    def form(self, left: Doubles, right: Doubles) -> Doubles:
+        return np.asarray(np.einsum("ij,ij->i", left @ self.values, right))
 
     def plus(self, extra: Doubles) -> Full:
         values = self.values.copy()

@@ -76,7 +76,7 @@ def scatter(X: Array, mean: Doubles, *, single: bool) -> Doubles:
     return _core.scatter(X, mean, single)
 
 
-def symmetric(cov: Doubles, epsilon: float) -> Doubles:
+def symmetric(cov: Doubles, epsilon: float, name: str = "cov") -> Doubles:
     """Return the symmetric part of a matrix that is symmetric up to rounding; refuse any other."""
     if np.array_equal(cov, cov.T):
         return cov
@@ -85,27 +85,28 @@ def symmetric(cov: Doubles, epsilon: float) -> Doubles:
     i, j = np.unravel_index(np.argmax(gap), gap.shape)
     if gap[i, j] > 0:
         raise ValueError(
-            f"Expected cov to be symmetric: cov[{i}, {j}]={float(cov[i, j])!r} and "
-            f"cov[{j}, {i}]={float(cov[j, i])!r} differ by more than {np.sqrt(epsilon):.1e} of "
-            "sqrt(cov[i, i] cov[j, j])"
+            f"Expected {name} to be symmetric: {name}[{i}, {j}]={float(cov[i, j])!r} and "
+            f"{name}[{j}, {i}]={float(cov[j, i])!r} differ by more than {np.sqrt(epsilon):.1e} of "
+            f"sqrt({name}[i, i] {name}[j, j])"
         )
     return np.asarray(0.5 * (cov + cov.T))
 
 
-def require_semidefinite(cov: Doubles, epsilon: float) -> None:
+def require_semidefinite(cov: Doubles, epsilon: float, name: str = "cov") -> None:
     """Refuse a symmetric matrix with an eigenvalue below 0, beyond rounding, in standard units."""
     variances = np.diag(cov)
     constant = variances == 0
     if cov[constant].any():
         raise ValueError(
-            "Expected cov to be positive semidefinite: a coordinate of variance 0 has a covariance"
+            f"Expected {name} to be positive semidefinite: a coordinate of variance 0 has a "
+            "covariance"
         )
     scale = 1 / np.sqrt(np.where(constant, 1.0, variances))
     smallest = float(np.linalg.eigvalsh(cov * scale * scale[:, None])[0])
     if smallest < -tolerance(len(cov), epsilon):
         raise ValueError(
-            "Expected cov to be positive semidefinite: its correlation matrix has the eigenvalue "
-            f"{smallest:.3g}"
+            f"Expected {name} to be positive semidefinite: its correlation matrix has the "
+            f"eigenvalue {smallest:.3g}"
         )
 
 

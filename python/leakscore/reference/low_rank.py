@@ -227,6 +227,11 @@ class LowRank:
         squares = np.einsum("ij,ij,j->i", rows, other, self.diagonal)
         return np.asarray(squares + self.scale * np.einsum("ij,ij->i", *duals))
 
+    def form(self, left: Doubles, right: Doubles) -> Doubles:
+        squares = np.einsum("ij,ij,j->i", left, right, self.diagonal)
+        dual = np.einsum("ij,ij->i", self.centred.products(left), self.centred.products(right))
+        return np.asarray(squares + self.scale * dual)
+
     def plus(self, extra: Doubles) -> LowRank:
         """C + diag(extra); the last two are kept, as their Gram matrices are expensive."""
         for extra_before, kept in self._sums:

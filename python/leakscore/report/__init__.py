@@ -40,7 +40,12 @@ undefined or not asked for)
         what brings the worst record down, and its leakage, advantage and power after it; the noise
         that the theory asks for (theory_standard_errors) and the one that the games of rows_played
         confirm (standard_errors, noise_std); noise is null if a record is given away by the
-        difference of two means
+        difference of two means. shape ("optimal", "independent" or "same") and why_same; of the
+        first two column_standard_errors (standard_errors is their root mean square), cost (the sum
+        of their squares), gap (no such noise costs less than (1 - gap) cost in theory) and
+        rows_at_limit; of the first covariance, the matrix of the noise on the mean, told (leakage
+        of the worst record under it and under the one computed without this record) and beside
+        (what the other shapes take in theory)
     audit
         certified epsilon of the worst record's game and the most these rounds could certify
     previous, and in every record new, batch_sizes, power_if_gaussian and alone
@@ -53,8 +58,9 @@ undefined or not asked for)
         code and message
 """
 
-from leakscore.report._report import Report, Table, analyse, embedded_table, read_table, table_of
+from leakscore.report._report import Report, analyse
 from leakscore.report._verdict import EXIT_CODES
+from leakscore.tables.table import Table, embedded_table, read_table, table_of
 
 __all__ = [
     "EXIT_CODES",

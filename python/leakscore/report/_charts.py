@@ -13,8 +13,6 @@ from leakscore.render.svg import Axis, Chart, decades, nice_ticks
 from leakscore.report._model import ALPHA, LEVELS, Content, Doubles, Game
 from leakscore.report._words import capitalised, named, number, percent
 
-__all__ = ["leakages", "leakages_table", "ratios", "ratios_table", "roc", "roc_table"]
-
 _RATES = (0.001, 0.01, 0.1, 0.5)  # of false positives, in the table of the ROC
 _MERGED = 5  # bars of a chart in a line of its table
 

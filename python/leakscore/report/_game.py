@@ -22,8 +22,6 @@ from leakscore.reference import Reference
 from leakscore.report._leakage import Population
 from leakscore.report._model import ALPHA, AuditResult, Compared, Doubles, Game, Reason
 
-__all__ = ["audit_of", "default_rounds", "play", "records_played"]
-
 DIFFERENCE = 4.0
 """Standard errors between theory and game from which on the report warns."""
 
@@ -52,6 +50,7 @@ def play(
     rounds: int,
     rng: np.random.Generator,
     noise_std: float = 0.0,
+    noise_cov: Doubles | None = None,
     rows: npt.NDArray[np.int64] | None = None,
 ) -> Game:
     """Play the game of one person against one attacker.
@@ -67,10 +66,12 @@ def play(
     rng : numpy.random.Generator
     noise_std : float
         Noise on the present mean, in standard deviations of a record.
+    noise_cov : (d, d) ndarray, optional
+        Covariance of such noise instead, in the same units; where one mean is published.
     rows : (N,) ndarray of int, optional
         Numbers of all records in the file, from 1 by default.
     """
-    attack = _attack(population, index, attacker, noise_std)
+    attack = _attack(population, index, attacker, noise_std, noise_cov)
     if attack.plain:
         member, nonmember = _rounds_of_one(population, attack, rounds, rng)
     else:
@@ -134,9 +135,18 @@ class _Attack:
         return third / second**1.5 if second > 0 else 0.0
 
 
-def _attack(population: Population, index: int, attacker: str, noise_std: float) -> _Attack:
+def _attack(
+    population: Population,
+    index: int,
+    attacker: str,
+    noise_std: float,
+    noise_cov: Doubles | None,
+) -> _Attack:
     """Project all records on the direction along which each batch is compared with the person."""
     known, published = population.without(index), population.published
+    noisy = known
+    if noise_cov is not None:
+        noisy = Reference(known.mean, known.cov + population.n * noise_cov)
     batch_noise = noise_std * (population.n / population.batch_size)
     parts = list(published.parts(index))
     weights, noises = [], []
@@ -144,7 +154,7 @@ def _attack(population: Population, index: int, attacker: str, noise_std: float)
         away = (population.values[part.rows] - known.mean).sum(axis=0)
         noise = batch_noise if part.batch == published.last else 0.0
         size = int(published.sizes[part.batch])
-        weights.append(_weight(known, attacker, away, size * noise**2))
+        weights.append(_weight(noisy, attacker, away, size * noise**2))
         noises.append(noise)
     weights = _in_units(weights)
     strands = []
@@ -157,6 +167,8 @@ def _attack(population: Population, index: int, attacker: str, noise_std: float)
     n = strands[-1].size
     lengths = [float(np.linalg.norm(weight)) for weight in weights]
     noise = float(np.hypot.reduce(np.multiply(noises, lengths)))
+    if noise_cov is not None:
+        noise = float(np.sqrt(weights[-1] @ noise_cov @ weights[-1]))
     shares = [n / strand.size for strand in strands]  # 1 of a single batch
     spread = sum(c * float(w @ known.cov @ w) for c, w in zip(shares, weights, strict=True))
     target = sum(c * strand.own for c, strand in zip(shares, strands, strict=True))

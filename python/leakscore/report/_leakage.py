@@ -27,8 +27,6 @@ from leakscore.tables.records import independent_columns
 Shrinkage: TypeAlias = float | Literal["auto"] | None
 Integers: TypeAlias = npt.NDArray[np.intp]
 
-__all__ = ["Population", "counts_of", "interval_of", "risk_of"]
-
 # A column in which all other records are alike, to rounding.
 _ALONE = 1e-9
 
@@ -198,6 +196,20 @@ class Population:
         scores = self._leakages(self.reference.add_diagonal(variance), now)
         scores[self.published.given_away(slice(-1, None))] = np.inf
         return scores
+
+    def shaped(self, noise_cov: Doubles) -> Doubles:
+        """Leakage of every record if one mean is published with noise of a covariance, (N,).
+
+        In units of these values, without shrinkage. By the formula of Sherman and Morrison, as in
+        `leakage.noise_for_table`.
+        """
+        grow = self.size / (self.size - 1)
+        known = self.correction * grow * self.reference.cov + self.n * noise_cov
+        weights = Reference(np.zeros(self.dim), known).solve(self.centred)
+        distances = np.einsum("ij,ij->i", self.centred, weights)
+        left = 1 - self.correction * grow / (self.size - 1) * distances
+        with np.errstate(divide="ignore"):
+            return np.asarray(grow**2 * distances / np.maximum(left, 0.0) / self.n)
 
     def informed(self, noise_std: float = 0.0) -> Doubles:
         """Leakage to the informed attacker from all means, (P,); inf where it is certain.

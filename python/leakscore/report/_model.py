@@ -55,6 +55,8 @@ class Release:
     """What is published, and how its n records come about."""
 
     statistic: str
+    exact: str
+    what: str
     n: int
     population: str
     draw: str
@@ -200,12 +202,34 @@ class Game:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What the matrix of the noise tells of a record, where the attacker is told the matrix.
+
+    `leakage` is that under the noise computed with the record in the table, the others those
+    under the noise computed without it.
+    """
+
+    row: int
+    leakage: float
+    leakage_without: float
+    advantage_without: float
+    power_without: float
+
+
+@dataclass(frozen=True, eq=False)
 class Noise:
     """The Gaussian noise on the mean that brings every record under the budget.
 
     `theory_standard_errors` is what the theory asks. `standard_errors`, never less, is the noise
     offered: with it the game's upper end is within the budget, too, if `confirmed`, for the records
-    `rows_played`, the worst ones.
+    `rows_played`, the worst ones. Both are root mean squares over the columns.
+
+    `shape` is "optimal", "independent" (between columns) or "same" (in every column); `why_same`
+    says why nothing cheaper is offered. The rest is that of the first two. `cost` is the sum of the
+    squares of `column_standard_errors`; no noise of this shape that is within the limit in theory
+    costs less than (1 - gap) cost. `covariance` is that of the noise on the mean, in the
+    columns' units, of the first one. `beside` is what the
+    other shapes take in theory, in standard errors.
     """
 
     budget: dict[str, float]
@@ -219,6 +243,15 @@ class Noise:
     advantage: float
     power: float
     game: Game
+    shape: str = "same"
+    why_same: str = ""
+    column_standard_errors: dict[str, float] = field(default_factory=dict)
+    cost: float | None = None
+    gap: float | None = None
+    rows_at_limit: tuple[int, ...] = ()
+    covariance: Doubles | None = None
+    told: Told | None = None
+    beside: dict[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -340,6 +373,19 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """One cell of a table by group, and its worst record."""
+
+    cell: str
+    records: int
+    row: int
+    leakage: float
+    advantage: float
+    power: float
+    above_half: int
+
+
+@dataclass(frozen=True)
 class Content:
     """All numbers and words of a report, which its text, its page and its JSON tell."""
 
@@ -367,6 +413,8 @@ class Content:
     verdict: Verdict | None = None
     lines: npt.NDArray[np.int64] | None = None
     owned: Owned | None = None
+    cells: tuple[Cell, ...] = ()
+    min_cell: int = 10
 
     def place(self, row: int) -> dict[str, Any]:
         """Return line and person of a record, as far as they are known."""
@@ -407,6 +455,8 @@ class Content:
         }
         if self.previous is not None:
             plain["previous"] = self.previous
+        if self.cells:
+            plain |= {"cells": self.cells, "min_cell": self.min_cell}
         return {**self._placed(_plain(plain)), "records": self._records()}
 
     def _placed(self, value: Any) -> Any:

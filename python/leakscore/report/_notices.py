@@ -15,8 +15,6 @@ from leakscore.report._words import capitalised, named, times
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
-__all__ = ["notices_of"]
-
 _FEW_ROWS_PER_COLUMN = 10
 _ILL_CONDITIONED = 1e8
 _SMALL_N = 30

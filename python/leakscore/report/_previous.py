@@ -23,9 +23,6 @@ from leakscore.report._published import Published
 from leakscore.report._words import ABOVE, capitalised, named, percent, times
 from leakscore.tables.records import Records
 
-__all__ = ["Earlier", "batches", "earlier_means", "earlier_of", "previous_of", "worst_old"]
-
-
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 

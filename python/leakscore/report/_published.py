@@ -22,8 +22,6 @@ import numpy.typing as npt
 from leakscore.leakage.groups import Groups
 from leakscore.report._model import Doubles
 
-__all__ = ["Part", "Published"]
-
 Integers: TypeAlias = npt.NDArray[np.intp]
 
 

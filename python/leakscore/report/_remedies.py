@@ -15,8 +15,6 @@ from leakscore.distributions import norm
 from leakscore.report._leakage import Population, above, risk_of
 from leakscore.report._model import ALPHA, Doubles, Game, Noise, Remedy
 
-__all__ = ["Budget", "noise_of", "noise_on_every_mean", "remedies_of"]
-
 _DROPS = (1, 3, 5)
 _CLIPS = (0.01, 0.05)
 _LEAVES = (1, 5)
@@ -168,11 +166,11 @@ def noise_of(
     candidates = np.flatnonzero(population.published.new)
     beyond = population.told > budget.largest_leakage()
     told = np.where(beyond, 0.0, population.told)
-    asked, scores = _in_theory(population, told, budget, candidates, 0.0)
+    asked, scores = same_in_theory(population, told, budget, candidates, 0.0)
     noise, confirmed, harder = asked, False, budget
     for attempt in range(_TRIES):
         if attempt:
-            noise, scores = _in_theory(population, told, harder, candidates, noise)
+            noise, scores = same_in_theory(population, told, harder, candidates, noise)
         order = candidates[np.argsort(-scores[candidates], kind="stable")].tolist()
         games: list[Game] = []
         # Of whom earlier means told too much, the game does, too, whatever the noise.
@@ -202,7 +200,7 @@ def noise_of(
     )
 
 
-def _in_theory(
+def same_in_theory(
     population: Population,
     told: Doubles,
     budget: Budget,
@@ -239,8 +237,11 @@ def remedies_of(
     budget: Budget,
     rows: npt.NDArray[np.int64],
     columns: tuple[str, ...],
+    plain: bool = True,
 ) -> tuple[Remedy, ...]:
     """Score the release again with fewer columns, clipped values, fewer and more records.
+
+    Only of plain means are columns left out or clipped: features of a record belong together.
 
     Judged are the persons in the batch that the release adds, by all means together. No change of
     the values hides one who is all of that batch; more records do.
@@ -250,8 +251,8 @@ def remedies_of(
         return tuple(_waiting(judged, budget))
     longer = _waiting if population.published.last else _more_records
     return (
-        *_fewer_columns(judged, columns),
-        *_clipped(judged),
+        *(_fewer_columns(judged, columns) if plain else ()),
+        *(_clipped(judged) if plain else ()),
         *_without_worst(judged),
         *longer(judged, budget),
     )

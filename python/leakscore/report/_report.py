@@ -20,6 +20,7 @@ from leakscore.report._leakage import Population, Shrinkage, counts_of, interval
 from leakscore.report._model import (
     ALPHA,
     AuditResult,
+    Cell,
     Content,
     Covariance,
     Doubles,
@@ -30,6 +31,7 @@ from leakscore.report._model import (
     Owned,
     Previous,
     Remedy,
+    Risk,
 )
 from leakscore.report._notices import notices_of
 from leakscore.report._previous import Earlier, earlier_of, previous_of
@@ -46,12 +48,13 @@ from leakscore.report._setup import (
     shrinkage_of,
     threat_models_of,
 )
+from leakscore.report._statistic import cells_of, featured
 from leakscore.report._verdict import verdict_of
 from leakscore.report._words import named
+from leakscore.report.noise.shaped import Search, why_same
+from leakscore.statistics import Statistic
 from leakscore.tables.records import Records, records_of
-from leakscore.tables.table import Table, embedded_table, read_table, table_of
-
-__all__ = ["Report", "Table", "analyse", "embedded_table", "read_table", "table_of"]
+from leakscore.tables.table import Table
 
 Progress: TypeAlias = Callable[[str, float], None]
 
@@ -105,12 +108,15 @@ def analyse(
     epsilon: float | None = None,
     delta: float = 1e-5,
     max_noise: float = 1.0,
+    noise_shape: str | None = None,
     worst: int = 5,
     rounds: int | None = None,
     seed: int = 0,
     audit: bool = False,
     confidence: float = 0.95,
     show_values: bool = False,
+    statistic: Statistic | None = None,
+    min_cell: int = 10,
     progress: Progress | None = None,
 ) -> Report:
     """Tell what leaks of every record if the mean of n records of a table is published.
@@ -151,7 +157,13 @@ def analyse(
         For `epsilon`, the audit, and the Gaussian-equivalent epsilon.
     max_noise : float
         The most noise that is worth publishing with, in standard errors of the mean; where more
-        is needed, the verdict is not to publish.
+        is needed, the verdict is not to publish. Of noise that differs between columns, the root
+        mean square counts.
+    noise_shape : {"optimal", "independent", "same"}, optional
+        Of the noise: that which costs least, correlated between columns; the best that is
+        independent; or the same number of standard errors in every column. Default: "optimal", or
+        "same" where no other is computed (persons, earlier means, other statistics, shrinkage,
+        many columns).
     worst : int
         How many records are listed.
     rounds : int, optional
@@ -164,6 +176,11 @@ def analyse(
         Of the audit and of the interval for the worst leakage.
     show_values : bool
         Whether the report may show values of records.
+    statistic : Statistic, optional
+        What is published, of `leakscore.statistics`; the mean by default. Groups are those of the
+        table (`read_table(groups=)`, `table_of(groups=)`).
+    min_cell : int
+        Cells of a table by group with fewer records are not to be published.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
 
@@ -203,12 +220,15 @@ def analyse(
         epsilon=epsilon,
         delta=delta,
         max_noise=max_noise,
+        noise_shape=noise_shape,
         worst=worst,
         rounds=rounds,
         seed=seed,
         audit=audit,
         confidence=confidence,
         show_values=show_values,
+        statistic=statistic,
+        min_cell=min_cell,
     )
     return _Analysis(table, checked(asked), progress).report()
 
@@ -219,9 +239,11 @@ class _Analysis:
     def __init__(self, table: Table, asked: Options, progress: Progress | None) -> None:
         self.table, self.asked = table, asked
         self.budget = budget_of(asked)
-        self.records = records_of(
+        records = records_of(
             table, columns=asked.columns, exclude=asked.exclude, missing=asked.missing
         )
+        self.featured = featured(table, records, asked.statistic)
+        self.records = self.featured.records
         n = asked.n
         self.earlier: Earlier | None = None
         if asked.previous is not None:
@@ -229,7 +251,14 @@ class _Analysis:
                 asked.previous, self.records, len(table.values), n, asked.population
             )
             n = len(self.records.rows)
-        self.release = release_of(table, self.records, n, asked.population, asked.base_population)
+        self.release = release_of(
+            table,
+            self.records,
+            n,
+            asked.population,
+            asked.base_population,
+            self.featured.statistic,
+        )
         totals = () if self.earlier is None else self.earlier.records
         self.published = published_of(self.records, self.release, totals)
         self.rows = self.records.rows[self.published.owned.first]
@@ -245,7 +274,8 @@ class _Analysis:
         games = self._games()
         noise = self._noise(games)
         self.step("scoring the remedies")
-        remedies = remedies_of(self.people, self.budget, self.rows, self.records.columns)
+        plain = self.release.statistic in ("mean", "sum")
+        remedies = remedies_of(self.people, self.budget, self.rows, self.records.columns, plain)
         if noise is not None:
             remedies += tuple(noise_on_every_mean(self.people, noise, self.rows))
         report = self._written(games, noise, remedies)
@@ -275,10 +305,17 @@ class _Analysis:
                 "there is nothing to simulate"
             )
 
-    def _game(self, index: int, attacker: str = "informed", noise_std: float = 0.0) -> Game:
-        stream = self._stream(index) if noise_std else self.seeds.spawn(1)[0]
+    def _game(
+        self,
+        index: int,
+        attacker: str = "informed",
+        noise_std: float = 0.0,
+        noise_cov: Doubles | None = None,
+    ) -> Game:
+        noisy = noise_std > 0 or noise_cov is not None
+        stream = self._stream(index) if noisy else self.seeds.spawn(1)[0]
         row = int(self.rows[index])
-        self.step(f"playing record {row}, {attacker}{' with noise' if noise_std else ''}")
+        self.step(f"playing record {row}, {attacker}{' with noise' if noisy else ''}")
         return play(
             self.people,
             index,
@@ -287,6 +324,7 @@ class _Analysis:
             rounds=self.rounds,
             rng=np.random.default_rng(stream),
             noise_std=noise_std,
+            noise_cov=noise_cov,
             rows=self.records.rows,
         )
 
@@ -307,13 +345,19 @@ class _Analysis:
         """Find the noise; none hides a person who is all of the batch that the release adds."""
         if self.published.given_away(slice(-1, None)).any():
             return None
+        why = why_same(self.people, self.asked.noise_shape, self.release.statistic)
+        if not why:
+            return self._shaped(games)
+        return replace(self._same(games), why_same=why)
+
+    def _same(self, games: list[Game]) -> Noise:
+        """Find the noise that is the same in every column."""
         kept = {game.row: game for game in games if game.attacker == "informed"}
 
         def with_noise(index: int, std: float) -> Game:
             known = kept.get(int(self.rows[index])) if std == 0 else None
             return known or self._game(index, noise_std=std)
 
-        middle = self._middle()
         return noise_of(
             self.people,
             self.budget,
@@ -321,8 +365,32 @@ class _Analysis:
             self.records.columns,
             with_noise,
             played=self.simulated,
-            also=[middle] if self.published.new[middle] else [],
+            also=self._also(),
         )
+
+    def _shaped(self, games: list[Game]) -> Noise:
+        """Find the noise of least cost; where it is correlated, independent noise beside it."""
+        kept = {game.row: game for game in games if game.attacker == "informed"}
+
+        def with_noise(index: int, cov: Doubles) -> Game:
+            known = None if cov.any() else kept.get(int(self.rows[index]))
+            return known or self._game(index, noise_cov=cov if cov.any() else None)
+
+        search = Search(
+            self.people,
+            self.budget,
+            self.rows,
+            self.records.columns,
+            with_noise,
+            played=self.simulated,
+            also=tuple(self._also()),
+        )
+        return search.noise(self.asked.noise_shape or "optimal")
+
+    def _also(self) -> list[int]:
+        """Return whom else to play with noise: the record in the middle, if it is a new one."""
+        middle = self._middle()
+        return [middle] if self.published.new[middle] else []
 
     def _middle(self) -> int:
         """Return the record in the middle of those that can be played."""
@@ -369,7 +437,13 @@ class _Analysis:
             previous=self._previous(),
             lines=self.records.lines,
             owned=self._owned(),
+            cells=self._cells(informed),
+            min_cell=asked.min_cell,
         )
+
+    def _cells(self, risk: Risk) -> tuple[Cell, ...]:
+        alone = bool(self.published.owned.alone.all())
+        return cells_of(self.featured, self.rows, risk, alone)
 
     def _previous(self) -> Previous | None:
         if self.earlier is None:

@@ -10,11 +10,10 @@ import numpy as np
 from leakscore.render import document as doc
 from leakscore.render.text import counted
 from leakscore.report import _charts as charts
-from leakscore.report._model import Compared, Content, Driver, Noise, Remedy
+from leakscore.report._model import Content, Driver, Remedy
 from leakscore.report._previous import batches, earlier_means, worst_old
 from leakscore.report._words import (
     ABOVE,
-    budget,
     capitalised,
     label,
     limited,
@@ -23,15 +22,12 @@ from leakscore.report._words import (
     percent,
     plus_minus,
     remedies_table,
-    rounded_up,
     several,
     times,
 )
-
-__all__ = ["document"]
+from leakscore.report.noise.section import noise_section
 
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
-_NOISY_COLUMNS = 40  # that a text lists
 
 
 def document(report: Content) -> doc.Document:
@@ -42,9 +38,10 @@ def document(report: Content) -> doc.Document:
         (
             _counts(report),
             _worst(report),
+            *_cells(report),
             _drivers(report),
             _games(report),
-            _noise(report),
+            noise_section(report),
             _remedies(report),
             *_audit(report),
             doc.Section("To know", [doc.Notices(report.warnings)]),
@@ -54,7 +51,6 @@ def document(report: Content) -> doc.Document:
 
 
 def _head(report: Content) -> list[list[doc.Part]]:
-    columns = counted(len(report.input.columns_judged), "column")
     informed, weaker = report.threat_models
     asked = f"The attacker knows {informed.knows}, not the other members, and asks: is that record"
     guarantee = (
@@ -62,7 +58,7 @@ def _head(report: Content) -> list[list[doc.Part]]:
         "numbers hold for these two attackers; an attacker who knows more, such as other members, "
         "may learn more."
     )
-    what = f"The mean of n = {report.release.n} records in {columns} is published, without noise."
+    what = f"{report.release.what} {_is_or_are(report)} published, without noise."
     verdict = report.verdict
     first = [] if verdict is None else [doc.Heading(verdict.line)]
     return [
@@ -70,12 +66,44 @@ def _head(report: Content) -> list[list[doc.Part]]:
         [
             doc.Paragraph(what, "lead"),
             *earlier_means(report),
-            doc.Paragraph(f"{asked} in the mean?", "lead"),
+            doc.Paragraph(f"{asked} in the {_kind(report)}?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
         [doc.Cards([*_verdict(report), *_cards(report), *worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
+
+
+def _is_or_are(report: Content) -> str:
+    return "is" if report.release.statistic in ("mean", "sum", "weighted-mean") else "are"
+
+
+def _kind(report: Content) -> str:
+    return "mean" if report.release.statistic == "mean" else "data"
+
+
+def _cells(report: Content) -> Iterator[doc.Section]:
+    """List the cells of a table by group."""
+    if not report.cells:
+        return
+    rows = [
+        [
+            cell.cell,
+            str(cell.records),
+            named(report, cell.row),
+            percent(cell.power),
+            percent(cell.advantage),
+            str(cell.above_half),
+        ]
+        for cell in report.cells
+    ]
+    header = ["cell", "records", "worst record", "power", "advantage", "> 50\u00a0%"]
+    caption = (
+        f"Power at 1\u00a0% false positives, advantage in theory. Cells of fewer than "
+        f"{report.min_cell} records are not to be published. In a cell of few records the normal "
+        "theory is rough: trust the simulated game."
+    )
+    yield doc.Section("The cells", [doc.Table(header, rows, caption)])
 
 
 def _verdict(report: Content) -> Iterator[doc.Card]:
@@ -308,57 +336,6 @@ def _games(report: Content) -> doc.Section:
         charts.ratios_table(informed),
     ]
     return doc.Section("Theory beside the simulated game", [table, doc.PageOnly(drawn)])
-
-
-def _noise(report: Content) -> doc.Section:
-    noise, earlier = report.noise, report.previous is not None
-    if noise is None:
-        none = (
-            "A batch of one is no mean: no noise is computed. "
-            f"{'; '.join(capitalised(one.what) for one in report.remedies)}."
-        )
-        return doc.Section("Noise", [doc.Paragraph(none)])
-    if noise.standard_errors == 0:
-        every = "every new record, whatever is subtracted" if earlier else "every record"
-        none = f"No noise is needed for {budget(noise)} of {every}."
-        return doc.Section("Noise", [doc.Paragraph(none)])
-    stds = [(name, rounded_up(std, 4)) for name, std in noise.noise_std.items()]
-    shown = "; ".join(f"{name} {std}" for name, std in stds[:_NOISY_COLUMNS])
-    more = len(stds) - _NOISY_COLUMNS
-    rest = f"; and {more} more (--html, --json)" if more > 0 else ""
-    caption = "Standard deviation of the noise, in the column's units"
-    table = doc.Table(["column", "noise"], stds, caption)
-    listed = f"Its standard deviation, in the column's units: {shown}{rest}."
-    return doc.Section(
-        "Noise", [doc.Paragraph(_noise_told(report, noise)), doc.InWords(table, listed)]
-    )
-
-
-def _noise_told(report: Content, noise: Noise) -> str:
-    """Say what noise the theory asks for, and what the game confirms."""
-    who, every, earlier = named(report, noise.binding_row), "record", ""
-    if report.previous is not None:
-        every = "new record, whatever is subtracted"
-        earlier = " What the earlier means told cannot be taken back."
-    asked, offered = rounded_up(noise.theory_standard_errors), rounded_up(noise.standard_errors)
-    game = noise.game
-    played: Compared = game.power if "max_power" in noise.budget else game.advantage
-    upper = 1.0 if played.upper is None else played.upper
-    if not noise.confirmed:
-        source = f"The theory asks for {asked}; the simulated game did not confirm {offered}."
-    elif noise.standard_errors == noise.theory_standard_errors:
-        source = "The theory asks for it, and the simulated game confirms it."
-    else:
-        source = f"The theory asks for {asked}; the simulated game confirms {offered}."
-    return (
-        f"For {budget(noise)} of every {every}, add Gaussian noise of {offered} standard errors of "
-        f"the mean to each column. {source} {capitalised(who)} is then the worst: leakage "
-        f"{number(noise.leakage)}, advantage {percent(noise.advantage)} (game "
-        f"{plus_minus(game.advantage)}), power {percent(noise.power)} (game "
-        f"{plus_minus(game.power)}); the game's upper end is {percent(upper)}. This bounds what "
-        "the informed attacker learns of these records; a guarantee of differential privacy needs "
-        f"bounded records.{earlier}"
-    )
 
 
 def _remedies(report: Content) -> doc.Section:

@@ -9,28 +9,31 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore._visible import visible
+from leakscore.render.text import counted
 from leakscore.report._game import default_rounds
 from leakscore.report._leakage import Shrinkage
 from leakscore.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
 from leakscore.report._published import Published
 from leakscore.report._remedies import Budget
+from leakscore.report._statistic import what_is_published
+from leakscore.statistics import Quantile, Statistic
 from leakscore.tables.columns import NOT_PUBLISHED
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
-__all__ = [
-    "Options",
-    "budget_of",
-    "checked",
-    "input_of",
-    "published_of",
-    "release_of",
-    "rounds_of",
-    "shrinkage_of",
-    "threat_models_of",
-]
-
 DEFAULT_ADVANTAGE = 0.2
+_PLAIN_NAMES = {
+    "Mean": "mean",
+    "Sum": "sum",
+    "Covariance": "covariance",
+    "CrossProducts": "cross-products",
+    "Regression": "regression",
+    "WeightedMean": "weighted-mean",
+    "GroupMeans": "group-means",
+    "Proportions": "proportions",
+    "Histogram": "histogram",
+    "Quantile": "quantile",
+}
 _EMBEDDED_N = 100
 
 
@@ -57,16 +60,30 @@ class Options:
     audit: bool
     confidence: float
     show_values: bool
+    statistic: Statistic | None = None
+    min_cell: int = 10
+    noise_shape: str | None = None
 
 
 def checked(asked: Options) -> Options:
     """Refuse what no table can be judged by; the rest is for the parts that know more."""
     _validate.choice("population", asked.population, ("infinite", "finite"))
     _validate.choice("missing", asked.missing, ("rows", "columns"))
+    if asked.noise_shape is not None:
+        _validate.choice("noise_shape", asked.noise_shape, ("optimal", "independent", "same"))
+    if asked.statistic is not None and not isinstance(asked.statistic, Statistic):
+        raise TypeError(f"Expected statistic={asked.statistic!r} to be one of leakscore.statistics")
+    if isinstance(asked.statistic, Quantile):
+        raise ValueError(
+            "Expected statistic to be another one than Quantile: a published quantile may be the "
+            "value of a record itself, which no distance bounds; publish counts between fixed "
+            "limits instead (Histogram)"
+        )
     return replace(
         asked,
         max_noise=_validate.scalar("max_noise", asked.max_noise, 0, np.inf, closed="left"),
         worst=_validate.count("worst", asked.worst, low=1),
+        min_cell=_validate.count("min_cell", asked.min_cell, low=1),
         seed=_validate.count("seed", asked.seed, high=None),
         confidence=_validate.scalar("confidence", asked.confidence, 0, 1, closed="neither"),
     )
@@ -98,7 +115,12 @@ def budget_of(asked: Options) -> Budget:
 
 
 def release_of(
-    table: Table, records: Records, n: int | None, population: str, base_population: int | None
+    table: Table,
+    records: Records,
+    n: int | None,
+    population: str,
+    base_population: int | None,
+    statistic: Statistic,
 ) -> Release:
     """Return what is published; refuse an n that these records cannot give."""
     size = len(records.rows)
@@ -120,7 +142,9 @@ def release_of(
     elif base_population is not None:
         base_population = _validate.count("base_population", base_population, low=n)
     return Release(
-        statistic="mean",
+        statistic=_PLAIN_NAMES.get(type(statistic).__name__, type(statistic).__name__),
+        exact=statistic.exact,
+        what=what_is_published(statistic, n, counted(len(records.columns), "column")),
         n=n,
         population=population,
         draw="without replacement" if finite else "with replacement",

@@ -14,16 +14,6 @@ from leakscore.report._model import Content, Doubles, Game, Noise, Verdict, Wors
 from leakscore.report._remedies import Budget
 from leakscore.report._words import named, rounded_up, several, share_beside, times
 
-__all__ = [
-    "DO_NOT_PUBLISH",
-    "EXIT_CODES",
-    "PUBLISH",
-    "PUBLISH_WITH_NOISE",
-    "Judged",
-    "judged",
-    "verdict_of",
-]
-
 PUBLISH, PUBLISH_WITH_NOISE = "publish", "publish with noise"
 DO_NOT_PUBLISH = "do not publish"
 
@@ -83,7 +73,20 @@ def judged(report: Content, budget: Budget) -> Judged:
     refused = ""
     if len(certain):
         refused = f"{named(report, int(certain[0]))} {how}. {remedy}"
+    refused = refused or _small_cells(report)
     return Judged(rows, leakage, games, noise, refused, remedy)
+
+
+def _small_cells(report: Content) -> str:
+    """Say which cells hold too few records to be published."""
+    small = [cell for cell in report.cells if cell.records < report.min_cell]
+    if not small:
+        return ""
+    first, more = small[0], f" and {len(small) - 1} more cells" if len(small) > 1 else ""
+    return (
+        f"the cell {first.cell} holds {counted(first.records, 'record')}{more}, fewer than "
+        f"{report.min_cell} (--min-cell). Join cells, or leave them out."
+    )
 
 
 def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
@@ -158,13 +161,23 @@ def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> st
     )
     if found.noise is None or not found.noise.confirmed:
         return f"{seen}, and no noise was found that the simulated attack confirms. {found.remedy}"
-    noise = several(found.noise.standard_errors)
+    noise = _amount(found.noise)
     if verdict.decision == PUBLISH_WITH_NOISE:
-        return f"{seen}; noise of {noise} on each mean brings every {new}record under {limit}."
+        secret = "" if found.noise.shape == "same" else ", if its shape stays secret"
+        return f"{seen}; noise of {noise} brings every {new}record under {limit}{secret}."
     return (
-        f"{seen}; it would take noise of {noise} on each mean, and at most "
+        f"{seen}; it would take noise of {noise}, and at most "
         f"{verdict.max_noise:g} is allowed. {found.remedy}"
     )
+
+
+def _amount(noise: Noise) -> str:
+    """Say how much noise it is: on each mean, or as a root mean square over the means."""
+    amount = several(noise.standard_errors)
+    if noise.shape == "same":
+        return f"{amount} on each mean"
+    kind = "independent" if noise.shape == "independent" else "shaped"
+    return f"{amount} (root mean square, {kind})"
 
 
 def _rounds(verdict: Verdict, found: Judged, budget: Budget) -> Iterator[str]:

@@ -9,23 +9,6 @@ from decimal import ROUND_CEILING, Decimal
 from leakscore.render import document as doc
 from leakscore.report._model import LEVELS, Compared, Content, Counts, Noise, Remedy
 
-__all__ = [
-    "ABOVE",
-    "budget",
-    "capitalised",
-    "label",
-    "limited",
-    "named",
-    "number",
-    "percent",
-    "plus_minus",
-    "remedies_table",
-    "rounded_up",
-    "several",
-    "share_beside",
-    "times",
-]
-
 ABOVE = [f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS]
 """Names of the columns that count records by power."""
 

@@ -20,6 +20,8 @@ def glir(
     n: int,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
 ) -> float | Doubles:
     """GLiR score: -log of the probability that a release without the target is as near to it.
 
@@ -40,6 +42,8 @@ def glir(
     noise_std : float or (d,) array_like
         Standard deviation s of the Gaussian noise on the released mean, at least 0; C becomes
         C + n s^2.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
 
     Returns
     -------
@@ -80,7 +84,8 @@ def glir(
     >>> print(round(leakscore.scores.glir([0.1, 0.2], [1.0, 2.0], reference, n=10), 6))
     1.253002
     """
-    release = scoring.release(observed, target, reference, n, noise_std, False)
+    noise = (noise_std, noise_cov, noise_factor)
+    release = scoring.release(observed, target, reference, n, noise, False)
     law, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):
         centre = release.n * law._distances("target", targets, law.mean)

@@ -22,6 +22,8 @@ def covariance_score(
     n: int,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
     neighbours: Literal["replace", "add-remove"] = "replace",
     paired: bool = False,
 ) -> float | Doubles:
@@ -46,6 +48,8 @@ def covariance_score(
     noise_std : float or (d,) array_like
         Standard deviation s of the Gaussian noise on the released mean, at least 0. With noise C
         may be singular.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
     neighbours : {"replace", "add-remove"}
         What non-membership means: another record in the target's place, or none while the sum is
         still divided by n. Then the score is the exact likelihood ratio of Gaussian records,
@@ -77,7 +81,8 @@ def covariance_score(
     >>> leakscore.scores.covariance_score([0.1, 0.2], [1.0, 2.0], reference, n=10)
     0.1
     """
-    release = scoring.release(observed, target, reference, n, noise_std, paired)
+    noise = (noise_std, noise_cov, noise_factor)
+    release = scoring.release(observed, target, reference, n, noise, paired)
     if _validate.choice("neighbours", neighbours, _NEIGHBOURS) == "add-remove":
         return scoring.add_remove(release)
     if release.independent:
@@ -94,6 +99,8 @@ def gaussian_llr(
     n: int,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
     neighbours: Literal["replace", "add-remove"] = "replace",
     paired: bool = False,
 ) -> float | Doubles:
@@ -116,6 +123,8 @@ def gaussian_llr(
     noise_std : float or (d,) array_like
         Standard deviation s of the Gaussian noise on the released mean, at least 0. With noise C
         may be singular.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
     neighbours : {"replace", "add-remove"}
         What non-membership means: another record in the target's place, or none while the sum of
         the n - 1 others is still divided by n. Then both covariances are A = (n-1) C/n^2 + s^2 and
@@ -158,7 +167,8 @@ def gaussian_llr(
     >>> round(score, 6)
     0.205361
     """
-    release = scoring.release(observed, target, reference, n, noise_std, paired)
+    noise = (noise_std, noise_cov, noise_factor)
+    release = scoring.release(observed, target, reference, n, noise, paired)
     return llr_of(release, _validate.choice("neighbours", neighbours, _NEIGHBOURS))
 
 

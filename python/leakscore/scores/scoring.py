@@ -20,6 +20,8 @@ from leakscore.reference import Reference
 from leakscore.reference.centred_rows import MANY as MANY_SIDES
 from leakscore.reference.covariances import Correlated
 from leakscore.reference.low_rank import STREAMED
+from leakscore.reference.noise import Noise
+from leakscore.reference.noise import given as noise_given
 
 Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
 
@@ -77,10 +79,10 @@ def require_finite(result: Doubles, observed: Array, target: Array) -> None:
 class Release:
     """The arguments that the scores of a mean of n records have in common, validated.
 
-    `noise_std` has one element or one a coordinate.
+    The standard deviations of the noise have one element or one a coordinate.
     """
 
-    __slots__ = ("_noisy", "n", "noise_std", "observed", "paired", "reference", "target")
+    __slots__ = ("_noisy", "n", "noise", "observed", "paired", "reference", "target")
 
     def __init__(
         self,
@@ -88,16 +90,16 @@ class Release:
         target: Array,
         reference: Reference,
         n: int,
-        noise_std: Doubles,
+        noise: Noise,
         paired: bool,
     ) -> None:
         self.observed, self.target, self.paired = observed, target, paired
-        self.reference, self.n, self.noise_std = reference, n, noise_std
+        self.reference, self.n, self.noise = reference, n, noise
         self._noisy: dict[float, Reference] = {}
 
     def of(self, observed: Array, target: Array, paired: bool) -> Release:
         """Return the same laws for other rows, with the covariances computed so far."""
-        other = Release(observed, target, self.reference, self.n, self.noise_std, paired)
+        other = Release(observed, target, self.reference, self.n, self.noise, paired)
         other._noisy = self._noisy
         return other
 
@@ -117,26 +119,18 @@ class Release:
     def _with_noise(self, scale: float) -> Reference:
         """Return the reference with noise added; always the same object, which keeps its factor."""
         if scale not in self._noisy:
-            with np.errstate(over="ignore"):
-                noise = scale * self.noise_std**2
-            if not np.isfinite(noise).all():
-                raise ValueError(
-                    f"Expected noise_std={float(self.noise_std.max())!r} to have n noise_std^2 "
-                    "< 1.8e308"
-                )
-            noisy = self.reference.add_diagonal(noise if noise.size > 1 else noise[0])
-            self._noisy[scale] = noisy
+            self._noisy[scale] = self.noise.added(self.reference, scale)
         return self._noisy[scale]
 
     @property
     def independent(self) -> bool:
         """Whether the coordinates are independent, so that the compiled kernels do all the work."""
-        return self.reference.kind == "diagonal"
+        return self.reference.kind == "diagonal" and self.noise.independent
 
     def score(self, score: Kernel) -> float | Doubles:
         """Score independent coordinates."""
         record, x, z = self.reference, self.observed, self.target
-        result, flags = score(x, z, record.mean, record.cov, self.noise_std, self.n, self.paired)
+        result, flags = score(x, z, record.mean, record.cov, self.noise.std, self.n, self.paired)
         return self.checked(result) if flags else shaped(result, x, z)
 
     def checked(self, result: Doubles) -> float | Doubles:
@@ -152,20 +146,23 @@ def release(
     target: npt.ArrayLike,
     reference: Reference,
     n: int,
-    noise_std: npt.ArrayLike,
+    noise_forms: tuple[Any, Any, Any],
     paired: bool,
 ) -> Release:
-    """Validate the arguments of a score."""
+    """Validate the arguments of a score; of its noise the deviations, matrix and factor."""
     reference = _validate.instance("reference", reference, Reference)
     x, z = rows(observed, target, reference.dim, paired)
     n = _validate.count("n", n, 2, why=_validate.ONE)
-    return Release(x, z, reference, n, noise(noise_std, reference.dim), paired)
+    return Release(x, z, reference, n, noise(reference.dim, *noise_forms), paired)
 
 
-def noise(value: Any, dim: int) -> Doubles:
-    if isinstance(value, float) and 0 <= value < np.inf:  # the usual case, in a microsecond
-        return np.array([value])
-    return np.atleast_1d(_validate.per_coordinate("noise_std", value, dim))
+def noise(dim: int, std: Any, cov: Any = None, factor: Any = None) -> Noise:
+    """Validate noise in one of three forms."""
+    if cov is None and factor is None:
+        if isinstance(std, float) and 0 <= std < np.inf:  # the usual case, in a microsecond
+            return Noise(np.array([std]))
+        return Noise(np.atleast_1d(_validate.per_coordinate("noise_std", std, dim)))
+    return noise_given(std, cov, factor, dim)
 
 
 def slices(total: int, step: int) -> Iterator[slice]:
@@ -311,24 +308,37 @@ def dense_quadratic(release: Release) -> Doubles:
     """
     reference, observed = release.reference, np.atleast_2d(release.observed)
     logdet = reference.dim * np.log1p(-1 / release.n)
-    if release.noise_std.any():
+    if release.noise.any():
         within, factor = release.with_target()
         out = release.without_target()
-        extra = np.broadcast_to(release.noise_std**2 / release.others, (reference.dim,))
+        logdet += _log_ratio(release, within, out)
         covariance, before, after = (
             cast("Correlated", one._covariance) for one in (reference, out, within)
         )
-        logdet += after.log_ratio(before, extra)
         distances = np.empty(len(observed))
         out._require_inverse()
         within._require_inverse()
         for rows in slices(len(observed), max(_block_rows(reference.dim), MANY_SIDES)):
             block = _rows("observed", observed, rows, reference.mean)
-            distances[rows] = covariance.between(before, after, block) / factor
+            if release.noise.independent:
+                distances[rows] = covariance.between(before, after, block) / factor
+            else:
+                left, right = (end.solve(block.copy()) for end in (before, after))
+                distances[rows] = covariance.form(left, right) / factor
     else:
         distances = reference._distances("observed", observed, reference.mean) / release.others
     result = -0.5 * (logdet + distances)
     return np.asarray(result if release.paired else result[:, np.newaxis])
+
+
+def _log_ratio(release: Release, within: Reference, out: Reference) -> float:
+    """Return log det of C + n S n/(n-1) over C + n S: the difference of the two is n S/(n-1)."""
+    if not release.noise.independent:
+        out._require_inverse()
+        return release.noise.log_ratio(out, 1 / release.others)
+    extra = np.broadcast_to(release.noise.std**2 / release.others, (release.reference.dim,))
+    before, after = (cast("Correlated", one._covariance) for one in (out, within))
+    return float(after.log_ratio(before, extra))
 
 
 # --- both ---------------------------------------------------------------------------------------

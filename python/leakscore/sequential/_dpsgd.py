@@ -14,6 +14,7 @@ from leakscore._types import Doubles, Indices, Scalar
 from leakscore.distributions import gx2, norm
 from leakscore.reference import Reference
 from leakscore.reference.low_rank import LowRank
+from leakscore.reference.noise import Noise
 from leakscore.scores import scoring
 from leakscore.sequential._errors import error_rates
 from leakscore.sequential._steps import NEIGHBOURS, Neighbours
@@ -374,4 +375,4 @@ def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> f
 
 def _release(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> scoring.Release:
     rows = gradient[np.newaxis]
-    return scoring.Release(rows, rows, reference, n, np.atleast_1d(noise), False)
+    return scoring.Release(rows, rows, reference, n, Noise(np.atleast_1d(noise)), False)

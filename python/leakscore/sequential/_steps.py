@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ def gradient_llr(
     n: npt.ArrayLike,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
     neighbours: Neighbours = "replace",
 ) -> Doubles:
     """Exact log-likelihood ratio of a target in each step, from the steps' averaged gradients.
@@ -59,6 +61,8 @@ def gradient_llr(
     noise_std : float or (d,) array_like
         Standard deviation s of the Gaussian noise on the **averaged** gradient: noise multiplier
         times clipping norm over batch size. With noise C may be singular.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
     neighbours : {"replace", "add-remove"}
         What non-membership means: another record in the target's place, or none while the sum of
         the n - 1 others is still divided by n.
@@ -102,7 +106,8 @@ def gradient_llr(
             f"Expected gradients of shape {given.shape} to be (..., T, d), not empty "
             "(d=1 data is (..., T, 1))"
         )
-    steps = _Steps(given.shape, target_gradients, reference, n, noise_std, neighbours)
+    noise = (noise_std, noise_cov, noise_factor)
+    steps = _Steps(given.shape, target_gradients, reference, n, noise, neighbours)
 
     def read(rounds: Rounds, step: int) -> Array:
         place = (*rounds, step)
@@ -119,6 +124,8 @@ def sgd_llr(
     n: npt.ArrayLike,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
     neighbours: Neighbours = "replace",
 ) -> Doubles:
     """Exact log-likelihood ratio of a target in each step of SGD, from the parameters.
@@ -140,6 +147,8 @@ def sgd_llr(
         Number of records averaged, at least 2, in all steps or in each.
     noise_std : float or (d,) array_like
         Standard deviation of the Gaussian noise on the averaged gradient.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
     neighbours : {"replace", "add-remove"}
         As in `gradient_llr`.
 
@@ -187,7 +196,8 @@ def sgd_llr(
             f"Expected learning_rate of shape {rate.shape} to be a number or {shape[-2:-1]}"
         )
     rates = np.broadcast_to(rate, shape[-2])
-    steps = _Steps(shape, target_gradients, reference, n, noise_std, neighbours)
+    noise = (noise_std, noise_cov, noise_factor)
+    steps = _Steps(shape, target_gradients, reference, n, noise, neighbours)
 
     def read(rounds: Rounds, step: int) -> Array:
         before, after = (*rounds, step), (*rounds, step + 1)
@@ -211,7 +221,7 @@ class _Steps:
         target_gradients: npt.ArrayLike,
         reference: References,
         n: npt.ArrayLike,
-        noise_std: npt.ArrayLike,
+        noise_forms: tuple[Any, Any, Any],
         neighbours: str,
     ) -> None:
         self.shape, (count, dim) = shape, shape[-2:]
@@ -222,7 +232,7 @@ class _Steps:
             raise ValueError(
                 f"Expected target_gradients of shape {self.targets.shape} to be {wanted}"
             )
-        noise = scoring.noise(noise_std, dim)
+        noise = scoring.noise(dim, *noise_forms)
         laws: dict[tuple[int, int], scoring.Release] = {}
         self.laws = []
         none = np.empty((0, dim))

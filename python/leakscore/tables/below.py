@@ -13,6 +13,7 @@ from leakscore.tables.cells import Cells, Grid
 from leakscore.tables.grammar.words import is_summary
 
 _LABELLED = 5  # rows at the end that are searched for labels
+_UNLABELLED = 3  # rows at the end that may be a sum, a mean, a deviation
 _CHANCE = 1e-4  # that a record agrees with the sum or mean of the others
 _FEWEST = 4
 
@@ -26,39 +27,64 @@ class _Column(Protocol):
 def require_no_summary(grid: Grid, columns: Sequence[_Column], cells: Mapping[str, Cells]) -> None:
     """Refuse a table whose last records sum up the others.
 
-    They have a label such as "total" that no other record has, or the last one equals the sum or
-    the mean of all others in every column.
+    They have a label such as "total" that no other record has, or equal the sum or the mean of all
+    records above them in every column. So is a first record with such a label.
     """
-    labelled = max((_labelled(cells[c.name]) for c in columns if c.name in cells), default=0)
-    values = [column.values for column in columns if not column.left]
-    found = ""
-    if labelled:
-        found = "is labelled as a sum or mean of the others"
-    elif values and grid.rows > _FEWEST:
-        found = _agrees(values)
-    if not found:
-        return
-    count = max(1, labelled)
-    row = grid.rows - count
-    raise ValueError(
-        f"{grid.name}, {visible(grid.place(row))}: the record {found}: --skip-last {count} leaves "
-        f"{'it' if count == 1 else 'the last ' + str(count)} out, --skip-last 0 keeps all"
-    )
+    labels = [cells[column.name] for column in columns if column.name in cells]
+    count, found = max(map(_labelled, labels), default=0), "is labelled as a sum or mean of others"
+    if not count:
+        count, found = _sums(grid.rows, [column.values for column in columns if not column.left])
+    if count:
+        raise ValueError(
+            f"{grid.name}, {visible(grid.place(grid.rows - count))}: the record {found}: "
+            f"--skip-last {count} leaves {'it' if count == 1 else f'the last {count}'} out, "
+            "--skip-last 0 keeps all"
+        )
+    if any(map(_labelled_first, labels)):
+        raise ValueError(
+            f"{grid.name}, {visible(grid.place(0))}: the first record is labelled as a sum or mean "
+            "of others: remove it from the file, or --skip-last 0 keeps all"
+        )
 
 
 def _labelled(cells: Cells) -> int:
-    """Return how many of the last records have a label of sums, if no other record has one."""
-    if cells.text is None or cells.other:
+    """Return how many records stand from the first label of sums on, if none above has it.
+
+    Below the sums there may be a footnote.
+    """
+    if cells.text is None or cells.other or len(cells.text) < 2:
         return 0
-    last = [word or "" for word in cells.text[-_LABELLED:].to_pylist()]
-    labels = [is_summary(word) for word in last]
-    if not labels or not labels[-1]:
+    last = [_plain(word) for word in cells.text[-_LABELLED:].to_pylist()]
+    first = next((i for i, word in enumerate(last) if is_summary(word)), len(last))
+    count = len(last) - first
+    if not 0 < count < len(cells.text):
         return 0
-    count = 1 + next((i for i, label in enumerate(labels[-2::-1]) if not label), len(labels) - 1)
-    above = cells.text[: len(cells.text) - count]
-    names = {word.strip().lower() for word in last[-count:]}
-    repeated = names & {(word or "").strip().lower() for word in above.unique().to_pylist()}
-    return 0 if repeated else count
+    above = {_plain(word) for word in cells.text[: len(cells.text) - count].unique().to_pylist()}
+    return 0 if above & {word for word in last[first:] if is_summary(word)} else count
+
+
+def _labelled_first(cells: Cells) -> bool:
+    if cells.text is None or cells.other or len(cells.text) < 2:
+        return False
+    first = _plain(cells.text[0].as_py())
+    return is_summary(first) and all(
+        _plain(word) != first for word in cells.text[1:].unique().to_pylist()
+    )
+
+
+def _plain(word: str | None) -> str:
+    return (word or "").strip().lower()
+
+
+def _sums(rows: int, columns: Sequence[npt.NDArray[np.float64]]) -> tuple[int, str]:
+    """Return how many records at the end begin with a sum or mean of all above, and in words."""
+    for count in range(1, _UNLABELLED + 1):
+        if rows - count < _FEWEST - 1 or not columns:
+            break
+        found = _agrees([column[: rows - count + 1] for column in columns])
+        if found:
+            return count, found
+    return 0, ""
 
 
 def _agrees(columns: Sequence[npt.NDArray[np.float64]]) -> str:
@@ -72,15 +98,17 @@ def _agrees(columns: Sequence[npt.NDArray[np.float64]]) -> str:
             with np.errstate(over="ignore", invalid="ignore"):
                 expected = float(function(others))
                 room = 1e-9 * float(np.abs(others).sum()) / (1 if what == "sum" else len(others))
-            if what == "mean":
-                room = max(room, _step(last) / 2)
+            room = max(room, _step(last) / 2)
             if not abs(last - expected) <= room * (1 + 1e-9):
                 break
             agreeing += 1
             chance *= _chance(last, others, room)
             far |= what == "sum" and abs(last) > float(np.abs(others).max())
         else:
-            if 2 * agreeing >= len(columns) > 0 and agreeing and (chance < _CHANCE or far):
+            enough = agreeing > (
+                len(columns[0]) <= _FEWEST
+            )  # of three others a sum comes by chance
+            if 2 * agreeing >= len(columns) and enough and (chance < _CHANCE or far):
                 return f"is the {what} of all others in every column"
     return ""
 

@@ -36,10 +36,14 @@ class Options:
         What becomes of cells that are no numbers in a column of numbers.
     id : str, optional
         The column that tells who a record belongs to.
+    groups : tuple of str
+        Columns of categories that divide the records into groups.
     proportions : tuple of str
         Columns of categories, of which the share of each level is published.
     columns, exclude
         The columns that are published, if not all: no other column is looked at.
+    complete : bool
+        Whether every record counts, so that none can be left out.
     words : mapping
         What stands for numbers besides yes and no, in lower case.
     max_memory : int
@@ -58,9 +62,11 @@ class Options:
     missing_values: tuple[str, ...] = ()
     bad_cells: str = "refuse"
     id: str | None = None
+    groups: tuple[str, ...] = ()
     proportions: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
+    complete: bool = False
     words: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     max_memory: int = memory_limit.DEFAULT
 

@@ -6,29 +6,24 @@ judged: a column that is left out may hold what it likes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore._visible import listed, visible
-from leakscore.tables import below, doubts, labels
+from leakscore.tables import below, doubts, labels, row_names
 from leakscore.tables.cells import Cells, Grid, Options
 from leakscore.tables.grammar.conventions import CONVENTIONS
 from leakscore.tables.grammar.numbers import Survey, survey_of
 from leakscore.tables.grammar.vote import Vote, vote_of
+from leakscore.tables.row_names import INDEX
 
 ASKED = "not to be published, as asked"
-INDEX = "it counts or names the records"
 OWNER = "it tells who a record belongs to"
-NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER})
-_INDICES = frozenset(
-    (
-        *("id", "index", "idx", "row", "rows", "rowid", "row_id", "rownames", "nr", "nr.", "no"),
-        *("no.", "number", "record", "obs", "case", "#", "sno"),
-    )
-)
+GROUP = "it tells which group a record belongs to"
+NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER, GROUP})
 
 
 @dataclass
@@ -61,6 +56,7 @@ class Content:
 
     columns: list[Column]
     ids: npt.NDArray[np.str_] | None = None
+    groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -84,8 +80,8 @@ def content_of(grid: Grid, options: Options) -> Content:
     """
     notes = list(grid.notes)
     names = _named(grid)
-    _require_known(grid.name, names, options)
-    wanted = [name for name in names if _is_wanted(name, options)]
+    options = _with_names(grid.name, names, options)
+    wanted = dict.fromkeys(name for name in names if _is_wanted(name, options))
     surveys = _surveys(names, wanted, options)
     numeric = {n: s for n, s in surveys.items() if _is_numeric(names[n], s)}
     voters = {name: survey for name, survey in numeric.items() if survey.numbers}
@@ -103,14 +99,15 @@ def content_of(grid: Grid, options: Options) -> Content:
             columns.append(_column(grid, name, cells, surveys.get(name), vote, options))
     for name in numeric:
         notes.extend(f"{visible(name)}: {note}" for note in surveys[name].notes)
-    _leave_out_indices(columns, names, grid, options)
+    _leave_out_names_of_rows(columns, names, grid, options)
     if options.skip_last != 0:
         below.require_no_summary(grid, columns, names)
     doubts.refuse_marks(columns, surveys, vote, grid)
     if "none" not in map(str.lower, options.missing_values):
-        doubts.refuse_codes(columns, grid)
+        doubts.refuse_codes(columns, grid, complete=options.complete)
     ids = None if options.id is None else labels.ids_of(grid, names[options.id], options.id)
-    return Content(columns, ids, notes)
+    groups = {name: labels.groups_of(grid, names[name], name) for name in options.groups}
+    return Content(columns, ids, groups, notes)
 
 
 # --- which columns -------------------------------------------------------------------------------
@@ -124,35 +121,44 @@ def _named(grid: Grid) -> dict[str, Cells]:
             first = list(names).index(name) + 1
             raise ValueError(
                 f"{grid.name}: columns {first} and {index} are both named {visible(name)!r}: "
-                "rename one of them"
+                "rename one of them, or number them by --header no and --skip-lines"
             )
         names[name] = cells
     return names
 
 
-def _require_known(file: str, names: Mapping[str, Cells], options: Options) -> None:
-    asked = (
-        ("--columns", options.columns or ()),
-        ("--exclude", options.exclude),
-        ("--proportions", options.proportions),
-        ("--id", () if options.id is None else (options.id,)),
-    )
-    for option, wanted in asked:
+def _with_names(file: str, names: Mapping[str, Cells], options: Options) -> Options:
+    """Return the options with the names of the file; a name may be given as messages show it."""
+    shown = {visible(name): name for name in names}
+
+    def known(option: str, wanted: Sequence[str]) -> tuple[str, ...]:
         for name in wanted:
-            if name not in names:
+            if name not in names and name not in shown:
                 raise ValueError(
                     f"{file} has no column {visible(name)!r}; it has {listed(list(names))} "
                     f"({option})"
                 )
+        return tuple(name if name in names else shown[name] for name in wanted)
+
+    return replace(
+        options,
+        columns=None if options.columns is None else known("--columns", options.columns),
+        exclude=known("--exclude", options.exclude),
+        proportions=known("--proportions", options.proportions),
+        groups=known("--group-by", options.groups),
+        id=None if options.id is None else known("--id", (options.id,))[0],
+    )
 
 
 def _is_wanted(name: str, options: Options) -> bool:
-    if name == options.id or name in options.exclude:
+    if name == options.id or name in options.exclude or name in options.groups:
         return False
     return options.columns is None or name in options.columns or name in options.proportions
 
 
 def _why_not_wanted(name: str, options: Options) -> str:
+    if name in options.groups:
+        return GROUP
     return OWNER if name == options.id else ASKED
 
 
@@ -160,7 +166,9 @@ def _empty(name: str, rows: int, left: str) -> Column:
     return Column(name, np.full(rows, np.nan), left)
 
 
-def _surveys(names: Mapping[str, Cells], wanted: list[str], options: Options) -> dict[str, Survey]:
+def _surveys(
+    names: Mapping[str, Cells], wanted: Iterable[str], options: Options
+) -> dict[str, Survey]:
     missing = frozenset(word.lower() for word in options.missing_values if word.lower() != "none")
     return {
         name: survey_of(names[name].text, words=options.words, missing=missing)
@@ -174,7 +182,7 @@ def _surveys(names: Mapping[str, Cells], wanted: list[str], options: Options) ->
 def _is_numeric(cells: Cells, survey: Survey) -> bool:
     """Whether at least half of the cells are numbers."""
     typed = 0 if cells.numbers is None else int((~np.isnan(cells.numbers)).sum())
-    return 2 * (survey.numbers + typed) >= survey.cells + typed > 0
+    return 2 * (survey.numbers + survey.near + typed) >= survey.cells + typed > 0
 
 
 # --- one column ----------------------------------------------------------------------------------
@@ -222,7 +230,10 @@ def _numbers(
     column = Column(name, _without_missing(values, options))
     if bad.any() and options.bad_cells == "refuse":
         total = survey.cells + _typed(cells)
-        column.refused, column.remedy = doubts.bad_cells(grid, name, cells, bad, total)
+        read = f" with {CONVENTIONS[vote.convention].words}" if survey.is_number(bad) else ""
+        column.refused, column.remedy = doubts.bad_cells(
+            grid, name, cells, bad, total, read=read, complete=options.complete
+        )
     return column
 
 
@@ -243,7 +254,7 @@ def _without_missing(values: npt.NDArray[np.float64], options: Options) -> npt.N
 # --- names of rows --------------------------------------------------------------------------------
 
 
-def _leave_out_indices(
+def _leave_out_names_of_rows(
     columns: list[Column], names: Mapping[str, Cells], grid: Grid, options: Options
 ) -> None:
     """Leave out a column that counts or names the records, unless it is asked for by name."""
@@ -251,11 +262,6 @@ def _leave_out_indices(
         cells = names.get(column.name)
         if cells is None or column.left or column.name in (options.columns or ()):
             continue
-        unnamed = not cells.name.strip() and grid.header != "no" and position == 0
-        named = cells.name.strip().lower() in _INDICES or cells.name.startswith("Unnamed: 0")
-        if cells.index or ((unnamed or named) and _counts(column.values)):
-            column.left, column.refused = INDEX, ""
-
-
-def _counts(values: npt.NDArray[np.float64]) -> bool:
-    return len(values) > 1 and bool((np.diff(values) == 1).all())
+        column.left = row_names.why_left(column, cells, grid, first=position == 0)
+        if column.left:
+            column.refused = ""

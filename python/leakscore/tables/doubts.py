@@ -10,10 +10,13 @@ import numpy.typing as npt
 
 from leakscore._visible import visible
 from leakscore.tables.cells import Cells, Grid
+from leakscore.tables.grammar.affixes import is_near
 from leakscore.tables.grammar.codes import code_in
 from leakscore.tables.grammar.numbers import Survey
 from leakscore.tables.grammar.vote import Vote
 from leakscore.tables.labels import plain
+
+_BELOW = 5  # lines below a table that are no records
 
 
 class _Column(Protocol):
@@ -25,24 +28,42 @@ class _Column(Protocol):
 
 
 def bad_cells(
-    grid: Grid, name: str, cells: Cells, bad: npt.NDArray[np.bool_], total: int
+    grid: Grid,
+    name: str,
+    cells: Cells,
+    bad: npt.NDArray[np.bool_],
+    total: int,
+    *,
+    read: str = "",
+    complete: bool = False,
 ) -> tuple[str, str]:
     """Say which cells of a column of numbers are none, and what may be done about it."""
     row = int(bad.argmax())
     cell = "" if cells.text is None else str(cells.text[row].as_py()).strip()
     where = f"{grid.name}, {grid.place(row)}, column {visible(name)!r}"
+    drop = "" if complete else "--bad-cells missing leaves their records out"
     if cell == name:
-        return (
-            f"{where}: the names of the columns are repeated",
-            "remove the line, or --bad-cells missing leaves its record out",
-        )
-    first = " (a line of units or of more names? --skip-lines)" if row == 0 else ""
-    shown = visible(cell)[:40]
+        return f"{where}: the names of the columns are repeated", _either("remove the line", drop)
+    shown, count = visible(cell)[:40], int(bad.sum())
+    what = f"{where}: {shown!r} is no number{read}"
+    if read:
+        return f"{what}, like {count} of {total} cells", _either("say --decimal", drop)
+    below = ""
+    if 0 < row == grid.rows - count and count <= _BELOW:
+        lines = "a line" if count == 1 else "lines"
+        below = f"--skip-last {count} leaves out {lines} below the table"
+    if is_near(cell) and 2 * count > total:
+        return f"{where}: {shown!r}: in {count} of {total} cells signs or units differ", drop
+    first = " (a line of units or of more names? --skip-lines)" if row == 0 and count == 1 else ""
+    word = "" if complete else f"--missing-values {option_value(shown)} reads this cell as missing"
     return (
-        f"{where}: {shown!r} is no number{first}, like {int(bad.sum())} of {total} cells",
-        "--bad-cells missing leaves their records out, "
-        f"--missing-values {option_value(shown)} reads this cell as missing",
+        f"{what}{first}, like {count} of {total} cells",
+        _either(below, drop, word) or "every record needs a number here",
     )
+
+
+def _either(*remedies: str) -> str:
+    return ", ".join(filter(None, remedies))
 
 
 def option_value(name: str) -> str:
@@ -70,7 +91,11 @@ def refuse_marks(
         first, second = vote.contrary[0], vote.contrary[-1]
         for name in (first, second):
             by_name[name].refused = _contradiction(grid, surveys, first, second)
-            by_name[name].remedy = "say which with --decimal and --thousands"
+            by_name[
+                name
+            ].remedy = (
+                "--decimal or --thousands with --bad-cells missing reads one of them as missing"
+            )
 
 
 def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second: str) -> str:
@@ -82,7 +107,7 @@ def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second
     )
 
 
-def refuse_codes(columns: Sequence[_Column], grid: Grid) -> None:
+def refuse_codes(columns: Sequence[_Column], grid: Grid, *, complete: bool) -> None:
     """Refuse numbers far from all others that look like codes for missing values."""
     for column in columns:
         code = None if column.left or column.refused else code_in(column.values)
@@ -95,7 +120,7 @@ def refuse_codes(columns: Sequence[_Column], grid: Grid) -> None:
             f"{shown} in {int(where.sum())} of {int(np.isfinite(column.values).sum())} cells lies "
             "far from all others"
         )
+        missing = "remove its line" if complete else f"--missing-values {shown}"
         column.remedy = (
-            f"--missing-values {shown} if it stands for a missing value, --missing-values none if "
-            "it is a value"
+            f"{missing} if it stands for a missing value, --missing-values none if it is a value"
         )

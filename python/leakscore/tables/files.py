@@ -59,7 +59,7 @@ _MAGIC = (
 _STATA = re.compile(rb"[\x68-\x73][\x01\x02]\x01\x00")  # versions 104 to 115
 
 _NO_TABLES = (
-    (re.compile(rb"\s*<(?:!doctype html|html|table|head|meta)", re.IGNORECASE), "a web page"),
+    (re.compile(rb"\s*<(?:!doctype html|html|table|head|meta|!--)", re.IGNORECASE), "a web page"),
     (re.compile(rb"\s*<\?xml", re.IGNORECASE), "an XML file"),
     (re.compile(rb"%PDF"), "a PDF"),
     (re.compile(rb"\{\\rtf"), "an RTF text"),
@@ -142,6 +142,8 @@ def _unpacked(name: str, data: bytes, limit: int, path: str) -> File:
     if inner is None:
         return File(name, data, limit)
     file = File(name, inner, limit, data)
+    if packed.is_compressed(inner):
+        raise ValueError(f"{name} is compressed twice: unpack it first")
     _require_known(File(name, inner[:_START]), path)
     return file
 
@@ -172,7 +174,7 @@ def _require_known(start: File, path: str) -> None:
     if start.kind == "text" and b"\0" in start.data and not _is_utf_16(start.data):
         raise ValueError(
             f"{start.name} is neither csv, npz, npy, parquet, feather, a workbook nor a file of "
-            "SPSS, Stata or SAS"
+            "SPSS, Stata or SAS: save the table as one of these"
         )
 
 

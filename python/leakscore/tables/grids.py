@@ -57,6 +57,9 @@ def inner_file(file: File, options: Options) -> tuple[File, Options]:
         return file, options
     name, data = packed.member_of(file.name, file.data, options.key, file.limit)
     inner = File(f"{file.name}[{visible(name)}]", data, file.limit)
+    unpacked = packed.decompressed(inner.name, data, file.limit)
+    if unpacked is not None:
+        inner = File(inner.name, unpacked, file.limit)
     if inner.kind == "zip":
         raise ValueError(f"{inner.name} is an archive within an archive: unpack it first")
     return inner, replace(options, key=None)

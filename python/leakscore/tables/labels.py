@@ -58,6 +58,14 @@ def ids_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:
     return np.array(labels, np.str_)
 
 
+def groups_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:
+    """Return which group each record belongs to, "" where the cell is blank."""
+    labels = _labels(cells, grid.rows)
+    if labels is None:
+        raise ValueError(f"{grid.name}: column {visible(name)!r} cannot group records (--group-by)")
+    return np.array([label or "" for label in labels], np.str_)
+
+
 def _labels(cells: Cells, rows: int) -> list[str | None] | None:
     """Return the cells as words, None where they are blank."""
     if cells.other and cells.text is None:

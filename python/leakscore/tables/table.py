@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
@@ -54,6 +54,8 @@ class Table:
         Who each record belongs to. Records of one person have the same label.
     refused : dict
         Column index -> what must be settled before it is judged.
+    groups : dict
+        Name of a column of categories -> (N,) ndarray of str, "" where none is known.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Table:
     lines: npt.NDArray[np.int64] | None = None
     ids: npt.NDArray[np.str_] | None = None
     refused: dict[int, str] = field(default_factory=dict)
+    groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
 
 
 def embedded_table() -> Table:
@@ -104,6 +107,7 @@ def read_table(
     missing_values: Sequence[str] = (),
     bad_cells: str = "refuse",
     id: str | None = None,  # noqa: A002
+    groups: Sequence[str] = (),
     proportions: Sequence[str] = (),
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
@@ -147,6 +151,8 @@ def read_table(
         What becomes of cells that are no numbers in a column of numbers.
     id : str, optional
         The column that tells who a record belongs to. It is not judged.
+    groups : sequence of str
+        Columns of categories that divide the records into groups, for `statistics.GroupMeans`.
     proportions : sequence of str
         Columns of categories: of k levels k - 1 columns of 0 and 1 are made.
     columns, exclude : sequence of str, optional
@@ -194,6 +200,7 @@ def read_table(
         missing_values=_words("missing_values", missing_values),
         bad_cells=bad_cells,
         id=id,
+        groups=_words("groups", groups),
         proportions=_words("proportions", proportions),
         columns=None if columns is None else _words("columns", columns),
         exclude=_words("exclude", exclude),
@@ -247,6 +254,7 @@ def _table(name: str, path: str | None, sha256: str, content: Content, grid: Gri
         notes=tuple(content.notes),
         lines=grid.lines,
         ids=content.ids,
+        groups=content.groups,
         refused={
             j: f"{column.refused}: {column.remedy}, --exclude {option_value(visible(column.name))} "
             "leaves the column out"
@@ -261,6 +269,7 @@ def table_of(
     columns: Sequence[str] | None = None,
     *,
     ids: Sequence[str] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Table:
     """Make a table from an array.
 
@@ -272,6 +281,8 @@ def table_of(
         Names; by default the columns are numbered from 1.
     ids : sequence of str, optional
         Who each record belongs to.
+    groups : mapping, optional
+        Name -> which group each record belongs to.
 
     Returns
     -------
@@ -303,7 +314,19 @@ def table_of(
     content = content_of(grid, Options(skip_last=0, missing_values=("none",), header="no"))
     values = np.ascontiguousarray(array, dtype=np.float64)
     table = _table("array", "array", hashlib.sha256(values.tobytes()).hexdigest(), content, grid)
-    return table if ids is None else replace(table, ids=np.array(list(map(str, ids)), np.str_))
+    for name, labels in (groups or {}).items():
+        if len(labels) != len(array):
+            raise ValueError(
+                f"Expected {len(labels)} labels of {name!r} to be {len(array)}, one for each record"
+            )
+    return replace(
+        table,
+        ids=None if ids is None else np.array(list(map(str, ids)), np.str_),
+        groups={
+            name: np.array(list(map(str, labels)), np.str_)
+            for name, labels in (groups or {}).items()
+        },
+    )
 
 
 # --- numpy ---------------------------------------------------------------------------------------

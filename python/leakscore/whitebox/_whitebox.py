@@ -68,6 +68,8 @@ def covariance_attack(
     n: int,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
     neighbours: Literal["replace", "add-remove"] = "replace",
 ) -> Doubles:
     """Covariance score of a target in every step of a training whose parameters are seen.
@@ -92,6 +94,8 @@ def covariance_attack(
     noise_std : float or (d,) array_like
         Standard deviation of the noise on the averaged gradient: in DP-SGD the noise multiplier
         times the clipping norm, over the batch.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
     neighbours : {"replace", "add-remove"}
         What absence means: another record in the target's place, or none.
 
@@ -147,6 +151,8 @@ def covariance_attack(
             references[first % len(references)],
             n,
             noise_std=noise_std,
+            noise_cov=noise_cov,
+            noise_factor=noise_factor,
             neighbours=neighbours,
             paired=True,
         )
@@ -214,6 +220,8 @@ def white_box_score(
     c: float,
     *,
     noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
     **fit: Any,
 ) -> tuple[Doubles, float]:
     """Score a canary of DP-SGD from raw gradients: clip, fit a reference at each step, attack.
@@ -235,6 +243,8 @@ def white_box_score(
         Clipping norm, above 0.
     noise_std : float or (d,) array_like
         Standard deviation of the noise on the averaged gradient.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
     **fit
         How a reference is fitted, as for `leakscore.Reference.fit`: `cov`, `shrinkage`, `ridge`,
         `ddof`.
@@ -276,11 +286,12 @@ def white_box_score(
     targets = clip(_validate.finite("target_gradients", gradients), c)
     eta = _learning_rate(learning_rate, len(targets))
     steps = np.empty(len(targets))
+    noise: Any = {"noise_std": noise_std, "noise_cov": noise_cov, "noise_factor": noise_factor}
     for t, table in enumerate(_tables(reference_gradients, *targets.shape)):
         reference = Reference.fit(clip(table, c), **fit)
         step = slice(t, t + 1)
         steps[step] = covariance_attack(
-            path[t : t + 2], targets[step], reference, eta[t], n, noise_std=noise_std
+            path[t : t + 2], targets[step], reference, eta[t], n, **noise
         )
     return steps, float(steps.max())
 

@@ -1,6 +1,5 @@
 // Two sorted halves of a sample become one sorted sample that remembers who was in which half.
-// Numerics: the lanes begin at equal shares of the merge, found by bisection (Deo & Sarkar 1991,
-// Inf. Sci. 56: 151-161).
+// Numerics: the lanes begin at equal shares of the merge, found by bisection (sweep.hpp).
 #pragma once
 
 #include <algorithm>

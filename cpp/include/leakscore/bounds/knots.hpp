@@ -5,7 +5,8 @@
 // matters, which is a non-member's score (or -inf). A sweep over the knots and two short searches
 // each replace the sweep over the scores.
 //
-// Numerics: the searches grow their steps as in Bentley & Yao (1976, Inf. Process. Lett. 5: 82-87).
+// Numerics: the searches double their steps as in Bentley & Yao (1976, Inf. Process. Lett. 5:
+// 82-87).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Empirical operating characteristic of two sorted score arrays, all in exact counts.
-// The area is the statistic of Mann & Whitney (1947, Ann. Math. Stat. 18: 50-60).
+// The area is the statistic of Mann & Whitney (1947, Ann. Math. Stat. 18: 50-60) divided by the
+// number of pairs, a tie counted as half a pair.
 #pragma once
 
 #include <algorithm>

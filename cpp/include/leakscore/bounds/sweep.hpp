@@ -7,8 +7,8 @@
 // Among tied members only the first i is a threshold; the others have the same rank and a larger
 // k1, so they cannot win and need no test.
 //
-// Numerics: the merge is cut into equal shares by bisection (Deo & Sarkar 1991, Inf. Sci. 56:
-// 151-161).
+// Numerics: the merge is cut into equal shares by bisection, the selection of Deo & Sarkar (1991,
+// "Parallel algorithms for merging and sorting").
 #pragma once
 
 #include <algorithm>

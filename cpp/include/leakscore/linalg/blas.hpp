@@ -4,7 +4,8 @@
 //
 // BLAS runs its own threads, so the table must never be called from inside a pool task.
 //
-// Numerics: Level 3 BLAS (Dongarra, Du Croz, Hammarling & Duff 1990, ACM TOMS 16: 1-17) and LAPACK.
+// Numerics: Level 3 BLAS (Dongarra, Du Croz, Duff & Hammarling 1990, ACM TOMS 16: 1-17), and
+// LAPACK's Cholesky factor.
 #pragma once
 
 #include <cstddef>

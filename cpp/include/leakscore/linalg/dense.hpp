@@ -3,7 +3,7 @@
 // Matrices are row-major here and column-major in Fortran, so a lower triangle here is an upper one
 // there: C = L L' is Fortran's C = U' U with U = L', and a block of rows is its matrix of columns.
 //
-// Numerics: Level 3 BLAS (Dongarra, Du Croz, Hammarling & Duff 1990, ACM TOMS 16: 1-17).
+// Numerics: Level 3 BLAS (Dongarra, Du Croz, Duff & Hammarling 1990, ACM TOMS 16: 1-17).
 #pragma once
 
 #include <algorithm>

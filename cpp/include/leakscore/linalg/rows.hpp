@@ -4,7 +4,8 @@
 // every ISA level adds in the same order. Several rows at a time share the loads of the vectors
 // that the term reads (mean, weights).
 //
-// Numerics: sums over lanes, then pairwise (Higham 1993, SIAM J. Sci. Comput. 14: 783-799).
+// Numerics: each lane is summed in order and the lanes pairwise; errors of both: Higham (1993, SIAM
+// J. Sci. Comput. 14: 783-799).
 #pragma once
 
 #include <cstddef>

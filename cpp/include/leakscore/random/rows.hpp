@@ -1,6 +1,6 @@
 // Which rows of a table a round draws.
-// Numerics: numbers below a bound by multiplication (Lemire 2019, ACM TOMACS 29), permutations by
-// Durstenfeld (1964, Algorithm 235, CACM 7: 420).
+// Numerics: numbers below a bound by multiplication (Lemire 2019, ACM TOMACS 29), without Lemire's
+// rejection; the start of a permutation by Durstenfeld (1964, Algorithm 235, CACM 7: 420).
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 // divided by the fixed number n: the covariance is the same with and without the target, so the
 // ratio is linear.
 //
-// Both laws are normal with one covariance, so that this is the ratio of Neyman & Pearson (1933);
-// the target's share is z / n, as the fixed divisor leaves mu out.
+// The target adds z/n to the mean of the release and nothing is taken out of it, hence z and not
+// z - mu. By Neyman & Pearson (1933) no test has more power than one that thresholds this ratio.
 #pragma once
 
 #include "leakscore/scores/coordinate.hpp"

@@ -5,7 +5,7 @@
 // where only x, the released mean, differs between releases. A score is therefore one function of
 // what the attacker knows of a coordinate.
 //
-// The scores are those of Azize & Basu (2024, section 3).
+// The sources of the scores are in their headers: gaussian, covariance, linear, add_remove.
 #pragma once
 
 #include "leakscore/isa.hpp"

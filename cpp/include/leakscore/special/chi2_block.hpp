@@ -1,5 +1,5 @@
 // The functions of one block of points: shared by evaluation and by the search for quantiles.
-// Saddle and sums: chi2_saddle.hpp and chi2_contour.hpp (Rice 1968, Bell Syst. Tech. J. 47).
+// Numerics: the saddles of chi2_saddle.hpp and the sums of chi2_contour.hpp (after Rice 1968).
 #pragma once
 
 #include "leakscore/isa.hpp"

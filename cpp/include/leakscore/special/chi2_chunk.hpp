@@ -1,7 +1,7 @@
 // A chunk of points of mixed sizes, sorted into blocks of one class each: speed does not depend on
 // the order of the input.
 //
-// The classes are those of the contour of chi2_contour.hpp (Rice 1968).
+// Numerics: a class is what shares the nodes of chi2_nodes.hpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // From the contour's integrals to probabilities, densities and their logarithms.
-// The integrals are those of chi2_contour.hpp (Rice 1968, Bell Syst. Tech. J. 47).
+// Numerics: the integrals are those of chi2_contour.hpp (after Rice 1968).
 #pragma once
 
 #include <bit>

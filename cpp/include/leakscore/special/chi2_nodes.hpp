@@ -4,7 +4,7 @@
 // depend on t alone. Below `direct_from` the nodes t = s sinh((k + 1/2) step) share one s per
 // class, so that these factors are read from a table; above it s follows the scale.
 //
-// Rice (1968, Bell Syst. Tech. J. 47); tables and stretches are ours.
+// Numerics: nodes of the midpoint rule in tau, t = s sinh(tau); the choice of s is ours.
 #pragma once
 
 namespace leakscore {

@@ -1,5 +1,5 @@
 // An Edgeworth expansion made ready for many points: what the loops over x share.
-// Petrov (1975), Sums of Independent Random Variables, ch. VI, as edgeworth.hpp has it.
+// The series is that of edgeworth.hpp (Petrov 1975, Sums of Independent Random Variables, ch. VI).
 #pragma once
 
 namespace leakscore {

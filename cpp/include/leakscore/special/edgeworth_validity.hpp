@@ -9,7 +9,7 @@
 // the law is normal and the interval infinite.
 //
 // The series: Petrov (1975), ch. VI, and Hall (1992), ch. 2, as in edgeworth.hpp. The rule is ours;
-// its errors were measured (docs of leakscore.distributions.edgeworth).
+// its measured errors are in the docstring of leakscore.distributions.edgeworth.
 #pragma once
 
 #include "leakscore/isa.hpp"

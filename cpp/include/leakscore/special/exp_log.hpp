@@ -4,7 +4,8 @@
 // too early: here exponents carry a low half, exp comes as 2^k (1 + expm1), log takes a low half.
 //
 // Numerics: reduction by multiples of log 2 in parts of few bits (Cody & Waite 1980, Software
-// Manual for the Elementary Functions); exact products by Dekker (1971, Numer. Math. 18: 224-242).
+// Manual for the Elementary Functions); without fma, exact products by Dekker (1971, Numer. Math.
+// 18: 224-242).
 #pragma once
 
 #include <bit>

@@ -4,7 +4,7 @@
 // t = asinh(p exp(m)), and 1 - p = (1 - F) exp(-(t - m)) above. One logarithm serves every case:
 // only its argument is chosen. Very small t is linear: x = scale p exp(m).
 //
-// The law: Kaissis et al. (2023, NeurIPS).
+// Kaissis et al. (2023, NeurIPS) give both branches in the proof of their theorem 1.
 #pragma once
 
 #include "leakscore/isa.hpp"

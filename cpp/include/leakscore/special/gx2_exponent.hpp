@@ -6,7 +6,7 @@
 // log(1 - z) + z = -(z q + 2 q^3 (1/3 + q^2/5 + ...)). Where it is not, the linear part of the term
 // is taken out of k instead (both in 32 digits): far out it would cancel against the logarithm.
 //
-// K as in gx2_law.hpp; the series is that of 2 artanh(q) (Abramowitz & Stegun 1964, 4.1.27).
+// K as in gx2_law.hpp; log(1 - z) = -2 artanh(q) is Abramowitz & Stegun (1964), 4.1.27.
 #pragma once
 
 #include "leakscore/isa.hpp"

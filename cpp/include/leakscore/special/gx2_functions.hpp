@@ -3,7 +3,7 @@
 // The contour gives the tail on the far side of the mean; the other one is its complement, unless
 // that would cancel: then it has a separate contour.
 //
-// The contour is that of gx2_contour.hpp (Rice 1980).
+// Numerics: the contour is that of gx2_contour.hpp (after Rice 1980).
 #pragma once
 
 #include "leakscore/isa.hpp"

@@ -7,7 +7,8 @@
 // which is written (1 - r_i) + r_i rho with rho = 1 - tau where tau is near its end 1. So p_i
 // keeps its digits wherever the saddle lies.
 //
-// The characteristic function is that of Imhof (1961, Biometrika 48: 419-426).
+// exp(K(it)) is the characteristic function of Imhof (1961, Biometrika 48: 419-426), times that of
+// a normal summand.
 #pragma once
 
 #include <bit>

@@ -7,8 +7,8 @@
 // difference of the logarithms is nearly linear in log(tau / (1 - tau)) at both singular ends, and
 // Newton's method needs a handful of steps from anywhere.
 //
-// Saddle points of tails: Daniels (1954, Ann. Math. Stat. 25: 631-650); contours beside the pole:
-// Rice (1980, SIAM J. Sci. Stat. Comput. 1: 438-448).
+// At kappa = 0 the crossing is the saddle point of the density (Daniels 1954, Ann. Math. Stat. 25:
+// 631-650); the distance from the pole is ours.
 #pragma once
 
 #include "leakscore/isa.hpp"

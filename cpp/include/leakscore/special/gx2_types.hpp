@@ -1,5 +1,5 @@
 // The generalised chi-square law as its kernels receive it.
-// The law itself is in gx2_law.hpp (Imhof 1961).
+// gx2_law.hpp defines the law (Imhof 1961; the normal summand and the offset are added there).
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,8 @@
 // Three methods, one chooser: few terms or none that cancel, the finite sums; else the contour.
 // Every method gives one tail to full relative accuracy, and never the one that is nearly 1.
 //
-// Sums and contour: Birnbaum & Tingey (1951, Ann. Math. Stat. 22: 592-596).
+// The sums are those of Birnbaum & Tingey (1951, Ann. Math. Stat. 22: 592-596);
+// kolmogorov_contour.hpp derives the contour from them.
 #pragma once
 
 #include <limits>

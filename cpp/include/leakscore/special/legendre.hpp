@@ -1,6 +1,6 @@
 // Gauss-Legendre quadrature on [0, 1] with 32 nodes: exact for polynomials of degree 63.
-// Numerics: zeros of P_32 and weights 2 / ((1 - x^2) P_32'(x)^2), moved to [0, 1] (Abramowitz &
-// Stegun 1964, 25.4.30).
+// Numerics: the zeros x of P_32 and the weights 2 / ((1 - x^2) P_32'(x)^2) of [-1, 1], moved to
+// [0, 1] (Abramowitz & Stegun 1964, 25.4.30).
 #pragma once
 
 #include "leakscore/isa.hpp"

@@ -1,6 +1,6 @@
 // sin and cos of one angle, branch-free: for loops that need both.
 // Numerics: reduction by multiples of pi/2 in two parts (Cody & Waite 1980, Software Manual for the
-// Elementary Functions).
+// Elementary Functions); the polynomials are ours.
 #pragma once
 
 #include <bit>

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore._visible import visible
 from leakscore.tables.cells import Cells, Grid, Options
 from leakscore.tables.files import File
 
@@ -21,6 +23,8 @@ class ArrowFile:
     Attributes
     ----------
     names : tuple of str
+    index : set of str
+        The columns that pandas calls names of rows.
     types : dict
         Name -> pyarrow's type.
     rows : int
@@ -48,8 +52,12 @@ class ArrowFile:
             self.names = tuple(schema.names)
             self.types = dict(zip(schema.names, schema.types, strict=True))
             self.rows = int(rows)
+            self.index = _index(schema)
         if len(self.types) < len(self.names):
-            raise ValueError(f"{file.name} has columns of the same name")
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise ValueError(
+                f"{file.name} has two columns named {visible(twice)!r}: rename one of them"
+            )
         if self.rows < 0:
             raise ValueError(f"{file.name} is damaged: it announces {self.rows} rows")
 
@@ -118,13 +126,23 @@ class ArrowFile:
         self._file.require(sum(sizes) + 3 * _FLOAT * self.rows)
 
 
+def _index(schema: Any) -> set[str]:
+    """Return the columns that are the index of a table of pandas."""
+    marked = {name for name in schema.names if name.startswith("__index_level_")}
+    about = schema.pandas_metadata if b"pandas" in (schema.metadata or {}) else {}
+    indices = about.get("index_columns", ()) if isinstance(about, dict) else ()
+    return marked | {name for name in indices if isinstance(name, str)}
+
+
 def _table(file: File, source: Any) -> Any:
     """Read a feather file or a stream whole; compressed buffers announce their size."""
     import pyarrow.feather
     import pyarrow.ipc
 
     if file.data.startswith(b"FEA1"):
-        return pyarrow.feather.read_table(source)
+        with warnings.catch_warnings():  # version 1 is an old one
+            warnings.simplefilter("ignore")
+            return pyarrow.feather.read_table(source)
     opened = pyarrow.ipc.open_stream if file.kind == "arrow stream" else pyarrow.ipc.open_file
     reader = opened(source)
     if file.kind == "arrow stream":
@@ -167,7 +185,7 @@ def read_arrow(file: File, options: Options) -> Grid:
 
 
 def _cells(content: ArrowFile, name: str) -> Cells:
-    kind, index = content.types[name], name.startswith("__index_level_")
+    kind, index = content.types[name], name in content.index
     if is_number(kind):
         return Cells(name, numbers=content.numbers(name), index=index)
     if is_text(kind):
@@ -185,10 +203,12 @@ def _kind(kind: Any) -> str:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a type of pyarrow is one of numbers."""
+    """Whether a type of pyarrow is one of numbers, in a dictionary or not."""
     import pyarrow
 
     kinds = pyarrow.types
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
     return bool(
         kinds.is_integer(kind)
         or kinds.is_floating(kind)

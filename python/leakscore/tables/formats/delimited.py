@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections import deque
 from typing import Any
@@ -18,7 +19,9 @@ from leakscore.tables.formats import sniff
 from leakscore.tables.formats.layout import Layout, layout_of
 
 _MOST_COLUMNS = 100_000
+_BELOW = 20  # lines below a table at most
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+_BLANK_BEFORE_QUOTE = re.compile(r'([,;|])[ \t]+(?="(?!"))')
 _MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -40,7 +43,12 @@ def read_delimited(file: File, options: Options) -> Grid:
         If the lines have different numbers of cells, or something cannot be told.
     """
     text, notes = _decoded(file, options)
+    if '"' in text and _BLANK_BEFORE_QUOTE.search(
+        text
+    ):  # here a quote begins a quoted cell all the same
+        text = _BLANK_BEFORE_QUOTE.sub(r"\1", text)
     _require_room(file, text, options.delimiter)
+    _require_lines(file.name, text)
     delimiter = options.delimiter or _delimiter_of(file.name, text, options)
     data = file.data if len(text) == len(file.data) and text.isascii() else b""
     if delimiter == sniff.SPACE:
@@ -50,13 +58,14 @@ def read_delimited(file: File, options: Options) -> Grid:
     data = data or text.encode()
     del text
     data, below = _without(data, options.skip_lines, options.skip_last or 0)
+    if not data.strip():
+        raise ValueError(
+            f"{file.name} has no line beside those that --skip-lines and --skip-last leave out"
+        )
     sample = sniff.sample_of(file.name, _start(data), delimiter)
     layout = layout_of(file.name, sample.rows, options.header)
-    if layout.width > _MOST_COLUMNS:
-        raise ValueError(
-            f"{file.name} has {layout.width} columns, more than {_MOST_COLUMNS}: one record is one "
-            "line; is the table transposed?"
-        )
+    if layout.width == 1:
+        sniff.require_no_other(file.name, sample.rows[layout.body :], delimiter)
     file.require(memory_limit.COLUMN * layout.width)
     if layout.body < len(sample.lines):
         above = sample.lines[layout.body] - 1
@@ -71,8 +80,13 @@ def read_delimited(file: File, options: Options) -> Grid:
     grid = _grid(file.name, columns, lines, layout)
     grid.notes[:0] = notes
     if options.skip_last:
-        grid.notes.append(f"the last {options.skip_last} lines are left out, as asked")
+        grid.notes.append(_left_out(options.skip_last))
     return grid
+
+
+def _left_out(count: int) -> str:
+    lines = "line is" if count == 1 else f"{count} lines are"
+    return f"the last {lines} left out, as asked"
 
 
 # --- bytes to text -------------------------------------------------------------------------------
@@ -101,8 +115,8 @@ def _decoded(file: File, options: Options) -> tuple[str, list[str]]:
         notes = ["the file is not UTF-8: it is read as cp1252 (see --encoding)"]
     if "\0" in text:
         raise ValueError(
-            f"{file.name} is no text: it has null characters (for UTF-16 without a byte order "
-            "mark name the --encoding)"
+            f"{file.name} is no text: it has null characters (of UTF-16 without a byte order mark? "
+            f"--encoding utf-16-{'be' if text.startswith(chr(0)) else 'le'})"
         )
     return _nonempty(file, text), notes
 
@@ -141,6 +155,17 @@ def _delimiter_of(name: str, text: str, options: Options) -> str:
 # --- checks of the whole text --------------------------------------------------------------------
 
 
+def _require_lines(name: str, text: str) -> None:
+    """Refuse a first line of very many cells before all candidates cut it."""
+    first = text[: max(text.find("\n"), text.find("\r"))]
+    columns = 1 + max(map(first.count, sniff.MARKS))
+    if columns > _MOST_COLUMNS:
+        raise ValueError(
+            f"{name} has {columns} columns, more than {_MOST_COLUMNS}: one record is one line; is "
+            "the table transposed?"
+        )
+
+
 def _require_room(file: File, text: str, delimiter: str | None) -> None:
     marks = sniff.MARKS if delimiter in (None, sniff.SPACE) else (delimiter,)
     cells = 1 + max(map(text.count, marks)) + text.count("\n") + text.count("\r")
@@ -151,7 +176,8 @@ def _require_quotes(name: str, text: str, delimiter: str) -> None:
     """Refuse quotes that do not close, or that close within a cell: pyarrow would join cells."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        deque(reader, maxlen=0)
+        with sniff.long_cells():
+            deque(reader, maxlen=0)
     except csv.Error as error:
         raise ValueError(
             f"{name}, line {reader.line_num}: {error} (a quoted cell does not end as it should)"
@@ -178,7 +204,10 @@ def _from_line(data: bytes, skipped: int) -> bytes:
 
 
 def _start(data: bytes) -> str:
-    return data[: 1 << 19].decode("utf-8", "ignore") if len(data) > 1 << 19 else data.decode()
+    ends = (end.end() for end in _LINE_END.finditer(data))
+    lines = next(itertools.islice(ends, sniff.FEWEST_ROWS, None), len(data))
+    start = data[: max(1 << 19, lines)]
+    return start.decode("utf-8", "ignore") if len(start) < len(data) else data.decode()
 
 
 # --- text to columns -----------------------------------------------------------------------------
@@ -255,16 +284,19 @@ def _refuse_ragged(file: File, data: bytes, delimiter: str, width: int, above: i
     """Name the first line with another number of cells, and what may be meant."""
     text = io.StringIO(data.decode(), newline="")
     reader, begin = csv.reader(text, delimiter=delimiter), above + 1
-    last = line = cells = 0
-    for row in reader:
-        if any(cell.strip() for cell in row):
-            last = begin
-            if len(row) != width and not line:
-                line, cells = begin, len(row)
-        begin = above + reader.line_num + 1
+    line = cells = rows = even = 0
+    with sniff.long_cells():
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                if len(row) != width and not line:
+                    line, cells = begin, len(row)
+                rows += bool(line)
+                even += bool(line) and len(row) == width
+            begin = above + reader.line_num + 1
     hint = "--delimiter says what separates them, --skip-lines leaves out lines above the table"
-    if line == last:
-        hint = "is it a line below the table? --skip-last 1 leaves it out"
+    if rows <= _BELOW and not even:
+        what, them = ("is it a line", "it") if rows == 1 else ("are these lines", "them")
+        hint = f"{what} below the table? --skip-last {rows} leaves {them} out"
     raise ValueError(
         f"{file.name}, line {line}: {cells} cells, but {width} in the other lines (cells are "
         f"separated by {_shown(delimiter)}; {hint})"

@@ -102,7 +102,7 @@ def _with_names(
 ) -> Layout:
     names = [cell.strip() for cell in rows[first]]
     if names and names[0].startswith("#"):
-        names[0] = names[0].lstrip("# ")
+        names[0] = names[0].lstrip("# ")  # alone, it is no name
         if not names[0]:
             names = names[1:]
     body = first + 1
@@ -140,7 +140,7 @@ def _completed(
         return ["", *names]
     raise ValueError(
         f"{name} has {len(names)} names for {len(names) + 1} columns: name each column, or say "
-        "--header no --skip-lines 1"
+        "--header no --skip-lines 1 to number them; --delimiter says what separates the cells"
     )
 
 
@@ -168,15 +168,34 @@ def _is_above(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
     start = filled[0].lstrip()
     if start.startswith("#"):
         # A comment of as many names as there are columns is a header.
-        names = len(row) == width and len(filled) > 1
+        names = len(filled) > 1 and len(row) - (start == "#") == width
         return not (names and index + 1 < len(rows) and not _is_comment(rows[index + 1]))
     if start.lower().startswith("sep="):
         return True
     if any(map(is_number, filled)):
         return False
+    below = next((i for i in range(index + 1, len(rows)) if not _is_empty(rows[i])), len(rows))
+    if len(filled) < width and _are_names(rows, below, width):
+        return True
     if len(row) == width:
-        return width >= 3 and len(filled) == 1
-    return len(row) != width - 1 and len(filled) <= 2 if width > 3 else len(filled) == 1 < width
+        return width >= 3 and len(filled) == 1 and _are_words(rows, below)
+    return len(row) != width - 1 and len(filled) <= (2 if width > 3 else 1)
+
+
+def _is_empty(row: Sequence[str]) -> bool:
+    return all(map(_is_blank, row))
+
+
+def _are_names(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
+    """Whether a row has text in every column, of which some hold numbers below."""
+    row = rows[index] if index < len(rows) else []
+    whole = len(row) == width and all(map(_is_text, row))
+    return whole and bool(_numeric_columns(rows[index + 1 :], width))
+
+
+def _are_words(rows: Sequence[Sequence[str]], index: int) -> bool:
+    row = rows[index] if index < len(rows) else []
+    return sum(map(_is_text, row)) > 1 and not any(map(is_number, row))
 
 
 def _is_comment(row: Sequence[str]) -> bool:
@@ -198,18 +217,36 @@ def _is_header(
         return bool(text)
     if _is_comment(row):
         return True
+    counted = _count(row, numbers)
+    if counted == "index":
+        notes.append("the first line is read as names: its numbers count the columns")
+        return True
     if above and len(above) >= len([j for j in numbers if j in numeric]):
         return True
     if _are_years([row[j] for j in numbers]) and len(numbers) > 1:
         if not _hold_years(body, numbers):
             notes.append("the first line is read as names: its numbers are years")
             return True
-    elif not above:
+    elif not above and not counted:
         return False
     raise ValueError(
         f"{name}: the first line ({', '.join(visible(c) for c in row[:4])}, ...) may hold names or "
         "a record: say which with --header yes or --header no"
     )
+
+
+def _count(row: Sequence[str], numbers: Sequence[int]) -> str:
+    """Return "all" if the cells count the columns, "index" if the first one is blank beside them.
+
+    Two cells may be a record by chance.
+    """
+    cells = [row[j].strip() for j in numbers]
+    counting = cells in ([str(j) for j in range(k, k + len(cells))] for k in (0, 1))
+    if not counting:
+        return ""
+    if len(cells) == len(row) - 1 > 1 and _is_blank(row[0]):
+        return "index"
+    return "all" if len(cells) == len(row) > 2 else ""
 
 
 def _numeric_columns(body: Sequence[Sequence[str]], width: int) -> set[int]:

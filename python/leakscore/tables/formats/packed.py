@@ -15,6 +15,9 @@ from leakscore.tables import memory_limit
 
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+DAMAGE = (*_DAMAGE, ValueError, RuntimeError, KeyError, NotImplementedError)
+"""What reading a damaged zip archive raises, refusals of other kinds among it."""
+
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
 _ENTRY = b"PK\x01\x02"
 _ENTRY_COST = 1024  # bytes that zipfile keeps of an entry of its directory
@@ -49,7 +52,7 @@ def kind_of_zip(data: bytes) -> str:
         return "npz"
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
-    except (*_DAMAGE, ValueError, RuntimeError, KeyError, NotImplementedError):
+    except DAMAGE:
         return "npz"
     if any(name in names for name in _WORKBOOKS):
         return "workbook"

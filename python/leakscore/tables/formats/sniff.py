@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from leakscore._visible import visible
@@ -17,6 +19,8 @@ MARKS = (",", ";", "\t", "|")
 _CANDIDATES = (*MARKS, SPACE)
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", SPACE: "blanks"}
 _ROWS = 200
+FEWEST_ROWS = 6
+"""Lines that a sample holds at least, however long they are."""
 _LENGTH = 1 << 18
 _QUOTED_OR_BLANKS = re.compile(r'"(?:[^"]|"")*"|[ \t]+')
 
@@ -39,23 +43,45 @@ def spaced(text: str) -> str:
     )
 
 
+@contextlib.contextmanager
+def long_cells() -> Iterator[None]:
+    """Let the csv module take cells of any length: with another delimiter a line is one cell."""
+    before = csv.field_size_limit(sys.maxsize >> 32)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _beginning(text: str) -> str:
+    """Return the beginning of a text, a few lines of it at least."""
+    end = 0
+    for _ in range(FEWEST_ROWS):
+        end = text.find("\n", end) + 1
+        if not end:
+            return text if len(text) <= _LENGTH or "\n" in text else text[:_LENGTH]
+    return text[: max(end, _LENGTH)]
+
+
 def sample_of(name: str, text: str, delimiter: str) -> Sample:
     """Return the first rows of a text; a row that the end of the sample cuts is left out."""
-    start = text[:_LENGTH]
+    start = _beginning(text)
+    size = len(start)
     if delimiter == SPACE:
         start, delimiter = spaced(start), "\t"
     reader = csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)
     rows, lines, line = [], [], 1
     try:
-        for row in reader:
-            rows.append(row)
-            lines.append(line)
-            line = reader.line_num + 1
-            if len(rows) == _ROWS:
-                return Sample(rows, lines, False)
+        with long_cells():
+            for row in reader:
+                rows.append(row)
+                lines.append(line)
+                line = reader.line_num + 1
+                if len(rows) == _ROWS:
+                    return Sample(rows, lines, False)
     except csv.Error as error:
         raise ValueError(f"{name}, line {reader.line_num}: {error}") from None
-    whole = len(text) <= _LENGTH
+    whole = len(text) == size
     if not whole and len(rows) > 1:
         rows.pop()
         lines.pop()
@@ -75,6 +101,8 @@ def delimiter_of(name: str, text: str) -> str:
         return stated[1]
     graded = {mark: _grade(sample_of(name, text, mark).rows) for mark in _CANDIDATES}
     fit = {mark: grade for mark, grade in graded.items() if grade[0] == 1}
+    if SPACE in fit and len(fit) > 1 and _blanks_follow_marks(sample_of(name, text, SPACE).rows):
+        del fit[SPACE]
     best = max(fit or graded, key=lambda mark: graded[mark])
     if graded[best] == _NO_TABLE:
         return ","
@@ -88,6 +116,31 @@ def delimiter_of(name: str, text: str) -> str:
         )
     _require_no_decimals(name, text, best)
     return best
+
+
+def _blanks_follow_marks(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a comma or another delimiter stands before some blank of most lines."""
+    marked = [any(cell.endswith(MARKS) for cell in row[:-1]) for row in rows]
+    return 2 * sum(marked) > len(marked)
+
+
+_OTHERS = re.compile(r"[^\w\s.+\-()\"'%]|\t")
+
+
+def require_no_other(name: str, rows: Sequence[Sequence[str]], delimiter: str) -> None:
+    """Refuse lines of one cell that another character cuts into as many parts, some numbers."""
+    cells = [row[0].strip() for row in rows if row and row[0].strip()]
+    if not cells or sum(map(is_number, cells)) * 2 >= len(cells):
+        return
+    for mark in dict.fromkeys(_OTHERS.findall(cells[0])):
+        parts = [cell.split(mark) for cell in cells]
+        numbers = [[is_number(part.strip()) for part in line] for line in parts]
+        even = len({len(line) for line in parts}) == 1
+        if mark != delimiter and even and any(map(all, zip(*numbers, strict=True))):
+            raise ValueError(
+                f"{name}: each line is one cell, {visible(cells[0])[:40]!r}: do {visible(mark)!r} "
+                f"separate the cells? say so with --delimiter"
+            )
 
 
 _NO_TABLE = (0.0, 0.0, 0.0)

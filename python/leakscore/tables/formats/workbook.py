@@ -15,6 +15,7 @@ from leakscore._visible import listed, visible
 from leakscore.tables import memory_limit
 from leakscore.tables.cells import Cells, Grid, Options, text_of
 from leakscore.tables.files import File
+from leakscore.tables.formats import packed
 from leakscore.tables.formats.layout import is_number, layout_of
 
 _FIRST = 200
@@ -22,6 +23,7 @@ _ROW = re.compile(rb'<row[^>]*? r="(\d+)"')
 _CELL = re.compile(rb'<c r="([A-Z]+)\d+"')
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _CELL_BYTES = 100  # of a cell of calamine, and of its Python object
+_EXACT = 1e15
 _DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
@@ -54,13 +56,15 @@ def read_workbook(file: File, options: Options) -> Grid:
         ) from None
     if _ENCRYPTED in file.data:
         raise ValueError(f"{file.name} is encrypted: save it without a password")
-    _require_room(file)
     try:
+        _require_room(file)
         book = python_calamine.load_workbook(io.BytesIO(file.data))
         name, rows = _chosen(file, book, options)
     except python_calamine.PasswordError:
         raise ValueError(f"{file.name} is encrypted: save it without a password") from None
-    except (python_calamine.CalamineError, zipfile.BadZipFile, OSError) as error:
+    except (python_calamine.CalamineError, *packed.DAMAGE) as error:
+        if str(error).startswith(file.name):  # refused for another reason
+            raise
         raise ValueError(f"{file.name} is damaged: {error}") from None
     return _grid(file, name, rows, options)
 
@@ -143,6 +147,8 @@ def _grid(file: File, sheet: str, rows: list[list[Any]], options: Options) -> Gr
 
 
 def _text(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
+        return str(int(cell))  # as a sheet shows it: the year 2020, not 2020.0
     return cell if isinstance(cell, str) else str(cell)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from leakscore.tables.grammar.conventions import shape_of
+
 _MINUS = "\u2212"
 _CURRENCY = r"[$\u20ac\u00a3\u00a5\u20b9]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|INR|Fr\.|kr"
 _UNITS = (
@@ -21,7 +23,7 @@ _AFFIXED = re.compile(
     rf"(?P<sign>[+-]?)\s*(?P<prefix>{_CURRENCY})?\s*(?P<inner>[+-]?)\s*{_NUMBER}"
     rf"(?:(?P<gap>\s*)(?P<suffix>{_UNITS}|{_CURRENCY}))?"
 )
-_BRACKETS = re.compile(r"\((.+)\)")
+_BRACKETS = re.compile(rf"(?P<currency>{_CURRENCY})?\s*\((?P<inner>.+)\)")
 _UNDERSCORES = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:_[0-9]{3})+(?:\.[0-9]+)?")
 _LONG = re.compile(r"[+-]?[0-9]{4,}(?:\.[0-9]*)?")
 
@@ -60,10 +62,10 @@ def _brackets(cells: list[str]) -> tuple[list[str], str]:
     bracketed = [_BRACKETS.fullmatch(cell) for cell in cells]
     if not any(bracketed) or any(cell.startswith(("-", "+")) for cell in cells):
         return cells, ""
-    if any(match and match[1].startswith(("-", "+")) for match in bracketed):
+    if any(match and match["inner"].startswith(("-", "+")) for match in bracketed):
         return cells, ""
     taken = [
-        f"-{match[1].strip()}" if match else cell
+        f"-{match['currency'] or ''}{match['inner'].strip()}" if match else cell
         for cell, match in zip(cells, bracketed, strict=True)
     ]
     return taken, "numbers in brackets are read as negative"
@@ -92,3 +94,10 @@ def _affixes(cells: list[str]) -> tuple[list[str], str]:
     taken = [m["sign"] + m["inner"] + m["number"] for m in matches if m is not None]
     affix = " and ".join(repr(part) for part in (kinds.pop() or ()) if part)
     return taken, f"every number is written with {affix}, which is taken off"
+
+
+def is_near(cell: str) -> bool:
+    """Whether a cell is a number with a currency, unit, or sign of its own."""
+    cell = cell.replace(_MINUS, "-")
+    match = _AFFIXED.fullmatch(cell) or _AFFIXED.fullmatch(cell.removeprefix("(").removesuffix(")"))
+    return match is not None and shape_of(match["number"]) is not None

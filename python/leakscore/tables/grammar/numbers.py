@@ -41,6 +41,8 @@ class Survey:
         Whether there are numbers of digits only.
     bad : int or None
         The first row that is neither missing nor a number.
+    near : int
+        Cells that are numbers but for a unit or sign that the others have not.
     boolean : bool
         Whether all cells are yes or no, in whichever words.
     notes : list of str
@@ -53,6 +55,7 @@ class Survey:
     three: dict[str, int]
     bare: bool
     bad: int | None
+    near: int = 0
     boolean: bool = False
     notes: list[str] = field(default_factory=list)
     text: Any = None
@@ -68,6 +71,11 @@ class Survey:
         if index in self._plain:
             return np.zeros(len(self._plain[index]), bool)
         return self._looked_at().bad_rows(index)
+
+    def is_number(self, bad: npt.NDArray[np.bool_]) -> bool:
+        """Whether the first of these cells is a number in another convention."""
+        where = self._looked_at().where[int(bad.argmax())]
+        return bool(where >= 0 and self._looked_at().shapes[where] is not None)
 
     def shown(self, row: int) -> str:
         """Return the cell of a row as it is written."""
@@ -307,6 +315,14 @@ def _numbers(different: _Different) -> list[bool]:
     ]
 
 
+def _near(different: _Different, numbers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    found = [
+        not number and affixes.is_near(cell)
+        for cell, number in zip(different.cells, numbers.tolist(), strict=True)
+    ]
+    return np.array(found, bool)
+
+
 def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey:
     counts, numbers = different.counts(), np.array(_numbers(different), bool)
     left = conventions.ALL
@@ -326,6 +342,7 @@ def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey
         three=three,
         bare=any(shape is not None and shape.bare for shape in different.shapes),
         bad=different.first(~numbers) if len(numbers) else None,
+        near=int(counts[_near(different, numbers)].sum()) if len(counts) else 0,
         boolean=boolean,
         notes=notes,
         _different=different,

@@ -37,7 +37,10 @@ MISSING = frozenset(
             "s/d",
         ),
         *("<na>", "(null)", "#n/a", "#na", "#n/a!", "#nv", "#value!", "#div/0!", "#ref!"),
-        *("#name?", "#num!", "#null!"),
+        *("#name?", "#num!", "#null!", "#wert!", "#bezug!", "#zahl!", "#valeur!", "#n/d"),
+        *("#valor!", "nat", "\\n", "1.#qnan", "1.#ind", "-1.#ind", "-nan(ind)", "nan(ind)"),
+        *("(blank)", "(leer)", "(missing)", "k. a.", "keine angabe", "no data"),
+        *(f".{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"),
     )
 )
 """In lower case: usual words for a missing value, and the errors of spreadsheets."""
@@ -55,13 +58,17 @@ def booleans_of(words: Iterable[str]) -> Mapping[str, float] | None:
 
 
 _SUMMARY = re.compile(
-    r"(?:grand |sub)?totals?|sums?|means?|averages?|summe|gesamt|gesamtsumme|insgesamt|mittelwert|"
-    r"mittel|durchschnitt|somme|moyenne|totale|media|promedio|suma|total g[e\u00e9]n[e\u00e9]ral|"
-    r"st(?:an)?d\.? ?dev(?:iation|\.)?|median|overall|all|sd",
+    r"(?:(?:grand|column|row) |sub)?totals?|sums?|means?|averages?|avg|\u03a3|\u00f8|mw|"
+    r"summe|gesamt|gesamtsumme|insgesamt|total g[e\u00e9]n[e\u00e9]ral|zwischensumme|"
+    r"mittelwert|mittel|durchschnitt|somme|moyenne|totale|media|promedio|suma|totaal|gemiddelde|medelv\u00e4rde|"
+    r"summa|razem|\u015brednia|\u0438\u0442\u043e\u0433\u043e|\u5408\u8ba1|"
+    r"st(?:an)?d\.? ?(?:dev(?:iation|\.)?|error|err\.?)|stdabw|standardabweichung|median|overall|"
+    r"all|sd|std|se|minimum|maximum|variance|varianz",
     re.IGNORECASE,
 )
+_BEHIND = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|:)\s*$")
 
 
 def is_summary(cell: str) -> bool:
     """Whether a cell labels a row of sums or means."""
-    return _SUMMARY.fullmatch(cell.strip().rstrip(":").strip()) is not None
+    return _SUMMARY.fullmatch(_BEHIND.sub("", cell.strip()).strip()) is not None

@@ -1,0 +1,286 @@
+"""The optimal shapes of noise: for given targets, and for the rows of a table, each left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Array, Doubles
+from leakscore.leakage import _budget
+from leakscore.leakage._score import Neighbours, game
+from leakscore.leakage._shaped import (
+    ShapedNoise,
+    Task,
+    largest_errors,
+    persons,
+    solve,
+    weights_of,
+)
+from leakscore.reference import Reference, left_out
+from leakscore.reference.left_out import Fit
+from leakscore.reference.low_rank import LARGEST_MATRIX
+from leakscore.reference.noise import given as noise_given
+
+_SAFE = 1 - 2e-13
+
+# From more columns on, references that are no matrix are not made one.
+_MOST_DENSE = 400
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of noise, still unchecked but for the first three."""
+
+    n: int
+    budget: float
+    independent: bool
+    weights: object
+    ids: object
+    radius: object
+
+
+def for_targets(
+    rows: Array, reference: Reference, wish: Wish, neighbours: Neighbours
+) -> ShapedNoise:
+    """Find the noise that protects targets, as `leakage_score` judges them."""
+    centre, per_record, divisor = game(reference, wish.n, neighbours)
+    people = persons(wish.ids, rows, centre)
+    centre = centre if wish.ids is None else np.zeros(reference.dim)
+    errors = largest_errors(people.sums, centre)
+    weights, kept = weights_of(wish.weights, reference, errors)
+    reach = wish.budget * divisor * _SAFE
+    wide = _is_wide(reference, wish, weights, kept)
+
+    def leakage(factor: Doubles) -> Doubles:
+        noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
+        part = reference if kept.all() else _columns(reference, kept)
+        noisy = noise.added(part, per_record)
+        return noisy._distances("targets", people.sums[:, kept], centre[kept]) / divisor
+
+    task = Task(
+        reference=reference,
+        floor=None if wide else _matrix(reference),
+        people=people,
+        centre=centre,
+        limits=np.full(len(people.sums), reach),
+        n=wish.n,
+        per_record=per_record,
+        independent=wish.independent,
+        weights=weights,
+        least=_least(wish, reach),
+        reach=reach,
+        leakage=leakage,
+        max_leakage=wish.budget,
+    )
+    return solve(task, kept)
+
+
+def noise_for_table(
+    X: npt.ArrayLike,
+    n: int,
+    *,
+    reference: Reference | None = None,
+    max_advantage: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    max_power: float | None = None,
+    max_leakage: float | None = None,
+    at_fpr: float = 0.01,
+    shape: Literal["optimal", "optimal-diagonal"] = "optimal",
+    population: Literal["infinite", "finite"] = "infinite",
+    weights: npt.ArrayLike | None = None,
+    radius: float | None = None,
+) -> ShapedNoise:
+    """Find the noise of least cost that brings every row of a table, left out, under a limit.
+
+    Every row is judged as by `leave_one_out`: by the mean and covariance of the other rows.
+
+    Parameters
+    ----------
+    X : (N, d) array_like
+        The table, one record a row, N >= 3.
+    n : int
+        Number of records averaged in the release, at least 2.
+    reference : Reference, optional
+        Fitted on X, of kind "full" and without shrinkage; a ridge is allowed. By default
+        ``Reference.fit(X)``, which needs N > d.
+    max_advantage, epsilon, delta, max_power, max_leakage, at_fpr : float, optional
+        The limit, as in `noise_for`.
+    shape : {"optimal", "optimal-diagonal"}
+        Noise of any covariance, or independent between columns.
+    population : {"infinite", "finite"}
+        As in `leave_one_out`. "finite": the n records are drawn without replacement from these N
+        rows, n < N, and the mean varies less, by the factor 1 - n/N.
+    weights, radius : optional
+        As in `noise_for`.
+
+    Returns
+    -------
+    ShapedNoise
+        Its rows are rows of X, its leakages those of rows left out, and its cost is in standard
+        errors of the mean of the whole table. The radius is of the whole table's covariance.
+
+    Raises
+    ------
+    ValueError
+        If there is not exactly one limit, or `reference` was not fitted on X without shrinkage.
+    SingularCovarianceError
+        If `weights` are needed, for columns of variance 0 in which a record differs.
+
+    Notes
+    -----
+    With z = x_i - mean over all N rows, q = z' (c1 C + S)^-1 z, c1 = (N - ddof)/(N - 1 - ddof) and
+    c = N / ((N - 1) (N - 1 - ddof)), the leakage of row i left out is
+    (N/(N-1))^2 q / (1 - c q) / n, by the formula of Sherman and Morrison. It is within the limit m
+    if and only if q <= b / (1 + c b), b = n m ((N-1)/N)^2: the problem of `noise_for` again. The
+    shape is computed from the very table, so the limits hold for an attacker who is not told it;
+    `noise_for` says what else must be said.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 1.0], [24.0, 2.0]]
+    >>> noise = leakscore.leakage.noise_for_table(X, 5, max_advantage=0.5)
+    >>> noise.active, noise.std.round(2)
+    (array([2, 4]), array([3.54, 0.15]))
+    """
+    table = _validate.matrix("X", X, min_rows=3)
+    n = _validate.count("n", n, low=2)
+    _validate.choice("shape", shape, ("optimal", "optimal-diagonal"))
+    _validate.choice("population", population, ("infinite", "finite"))
+    reference = Reference.fit(table) if reference is None else reference
+    _validate.instance("reference", reference, Reference)
+    _validate.matrix("X", table, cols=reference.dim)
+    fit = _plain_fit(table, reference)
+    budget = _budget.largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
+    share = 1.0 if population == "infinite" else _left_to_chance(n, fit.rows)
+    wish = Wish(n, budget, shape == "optimal-diagonal", weights, None, radius)
+    return _left_out(table, reference, wish, _LeftOut.of(reference, fit, n, share))
+
+
+@dataclass(frozen=True)
+class _LeftOut:
+    """How q = z' (floor + S)^-1 z gives the leakage of a row left out."""
+
+    floor: Doubles
+    shrink: float
+    """c in q / (1 - c q)."""
+    factor: float
+    """Of the leakage: (N/(N-1))^2 / n."""
+
+    @staticmethod
+    def of(reference: Reference, fit: Fit, n: int, share: float) -> _LeftOut:
+        rows, freedom = fit.rows, fit.rows - 1 - fit.ddof
+        growth = (rows - fit.ddof) / freedom
+        floor = growth * reference.cov
+        ridge = np.broadcast_to(fit.ridge, (reference.dim,))
+        floor.flat[:: reference.dim + 1] -= (growth - 1) * ridge
+        shrink = rows / ((rows - 1) * freedom)
+        return _LeftOut(share * floor, share * shrink, (rows / (rows - 1)) ** 2 / n)
+
+    def leakage(self, distances: Doubles) -> Doubles:
+        left = np.maximum(1 - self.shrink * distances, 0.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.factor * distances / left)
+
+    def limit(self, budget: float) -> float:
+        """Return the largest q within a budget."""
+        most = budget / self.factor
+        return most / (1 + self.shrink * most)
+
+
+def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> ShapedNoise:
+    people = persons(None, table, reference.mean)
+    weights, kept = weights_of(wish.weights, reference, largest_errors(table, reference.mean))
+    part = np.ascontiguousarray(law.floor[np.ix_(kept, kept)])
+    floor = Reference(reference.mean[kept], part)
+
+    def leakage(factor: Doubles) -> Doubles:
+        noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
+        noisy = noise.added(floor, wish.n)
+        return law.leakage(noisy._distances("X", table[:, kept], floor.mean))
+
+    reach = law.limit(wish.budget) * _SAFE
+    task = Task(
+        reference=reference,
+        floor=law.floor,
+        people=people,
+        centre=reference.mean,
+        limits=np.full(len(table), reach),
+        n=wish.n,
+        per_record=float(wish.n),
+        independent=wish.independent,
+        weights=weights,
+        least=_least(wish, wish.n * wish.budget * _SAFE),
+        reach=wish.n * wish.budget * _SAFE,
+        leakage=leakage,
+        max_leakage=wish.budget,
+    )
+    return solve(task, kept)
+
+
+def _plain_fit(table: Array, reference: Reference) -> Fit:
+    """Return how a covariance was estimated, if leaving a row out has a closed form."""
+    fit = left_out.require_own_table(table, reference)
+    if reference.kind == "diagonal" or fit.shrinkage is not None:
+        raise ValueError(
+            f"Expected reference of kind 'full' without shrinkage, not kind={reference.kind!r} "
+            f"with shrinkage={fit.shrinkage!r}: pass Reference.fit(X, ridge=...)"
+        )
+    if fit.rows - 1 - fit.ddof < 1:
+        raise ValueError(f"Expected reference with ddof={fit.ddof} <= {fit.rows - 2}")
+    return fit
+
+
+def _left_to_chance(n: int, rows: int) -> float:
+    if n >= rows:
+        raise ValueError(
+            f"Expected n={n} < {rows}, the number of rows, with population='finite': the mean of "
+            "all rows leaves nothing to chance"
+        )
+    return 1 - n / rows
+
+
+def _least(wish: Wish, reach: float) -> float:
+    """Return how many times C the whole covariance must be for the radius to be within reach."""
+    if wish.radius is None:
+        return 1.0
+    radius = _validate.scalar("radius", wish.radius, 0.0, closed="neither")
+    if wish.independent:
+        raise ValueError("Expected radius with shape='optimal' only, not shape='optimal-diagonal'")
+    return max(1.0, radius**2 / reach * (1 + 1e-12))
+
+
+def _columns(reference: Reference, kept: npt.NDArray[np.bool_]) -> Reference:
+    cov = reference.cov
+    part = cov[kept] if cov.ndim == 1 else cov[np.ix_(kept, kept)]
+    return Reference(reference.mean[kept], part)
+
+
+def _is_wide(
+    reference: Reference, wish: Wish, weights: Doubles, kept: npt.NDArray[np.bool_]
+) -> bool:
+    """Whether the covariance is no matrix and too large to become one; refuse what needs one."""
+    if reference.kind == "full" or reference.dim <= _MOST_DENSE:
+        return False
+    if wish.independent or wish.radius is not None:
+        raise ValueError(
+            f"Expected shape='optimal' and no radius for {reference.dim} columns, more than "
+            f"{_MOST_DENSE}, and reference of kind {reference.kind!r}"
+        )
+    if not (weights > 0).all():
+        raise ValueError(f"Expected weights > 0 for {reference.dim} columns")
+    if not kept.all() or reference._problem() is not None:
+        reference._require_inverse()
+    return True
+
+
+def _matrix(reference: Reference) -> Doubles:
+    if reference.dim > LARGEST_MATRIX:
+        raise ValueError(f"Expected a reference of at most {LARGEST_MATRIX} coordinates")
+    cov = reference.cov
+    return np.diag(cov) if cov.ndim == 1 else cov

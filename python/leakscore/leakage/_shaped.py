@@ -1,0 +1,251 @@
+"""Noise of the shape that costs least, as users get it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscore import _validate
+from leakscore._results import Result
+from leakscore._types import Array, Doubles, Flags
+from leakscore.leakage.noise.cover import Indices
+from leakscore.leakage.noise.problem import Problem
+from leakscore.leakage.noise.subspace import WideProblem
+from leakscore.leakage.noise.whole import least_noise, least_wide_noise, regular_floor
+from leakscore.reference import Reference, SingularCovarianceError
+
+_LARGEST_COVARIANCE = 4096
+_AT_THE_LIMIT = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class ShapedNoise(Result):
+    """Gaussian noise of the shape that costs least; from `noise_for` and `noise_for_table`.
+
+    Attributes
+    ----------
+    covariance : (d, d) ndarray or None
+        Covariance of the noise on the released mean, ``factor @ factor.T``; pass it as `noise_cov`.
+        None for more than 4096 columns.
+    factor : (d, r) ndarray
+        F with the covariance F F'; pass it as `noise_factor`. The noise is F times r standard
+        normal numbers. r = 0: no noise is needed.
+    std : (d,) ndarray
+        Standard deviation of the noise on each column of the mean.
+    standard_errors : (d,) ndarray
+        The same in units of the standard errors of the mean, sd / sqrt(n); +inf for noise on a
+        constant column.
+    cost : float
+        What was minimised: n times the sum of weights_j std_j^2. With the default weights the sum
+        of the squares of `standard_errors`.
+    gap : float
+        Relative duality gap: no noise of this shape within the limits costs less than
+        (1 - gap) cost.
+    active : (a,) ndarray of int
+        Rows whose limit is met, to a relative 1e-4: they are why the noise is needed.
+    worst : int
+        Row with the largest leakage under this noise.
+    leakage_before : float
+        Largest leakage score without noise; +inf if the covariance is singular.
+    leakage_after : float
+        Largest leakage score with it, at most `max_leakage`.
+    max_leakage : float
+        The limit as a leakage score.
+    protected_radius : float
+        Every record within this Mahalanobis distance of the mean is within the limit under this
+        noise, whether it is in the table or not; of the reference without noise, in its standard
+        deviations. (With neighbours="add-remove", within this distance of 0.)
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 4.0])
+    >>> noise = leakscore.leakage.noise_for(
+    ...     [[1.0, 2.0], [0.0, 12.0]], reference, 10, max_advantage=0.1, shape="optimal"
+    ... )
+    >>> noise.std.round(2), noise.worst
+    (array([0.25, 4.73]), 1)
+    """
+
+    covariance: Doubles | None
+    factor: Doubles
+    std: Doubles
+    standard_errors: Doubles
+    cost: float
+    gap: float
+    active: Indices
+    worst: int
+    leakage_before: float
+    leakage_after: float
+    max_leakage: float
+    protected_radius: float
+
+
+@dataclass(frozen=True)
+class Persons:
+    """Whose limits are met: sums of each person's records, and the owner of each row."""
+
+    sums: Array
+    owner: Indices
+
+    def rows_of(self, which: Indices) -> Indices:
+        """Return the rows of some persons."""
+        return np.flatnonzero(np.isin(self.owner, which))
+
+
+def persons(ids: object, rows: Array, centre: Doubles) -> Persons:
+    """Return the sums of every person's records less the centre; without ids, the records."""
+    if ids is None:
+        return Persons(rows, np.arange(len(rows)))
+    owner, counts = _validate.owners("ids", ids, len(rows))
+    sums = np.zeros((counts.size, rows.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.add.at(sums, owner, np.asarray(rows, dtype=np.float64) - centre)
+    if not np.isfinite(sums).all():
+        _validate.finite("targets", rows)
+        raise ValueError("Expected targets whose sums, less the means, are below 1.8e308")
+    return Persons(sums, owner)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem in the words of its caller."""
+
+    reference: Reference
+    """What the standard errors and the default weights are of."""
+    floor: Doubles | None
+    """Covariance C of the limits, (d, d), per record; None: that of `reference`, no matrix."""
+    people: Persons
+    centre: Doubles
+    limits: Doubles
+    """Largest e' (C + S)^-1 e of each person."""
+    n: int
+    per_record: float
+    independent: bool
+    weights: Doubles
+    least: float
+    """C + S must be at least so many times C."""
+    reach: float
+    """Largest squared distance without noise that is within the limit."""
+    leakage: Callable[[Doubles], Doubles]
+    """Leakage of every person under noise on the mean with a factor (d, r)."""
+    max_leakage: float
+
+
+def largest_errors(rows: Array, centre: Doubles) -> Doubles:
+    """Return the largest |row - centre| of every column."""
+    largest = np.zeros(rows.shape[1])
+    for start in range(0, len(rows), 4096):
+        some = np.abs(rows[start : start + 4096].astype(np.float64) - centre)
+        largest = np.maximum(largest, some.max(axis=0))
+    if not np.isfinite(largest).all():
+        _validate.finite("targets", rows)
+    return largest
+
+
+def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Doubles, Flags]:
+    """Return the weights of the columns, and which columns matter.
+
+    A column in which neither the reference nor any record varies needs no noise.
+    """
+    variances = reference.variances
+    varies = (variances >= np.finfo(np.float64).tiny) | (errors != 0)
+    if value is None:
+        odd = np.flatnonzero(varies & (variances < np.finfo(np.float64).tiny))
+        if odd.size:
+            raise SingularCovarianceError(
+                f"Expected weights, as column {odd[0]} has variance 0: noise in units of its "
+                "standard deviation hides nothing"
+            )
+        return np.divide(1.0, variances, out=np.ones_like(variances), where=varies), varies
+    weights = _validate.vector("weights", value, size=reference.dim, low=0.0)
+    if not (weights[varies] > 0).any():
+        raise ValueError("Expected weights with at least one above 0")
+    return weights, varies
+
+
+class _Inner:
+    """The problem in the columns that matter."""
+
+    def __init__(self, task: Task, kept: Flags) -> None:
+        self.kept, self.task, self.problem = kept, task, None
+        if task.floor is None:
+            scale = np.sqrt(task.weights)
+            sums = task.people.sums
+            wide = WideProblem(task.reference, sums, task.centre, task.limits, scale)
+            self.answer = least_wide_noise(wide)
+            return
+        rows, centre = task.people.sums[:, kept], task.centre[kept]
+        rounding = task.reference._covariance.rounding
+        floor = np.ascontiguousarray(task.floor[np.ix_(kept, kept)])
+        self.problem = Problem(floor, rows, centre, task.limits, np.ones(rows.shape[1]), rounding)
+        self.answer = least_noise(
+            self.problem, task.weights[kept], independent=task.independent, least=task.least
+        )
+
+    problem: Problem | None
+
+    @property
+    def before(self) -> float:
+        """Largest leakage without noise."""
+        if self.answer.before == np.inf:
+            return np.inf
+        return float(self.task.leakage(np.zeros((len(self.kept), 0))).max())
+
+    def radius(self, factor: Doubles) -> float:
+        """Return the largest distance that is within the limit in every direction."""
+        from scipy.linalg import eigh
+
+        if self.problem is None:  # fewer columns of the factor than coordinates
+            return float(np.sqrt(self.task.reach))
+        floor = regular_floor(self.problem)
+        scale = np.sqrt(np.diag(floor))
+        unit = factor / scale[:, np.newaxis]
+        least = eigh(unit @ unit.T, floor / scale / scale[:, np.newaxis], eigvals_only=True)[0]
+        return float(np.sqrt(self.task.reach * (1 + max(float(least), 0.0))))
+
+
+def solve(task: Task, kept: Flags) -> ShapedNoise:
+    """Find the noise in the columns that matter, and say what it costs and does."""
+    inner = _Inner(task, kept)
+    factor, cost, bound = inner.answer.factor, inner.answer.cost, inner.answer.bound
+    outer = np.zeros((len(kept), factor.shape[1]))
+    outer[kept] = factor / np.sqrt(task.per_record)
+    after = task.leakage(outer)
+    for push in range(60):  # the last bits: the limit is met as the public functions compute it
+        if after.max() <= task.max_leakage:
+            break
+        outer *= 1 + 1e-15 * 2**push
+        after = task.leakage(outer)
+    else:
+        raise RuntimeError(f"The noise did not converge: leakage is {float(after.max())!r}")
+    return _described(task, outer, cost, bound, inner, after)
+
+
+def _described(
+    task: Task, factor: Doubles, cost: float, bound: float, inner: _Inner, after: Doubles
+) -> ShapedNoise:
+    std = np.sqrt(np.square(factor).sum(axis=1))
+    standard_error = np.sqrt(task.reference.variances / task.n)
+    with np.errstate(divide="ignore"):
+        units = np.divide(std, standard_error, out=np.zeros_like(std), where=std > 0)
+    worst = int(np.argmax(after))
+    noisy = cost > 0 or factor.any()
+    met = after > task.max_leakage * (1 - _AT_THE_LIMIT)
+    ratio = task.n / task.per_record  # cost is n times that of the noise on the mean
+    return ShapedNoise(
+        covariance=factor @ factor.T if len(std) <= _LARGEST_COVARIANCE else None,
+        factor=factor,
+        std=std,
+        standard_errors=units,
+        cost=cost * ratio,
+        gap=(cost - bound) / cost if cost > 0 else 0.0,
+        active=task.people.rows_of(np.flatnonzero(met)) if noisy else np.zeros(0, dtype=np.intp),
+        worst=int(task.people.rows_of(np.array([worst]))[0]),
+        leakage_before=inner.before,
+        leakage_after=float(after[worst]),
+        max_leakage=task.max_leakage,
+        protected_radius=inner.radius(factor[inner.kept] * np.sqrt(task.per_record)),
+    )

@@ -1,0 +1,274 @@
+"""The smallest ellipsoid around a few records and a covariance, by an interior-point method.
+
+In X = K^-1 the limits y'X y <= 1 are linear and K >= C = G G' is G'X G <= 1, so
+
+    minimise tr X^-1  subject to  V = 1 - G'X G >= 0,  s_i = 1 - y_i' X y_i >= 0.
+
+The method follows the central path W = X (G Omega G' + sum lambda_i y_i y_i') X with Omega V = mu
+and lambda_i s_i = mu, by Newton steps in the scaling of Nesterov and Todd with Mehrotra's
+predictor. In coordinates in which X = 1, and W = K, a step D solves
+
+    D W + W D + M D M + sum (lambda_i / s_i) (y_i' D y_i) y_i y_i' = right side,
+
+M = G N G', by conjugate gradients: no matrix of d^2 x d^2 numbers is made. The preconditioner takes
+the diagonal of W and everything else exactly, in the eigenvectors of M. The path starts where mu is
+so large that K is close to sqrt(mu) (C + sum y_i y_i')^1/2.
+
+References: Y. E. Nesterov and M. J. Todd, "Primal-dual interior-point methods for self-scaled
+cones", SIAM J. Optim. 8 (1998); S. Mehrotra, "On the implementation of a primal-dual interior point
+method", SIAM J. Optim. 2 (1992).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscore._types import Doubles
+from leakscore.leakage.noise import certificate
+
+_MOST_STEPS = 120
+_START = 0.8  # largest y'X y and eigenvalue of G'X G at the start
+_TO_BOUNDARY = 0.95
+_MOST_SOLVES = 300
+
+
+@dataclass(frozen=True)
+class Covering:
+    """Noise S, (d, d) or its variances (d,), multipliers of the records, a bound on its cost."""
+
+    noise: Doubles
+    multipliers: Doubles
+    bound: float
+
+
+def covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
+    """Solve for a covariance (d, d), semidefinite, and rows (k, d), to a relative duality gap.
+
+    What ends before this gap, because rounding stops it, has its honest bound all the same.
+    """
+    path, bound = _Path(floor, rows), 0.0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        noise, multipliers = path.noise(), path.multipliers
+        for _ in range(_MOST_STEPS):
+            try:
+                path.advance()
+            except np.linalg.LinAlgError:
+                break
+            ahead = path.noise()
+            if not np.isfinite(ahead).all():
+                break
+            noise, multipliers = ahead, path.multipliers
+            bound, cost = max(bound, path.bound()), float(np.trace(noise))
+            if cost - bound <= gap * cost:
+                break
+        values, vectors = np.linalg.eigh(noise)
+    factor = vectors * np.sqrt(np.maximum(values, 0.0))  # rounding makes eigenvalues below 0
+    return Covering(factor @ factor.T, multipliers, bound)
+
+
+def _root(matrix: Doubles) -> Doubles:
+    """Return G, (d, r), with G G' = a semidefinite matrix."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(matrix)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+class _Path:
+    """A point near the central path."""
+
+    def __init__(self, floor: Doubles, rows: Doubles) -> None:
+        self.floor, self.rows, self.root = floor, rows, _root(floor)
+        self.degree = len(floor) + len(rows)
+        values, vectors = np.linalg.eigh(floor + rows.T @ rows)
+        values = np.maximum(values, 1e-15 * values[-1])
+        half = vectors / values**0.25  # X = half half' / sqrt(mu)
+        reach = max(
+            float(np.square(rows @ half).sum(axis=1).max()),
+            float(np.linalg.norm(self.root.T @ half, 2)) ** 2,
+        )
+        mu = (reach / _START) ** 2
+        self.basis: Doubles = half / mu**0.25  # X = B B'
+        self.inverse: Doubles = (mu * values)[:, np.newaxis] ** 0.25 * vectors.T
+        self.multipliers = np.full(len(rows), mu)
+        self.omega = mu * np.eye(self.root.shape[1])
+
+    def noise(self) -> Doubles:
+        """Return K - C, in coordinates in which K = 1: little noise is not lost beside much C."""
+        root = self.basis.T @ self.root
+        return np.asarray(self.inverse.T @ (np.eye(len(root)) - root @ root.T) @ self.inverse)
+
+    def bound(self) -> float:
+        """Return the lower bound of the multipliers."""
+        return certificate.lower_bound(
+            self.rows,
+            (self.rows @ self.basis) @ self.basis.T,
+            self.multipliers,
+            lambda some: np.asarray(np.square(some @ self.root).sum(axis=1)),
+        )
+
+    def advance(self) -> None:
+        """Take one step of predictor and corrector."""
+        frame = _Frame(self)
+        first = frame.solve(frame.cost, None, 0.1)
+        ahead = frame.direction(first, 0.0, None, 0.0)
+        length = 0.99 * min(1.0, frame.longest(ahead))
+        aim = max((frame.mu_after(ahead, length) / frame.mu) ** 1.5, 1e-3)
+        aim = min(aim, 1.0)
+        crossed, cross = frame.second_order(ahead, length)
+        side = frame.side(ahead, length, aim, crossed, cross)
+        second = frame.direction(frame.solve(side, first, 1e-2), aim, crossed, cross)
+        length = min(1.0, _TO_BOUNDARY * frame.longest(second))
+        self._move(frame, second, length)
+
+    def _move(self, frame: _Frame, step: _Direction, length: float) -> None:
+        growth = np.linalg.cholesky(np.eye(len(self.floor)) + length * step.x)
+        self.basis = self.basis @ (frame.vectors @ growth)
+        self.inverse = np.linalg.solve(growth, frame.vectors.T @ self.inverse)
+        self.multipliers = self.multipliers + length * step.multipliers
+        self.omega = self.omega + length * (frame.back.T @ step.omega @ frame.back)
+
+
+@dataclass(frozen=True)
+class _Direction:
+    """A step of X, and of V, Omega (both scaled), the slacks s and the multipliers."""
+
+    x: Doubles
+    v: Doubles
+    omega: Doubles
+    slacks: Doubles
+    multipliers: Doubles
+
+
+class _Frame:
+    """The linear system of one step, where X = 1, M is diagonal and V = Omega = diag(d) too."""
+
+    def __init__(self, path: _Path) -> None:
+        rows, root = path.rows @ path.basis, path.basis.T @ path.root
+        v = np.eye(root.shape[1]) - root.T @ root
+        self.slacks = 1.0 - np.square(rows).sum(axis=1)
+        if not self.slacks.min(initial=1.0) > 0:
+            raise np.linalg.LinAlgError("a limit is reached up to rounding")
+        self.multipliers = path.multipliers
+        total = float(np.sum(v * path.omega) + self.multipliers @ self.slacks)
+        self.degree, self.mu = path.degree, total / path.degree
+        lower = np.linalg.cholesky(v)
+        squares, turn = np.linalg.eigh(lower.T @ path.omega @ lower)
+        squares = np.maximum(squares, 1e-30 * squares[-1])
+        self.d = np.sqrt(squares)
+        self.back = np.sqrt(self.d)[:, np.newaxis] * (turn.T @ np.linalg.inv(lower))
+        scaled = root @ self.back.T
+        self.m, self.vectors = np.linalg.eigh(scaled @ scaled.T)
+        self.m = np.maximum(self.m, 0.0)
+        weight = path.inverse @ path.inverse.T
+        self.cost = self.vectors.T @ weight @ self.vectors
+        self.rows, self.scaled = rows @ self.vectors, self.vectors.T @ scaled
+        self.ratio = self.multipliers / self.slacks
+        spread = np.diag(self.cost)
+        self.diagonal = np.outer(self.m, self.m) + spread + spread[:, np.newaxis]
+        self._prepare(spread)
+
+    def _prepare(self, spread: Doubles) -> None:
+        """Factorise the part of the preconditioner that the nearly active records make."""
+        strength = self.ratio * np.square(self.rows).sum(axis=1) ** 2
+        some = strength > spread.min()
+        self.active = np.ascontiguousarray(self.rows[some])
+        above = np.triu_indices(len(spread))
+        share = np.where(above[0] == above[1], 1.0, 2.0) / self.diagonal[above]
+        products = self.active[:, above[0]] * self.active[:, above[1]]
+        products *= np.sqrt(share)
+        small = products @ products.T
+        small.flat[:: len(self.active) + 1] += 1.0 / self.ratio[some]
+        self.small = np.linalg.inv(small)
+
+    def _times(self, x: Doubles) -> Doubles:
+        product = x @ self.cost
+        along = self.ratio * np.einsum("ij,ij->i", self.rows @ x, self.rows)
+        result = product + product.T
+        result += self.m[:, np.newaxis] * x * self.m
+        result += (self.rows.T * along) @ self.rows
+        return np.asarray(result)
+
+    def _conditioned(self, side: Doubles) -> Doubles:
+        result = side / self.diagonal
+        if len(self.active):
+            along = self.small @ np.einsum("ij,ij->i", self.active @ result, self.active)
+            result -= (self.active.T * along) @ self.active / self.diagonal
+        return np.asarray(result)
+
+    def solve(self, side: Doubles, start: Doubles | None, accuracy: float) -> Doubles:
+        """Solve by conjugate gradients, to a relative accuracy in the preconditioner's norm."""
+        x = np.zeros_like(side) if start is None else start.copy()
+        left = side.copy() if start is None else side - self._times(x)
+        aim = accuracy**2 * float(np.sum(side * self._conditioned(side)))
+        better = self._conditioned(left)
+        along, size = better.copy(), float(np.sum(left * better))
+        for _ in range(_MOST_SOLVES):
+            if not size > aim:
+                break
+            image = self._times(along)
+            length = size / float(np.sum(along * image))
+            x += length * along
+            left -= length * image
+            better = self._conditioned(left)
+            size, before = float(np.sum(left * better)), size
+            along *= size / before
+            along += better
+        return np.asarray(0.5 * (x + x.T))
+
+    def direction(
+        self, x: Doubles, aim: float, crossed: Doubles | None, cross: Doubles | float
+    ) -> _Direction:
+        v = -self.scaled.T @ x @ self.scaled
+        omega = np.diag(aim * self.mu / self.d - self.d) - v
+        if crossed is not None:
+            omega -= crossed
+        slacks = -np.einsum("ij,ij->i", self.rows @ x, self.rows)
+        multipliers = (aim * self.mu - cross) / self.slacks - self.multipliers
+        return _Direction(x, v, omega, slacks, multipliers - self.ratio * slacks)
+
+    def longest(self, step: _Direction) -> float:
+        """Return the length of a step to the boundary, the same for X and the multipliers.
+
+        Their product enters the gradient of tr X^-1, so steps of two lengths would leave the path.
+        """
+        half = 1.0 / np.sqrt(self.d)
+        falls = [
+            -float(np.linalg.eigvalsh(step.x)[0]),
+            -float(np.linalg.eigvalsh(step.v * half * half[:, np.newaxis])[0]),
+            -float(np.linalg.eigvalsh(step.omega * half * half[:, np.newaxis])[0]),
+            float((-step.slacks / self.slacks).max()),
+            float((-step.multipliers / self.multipliers).max()),
+        ]
+        return 1.0 / max(*falls, 1e-9)
+
+    def mu_after(self, step: _Direction, length: float) -> float:
+        here = np.diag(self.d)
+        cone = np.sum((here + length * step.v) * (here + length * step.omega))
+        limits = (self.slacks + length * step.slacks) @ (
+            self.multipliers + length * step.multipliers
+        )
+        return max(float(cone + limits), 0.0) / self.degree
+
+    def second_order(self, step: _Direction, length: float) -> tuple[Doubles, Doubles]:
+        """Return the products of steps that a linear system leaves out."""
+        product = step.v @ step.omega
+        crossed = (product + product.T) / (self.d + self.d[:, np.newaxis])
+        return length**2 * crossed, length**2 * step.slacks * step.multipliers
+
+    def side(
+        self, ahead: _Direction, length: float, aim: float, crossed: Doubles, cross: Doubles
+    ) -> Doubles:
+        """Return the right side of the corrector: minus the gradient, with what is not linear."""
+        moved = np.linalg.inv(np.eye(len(self.cost)) + length * ahead.x)
+        bent = moved @ self.cost @ moved.T
+        linear = length * (ahead.x @ self.cost)
+        inner = np.diag(aim * self.mu / self.d) - crossed
+        pull = (aim * self.mu - cross) / self.slacks
+        result = bent + linear + linear.T
+        result -= self.scaled @ inner @ self.scaled.T
+        result -= (self.rows.T * pull) @ self.rows
+        return np.asarray(0.5 * (result + result.T))

@@ -1,0 +1,79 @@
+"""Records, a covariance and limits: in units in which the cost of noise is its trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._types import Doubles
+from leakscore.leakage.noise.cover import Indices
+from leakscore.reference import dense
+from leakscore.reference.covariances import Full
+from leakscore.reference.noise import distances
+
+Table = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Least noise S, d x d, with e' (C + S)^-1 e <= limit for every e = row - centre.
+
+    The unit of column j is 1 / scale_j: then scale_j^2 is the weight of its variance in the cost.
+    """
+
+    values: Doubles
+    """C, (d, d), which may be singular."""
+    rows: Table
+    centre: Doubles
+    limits: Doubles
+    """Of each record, (k,), above 0."""
+    scale: Doubles
+    rounding: float
+
+    @property
+    def floor(self) -> Doubles:
+        """Return C in units of cost."""
+        return np.asarray(self.values * self.scale * self.scale[:, np.newaxis])
+
+    def per_column(self, noise: Doubles) -> Doubles:
+        """Return noise, (d, d) or (d,), in the units of the columns."""
+        if noise.ndim == 1:
+            return np.asarray(noise / self.scale**2)
+        return np.asarray(noise / self.scale / self.scale[:, np.newaxis])
+
+    def excess(self, noise: Doubles, which: Indices | None = None) -> Doubles:
+        """Return e' (C + S)^-1 e over the limit, of all records or of some."""
+        extra = self.per_column(noise)
+        matrix = self.values + (np.diag(extra) if extra.ndim == 1 else extra)
+        rows = self.rows if which is None else self.rows[which]
+        limits = self.limits if which is None else self.limits[which]
+        covariance = Full(regular(matrix, self.rounding), self.rounding)
+        return np.asarray(distances(covariance, "targets", rows, self.centre) / limits)
+
+    def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
+        """Return the same for a factor of the noise."""
+        return self.excess(factor @ factor.T, which)
+
+    def take(self, which: Indices) -> Doubles:
+        """Return some records in units of cost, each over the root of its limit."""
+        errors = self.rows[which].astype(np.float64) - self.centre
+        return np.asarray(errors * self.scale / np.sqrt(self.limits[which])[:, np.newaxis])
+
+
+def regular(matrix: Doubles, rounding: float) -> Doubles:
+    """Return a semidefinite matrix with so much more variance that it can be inverted, if needed.
+
+    That is about 1e-14 d of the variances, as in the other shapes of noise.
+    """
+    covariance = Full(matrix, rounding)
+    least = 16 * dense.tolerance(len(matrix), rounding)
+    while covariance.problem() is not None:
+        if (covariance.variances <= 0).any():
+            raise ValueError("Expected a covariance without columns of variance 0")
+        values = matrix.copy()
+        values.flat[:: len(matrix) + 1] *= 1 + least
+        covariance, least = Full(values, rounding), 2 * least
+    return covariance.values

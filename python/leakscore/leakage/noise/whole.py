@@ -1,0 +1,156 @@
+"""The least noise for a table: floors, columns whose noise is free, singular covariances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leakscore._types import Doubles, Flags
+from leakscore.leakage.noise.cover import cover
+from leakscore.leakage.noise.independent import independent_covering
+from leakscore.leakage.noise.interior import covering
+from leakscore.leakage.noise.problem import Problem, regular
+from leakscore.leakage.noise.scaling import fitted, fitted_factor
+from leakscore.leakage.noise.subspace import WideProblem, wide_cover
+
+_FREE_SHARE = 1e-6  # of each limit, for what columns with free noise still tell
+_MOST_FREE = 1e30
+_MOST_EXCESS = 1e100
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A factor (d, r) of the least noise per record, its cost, and a lower bound."""
+
+    factor: Doubles
+    cost: float
+    bound: float
+    before: float
+    """Largest e' C^-1 e over its limit; inf if C is singular."""
+
+
+def least_noise(problem: Problem, weights: Doubles, *, independent: bool, least: float) -> Answer:
+    """Solve `problem` (its scale is set here) with C + S at least `least` times C.
+
+    A singular C becomes `regular`: what that adds is noise as well.
+    """
+    none = np.zeros(len(weights))
+    values = regular_floor(problem)
+    singular = values is not problem.values and bool((values != problem.values).any())
+    excess = replace(problem, values=values).excess(none)
+    before = _representable(excess)
+    base = replace(problem, values=least * values)
+    if least * base.excess(none).max() <= least:
+        factor, cost, bound = np.zeros((len(weights), 0)), 0.0, 0.0
+    else:
+        factor, cost, bound = _shaped(base, weights, independent)
+    added = base.values - problem.values
+    if added.any():
+        factor = _together(factor, added)
+        cost += float(weights @ np.diag(added))
+        bound += (least - 1) * float(weights @ np.diag(problem.values))
+    # Beside much noise, what makes C regular may be lost in the rounding of C + S.
+    matrix = problem.values + factor @ factor.T
+    added = regular(matrix, problem.rounding) - matrix
+    if added.any():
+        factor = _together(factor, added)
+        cost += float(weights @ np.diag(added))
+    return Answer(factor, cost, bound, np.inf if singular else before)
+
+
+def least_wide_noise(problem: WideProblem) -> Answer:
+    """Solve a problem of very many columns, whose covariance can be inverted."""
+    none = np.zeros((len(problem.scale), 0))
+    before = _representable(problem.excess(none))
+    if before <= 1.0:
+        return Answer(none, 0.0, 0.0, before)
+    found = wide_cover(problem)
+    result = fitted_factor(problem.excess, found.noise)
+    return Answer(result.factor / problem.scale[:, np.newaxis], result.cost, found.bound, before)
+
+
+def _representable(excess: Doubles) -> float:
+    """Return the largest excess; refuse one whose noise has no variance in doubles."""
+    most = float(excess.max())
+    if not most < _MOST_EXCESS:
+        raise ValueError(
+            f"Expected targets[{int(np.argmax(excess))}] nearer to the mean, or a larger limit: "
+            f"without noise it is {most:.1e} times the limit"
+        )
+    return most
+
+
+def regular_floor(problem: Problem) -> Doubles:
+    """Return C; if it is singular, with the least variance with which it can be inverted.
+
+    That is about 1e-14 d of each variance, and of the records' in columns that only they vary in.
+    """
+    values: Doubles = problem.values
+    constant = np.diag(values) < np.finfo(np.float64).tiny
+    if not constant.any():
+        return regular(values, problem.rounding)
+    errors = np.abs(problem.rows[:, constant].astype(np.float64) - problem.centre[constant])
+    values = values.copy()
+    values[constant, constant] = 1e-14 * np.square(errors.max(axis=0)) / problem.limits.max()
+    return regular(values, problem.rounding)
+
+
+def _together(factor: Doubles, added: Doubles) -> Doubles:
+    """Return a factor, (d, r) with r <= d, of the sum of two covariances."""
+    scale = np.sqrt(np.diag(added) + np.square(factor).sum(axis=1))
+    unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    matrix = (factor @ factor.T + added) * unit * unit[:, np.newaxis]
+    values, vectors = np.linalg.eigh(matrix)
+    some = values > 0
+    return np.asarray(scale[:, np.newaxis] * vectors[:, some] * np.sqrt(values[some]))
+
+
+def _shaped(problem: Problem, weights: Doubles, independent: bool) -> tuple[Doubles, float, float]:
+    """Return a factor in the units of the columns, the cost, and its lower bound."""
+    solver = independent_covering if independent else covering
+    paid = weights > 0
+    if not paid.all():
+        return _with_free(problem, weights, paid, independent)
+    scaled = replace(problem, scale=np.sqrt(weights))
+    found = cover(scaled, solver)
+    result = fitted(scaled.excess_of, found.noise)
+    return result.factor / scaled.scale[:, np.newaxis], result.cost, found.bound
+
+
+def _with_free(
+    problem: Problem, weights: Doubles, paid: Flags, independent: bool
+) -> tuple[Doubles, float, float]:
+    """Solve where noise in some columns costs nothing.
+
+    However much there is, the other columns tell what they tell alone. So they are solved for
+    alone, to a limit that is lower by a small share; free noise is then doubled until what it hides
+    is within that share: as little as that, not without bound.
+    """
+    alone = replace(
+        problem,
+        values=problem.values[np.ix_(paid, paid)],
+        rows=problem.rows[:, paid],
+        centre=problem.centre[paid],
+        limits=problem.limits * (1 - _FREE_SHARE),
+        scale=problem.scale[paid],
+    )
+    factor, cost, bound = np.zeros((int(paid.sum()), 0)), 0.0, 0.0
+    if alone.excess(np.zeros(len(factor))).max() > 1.0:
+        factor, cost, bound = _shaped(alone, weights[paid], independent)
+        # If C + S meets the limits, (C + S) / (1 - share) meets the lower ones, and
+        # S / (1 - share) + share / (1 - share) diag C' is independent noise that does too, for the
+        # largest eigenvalue C' <= d diag C.
+        base = (len(factor) if independent else 1) * float(weights @ np.diag(problem.values))
+        bound = (1 - _FREE_SHARE) * bound - _FREE_SHARE * base
+    whole = np.zeros((len(paid), factor.shape[1] + int((~paid).sum())))
+    whole[paid, : factor.shape[1]] = factor
+    plain = replace(problem, scale=np.ones(len(paid)))
+    size = np.sqrt(np.diag(problem.values)[~paid])
+    times = 1.0
+    while times < _MOST_FREE:
+        whole[~paid, factor.shape[1] :] = np.diag(np.sqrt(times) * size)
+        if plain.excess(whole @ whole.T).max() <= 1.0:
+            return whole, cost, max(bound, 0.0)
+        times *= 4
+    raise RuntimeError("The noise did not converge: no free noise is enough")

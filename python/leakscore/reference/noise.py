@@ -1,0 +1,172 @@
+"""Noise on a release: one variance a column, a covariance matrix, or a factor of one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscore import _validate
+from leakscore._types import Doubles
+from leakscore.reference import dense
+from leakscore.reference._forms import distances
+from leakscore.reference._reference import Reference, _restore
+from leakscore.reference.covariances import Covariance, Diagonal, Full
+from leakscore.reference.low_rank import LARGEST_MATRIX, LowRank
+
+__all__ = ["Noise", "distances", "given", "of_factor", "standard"]
+
+
+class Noise:
+    """Gaussian noise of independent coordinates, or with a covariance.
+
+    `std` () or (d,) always holds the standard deviations; `cov` (d, d) or `factor` (d, r) the
+    covariance, at most one of them, where the coordinates are not independent.
+    """
+
+    __slots__ = ("cov", "factor", "std")
+
+    def __init__(
+        self, std: Doubles, cov: Doubles | None = None, factor: Doubles | None = None
+    ) -> None:
+        self.std, self.cov, self.factor = std, cov, factor
+
+    @property
+    def independent(self) -> bool:
+        """Whether `std` says all."""
+        return self.cov is None and self.factor is None
+
+    def any(self) -> bool:
+        """Whether there is noise."""
+        return bool(self.std.any())
+
+    def added(self, reference: Reference, per_record: float) -> Reference:
+        """Add the noise to the covariance of one record, `per_record` times."""
+        if not self.any():
+            return reference
+        with np.errstate(over="ignore"):
+            variance = per_record * self.std**2
+        if not np.isfinite(variance).all():
+            name, square = ("noise_std", "noise_std^2") if self.independent else ("noise", "noise")
+            raise ValueError(
+                f"Expected {name}={float(self.std.max())!r} to have n {square} < 1.8e308"
+            )
+        if self.independent:
+            return reference.add_diagonal(variance if variance.size > 1 else variance.reshape(()))
+        covariance = _plus(reference._covariance, self, per_record)
+        return _restore(reference.mean, covariance, None)
+
+    def root(self) -> Doubles:
+        """Return F, (d, r), with F F' the covariance of the noise of all coordinates."""
+        if self.factor is not None:
+            return self.factor
+        if self.cov is None:
+            return np.diag(self.std)
+        scale = np.sqrt(np.diag(self.cov))
+        unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        values, vectors = np.linalg.eigh(self.cov * unit * unit[:, np.newaxis])
+        some = values > 0
+        return np.asarray(scale[:, np.newaxis] * vectors[:, some] * np.sqrt(values[some]))
+
+    def log_ratio(self, noisy: Reference, scale: float) -> float:
+        """Return log det (C + scale S) / det C of a noisy covariance C, however near they are.
+
+        With S = F F' it is log det (1 + scale F' C^-1 F), of which the eigenvalues are known to
+        full relative accuracy.
+        """
+        root = np.ascontiguousarray(self.root().T)
+        small = scale * (root @ noisy._covariance.solve(root.copy()).T)
+        shares = np.linalg.eigvalsh(0.5 * (small + small.T))
+        return float(np.log1p(np.maximum(shares, 0.0)).sum())
+
+
+def standard(std: Doubles) -> Noise:
+    """Return noise of independent coordinates."""
+    return Noise(std)
+
+
+def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) -> Noise:
+    """Validate the arguments of a function that takes noise in one of three forms."""
+    std = _validate.per_coordinate("noise_std", noise_std, dim)
+    if noise_cov is None and noise_factor is None:
+        return Noise(std)
+    named = [
+        name
+        for name, there in (
+            ("noise_std", bool(std.any())),
+            ("noise_cov", noise_cov is not None),
+            ("noise_factor", noise_factor is not None),
+        )
+        if there
+    ]
+    if len(named) > 1:
+        raise ValueError(f"Expected one kind of noise, not {' and '.join(named)}")
+    return _of_matrix(noise_cov, dim) if noise_factor is None else _of_factor(noise_factor, dim)
+
+
+def _of_matrix(value: object, dim: int) -> Noise:
+    array = _validate.real_array("noise_cov", value)
+    if array.shape != (dim, dim):
+        raise ValueError(f"Expected noise_cov of shape {array.shape} to be ({dim}, {dim})")
+    rounding = dense.rounding(array.dtype)
+    cov = _validate.doubles("noise_cov", array)
+    variances = np.diag(cov)
+    if (variances < 0).any():
+        j = int(np.argmax(variances < 0))
+        raise ValueError(
+            f"Expected noise_cov[{j}, {j}]={float(variances[j])!r}, a variance, to be >= 0"
+        )
+    cov = dense.symmetric(cov, rounding, "noise_cov")
+    dense.require_semidefinite(cov, rounding, "noise_cov")
+    std = np.sqrt(variances)
+    if np.count_nonzero(cov) == np.count_nonzero(variances):
+        return Noise(std)
+    return Noise(std, cov=cov.copy())
+
+
+def of_factor(factor: Doubles) -> Noise:
+    """Return noise with the covariance F F' of a valid factor."""
+    return Noise(np.sqrt(np.einsum("ij,ij->i", factor, factor)), factor=factor)
+
+
+def _of_factor(value: object, dim: int) -> Noise:
+    table = _validate.real_array("noise_factor", value)
+    if table.ndim != 2 or len(table) != dim:
+        raise ValueError(f"Expected noise_factor of shape {table.shape} to be ({dim}, r)")
+    factor = _validate.doubles("noise_factor", table)
+    with np.errstate(over="ignore"):
+        std = np.sqrt(np.einsum("ij,ij->i", factor, factor))
+    if not np.isfinite(std).all():
+        raise ValueError("Expected noise_factor to have variances below 1.8e308")
+    return Noise(std, factor=factor.copy()) if std.any() else Noise(std)
+
+
+def _plus(covariance: Covariance, noise: Noise, scale: float) -> Covariance:
+    """Return C + scale S: low rank where that is smaller than a matrix, otherwise a matrix."""
+    dim = covariance.variances.size
+    if noise.factor is not None and noise.factor.shape[1] < dim:
+        rows = np.sqrt(scale) * noise.factor.T
+        if isinstance(covariance, Diagonal):
+            return _low_rank(rows, covariance.variances, noise, scale)
+        if isinstance(covariance, LowRank):
+            factor_rows = covariance.centred.columns(np.arange(dim)) * np.sqrt(covariance.scale)
+            rows = np.vstack([factor_rows, rows])
+            if len(rows) < dim:
+                return _low_rank(rows, covariance.diagonal, noise, scale, factor_rows)
+    if dim > LARGEST_MATRIX:
+        raise ValueError(
+            f"Expected noise_factor with few columns for {dim} coordinates: the covariance would "
+            f"be a matrix of {8e-9 * dim * dim:.3g} GB"
+        )
+    cov = noise.cov if noise.cov is not None else noise.root() @ noise.root().T
+    values = covariance.values
+    matrix = scale * cov + (np.diag(values) if values.ndim == 1 else values)
+    return Full(np.asarray(matrix), covariance.rounding)
+
+
+def _low_rank(
+    rows: Doubles, diagonal: Doubles, noise: Noise, scale: float, factor_rows: Doubles | None = None
+) -> LowRank:
+    own = 0.0 if factor_rows is None else np.einsum("ij,ij->j", factor_rows, factor_rows)
+    variances = diagonal + own + scale * noise.std**2
+    rows = np.ascontiguousarray(rows)
+    rows.flags.writeable = False
+    return LowRank((rows,), np.zeros(diagonal.size), 1.0, diagonal.copy(), np.asarray(variances))

@@ -1,0 +1,144 @@
+"""A table as the features of a statistic other than the mean, and the cells of a table by group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.report._model import Cell, Risk
+from leakscore.statistics import GroupMeans, Mean, Regression, Statistic, Sum
+from leakscore.tables.records import LeftColumn, LeftRows, Records, records_of
+from leakscore.tables.table import Table
+
+_GROUPLESS = "its group is not known"
+
+
+@dataclass(frozen=True, eq=False)
+class Featured:
+    """What is judged.
+
+    Attributes
+    ----------
+    records : Records
+        The features of the records.
+    statistic : Statistic
+        Of the table's columns.
+    cell : (N,) ndarray of int or None
+        The cell of each record.
+    """
+
+    records: Records
+    statistic: Statistic
+    cell: npt.NDArray[np.intp] | None = None
+
+
+def featured(table: Table, records: Records, statistic: Statistic | None) -> Featured:
+    """Return the records of a statistic: those of the table if it is the mean or the sum."""
+    if statistic is None or isinstance(statistic, Mean):
+        chosen = Mean() if statistic is None else statistic
+        return Featured(records, chosen.on(records.columns))
+    labels = {name: given[records.rows - 1] for name, given in table.groups.items()}
+    known = np.ones(len(records.rows), dtype=bool)
+    for given in labels.values():
+        known &= given != ""
+    records = _kept(records, known)
+    labels = {name: given[known] for name, given in labels.items()}
+    levels = {name: tuple(np.unique(given).tolist()) for name, given in labels.items()}
+    bound = statistic.on((*labels, *records.columns), levels)
+    codes = [np.searchsorted(levels[name], given) for name, given in labels.items()]
+    block = np.column_stack([*(code.astype(np.float64) for code in codes), records.values])
+    if hasattr(bound, "prepare"):
+        bound = bound.prepare(block)
+    cell = bound.cell_of(block) if isinstance(bound, GroupMeans) else None
+    return Featured(_features(table, records, bound, block), bound, cell)
+
+
+def _kept(records: Records, known: npt.NDArray[np.bool_]) -> Records:
+    """Leave out the records whose group is not known."""
+    if known.all():
+        return records
+    lost = records.rows[~known]
+    left = LeftRows(_GROUPLESS, len(lost), tuple(lost[:5].tolist()))
+    return replace(
+        records,
+        values=records.values[known],
+        rows=records.rows[known],
+        left_rows=(*records.left_rows, left),
+        lines=None if records.lines is None else records.lines[known],
+        ids=None if records.ids is None else records.ids[known],
+    )
+
+
+def _features(
+    table: Table, records: Records, statistic: Statistic, block: npt.NDArray[np.float64]
+) -> Records:
+    """Return the features that vary and follow from no others."""
+    made = records_of(
+        Table(
+            name=table.name,
+            path=table.path,
+            sha256=table.sha256,
+            columns=statistic.names,
+            values=statistic.features(block),
+            left={},
+            lines=records.lines,
+            ids=records.ids,
+        )
+    )
+    unasked = [LeftColumn(column.name, column.reason) for column in made.left_columns]
+    return replace(
+        made,
+        rows=records.rows,
+        left_columns=(*records.left_columns, *unasked),
+        left_rows=records.left_rows,
+        dependent=(*records.dependent, *made.dependent),
+    )
+
+
+def what_is_published(statistic: Statistic, records: int, columns: str) -> str:
+    """Say what the release is."""
+    kind = type(statistic).__name__
+    many, numbers = f"{records} records in {columns}", columns.replace("column", "number")
+    if isinstance(statistic, GroupMeans):
+        by = ", ".join(statistic.by)
+        return f"The means by {by} and the counts of n = {records} records ({numbers} in all)"
+    if isinstance(statistic, Regression):
+        return (
+            f"The coefficients of the regression of {statistic.response} on n = {records} records"
+        )
+    if isinstance(statistic, Sum):
+        return f"The sum of n = {many}"
+    named = {
+        "Mean": f"The mean of n = {many}",
+        "Covariance": f"Means and covariances of n = {records} records ({numbers} in all)",
+        "CrossProducts": f"X'X and X'y of a regression on n = {records} records",
+        "WeightedMean": f"The weighted mean of n = {records} records, and the sum of their weights",
+    }
+    return named.get(kind, f"A statistic of {numbers} of n = {records} records")
+
+
+def cells_of(
+    found: Featured, rows: npt.NDArray[np.int64], risk: Risk, alone: bool
+) -> tuple[Cell, ...]:
+    """Return the cells of a table by group with their worst records, in the order of the table."""
+    statistic, cell = found.statistic, found.cell
+    if cell is None or not isinstance(statistic, GroupMeans) or not alone:
+        return ()
+    cells = []
+    for k in np.unique(cell).tolist():
+        inside = np.flatnonzero(cell == k)
+        worst = inside[int(risk.leakage[inside].argmax())]
+        cells.append(
+            Cell(
+                cell=statistic.cells[k],
+                records=len(inside),
+                row=int(rows[worst]),
+                leakage=float(risk.leakage[worst]),
+                advantage=float(risk.advantage[worst]),
+                power=float(risk.power[worst]),
+                above_half=int((risk.power[inside] > 0.5).sum()),
+            )
+        )
+    return tuple(cells)

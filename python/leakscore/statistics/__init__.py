@@ -1,0 +1,26 @@
+"""What is published besides means of columns: every statistic that is a mean of features.
+
+If a release is known as soon as the mean of phi(z) over the n records is, all that leakscore says
+of means holds with the features phi(z) in the place of a record z. `Statistic.on` names the
+columns, `features` returns phi of a block of records. `report.analyse(table, statistic=...)` judges
+a table.
+"""
+
+from leakscore.statistics._groups import GroupMeans
+from leakscore.statistics._means import Histogram, Mean, Proportions, Sum, WeightedMean
+from leakscore.statistics._products import Covariance, CrossProducts, Quantile, Regression
+from leakscore.statistics._statistic import Statistic
+
+__all__ = [
+    "Covariance",
+    "CrossProducts",
+    "GroupMeans",
+    "Histogram",
+    "Mean",
+    "Proportions",
+    "Quantile",
+    "Regression",
+    "Statistic",
+    "Sum",
+    "WeightedMean",
+]

@@ -1,0 +1,226 @@
+"""Covariances and regressions: means of products of two columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Doubles
+from leakscore.statistics._statistic import Exactness, Statistic
+
+
+@dataclass(frozen=True)
+class Covariance(Statistic):
+    """Means with the covariance matrix, or with standard deviations and correlations.
+
+    phi(z) = (z, z_i z_j for i <= j): mean and covariance tell the mean of phi, and the other way
+    round.
+
+    Examples
+    --------
+    >>> from leakscore import statistics
+    >>> statistics.Covariance().on(["a", "b"]).features([[2.0, 3.0]]).tolist()
+    [[2.0, 3.0, 4.0, 6.0, 9.0]]
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, and the products of two."""
+        rows, columns = np.triu_indices(len(self.columns))
+        products = zip(rows.tolist(), columns.tolist(), strict=True)
+        return (
+            *self.columns,
+            *(f"{self.columns[i]}*{self.columns[j]}" for i, j in products),
+        )
+
+    def _features(self, values: Doubles) -> Doubles:
+        rows, columns = np.triu_indices(values.shape[1])
+        return np.concatenate([values, values[:, rows] * values[:, columns]], axis=1)
+
+
+@dataclass(frozen=True)
+class CrossProducts(Statistic):
+    """The matrices X'X and X'y of a least-squares regression with an intercept.
+
+    phi(z) = (x, x_i x_j for i <= j, y, x y). Coefficients follow from them.
+
+    Parameters
+    ----------
+    response : str
+        The column y; all others are predictors.
+
+    Examples
+    --------
+    >>> from leakscore import statistics
+    >>> statistics.CrossProducts(response="y").on(["x", "y"]).names
+    ('x', 'x*x', 'y', 'x*y')
+    """
+
+    response: str
+
+    def _require(self) -> None:
+        self._index("response", self.response)
+        if len(self.columns) < 2:
+            raise ValueError("Expected a column beside the response to predict it with")
+
+    def _parts(self) -> tuple[list[int], int]:
+        return self._numbers(self.response), self._index("response", self.response)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Predictors, their products, the response, its products with predictors."""
+        predictors, response = self._parts()
+        x, y = [self.columns[j] for j in predictors], self.columns[response]
+        rows, columns = np.triu_indices(len(x))
+        squares = (f"{x[i]}*{x[j]}" for i, j in zip(rows.tolist(), columns.tolist(), strict=True))
+        return (*x, *squares, y, *(f"{name}*{y}" for name in x))
+
+    def _features(self, values: Doubles) -> Doubles:
+        predictors, response = self._parts()
+        x, y = values[:, predictors], values[:, [response]]
+        rows, columns = np.triu_indices(x.shape[1])
+        return np.concatenate([x, x[:, rows] * x[:, columns], y, x * y], axis=1)
+
+
+@dataclass(frozen=True)
+class Regression(Statistic):
+    """Coefficients of a least-squares regression with an intercept.
+
+    phi(z) = (E x x')^-1 x e, with x the predictors beside a 1 and e the residual: as n grows the
+    coefficients are their true values plus the mean of phi (van der Vaart, *Asymptotic Statistics*,
+    1998, theorem 5.21). `prepare` estimates both from a table. With few records a coefficient is
+    not linear in them, and an influential record leaks more.
+
+    Parameters
+    ----------
+    response : str
+        The column y; all others are predictors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import statistics
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> coefficients = statistics.Regression(response="y").on(["x", "y"]).prepare(X)
+    >>> coefficients.names, coefficients.features(X).shape
+    (('intercept', 'coefficient of x'), (200, 2))
+    """
+
+    response: str
+    exact: ClassVar[Exactness] = "asymptotic"
+    _inverse: tuple[tuple[float, ...], ...] = field(default=(), kw_only=True, repr=False)
+    _coefficients: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+
+    def _require(self) -> None:
+        self._index("response", self.response)
+        if len(self.columns) < 2:
+            raise ValueError("Expected a column beside the response to predict it with")
+
+    def prepare(self, values: npt.ArrayLike) -> Regression:
+        """Estimate the coefficients and E x x' from records.
+
+        Parameters
+        ----------
+        values : (N, d) array_like
+
+        Returns
+        -------
+        Regression
+
+        Raises
+        ------
+        ValueError
+            If the predictors are linearly dependent.
+        """
+        array = _validate.matrix("values", values)
+        x, y = self._split(np.asarray(array, dtype=np.float64))
+        factor, triangle = np.linalg.qr(x)
+        scale = np.linalg.norm(x, axis=0)
+        if (np.abs(np.diag(triangle)) <= 1e-10 * scale).any():
+            raise ValueError("Expected the predictors to be linearly independent: leave one out")
+        inverse = np.linalg.inv(triangle)
+        return replace(
+            self,
+            _inverse=tuple(map(tuple, (len(x) * inverse @ inverse.T).tolist())),
+            _coefficients=tuple((inverse @ (factor.T @ y)).tolist()),
+        )
+
+    def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        predictors = values[:, self._numbers(self.response)]
+        ones = np.ones((len(values), 1))
+        return np.concatenate([ones, predictors], axis=1), values[
+            :, self._index("response", self.response)
+        ]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The coefficients."""
+        predictors = (self.columns[j] for j in self._numbers(self.response))
+        return ("intercept", *(f"coefficient of {name}" for name in predictors))
+
+    def _features(self, values: Doubles) -> Doubles:
+        if not self._coefficients:
+            raise ValueError("Expected estimates of the coefficients: call prepare(values) first")
+        x, y = self._split(values)
+        residual = y - x @ np.array(self._coefficients)
+        return np.asarray((x * residual[:, None]) @ np.array(self._inverse))
+
+
+@dataclass(frozen=True)
+class Quantile(Statistic):
+    """The quantile at p of every column, as the test of membership sees it when n is large.
+
+    phi(z) = p - 1{z <= q}, up to a factor: a record below the quantile has M = (1 - p) / p, one
+    above p / (1 - p). This bounds no leakage of the published value, which may be the value of a
+    record itself.
+
+    Parameters
+    ----------
+    p : float
+        In (0, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import statistics
+    >>> median = statistics.Quantile(p=0.5).on(["a"]).prepare([[1.0], [2.0], [9.0]])
+    >>> median.features([[1.0], [9.0]]).tolist()
+    [[-0.5], [0.5]]
+    """
+
+    p: float
+    exact: ClassVar[Exactness] = "asymptotic"
+    _quantiles: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+
+    def _require(self) -> None:
+        _validate.scalar("p", self.p, 0, 1, closed="neither")
+
+    def prepare(self, values: npt.ArrayLike) -> Quantile:
+        """Estimate the quantiles from records.
+
+        Parameters
+        ----------
+        values : (N, d) array_like
+
+        Returns
+        -------
+        Quantile
+        """
+        array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+        points = np.quantile(array, self.p, axis=0, method="inverted_cdf")
+        return replace(self, _quantiles=tuple(points.tolist()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Quantile and column."""
+        return tuple(f"{100 * self.p:g} % quantile of {name}" for name in self.columns)
+
+    def _features(self, values: Doubles) -> Doubles:
+        if not self._quantiles:
+            raise ValueError("Expected estimates of the quantiles: call prepare(values) first")
+        below = np.where(np.isnan(values), np.nan, values <= np.array(self._quantiles))
+        return np.asarray(self.p - below)

@@ -1,0 +1,156 @@
+"""What every statistic is: the mean, over records, of features of one record."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Doubles
+
+Exactness: TypeAlias = Literal["exact", "asymptotic"]
+Self_ = TypeVar("Self_", bound="Statistic")
+
+_MOST_FEATURES = 5000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistic(ABC):
+    """A release that is the mean of phi(z) over the n records, or known as soon as that mean is.
+
+    All that holds for a mean of records holds with the features phi in the place of z: the leakage
+    of a record is M / n, M the squared Mahalanobis distance of phi(z) by the mean and covariance of
+    phi.
+
+    Attributes
+    ----------
+    exact : {"exact", "asymptotic"}
+        Whether the release is a mean of phi at any n, or as n grows.
+    columns : tuple of str
+        Names of the columns of a block; set by `on`.
+    levels : mapping
+        Column of categories -> its levels, of which the block holds the numbers; set by `on`.
+    """
+
+    columns: tuple[str, ...] = ()
+    levels: Mapping[str, tuple[str, ...]] | None = None
+
+    exact: ClassVar[Exactness] = "exact"
+
+    def on(
+        self: Self_,
+        columns: Sequence[str],
+        levels: Mapping[str, Sequence[str]] | None = None,
+    ) -> Self_:
+        """Return the statistic of tables with these columns.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Names of the columns of a block, in their order.
+        levels : mapping, optional
+            Column of categories -> its levels. The block holds the number of each level, from 0.
+
+        Returns
+        -------
+        Statistic
+
+        Raises
+        ------
+        ValueError
+            If a name occurs twice or a column that the statistic needs is missing.
+
+        Examples
+        --------
+        >>> from leakscore import statistics
+        >>> statistics.Covariance().on(["a", "b"]).names
+        ('a', 'b', 'a*a', 'a*b', 'b*b')
+        """
+        names = tuple(columns)
+        if len(set(names)) < len(names):
+            raise ValueError(f"Expected columns={names} to have different names")
+        chosen = {name: tuple(given) for name, given in (levels or {}).items()}
+        bound = replace(self, columns=names, levels=chosen)
+        bound._require()
+        size = len(bound.names)
+        if size > _MOST_FEATURES:
+            raise ValueError(
+                f"Expected the statistic to have at most {_MOST_FEATURES} features, not {size}: "
+                "publish fewer columns, or coarser groups"
+            )
+        return bound
+
+    def features(self, block: npt.ArrayLike) -> Doubles:
+        """Return phi of each record.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+            Records; the columns are those that `on` was given.
+
+        Returns
+        -------
+        (k, D) ndarray of float64
+
+        Raises
+        ------
+        ValueError
+            If `on` has not been called, or the shape does not fit.
+        """
+        if not self.columns:
+            raise ValueError("Expected a statistic of named columns: call on(columns) first")
+        values = _validate.matrix("block", block)
+        if values.shape[1] != len(self.columns):
+            raise ValueError(
+                f"Expected block of shape {values.shape} to have {len(self.columns)} columns"
+            )
+        return self._features(np.asarray(values, dtype=np.float64))
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+
+    @abstractmethod
+    def _features(self, values: Doubles) -> Doubles:
+        """Return phi of checked records."""
+
+    def _require(self) -> None:
+        """Refuse columns on which the statistic is not defined: it is, of numbers."""
+        for name in self.levels or {}:
+            raise ValueError(f"Expected column {name!r} to hold numbers, not categories")
+
+    def _index(self, argument: str, name: str) -> int:
+        if name not in self.columns:
+            raise ValueError(f"Expected {argument}={name!r} to be one of {self.columns}")
+        return self.columns.index(name)
+
+    def _levels_of(self, argument: str, name: str) -> tuple[str, ...]:
+        self._index(argument, name)
+        levels = (self.levels or {}).get(name)
+        if levels is None:
+            raise ValueError(f"Expected {argument}={name!r} to be a column of categories")
+        return levels
+
+    def _numbers(self, *without: str) -> list[int]:
+        """Return the columns of numbers, but for those named."""
+        left = {*without, *(self.levels or {})}
+        return [j for j, name in enumerate(self.columns) if name not in left]
+
+
+def indicators(codes: Doubles, size: int) -> Doubles:
+    """Return one column of 0 and 1 for each of so many levels; NaN codes have NaN rows."""
+    known = np.isfinite(codes)
+    rows = np.equal(codes[:, None], np.arange(size)).astype(np.float64)
+    rows[~known] = np.nan
+    return np.asarray(rows)
+
+
+def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one name or several as a tuple."""
+    return (by,) if isinstance(by, str) else tuple(by)

@@ -1,0 +1,91 @@
+"""Columns that count, name or date the records: they look like numbers, but measure nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._visible import visible
+from leakscore.tables.cells import Cells, Grid
+
+INDEX = "it counts or names the records"
+_COUNTED = frozenset(
+    (
+        *("index", "idx", "row", "rows", "rownames", "nr", "nr.", "no", "no.", "number", "record"),
+        *("obs", "case", "#", "sno", "s.no", "s.no.", "nummer", "num", "n\u00b0", "laufnummer"),
+        *("lfd. nr.", "lfd.nr.", "lfd nr", "lfdnr", "lfd. nr", "lfd", "patient", "person"),
+        *("subject", "participant", "line", "observation", "serial", "serial no", "serial no."),
+    )
+)
+_NAMED = frozenset(
+    (
+        *("id", "level_0", "rowid", "subjid", "usubjid", "patid", "pid", "pnr", "uid", "caseid"),
+        *("recordid", "respid", "respondentid", "patientid", "subjectid", "personid", "seqn"),
+        *("mrn", "idnr", "id nr", "id-nr", "id_nr", "id no", "id no."),
+    )
+)
+_IDENTIFIER = re.compile(r"(?i:.*[\W_]id\d?)|.*[a-z]I[Dd]")
+_CODE = r"^\s*0[0-9]+\s*$"
+_DIGITS = r"^\s*[0-9]+\s*$"
+_FEWEST_DATES = 3
+_FIRST_DAY, _LAST_DAY = 18_000_101, 22_000_101
+
+
+class _Column(Protocol):
+    name: str
+    values: npt.NDArray[np.float64]
+    left: str
+
+
+def why_left(column: _Column, cells: Cells, grid: Grid, *, first: bool) -> str:
+    """Say why a column of numbers is not judged unless it is asked for; empty if it is."""
+    if cells.index:
+        return INDEX
+    name = cells.name.strip()
+    unnamed = (not name and first and grid.header != "no") or name.startswith("Unnamed: 0")
+    counted = name.lower() in _COUNTED
+    named = name.lower() in _NAMED or _IDENTIFIER.fullmatch(name) is not None
+    if (counted or named) and _counts(column.values):
+        return INDEX
+    if (unnamed or named) and _are_whole(column.values):
+        return INDEX
+    return (_code(cells, grid) or _date(column.values)) if _are_whole(column.values) else ""
+
+
+def _counts(values: npt.NDArray[np.float64]) -> bool:
+    known = values[np.isfinite(values)]
+    return len(known) > 1 and bool((np.diff(known) == 1).all())
+
+
+def _are_whole(values: npt.NDArray[np.float64]) -> bool:
+    known = values[np.isfinite(values)]
+    return bool(known.size) and bool(((known == np.floor(known)) & (known >= 0)).all())
+
+
+def _code(cells: Cells, grid: Grid) -> str:
+    """Say that a column holds codes: digits only, some of which begin with a needless 0."""
+    if cells.text is None or cells.numbers is not None:
+        return ""
+    import pyarrow.compute as compute
+
+    zeros = compute.match_substring_regex(cells.text, _CODE).fill_null(False)
+    if not compute.any(zeros).as_py():
+        return ""
+    if not compute.all(compute.match_substring_regex(cells.text, _DIGITS)).as_py():
+        return ""
+    row = int(compute.index(zeros, True).as_py())
+    shown = visible(str(cells.text[row].as_py()).strip())[:40]
+    return f"it holds codes such as {shown!r} ({grid.place(row)}), no numbers"
+
+
+def _date(values: npt.NDArray[np.float64]) -> str:
+    """Say that a column holds days, written as numbers such as 20240131."""
+    days = values[np.isfinite(values)]
+    if len(days) < _FEWEST_DATES or not _FIRST_DAY <= days[0] < _LAST_DAY:
+        return ""
+    year, month, day = days // 10_000, days // 100 % 100, days % 100
+    valid = (year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    return f"dates such as {int(days[0])}, no numbers" if valid.all() else ""

@@ -1,0 +1,150 @@
+"""Reports on releases other than means of columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import Reference, leakage, report, statistics
+from leakscore.cli import main
+
+
+def table(size: int = 300, **options: Any) -> report.Table:
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(size, 3)) @ [[1.0, 0.3, 0.0], [0.0, 2.0, 0.5], [0.0, 0.0, 1.0]]
+    return report.table_of(values, ["a", "b", "y"], **options)
+
+
+def groups(size: int = 300) -> dict[str, list[str]]:
+    return {"g": ["north" if i % 3 else "south" for i in range(size)]}
+
+
+CASES: dict[str, tuple[statistics.Statistic, str]] = {
+    "covariance": (statistics.Covariance(), "Means and covariances of n = 300 records"),
+    "sum": (statistics.Sum(), "The sum of n = 300 records in 3 columns is published"),
+    "cross": (statistics.CrossProducts("y"), "X'X and X'y of a regression"),
+    "regression": (statistics.Regression("y"), "The coefficients of the regression of y"),
+    "groups": (statistics.GroupMeans("g"), "The means by g and the counts of n = 300 records"),
+    "histogram": (statistics.Histogram("a", [-9, 0, 9]), "A statistic of 1 number of n = 300"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_leakage_is_that_of_the_features(case: str) -> None:
+    statistic, said = CASES[case]
+    given = table(groups=groups()) if case == "groups" else table()
+    result = report.analyse(given, statistic=statistic, rounds=400)
+    codes = [float(label == "south") for label in groups()["g"]]
+    block = np.column_stack([codes, given.values]) if case == "groups" else given.values
+    names = ["g", *given.columns] if case == "groups" else given.columns
+    bound = statistic.on(names, {"g": ["north", "south"]} if case == "groups" else None)
+    if case == "regression":
+        bound = bound.prepare(block)  # type: ignore[attr-defined]
+    phi = bound.features(block)
+    phi = phi[:, phi.std(axis=0) > 0]
+    for row in (0, 7, 299):
+        others = np.delete(phi, row, axis=0)
+        expected = leakage.leakage_score(phi[row], Reference.fit(others), 300)
+        assert result.informed.leakage[row] == pytest.approx(expected, rel=1e-8)
+    assert said in " ".join(result.to_text().split())
+    assert result.to_dict()["release"]["exact"] == statistic.exact
+
+
+def test_cells_are_listed_and_small_ones_refused() -> None:
+    labels = ["big"] * 280 + ["small"] * 12 + ["tiny"] * 8
+    result = report.analyse(
+        table(groups={"g": labels}), statistic=statistics.GroupMeans("g"), rounds=400
+    )
+    assert [(cell.cell, cell.records) for cell in result.cells] == [
+        ("g=big", 280),
+        ("g=small", 12),
+        ("g=tiny", 8),
+    ]
+    for cell in result.cells:
+        index = int(np.searchsorted(result.rows, cell.row))
+        assert cell.leakage == result.informed.leakage[index]
+        inside = np.array(labels) == cell.cell[2:]
+        assert cell.leakage == result.informed.leakage[inside].max()
+    assert result.verdict.decision == "do not publish"
+    assert "the cell g=tiny holds 8 records, fewer than 10" in result.to_text().replace("\n", " ")
+    assert "THE CELLS" in result.to_text()
+    assert result.to_dict()["cells"][2]["records"] == 8
+    kept = report.analyse(
+        table(groups={"g": labels}), statistic=statistics.GroupMeans("g"), rounds=400, min_cell=5
+    )
+    assert "fewer than" not in kept.verdict.why
+
+
+def test_a_cell_of_one_gives_its_record_away() -> None:
+    labels = ["big"] * 299 + ["alone"]
+    result = report.analyse(
+        table(groups={"g": labels}), statistic=statistics.GroupMeans("g"), rounds=400
+    )
+    assert np.isinf(result.informed.leakage[299])
+    assert result.verdict.decision == "do not publish"
+    assert result.counts[0].worst_row == 300
+
+
+def test_records_without_a_group_are_left_out() -> None:
+    labels = ["" if i in (4, 9) else "uv"[i % 2] for i in range(300)]
+    result = report.analyse(
+        table(groups={"g": labels}), statistic=statistics.GroupMeans("g"), rounds=400
+    )
+    assert len(result.rows) == 298
+    assert {5, 10}.isdisjoint(result.rows.tolist())
+    assert "its group is not known (records 5, 10)" in " ".join(result.to_text().split())
+
+
+def test_small_cells_need_the_game() -> None:
+    """Cells of 20 skewed records: the normal theory is off, and the report follows the game."""
+    rng = np.random.default_rng(2)
+    values = rng.lognormal(sigma=1.5, size=(200, 1))
+    labels = [str(i // 20) for i in range(200)]
+    given = report.table_of(values, ["v"], groups={"g": labels})
+    result = report.analyse(given, statistic=statistics.GroupMeans("g"), rounds=20_000, worst=3)
+    assert any(game.differs for game in result.games)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--statistic", "quantile"], "may be the value of a record itself"),
+        (["--statistic", "regression"], "--response COLUMN"),
+        (["--response", "a"], "--response COLUMN"),
+        (["--statistic", "regression", "--response", "z"], "response='z'"),
+        (["--group-by", "g", "--statistic", "sum"], "one of them at a time"),
+        (["--group-by", "who"], "no column 'who'"),
+        (["--weights", "z"], "weights='z'"),
+        (["--group-by", "g", "--min-cell", "0"], "min_cell=0"),
+    ],
+)
+def test_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{'uv'[i % 2]},{i * i % 17},{i * 7 % 11}" for i in range(40)]
+    path.write_text("\n".join(["g,a,b", *rows]))
+    assert main(["report", str(path), *arguments]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_groups_of_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rng = np.random.default_rng(0)
+    rows = [f"{'uv'[i % 2]},{x:.3f},{y:.3f}" for i, (x, y) in enumerate(rng.normal(size=(80, 2)))]
+    path.write_text("\n".join(["g,a,b", *rows]))
+    arguments = ["report", str(path), "--group-by", "g", "--rounds", "400", "--check"]
+    assert main(arguments) in (0, 2, 3)
+    text = " ".join(capsys.readouterr().out.split())
+    assert "The means by g and the counts of n = 80 records (5 numbers in all)" in text
+    assert "g is left out: it tells which group a record belongs to." in text
+
+
+def test_another_statistic_is_refused() -> None:
+    with pytest.raises(TypeError, match="statistic='mean'"):
+        report.analyse(table(), statistic="mean")  # type: ignore[arg-type]
