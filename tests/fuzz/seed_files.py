@@ -148,8 +148,7 @@ def _feather() -> list[bytes]:
         return []
     table = pa.table({"score": _SCORES, "word": pa.array(["a"] * _ROWS).dictionary_encode()})
     files = []
-    # Of compressed buffers pyarrow takes what they announce before a limit can be checked.
-    for compression in ("uncompressed",):
+    for compression in ("uncompressed", "lz4"):
         file = io.BytesIO()
         feather.write_feather(table, file, compression=compression)
         files.append(file.getvalue())

@@ -75,6 +75,31 @@ def words(rows: int) -> bytes:
 
 
 # Small files, which take many times a mebibyte once they are unpacked.
+def feather(**columns: Any) -> bytes:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow.feather import write_feather
+
+    file = io.BytesIO()
+    write_feather(pa.table(columns), file, compression="lz4")
+    return file.getvalue()
+
+
+def arrow_stream(**columns: Any) -> bytes:
+    pa = pytest.importorskip("pyarrow")
+    table, file = pa.table(columns), io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(file, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return file.getvalue()
+
+
+def announced(data: bytes) -> bytes:
+    """Let the compressed buffers of a file announce a terabyte."""
+    small = (8 * 65_536).to_bytes(8, "little")
+    assert small in data
+    return data.replace(small, (1 << 40).to_bytes(8, "little"))
+
+
 BOMBS: dict[str, Callable[[], bytes]] = {
     "npz of zeros": lambda: npz(a=described("(8000000, 1)", body=bytes(64_000_000))),
     "npz announced": lambda: npz(a=described("(250000000, 1)")),
@@ -86,6 +111,9 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "npy of wide fields": lambda: described("(1,)", "[('a', '<f8', (10000, 10000))]"),
     "npy of small numbers": lambda: described("(500, 1000)", "'|i1'", bytes(500_000)),
     "parquet of zeros": lambda: parquet(score=np.zeros(2_000_000), member=np.zeros(2_000_000)),
+    "feather of zeros": lambda: feather(score=np.zeros(2_000_000), member=np.zeros(2_000_000)),
+    "feather announced": lambda: announced(feather(score=np.zeros(100_000))),
+    "stream of zeros": lambda: arrow_stream(score=np.zeros(2_000_000)),
     "csv of one line": lambda: b"," * 500_000,
     "csv of a second line": lambda: b"1,2\n" + b"," * 500_000,
     "csv of a quoted record": lambda: b"1,2\n" + b',"\n"' * 50_000,

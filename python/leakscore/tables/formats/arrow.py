@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -13,8 +14,10 @@ import numpy.typing as npt
 from leakscore._visible import visible
 from leakscore.tables.cells import Cells, Grid, Options
 from leakscore.tables.files import File
+from leakscore.tables.formats import announced
 
 _FLOAT = 8
+_MARK = b"ARROW1\0\0"
 
 
 class ArrowFile:
@@ -135,7 +138,11 @@ def _index(schema: Any) -> set[str]:
 
 
 def _table(file: File, source: Any) -> Any:
-    """Read a feather file or a stream whole; compressed buffers announce their size."""
+    """Read a feather file or a stream whole, after a check of what it unpacks to.
+
+    A file of version 2 is a stream between two marks; its footer, which points at the same
+    batches, is not needed.
+    """
     import pyarrow.feather
     import pyarrow.ipc
 
@@ -143,19 +150,10 @@ def _table(file: File, source: Any) -> Any:
         with warnings.catch_warnings():  # version 1 is an old one
             warnings.simplefilter("ignore")
             return pyarrow.feather.read_table(source)
-    opened = pyarrow.ipc.open_stream if file.kind == "arrow stream" else pyarrow.ipc.open_file
-    reader = opened(source)
-    if file.kind == "arrow stream":
-        batches = []
-        for batch in reader:
-            batches.append(batch)
-            file.require(sum(part.nbytes for part in batches))
-    else:
-        batches = []
-        for index in range(reader.num_record_batches):
-            batches.append(reader.get_batch(index))
-            file.require(sum(part.nbytes for part in batches))
-    table = pyarrow.Table.from_batches(batches, reader.schema)
+    skipped = len(_MARK) if file.data.startswith(_MARK) else 0
+    stream = pyarrow.py_buffer(file.data).slice(skipped)
+    file.require(announced.unpacked_bytes(stream))
+    table = pyarrow.ipc.open_stream(stream).read_all()
     table.validate(full=True)
     return table
 
@@ -242,6 +240,7 @@ def _damage(file: File) -> Iterator[None]:
         pyarrow.ArrowException,
         OSError,
         ValueError,
+        struct.error,
         TypeError,
         KeyError,
         IndexError,
