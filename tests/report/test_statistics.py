@@ -98,6 +98,23 @@ def test_records_without_a_group_are_left_out() -> None:
     assert "its group is not known (records 5, 10)" in " ".join(result.to_text().split())
 
 
+def test_cells_of_persons_count_persons() -> None:
+    labels = ["big"] * 280 + ["small"] * 20
+    ids = [str(i) for i in range(280)] + [f"p{i // 4}" for i in range(20)]
+    given = table(groups={"g": labels}, ids=ids)
+    result = report.analyse(given, statistic=statistics.GroupMeans("g"), rounds=400)
+    assert [(cell.records, cell.persons) for cell in result.cells] == [(280, 280), (20, 5)]
+    small = result.cells[1]
+    people = result.rows.searchsorted([281 + 4 * i for i in range(5)])
+    assert small.leakage == result.informed.leakage[people].max()
+    assert small.row in result.rows[people]
+    assert result.verdict is not None
+    assert result.verdict.decision == "do not publish"
+    text = " ".join(result.to_text().split())
+    assert "the cell g=small holds 5 persons, fewer than 10" in text
+    assert "worst person" in text
+
+
 def test_small_cells_need_the_game() -> None:
     """Cells of 20 skewed records: the normal theory is off, and the report follows the game."""
     rng = np.random.default_rng(2)

@@ -374,10 +374,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table by group, and its worst record."""
+    """One cell of a table by group, and its worst record or person."""
 
     cell: str
     records: int
+    persons: int
     row: int
     leakage: float
     advantage: float

@@ -442,8 +442,7 @@ class _Analysis:
         )
 
     def _cells(self, risk: Risk) -> tuple[Cell, ...]:
-        alone = bool(self.published.owned.alone.all())
-        return cells_of(self.featured, self.rows, risk, alone)
+        return cells_of(self.featured, self.published.owned.of_row, self.rows, risk)
 
     def _previous(self) -> Previous | None:
         if self.earlier is None:

@@ -86,10 +86,11 @@ def _cells(report: Content) -> Iterator[doc.Section]:
     """List the cells of a table by group."""
     if not report.cells:
         return
+    whom = "record" if report.owned is None else "person"
     rows = [
         [
             cell.cell,
-            str(cell.records),
+            str(cell.persons),
             named(report, cell.row),
             percent(cell.power),
             percent(cell.advantage),
@@ -97,10 +98,10 @@ def _cells(report: Content) -> Iterator[doc.Section]:
         ]
         for cell in report.cells
     ]
-    header = ["cell", "records", "worst record", "power", "advantage", "> 50\u00a0%"]
+    header = ["cell", f"{whom}s", f"worst {whom}", "power", "advantage", "> 50\u00a0%"]
     caption = (
         f"Power at 1\u00a0% false positives, advantage in theory. Cells of fewer than "
-        f"{report.min_cell} records are not to be published. In a cell of few records the normal "
+        f"{report.min_cell} {whom}s are not to be published. In a cell of few {whom}s the normal "
         "theory is rough: trust the simulated game."
     )
     yield doc.Section("The cells", [doc.Table(header, rows, caption)])

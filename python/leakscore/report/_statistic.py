@@ -120,25 +120,40 @@ def what_is_published(statistic: Statistic, records: int, columns: str) -> str:
 
 
 def cells_of(
-    found: Featured, rows: npt.NDArray[np.int64], risk: Risk, alone: bool
+    found: Featured, owner: npt.NDArray[np.intp], rows: npt.NDArray[np.int64], risk: Risk
 ) -> tuple[Cell, ...]:
-    """Return the cells of a table by group with their worst records, in the order of the table."""
+    """Return the cells of a table by group with their worst records, in the order of the table.
+
+    Parameters
+    ----------
+    found : Featured
+        The records and the cell of each.
+    owner : (N,) ndarray of int
+        The person of each record; without ids each is a person's only one.
+    rows : (P,) ndarray of int
+        Which record names each person.
+    risk : Risk
+        Of each person.
+    """
     statistic, cell = found.statistic, found.cell
-    if cell is None or not isinstance(statistic, GroupMeans) or not alone:
+    if cell is None or not isinstance(statistic, GroupMeans):
         return ()
+    inside, person = np.divmod(np.unique(cell * len(rows) + owner), len(rows))
+    numbers, first = np.unique(inside, return_index=True)
+    records = np.bincount(cell)
     cells = []
-    for k in np.unique(cell).tolist():
-        inside = np.flatnonzero(cell == k)
-        worst = inside[int(risk.leakage[inside].argmax())]
+    for k, people in zip(numbers.tolist(), np.split(person, first[1:]), strict=True):
+        worst = people[int(risk.leakage[people].argmax())]
         cells.append(
             Cell(
                 cell=statistic.cells[k],
-                records=len(inside),
+                records=int(records[k]),
+                persons=len(people),
                 row=int(rows[worst]),
                 leakage=float(risk.leakage[worst]),
                 advantage=float(risk.advantage[worst]),
                 power=float(risk.power[worst]),
-                above_half=int((risk.power[inside] > 0.5).sum()),
+                above_half=int((risk.power[people] > 0.5).sum()),
             )
         )
     return tuple(cells)

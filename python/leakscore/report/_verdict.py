@@ -79,12 +79,13 @@ def judged(report: Content, budget: Budget) -> Judged:
 
 def _small_cells(report: Content) -> str:
     """Say which cells hold too few records to be published."""
-    small = [cell for cell in report.cells if cell.records < report.min_cell]
+    small = [cell for cell in report.cells if cell.persons < report.min_cell]
     if not small:
         return ""
-    first, more = small[0], f" and {len(small) - 1} more cells" if len(small) > 1 else ""
+    whom = "record" if report.owned is None else "person"
+    first, more = small[0], f" and {counted(len(small) - 1, 'more cell')}" if len(small) > 1 else ""
     return (
-        f"the cell {first.cell} holds {counted(first.records, 'record')}{more}, fewer than "
+        f"the cell {first.cell} holds {counted(first.persons, whom)}{more}, fewer than "
         f"{report.min_cell} (--min-cell). Join cells, or leave them out."
     )
 
