@@ -41,9 +41,7 @@ def test_leakage_is_that_of_the_features(case: str) -> None:
     block = np.column_stack([codes, given.values]) if case == "groups" else given.values
     names = ["g", *given.columns] if case == "groups" else given.columns
     bound = statistic.on(names, {"g": ["north", "south"]} if case == "groups" else None)
-    if case == "regression":
-        bound = bound.prepare(block)  # type: ignore[attr-defined]
-    phi = bound.features(block)
+    phi = bound.prepare(block).features(block)
     phi = phi[:, phi.std(axis=0) > 0]
     for row in (0, 7, 299):
         others = np.delete(phi, row, axis=0)

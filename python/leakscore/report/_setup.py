@@ -15,25 +15,12 @@ from leakscore.report._leakage import Shrinkage
 from leakscore.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
 from leakscore.report._published import Published
 from leakscore.report._remedies import Budget
-from leakscore.report._statistic import what_is_published
 from leakscore.statistics import Quantile, Statistic
 from leakscore.tables.columns import NOT_PUBLISHED
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
 DEFAULT_ADVANTAGE = 0.2
-_PLAIN_NAMES = {
-    "Mean": "mean",
-    "Sum": "sum",
-    "Covariance": "covariance",
-    "CrossProducts": "cross-products",
-    "Regression": "regression",
-    "WeightedMean": "weighted-mean",
-    "GroupMeans": "group-means",
-    "Proportions": "proportions",
-    "Histogram": "histogram",
-    "Quantile": "quantile",
-}
 _EMBEDDED_N = 100
 
 
@@ -142,9 +129,9 @@ def release_of(
     elif base_population is not None:
         base_population = _validate.count("base_population", base_population, low=n)
     return Release(
-        statistic=_PLAIN_NAMES.get(type(statistic).__name__, type(statistic).__name__),
+        statistic=statistic.kind,
         exact=statistic.exact,
-        what=what_is_published(statistic, n, counted(len(records.columns), "column")),
+        what=statistic.published(n, counted(len(records.columns), "column")),
         n=n,
         population=population,
         draw="without replacement" if finite else "with replacement",

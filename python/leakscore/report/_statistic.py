@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.report._model import Cell, Risk
-from leakscore.statistics import GroupMeans, Mean, Regression, Statistic, Sum
+from leakscore.statistics import GroupMeans, Mean, Statistic
 from leakscore.tables.records import LeftColumn, LeftRows, Records, records_of
 from leakscore.tables.table import Table
 
@@ -49,8 +49,7 @@ def featured(table: Table, records: Records, statistic: Statistic | None) -> Fea
     bound = statistic.on((*labels, *records.columns), levels)
     codes = [np.searchsorted(levels[name], given) for name, given in labels.items()]
     block = np.column_stack([*(code.astype(np.float64) for code in codes), records.values])
-    if hasattr(bound, "prepare"):
-        bound = bound.prepare(block)
+    bound = bound.prepare(block)
     cell = bound.cell_of(block) if isinstance(bound, GroupMeans) else None
     return Featured(_features(table, records, bound, block), bound, cell)
 
@@ -95,28 +94,6 @@ def _features(
         left_rows=records.left_rows,
         dependent=(*records.dependent, *made.dependent),
     )
-
-
-def what_is_published(statistic: Statistic, records: int, columns: str) -> str:
-    """Say what the release is."""
-    kind = type(statistic).__name__
-    many, numbers = f"{records} records in {columns}", columns.replace("column", "number")
-    if isinstance(statistic, GroupMeans):
-        by = ", ".join(statistic.by)
-        return f"The means by {by} and the counts of n = {records} records ({numbers} in all)"
-    if isinstance(statistic, Regression):
-        return (
-            f"The coefficients of the regression of {statistic.response} on n = {records} records"
-        )
-    if isinstance(statistic, Sum):
-        return f"The sum of n = {many}"
-    named = {
-        "Mean": f"The mean of n = {many}",
-        "Covariance": f"Means and covariances of n = {records} records ({numbers} in all)",
-        "CrossProducts": f"X'X and X'y of a regression on n = {records} records",
-        "WeightedMean": f"The weighted mean of n = {records} records, and the sum of their weights",
-    }
-    return named.get(kind, f"A statistic of {numbers} of n = {records} records")
 
 
 def cells_of(

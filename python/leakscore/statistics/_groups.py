@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,7 @@ class GroupMeans(Statistic):
     """
 
     by: str | Sequence[str]
+    kind: ClassVar[str] = "group-means"
 
     def __post_init__(self) -> None:
         """Take one name for a list of one."""
@@ -51,6 +53,11 @@ class GroupMeans(Statistic):
             raise ValueError(
                 f"Expected by={self.by} to have fewer than {cells} cells: publish coarser groups"
             )
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        by, numbers = ", ".join(self.by), columns.replace("column", "number")
+        return f"The means by {by} and the counts of n = {records} records ({numbers} in all)"
 
     @property
     def cells(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,12 @@ class Mean(Statistic):
     >>> statistics.Mean().on(["a"]).features([[1.5], [2.0]]).tolist()
     [[1.5], [2.0]]
     """
+
+    kind: ClassVar[str] = "mean"
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        return f"The mean of n = {records} records in {columns}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,6 +48,12 @@ class Sum(Mean):
     >>> statistics.Sum().on(["a"]).exact
     'exact'
     """
+
+    kind: ClassVar[str] = "sum"
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        return f"The sum of n = {records} records in {columns}"
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,7 @@ class Proportions(Statistic):
     """
 
     by: str | Sequence[str]
+    kind: ClassVar[str] = "proportions"
 
     def __post_init__(self) -> None:
         """Take one name for a list of one."""
@@ -115,6 +129,7 @@ class Histogram(Statistic):
 
     column: str
     edges: Sequence[float]
+    kind: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
         """Hold the edges as they are compared."""
@@ -167,9 +182,15 @@ class WeightedMean(Statistic):
     """
 
     weights: str
+    kind: ClassVar[str] = "weighted-mean"
 
     def _require(self) -> None:
         self._index("weights", self.weights)
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        del columns  # they are those of the mean
+        return f"The weighted mean of n = {records} records, and the sum of their weights"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -27,6 +27,13 @@ class Covariance(Statistic):
     [[2.0, 3.0, 4.0, 6.0, 9.0]]
     """
 
+    kind: ClassVar[str] = "covariance"
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        numbers = columns.replace("column", "number")
+        return f"Means and covariances of n = {records} records ({numbers} in all)"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The columns, and the products of two."""
@@ -61,6 +68,7 @@ class CrossProducts(Statistic):
     """
 
     response: str
+    kind: ClassVar[str] = "cross-products"
 
     def _require(self) -> None:
         self._index("response", self.response)
@@ -69,6 +77,11 @@ class CrossProducts(Statistic):
 
     def _parts(self) -> tuple[list[int], int]:
         return self._numbers(self.response), self._index("response", self.response)
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        del columns  # the matrices say it
+        return f"X'X and X'y of a regression on n = {records} records"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,6 +125,7 @@ class Regression(Statistic):
 
     response: str
     exact: ClassVar[Exactness] = "asymptotic"
+    kind: ClassVar[str] = "regression"
     _inverse: tuple[tuple[float, ...], ...] = field(default=(), kw_only=True, repr=False)
     _coefficients: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
 
@@ -156,6 +170,11 @@ class Regression(Statistic):
             :, self._index("response", self.response)
         ]
 
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        del columns  # the coefficients say it
+        return f"The coefficients of the regression of {self.response} on n = {records} records"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The coefficients."""
@@ -194,6 +213,7 @@ class Quantile(Statistic):
 
     p: float
     exact: ClassVar[Exactness] = "asymptotic"
+    kind: ClassVar[str] = "quantile"
     _quantiles: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
 
     def _require(self) -> None:

@@ -35,12 +35,15 @@ class Statistic(ABC):
         Names of the columns of a block; set by `on`.
     levels : mapping
         Column of categories -> its levels, of which the block holds the numbers; set by `on`.
+    kind : str
+        Name of the statistic in a report's JSON.
     """
 
     columns: tuple[str, ...] = ()
     levels: Mapping[str, tuple[str, ...]] | None = None
 
     exact: ClassVar[Exactness] = "exact"
+    kind: ClassVar[str] = "statistic"
 
     def on(
         self: Self_,
@@ -84,6 +87,37 @@ class Statistic(ABC):
                 "publish fewer columns, or coarser groups"
             )
         return bound
+
+    def prepare(self: Self_, values: npt.ArrayLike) -> Self_:  # noqa: ARG002, overridden
+        """Return the statistic with what its features need to know of the records: nothing.
+
+        Parameters
+        ----------
+        values : (N, d) array_like
+            Records; the columns are those that `on` was given.
+
+        Returns
+        -------
+        Statistic
+        """
+        return self
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence.
+
+        Parameters
+        ----------
+        records : int
+            How many there are.
+        columns : str
+            How many features there are: "3 columns".
+
+        Returns
+        -------
+        str
+        """
+        numbers = columns.replace("column", "number")
+        return f"A statistic of {numbers} of n = {records} records"
 
     def features(self, block: npt.ArrayLike) -> Doubles:
         """Return phi of each record.
