@@ -42,6 +42,12 @@ def test_names_and_rows(tmp_path: Path, case: str) -> None:
         np.testing.assert_array_equal(table.values, VALUES)
 
 
+@pytest.mark.parametrize("first", ["<0.5,<0.1", "\u2264 2 mg,>3", "5 kg,7 cm"])
+def test_a_record_beyond_limits_is_no_line_of_units(tmp_path: Path, first: str) -> None:
+    table = read(tmp_path, f"a,b\n{first}\n1,2\n3,4\n5,6\n", bad_cells="missing")
+    assert len(table.values) == 4
+
+
 def test_blanks_and_quoted_commas(tmp_path: Path) -> None:
     table = read(tmp_path, 'n, a\n"x, y", 2\n"z, w", 3\n"q, r", 1\n')
     assert table.values[:, 1].tolist() == [2, 3, 1]

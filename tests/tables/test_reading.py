@@ -123,6 +123,11 @@ def test_proportions_are_columns_of_levels(tmp_path: Path) -> None:
     assert "text in 3 of 3 cells" in read(tmp_path, text).left[0]
 
 
+def test_levels_need_names_of_their_own(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"column 'sex=m' has the name of a level of column 'sex'"):
+        read(tmp_path, "sex,sex=m\nm,1\nf,2\nd,3\n", proportions=["sex"])
+
+
 def test_names_with_commas_and_quotes(tmp_path: Path) -> None:
     table = read(tmp_path, '"cost, EUR","a ""b""",c\n1,2,3\n4,5,7\n', exclude=["cost, EUR"])
     assert table.columns == ("cost, EUR", 'a "b"', "c")

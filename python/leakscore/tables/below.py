@@ -105,9 +105,8 @@ def _agrees(columns: Sequence[npt.NDArray[np.float64]]) -> str:
             chance *= _chance(last, others, room)
             far |= what == "sum" and abs(last) > float(np.abs(others).max())
         else:
-            enough = agreeing > (
-                len(columns[0]) <= _FEWEST
-            )  # of three others a sum comes by chance
+            # Of three others a sum in one column comes by chance.
+            enough = agreeing > (len(columns[0]) <= _FEWEST)
             if 2 * agreeing >= len(columns) and enough and (chance < _CHANCE or far):
                 return f"is the {what} of all others in every column"
     return ""

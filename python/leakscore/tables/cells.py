@@ -172,12 +172,12 @@ def text_of(words: Sequence[str | None]) -> Any:
 
 def blank_at_end(cells: Cells) -> int:
     """Return the number of blank cells at the end of a column."""
+    import pyarrow.compute as compute
+
     filled = np.zeros(0, bool)
     if cells.text is not None:
-        text = cells.text.is_valid().to_numpy()
-        filled = np.asarray(text, bool)
-        words = cells.text.to_pylist() if filled.any() and not filled[-1] else []
-        filled = filled if not words else np.array([bool(w and w.strip()) for w in words])
+        words = compute.not_equal(compute.utf8_trim_whitespace(cells.text), "")
+        filled = np.asarray(words.fill_null(False).to_numpy(), bool)
     if cells.numbers is not None:
         typed = ~np.isnan(cells.numbers)
         filled = typed if cells.text is None else filled | typed

@@ -94,6 +94,7 @@ def content_of(grid: Grid, options: Options) -> Content:
             columns.append(_empty(name, grid.rows, _why_not_wanted(name, options)))
         elif name in options.proportions:
             levels = labels.proportions_of(name, cells, grid, options)
+            _require_other_names(grid, name, levels, names)
             columns.extend(Column(level, values) for level, values in levels.items())
         else:
             columns.append(_column(grid, name, cells, surveys.get(name), vote, options))
@@ -181,8 +182,19 @@ def _surveys(
 
 def _is_numeric(cells: Cells, survey: Survey) -> bool:
     """Whether at least half of the cells are numbers."""
-    typed = 0 if cells.numbers is None else int((~np.isnan(cells.numbers)).sum())
+    typed = _typed(cells)
     return 2 * (survey.numbers + survey.near + typed) >= survey.cells + typed > 0
+
+
+def _require_other_names(
+    grid: Grid, name: str, levels: Iterable[str], names: Mapping[str, Cells]
+) -> None:
+    for level in levels:
+        if level in names:
+            raise ValueError(
+                f"{grid.name}: column {visible(level)!r} has the name of a level of column "
+                f"{visible(name)!r} (--proportions): rename it"
+            )
 
 
 # --- one column ----------------------------------------------------------------------------------

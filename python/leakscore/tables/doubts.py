@@ -90,10 +90,9 @@ def refuse_marks(
     if vote.contrary and all(name in by_name for name in vote.contrary):
         first, second = vote.contrary[0], vote.contrary[-1]
         for name in (first, second):
-            by_name[name].refused = _contradiction(grid, surveys, first, second)
-            by_name[
-                name
-            ].remedy = (
+            column = by_name[name]
+            column.refused = _contradiction(grid, surveys, first, second)
+            column.remedy = (
                 "--decimal or --thousands with --bad-cells missing reads one of them as missing"
             )
 

@@ -43,9 +43,8 @@ def read_delimited(file: File, options: Options) -> Grid:
         If the lines have different numbers of cells, or something cannot be told.
     """
     text, notes = _decoded(file, options)
-    if '"' in text and _BLANK_BEFORE_QUOTE.search(
-        text
-    ):  # here a quote begins a quoted cell all the same
+    if '"' in text and _BLANK_BEFORE_QUOTE.search(text):
+        # After blanks a quote begins a quoted cell all the same.
         text = _BLANK_BEFORE_QUOTE.sub(r"\1", text)
     _require_room(file, text, options.delimiter)
     _require_lines(file.name, text)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from leakscore._visible import visible
+from leakscore.tables.grammar.affixes import is_near
 from leakscore.tables.grammar.conventions import shape_of
 from leakscore.tables.grammar.words import MISSING
 
@@ -273,6 +274,11 @@ def _hold_years(body: Sequence[Sequence[str]], columns: Sequence[int]) -> bool:
     return 5 * years > len(cells)
 
 
+def _is_amount(cell: str) -> bool:
+    """Whether a cell is a number with a unit, or one beyond a limit of detection, such as <0.5."""
+    return is_near(cell.strip().lstrip("<>=\u2264\u2265").lstrip())
+
+
 def _is_units(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     """Whether a row below the names holds text in every column of numbers, two of them at least."""
     numeric = [j for j in _numeric_columns(body, len(row)) if j < len(row)]
@@ -281,6 +287,6 @@ def _is_units(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     return (
         len(filled) >= 2
         and len(body) >= 2
-        and all(_is_text(row[j]) for j in filled)
+        and all(_is_text(row[j]) and not _is_amount(row[j]) for j in filled)
         and not any(_is_text(other[j]) for other in body for j in filled if len(other) > j)
     )
