@@ -1,6 +1,7 @@
 // Bodies of the vectorised chi-square laws; compiled once per ISA level.
 #include "kernels/chi2.hpp"
 
+#include "kernels/chi2_central.hpp"
 #include "kernels/table.hpp"
 #include "leakscore/special/chi2_block.hpp"
 #include "leakscore/special/chi2_quantile.hpp"
@@ -32,8 +33,6 @@ struct Arguments {
     return {x.high, x.low, 2.0 * df[i], la.high, la.low};
   }
 };
-
-// --- functions of a point ------------------------------------------------------------------------
 
 struct Indices {
   std::int16_t at[chunk_size];
@@ -231,7 +230,9 @@ void step(Chunk& chunk, Searches<chunk_size>& searches, Indices& active, Blocks&
 
 template <Function F>
 void chi2(const double* x, const double* df, double* out, std::ptrdiff_t count) {
-  evaluate(F, {x, df, nullptr, false, false}, out, count);
+  central<F>(x, df, out, count, [](const double* at, const double* law, double* to, int now) {
+    evaluate(F, {at, law, nullptr, false, false}, to, now);
+  });
 }
 
 template <Function F>
@@ -244,9 +245,17 @@ void marcum(const double* m, const double* a, const double* b, double* out, std:
   evaluate(F, {b, m, a, true, false}, out, count);
 }
 
-template <bool Upper, bool Log>
-void chi2_inverse(const double* q, const double* df, double* out, std::ptrdiff_t count) {
-  invert({Upper, Log}, {q, df, nullptr, false, true}, out, count);
+template <bool Upper>
+void chi2_quantile(const double* q, const double* df, double* out, std::ptrdiff_t count) {
+  central_quantile<Upper>(q, df, out, count,
+                          [](const double* at, const double* law, double* to, int now) {
+                            invert({Upper, false}, {at, law, nullptr, false, true}, to, now);
+                          });
+}
+
+template <bool Upper>
+void chi2_log_quantile(const double* q, const double* df, double* out, std::ptrdiff_t count) {
+  invert({Upper, true}, {q, df, nullptr, false, true}, out, count);
 }
 
 template <bool Upper, bool Log>
@@ -263,16 +272,16 @@ void marcum_q_inv(const double* m, const double* a, const double* q, double* out
 
 }  // namespace
 
-const Chi2Kernels chi2_kernels{.chi2_pdf = chi2<Function::pdf>,
-                               .chi2_logpdf = chi2<Function::logpdf>,
+const Chi2Kernels chi2_kernels{.chi2_pdf = central_density<false>,
+                               .chi2_logpdf = central_density<true>,
                                .chi2_cdf = chi2<Function::cdf>,
                                .chi2_sf = chi2<Function::sf>,
                                .chi2_logcdf = chi2<Function::logcdf>,
                                .chi2_logsf = chi2<Function::logsf>,
-                               .chi2_ppf = chi2_inverse<false, false>,
-                               .chi2_isf = chi2_inverse<true, false>,
-                               .chi2_ilogcdf = chi2_inverse<false, true>,
-                               .chi2_ilogsf = chi2_inverse<true, true>,
+                               .chi2_ppf = chi2_quantile<false>,
+                               .chi2_isf = chi2_quantile<true>,
+                               .chi2_ilogcdf = chi2_log_quantile<false>,
+                               .chi2_ilogsf = chi2_log_quantile<true>,
                                .ncx2_pdf = ncx2<Function::pdf>,
                                .ncx2_logpdf = ncx2<Function::logpdf>,
                                .ncx2_cdf = ncx2<Function::cdf>,

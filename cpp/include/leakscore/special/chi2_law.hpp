@@ -82,7 +82,7 @@ LEAKSCORE_FN bool valid_law(double df, double nc) {
 enum class Function : std::uint8_t { pdf, logpdf, cdf, sf, logcdf, logsf };
 
 LEAKSCORE_FN bool is_density(Function f) { return f == Function::pdf || f == Function::logpdf; }
-LEAKSCORE_FN bool is_log(Function f) {
+LEAKSCORE_FN constexpr bool is_log(Function f) {
   return f == Function::logpdf || f == Function::logcdf || f == Function::logsf;
 }
 

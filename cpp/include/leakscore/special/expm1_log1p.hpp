@@ -4,7 +4,7 @@
 // relative error is at most 2.8e-16 (exp_minus_one), 2.0e-16 (log_one_plus) and 2.6e-16
 // (inverse_sinh); tiny arguments come back as they are. NaN gives NaN.
 //
-// Numerics: exact sums by Knuth (TAOCP 2, 4.2.2), the parts of exp and log from exp_log.hpp.
+// Numerics: exact sums from double_double.hpp, the parts of exp and log from exp_log.hpp.
 #pragma once
 
 #include <bit>
@@ -12,16 +12,13 @@
 #include <limits>
 
 #include "leakscore/isa.hpp"
+#include "leakscore/special/double_double.hpp"
 #include "leakscore/special/exp_log.hpp"
 
 namespace leakscore {
 inline namespace LEAKSCORE_ISA {
 
-// a + b and a - b exactly.
-LEAKSCORE_FN Extended exact_sum(double a, double b) {
-  const double high = a + b, carried = high - a;
-  return {high, (a - (high - carried)) + (b - carried)};
-}
+// a - b exactly.
 LEAKSCORE_FN Extended exact_difference(double a, double b) { return exact_sum(a, -b); }
 
 // (n.high + n.low) / d to twice the precision while it is below 2^60; a plain quotient beyond, and

@@ -1,0 +1,66 @@
+// The density of the central chi-square law in closed form, as a logarithm of two doubles.
+//
+// Up to df = 256, with h = df / 2,
+//   log f = (h - 1) log x - x / 2 - h log 2 - log Gamma(h),
+// beyond, these terms would cancel, and
+//   f = exp(-D(a, x / 2) - s(a)) / (2 sqrt(2 pi a)), a = h - 1,
+// with the deviance D and Stirling's error s of Loader (2000), see binomial_deviance.hpp.
+#pragma once
+
+#include "leakscore/isa.hpp"
+#include "leakscore/special/binomial_deviance.hpp"
+#include "leakscore/special/double_double.hpp"
+
+namespace leakscore::LEAKSCORE_ISA::chi2_parts {
+
+inline constexpr double direct_df = 256.0;
+
+// Whether the direct form serves: far below the mode nothing cancels, and x / df may underflow.
+LEAKSCORE_FN bool density_is_direct(double x, double df) {
+  return (df <= direct_df) | (x < df * 0x1p-200);
+}
+
+// log Gamma(h) to about 1e-18 of max(1, h), for h >= 2^-961: by Stirling's series from h + 16.
+LEAKSCORE_FN Extended log_gamma(double h) {
+  constexpr Extended half_log_two_pi = {0x1.d67f1c864beb5p-1, -0x1.65b5a1b7ff5dfp-55};
+  const bool small = h < 32.0;
+  const Extended from = small ? exact_sum(h, 16.0) : Extended{h, 0.0};
+  const Extended less = exact_sum(from.high, -0.5);
+  const Extended power = product(extended_log(from), Extended{less.high, less.low + from.low});
+  const double inverse = 1.0 / from.high;
+  const double series = inverse * polynomial(deviance_parts::stirling_series, inverse * inverse);
+  const Extended sums = sum(sum(power, negative(from)), half_log_two_pi);
+  const Extended found = sum(sums, {series, 0.0});
+  if (!small) return found;
+  Extended rising = {h, 0.0};
+  for (int k = 1; k < 16; ++k) rising = product(rising, exact_sum(h, k));
+  return sum(found, negative(extended_log(rising)));
+}
+
+// What depends on df alone: -h log 2 - log Gamma(h), or -log(2 sqrt(2 pi a)) - s(a).
+LEAKSCORE_FN Extended density_constant(double df, bool direct) {
+  const double h = 0.5 * df;
+  if (direct) {
+    const Extended power = product(Extended{log2_high, log2_middle}, h);
+    return negative(sum(log_gamma(h), power));
+  }
+  constexpr Extended log_two_pi = {0x1.d67f1c864beb5p+0, -0x1.65b5a1b7ff5dfp-54};
+  const Extended root = sum(log_two_pi, extended_log({4.0 * (h - 1.0), 0.0}));
+  const double error = stirling_error(h - 1.0);
+  return negative(sum({0.5 * root.high, 0.5 * root.low}, {error, 0.0}));
+}
+
+LEAKSCORE_FN Extended direct_log_density(double x, double df, Extended constant) {
+  const bool tiny = x < 0x1p-900;  // the logarithm takes normal numbers
+  const Extended log_x = extended_log({tiny ? x * 0x1p200 : x, 0.0});
+  const double shift = tiny ? -200.0 : 0.0;
+  const Extended log = sum(log_x, {shift * log2_high, shift * log2_middle});
+  const Extended power = product(log, exact_sum(0.5 * df, -1.0));
+  return sum(sum(power, {-0.5 * x, 0.0}), constant);
+}
+
+LEAKSCORE_FN Extended concentrated_log_density(double x, double df, Extended constant) {
+  return sum(constant, negative(deviance(0.5 * df - 1.0, {0.5 * x, 0.0})));
+}
+
+}  // namespace leakscore::LEAKSCORE_ISA::chi2_parts
