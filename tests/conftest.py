@@ -27,6 +27,13 @@ def pytest_report_header() -> str:
     )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need not run again on another ISA level."""
+    for item in items:
+        if "isa" in getattr(item, "fixturenames", ()):
+            item.add_marker("every_isa")
+
+
 @pytest.fixture(autouse=True)
 def _restore_threads() -> Iterator[None]:
     """Give every test the number of threads it would have alone."""
