@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -175,11 +176,20 @@ class Moments:
                 f"Expected shrinkage={shrinkage!r} to be a number, 'oas' or None: this rule needs "
                 "the rows, which are not kept. Reference.fit has it"
             )
-        return _restore(
-            *_estimate.from_scatter(
-                self._mean.copy(), self._scatter, self._count, shrinkage, ridge, ddof
-            )
-        )
+        return self._reference((shrinkage, ridge, ddof), _no_rows)
+
+    def _reference(
+        self,
+        options: tuple[object, object, object],
+        products: Callable[[str, Doubles], float],
+    ) -> Reference:
+        """Do the same with shrinkage, ridge and ddof, and the rows' products by any rule."""
+        mean, scatter = self._mean.copy(), self._scatter
+        return _restore(*_estimate.from_scatter(mean, scatter, self._count, options, products))
+
+    def _products(self, rule: str, X: Doubles, weights: Doubles) -> float:
+        """Return the products that a rule needs of some of the rows seen."""
+        return _estimate.row_products(rule, X, self._mean, weights)
 
     def to_bytes(self) -> bytes:
         """Return the state in a format that does not depend on the machine.
@@ -253,3 +263,8 @@ class Moments:
             lopsided = np.abs(self._scatter - self._scatter.T) > _ROUNDING * largest
             beyond = np.abs(self._scatter) > (1 + _ROUNDING) * largest
         return not bool(lopsided.any() or beyond.any())
+
+
+def _no_rows(rule: str, weights: Doubles) -> float:
+    """Stand where rules that need the rows were refused."""
+    raise ValueError(f"Expected the rows for shrinkage={rule!r} with {weights.size} weights")
