@@ -19,6 +19,7 @@ from leakscore import games, leakage, scores, tradeoff
 from leakscore._numeric import bisect
 from leakscore.audit import Audit
 from leakscore.distributions import clopper_pearson, norm
+from leakscore.games.projections import LARGEST_DRAWN, Projections
 from leakscore.reference import Reference
 from leakscore.report._leakage import Population
 from leakscore.report._model import ALPHA, AuditResult, Compared, Doubles, Game, Reason
@@ -34,14 +35,19 @@ _UPPER = 0.95
 _NORMAL_UPPER = float(norm.ppf(_UPPER))
 
 
-def default_rounds(n: int) -> int:
-    """Return as many rounds as a hundred million draws allow, between 2000 and 20000."""
+def default_rounds(n: int, size: int) -> int:
+    """Return 20000 rounds, or as many, 2000 at least, as a hundred million draws allow.
+
+    Of a table of a `size` above 65536 no round draws its records one by one.
+    """
+    if size > LARGEST_DRAWN:
+        return _MOST_ROUNDS
     return int(np.clip(_DRAWS // n // 2 * 2, _LEAST_ROUNDS, _MOST_ROUNDS))
 
 
-def records_played(n: int) -> int:
+def records_played(n: int, size: int) -> int:
     """Return how many of the worst records are played, fewer where rounds are dear."""
-    return 3 if n <= 10_000 else 1
+    return 3 if n <= 10_000 or size > LARGEST_DRAWN else 1
 
 
 def play(
@@ -81,7 +87,7 @@ def play(
 
     line = Reference([0.0], [spread])
     target = np.array([float(away @ weight)])
-    records = games.Empirical(projected[:, None], exclude=index, replace=not population.finite)
+    records = Projections(projected[:, None], exclude=index, replace=not population.finite)
     outcome, member = games.fixed_target(
         records,
         target,

@@ -225,8 +225,8 @@ class _Analysis:
             )
             n = len(self.records.rows)
         self.release = release_of(table, self.records, n, asked.population, asked.base_population)
-        self.rounds = rounds_of(asked.rounds, self.release.n)
-        self.simulated = min(records_played(self.release.n), asked.worst)
+        self.rounds = rounds_of(asked.rounds, self.release.n, len(self.records.rows))
+        self.simulated = min(records_played(self.release.n, len(self.records.rows)), asked.worst)
         self.step = _Steps(progress, self.simulated + 5 + 2 * (self.earlier is not None))
         self.seeds = np.random.SeedSequence(asked.seed)
 

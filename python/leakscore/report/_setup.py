@@ -69,10 +69,10 @@ def checked(asked: Options) -> Options:
     )
 
 
-def rounds_of(rounds: int | None, n: int) -> int:
-    """Return the rounds of a game, an even number: as asked, or as many as n allows."""
+def rounds_of(rounds: int | None, n: int, size: int) -> int:
+    """Return the rounds of a game, an even number: as asked, or as many as n of `size` allow."""
     if rounds is None:
-        return default_rounds(n)
+        return default_rounds(n, size)
     rounds = _validate.count("rounds", rounds, low=200)
     return rounds + rounds % 2
 
