@@ -38,6 +38,7 @@ from leakscore.report._setup import (
     budget_of,
     checked,
     input_of,
+    listed_of,
     release_of,
     rounds_of,
     shrinkage_of,
@@ -108,6 +109,7 @@ def analyse(
     audit: bool = False,
     confidence: float = 0.95,
     show_values: bool = False,
+    records: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Tell what leaks of every record if the mean of n records of a table is published.
@@ -159,6 +161,9 @@ def analyse(
         Of the audit and of the interval for the worst leakage.
     show_values : bool
         Whether the report may show values of records.
+    records : {"all", "worst", "none"}, optional
+        Which records the JSON lists; "worst" are those that `worst` counts. Default: all up to
+        10000, the worst of more. Its summaries always speak of all.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
 
@@ -204,6 +209,7 @@ def analyse(
         audit=audit,
         confidence=confidence,
         show_values=show_values,
+        records=records,
     )
     return _Analysis(table, checked(asked), progress).report()
 
@@ -345,7 +351,9 @@ class _Analysis:
         asked, people, rows = self.asked, self.people, self.records.rows
         informed = risk_of(self.scores, self.release.base_rate)
         weaker = risk_of(people.weaker(), self.release.base_rate)
-        listed = tuple(int(i) for i in self.order[: asked.worst])
+        worst = tuple(int(i) for i in self.order[: asked.worst])
+        joint = () if together is None else (*together.worst_new, *together.worst_old)
+        listed_as, listed = listed_of(asked.records, len(rows), [*worst, *joint])
         return Report(
             tool_version=_version(),
             seed=asked.seed,
@@ -356,11 +364,13 @@ class _Analysis:
             in_sample=people.in_sample(),
             informed=informed,
             weaker=weaker,
-            gaussian_epsilon=tradeoff.gaussian(leakage=self.scores).epsilon(asked.delta),
+            listed=listed,
+            listed_as=listed_as,
+            gaussian_epsilon=tradeoff.gaussian(leakage=self.scores[listed]).epsilon(asked.delta),
             gaussian_delta=asked.delta,
             counts=(counts_of("informed", informed, rows), counts_of("weaker", weaker, rows)),
-            worst=listed,
-            drivers=tuple(_drivers(people, self.records, i, asked.show_values) for i in listed),
+            worst=worst,
+            drivers=tuple(_drivers(people, self.records, i, asked.show_values) for i in worst),
             covariance=_covariance(
                 people, self.records, self.played[0], self.scores, asked.confidence
             ),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore.report._game import default_rounds
@@ -21,6 +22,7 @@ __all__ = [
     "budget_of",
     "checked",
     "input_of",
+    "listed_of",
     "release_of",
     "rounds_of",
     "shrinkage_of",
@@ -29,6 +31,7 @@ __all__ = [
 
 DEFAULT_ADVANTAGE = 0.2
 _EMBEDDED_N = 100
+_MOST_LISTED = 10_000  # records, if nothing is asked
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,15 @@ class Options:
     audit: bool
     confidence: float
     show_values: bool
+    records: str | None
 
 
 def checked(asked: Options) -> Options:
     """Refuse what no table can be judged by; the rest is for the parts that know more."""
     _validate.choice("population", asked.population, ("infinite", "finite"))
     _validate.choice("missing", asked.missing, ("rows", "columns"))
+    if asked.records is not None:
+        _validate.choice("records", asked.records, ("all", "worst", "none"))
     return replace(
         asked,
         max_noise=_validate.scalar("max_noise", asked.max_noise, 0, np.inf, closed="left"),
@@ -127,6 +133,16 @@ def release_of(
         alpha=ALPHA,
         low_prior=LOW_PRIOR,
     )
+
+
+def listed_of(
+    asked: str | None, size: int, worst: Sequence[int]
+) -> tuple[str, npt.NDArray[np.int64]]:
+    """Return which records the JSON lists, as a word and by index: the worst are in their order."""
+    which = asked or ("all" if size <= _MOST_LISTED else "worst")
+    if which == "all":
+        return which, np.arange(size)
+    return which, np.array(list(dict.fromkeys(worst)) if which == "worst" else [], dtype=np.int64)
 
 
 def shrinkage_of(values: Doubles, shrinkage: Shrinkage) -> Shrinkage:
