@@ -8,11 +8,13 @@ with a = z - mu each is a Gaussian test of leakage m = (w'a)^2 / (n w'Cw).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from leakscore import leakage, tradeoff
+from leakscore._numeric import frozen
 from leakscore.reference import Reference
 from leakscore.report._model import ALPHA, LEVELS, LOW_PRIOR, Counts, Doubles, Risk
 from leakscore.tables.records import independent_columns
@@ -53,21 +55,30 @@ class Population:
         self.kind: Literal["finite", "infinite"] = "finite" if finite else "infinite"
         self.correction = 1 - n / self.size if finite else 1.0
         self.reference = Reference.fit(self.values, shrinkage=shrinkage)
-        self.centred = self.values - self.reference.mean
+        self._leakages: Doubles | None = None
+        self._known: dict[int, Reference] = {}
 
     def replaced(self, values: Doubles) -> Population:
-        """Return the release of other values, of n of them or all if they are fewer.
+        """Return the release of other values, of n of them or all if they are fewer."""
+        n = min(self.n, len(values))
+        return Population(values, n, finite=self.finite, shrinkage=self.shrinkage)
+
+    def with_columns(self, kept: Sequence[int]) -> Population:
+        """Return the release of some of the columns."""
+        values = self.values[:, kept]
+        if self.size < self.dim + 2:  # so few records that all columns seemed to depend
+            values = values[:, independent_columns(values)]
+        return self.replaced(values)
+
+    def informed_of(self, values: Doubles) -> Doubles:
+        """Return the leakage to the informed attacker if these values were averaged instead.
 
         Columns that now tell nothing more are left out.
         """
-        values, n = values[:, independent_columns(values)], min(self.n, len(values))
-        return Population(values, n, finite=self.finite, shrinkage=self.shrinkage)
-
-    def informed_of(self, values: Doubles) -> Doubles:
-        """Return the leakage to the informed attacker if these values were averaged instead."""
-        if not independent_columns(values):
+        kept = independent_columns(values)
+        if not kept:
             return np.zeros(len(values))  # the records are all the same: a mean tells nothing
-        return self.replaced(values).informed()
+        return self.replaced(values[:, kept]).informed()
 
     def with_n(self, n: int) -> Population:
         """Return the same population with n records averaged."""
@@ -83,6 +94,13 @@ class Population:
 
         `noise_std`, on the mean, is in standard deviations of a record.
         """
+        if noise_std == 0:
+            if self._leakages is None:
+                self._leakages = frozen(self._informed(0.0))
+            return self._leakages
+        return self._informed(noise_std)
+
+    def _informed(self, noise_std: float) -> Doubles:
         reference = self.reference.add_diagonal(self.n * noise_std**2 / self.correction)
         try:
             return leakage.leave_one_out(self.values, reference, self.n, population=self.kind)
@@ -97,17 +115,23 @@ class Population:
 
     def without(self, i: int) -> Reference:
         """Mean and covariance (times 1 - n/N if finite) of all records but the i-th."""
+        if i not in self._known:  # a record is played many times
+            self._known[i] = self._fit_without(i)
+        return self._known[i]
+
+    def _fit_without(self, i: int) -> Reference:
         others = np.delete(self.values, i, axis=0)
         mean = others.mean(axis=0)
-        return Reference.fit(
-            mean + np.sqrt(self.correction) * (others - mean), shrinkage=self.shrinkage
-        )
+        others -= mean
+        others *= np.sqrt(self.correction)
+        others += mean
+        return Reference.fit(others, shrinkage=self.shrinkage)
 
     def weaker(self) -> Doubles:
         """Leakage to the attacker who knows the columns' means and variances only."""
         if self.shrinkage:
             return self._weaker_refitted()
-        delta, rest = self.centred, self.size - 1
+        delta, rest = self.values - self.reference.mean, self.size - 1
         grow = self.size / rest
         variance = np.mean(delta * delta, axis=0)
         left = grow * (variance - delta * delta / rest)
@@ -124,7 +148,7 @@ class Population:
         """Do the same with the shrunk covariance of the others for the truth."""
         scores = np.full(self.size, np.inf)
         for i, record in enumerate(self.values):
-            known = self.without(i)
+            known = self._fit_without(i)
             away, variance = record - known.mean, np.diag(known.cov)
             if (variance > _ALONE).all():
                 weight = away / variance
@@ -137,7 +161,7 @@ class Population:
         M = sum_j a_j (C^-1 a)_j is exact and a share may be negative. Without column j,
         M falls by (C^-1 a)_j^2 / (C^-1)_jj. A record at the mean has no leakage to share.
         """
-        delta = self.centred[i]
+        delta = self.values[i] - self.reference.mean
         weight = self.reference.solve(delta)
         total = float(delta @ weight)
         precision = np.diag(self.reference.solve(np.eye(self.dim)))

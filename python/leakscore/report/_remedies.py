@@ -249,7 +249,7 @@ def _fewer_columns(
     while len(kept) > 1 and len(dropped) < _DROPS[-1]:
         _, without = smaller.shares(int(np.argmax(smaller.informed())))
         dropped.append(columns[kept.pop(int(np.argmin(without)))])
-        smaller = population.replaced(population.values[:, kept])
+        smaller = population.with_columns(kept)
         if len(dropped) in _DROPS:
             number = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
             yield remedy_of(
@@ -262,8 +262,9 @@ def _fewer_columns(
 
 
 def _clipped(population: Population, rows: npt.NDArray[np.int64]) -> Iterator[Remedy]:
-    for share in _CLIPS:
-        low, high = np.quantile(population.values, [share, 1 - share], axis=0)
+    levels = [level for share in _CLIPS for level in (share, 1 - share)]
+    limits = np.quantile(population.values, levels, axis=0)
+    for share, low, high in zip(_CLIPS, limits[::2], limits[1::2], strict=True):
         values = np.clip(population.values, low, high)
         moved = float(np.abs(values.mean(axis=0) - population.values.mean(axis=0)).max())
         shift = moved * float(np.sqrt(population.n))

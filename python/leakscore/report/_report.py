@@ -152,7 +152,8 @@ def analyse(
     worst : int
         How many records are listed.
     rounds : int, optional
-        Of each simulated game, half with the record. Default: 20000, fewer for large n.
+        Of each simulated game, half with the record. Default: 20000, fewer for an n above 5000 of
+        a table of up to 65536 records, which are drawn one by one.
     seed : int
         Of the games.
     audit : bool
@@ -257,7 +258,7 @@ class _Analysis:
         )
         self.scores = self.people.informed()
         self.order = np.argsort(-self.scores, kind="stable")
-        self.played = [int(i) for i in self.order if np.isfinite(self.scores[i])]
+        self.played: list[int] = self.order[np.isfinite(self.scores[self.order])].tolist()
         if not self.played:
             raise ValueError(
                 f"each of the {len(self.scores)} records has something that no other has (a column "
