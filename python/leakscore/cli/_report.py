@@ -176,6 +176,12 @@ def _add_output_options(group: Any) -> None:
     )
     _cli.add_outputs(group)
     group.add_argument(
+        "--records",
+        choices=("all", "worst", "none"),
+        help="which records the JSON lists, beside the summaries (default: all up to 10000, the "
+        "worst of more)",
+    )
+    group.add_argument(
         "--show-values", action="store_true", help="show values of the worst records"
     )
     group.add_argument("--quiet", action="store_true", help="no text, no progress bar")
@@ -232,6 +238,7 @@ def _report(options: argparse.Namespace) -> int:
             show_values=options.show_values,
             statistic=_statistic(options),
             min_cell=options.min_cell,
+            records=options.records,
             progress=progress,
         )
     _cli.deliver(result, options)

@@ -22,9 +22,11 @@ undefined or not asked for)
         the informed attacker and the weaker one: knows, does_not_know, score
     differential_privacy
         that this is no guarantee, and why; the delta of the Gaussian-equivalent epsilons
+    records_listed
+        which ("all", "worst" or "none"), count, and of how many
     records
-        one entry a record: row (from 1; line and id beside it where they are known), leakage
-        (left out of the reference), leakage_in_sample,
+        one entry for each record that is listed: row (from 1; line and id beside it where they are
+        known), leakage (left out of the reference), leakage_in_sample,
         certain (leakage is infinite), advantage, power (at 1 % false positives), ppv_at_base_rate,
         ppv_at_1_percent, gaussian_equivalent_epsilon (no guarantee), weaker (the same five). If
         the table knows whose the records are: one entry a person, row the first record, id the

@@ -18,6 +18,7 @@ from leakscore import games, leakage, scores, tradeoff
 from leakscore._numeric import bisect
 from leakscore.audit import Audit
 from leakscore.distributions import clopper_pearson, norm
+from leakscore.games.projections import LARGEST_DRAWN, Projections
 from leakscore.reference import Reference
 from leakscore.report._leakage import Population
 from leakscore.report._model import ALPHA, AuditResult, Compared, Doubles, Game, Reason
@@ -31,14 +32,19 @@ _UPPER = 0.95
 _NORMAL_UPPER = float(norm.ppf(_UPPER))
 
 
-def default_rounds(n: int) -> int:
-    """Return as many rounds as a hundred million draws allow, between 2000 and 20000."""
+def default_rounds(n: int, size: int) -> int:
+    """Return 20000 rounds, or as many, 2000 at least, as a hundred million draws allow.
+
+    Of a table of a `size` above 65536 no round draws its records one by one.
+    """
+    if size > LARGEST_DRAWN:
+        return _MOST_ROUNDS
     return int(np.clip(_DRAWS // n // 2 * 2, _LEAST_ROUNDS, _MOST_ROUNDS))
 
 
-def records_played(n: int) -> int:
+def records_played(n: int, size: int) -> int:
     """Return how many of the worst records are played, fewer where rounds are dear."""
-    return 3 if n <= 10_000 else 1
+    return 3 if n <= 10_000 or size > LARGEST_DRAWN else 1
 
 
 def play(
@@ -181,7 +187,7 @@ def _rounds_of_one(
     """Play one record in one mean; return its scores with the record in it and without it."""
     (strand,) = attack.strands
     outcome, member = games.fixed_target(
-        games.Empirical(
+        Projections(
             strand.projected[:, None],
             exclude=int(strand.rows[0]),
             replace=not population.finite,
@@ -205,7 +211,7 @@ def _rounds_of_several(
     """
     with_them, without = np.zeros(rounds // 2), np.zeros(rounds // 2)
     for strand in attack.strands:
-        others = games.Empirical(strand.others[:, None], replace=not population.finite)
+        others = Projections(strand.others[:, None], replace=not population.finite)
         shorter = strand.size - len(strand.rows) + 1
         for size, own, total in (
             (shorter, strand.own, with_them),

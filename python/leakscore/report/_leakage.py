@@ -8,7 +8,7 @@ with a = z - mu each is a Gaussian test of leakage m = (w'a)^2 / (n w'Cw).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import leakage, tradeoff
+from leakscore._numeric import frozen
 from leakscore.leakage import groups as grouped
 from leakscore.leakage.joint import release_modes
 from leakscore.reference import Reference
@@ -77,6 +78,7 @@ class Population:
         self.published = published or Published.of(None, self.size, n)
         self.owned = self.published.owned
         self._told = told
+        self._known: dict[int, Reference] = {}
 
     @property
     def persons(self) -> int:
@@ -94,13 +96,15 @@ class Population:
         return np.asarray(self.published.sizes[self.published.batch] * self.correction)
 
     def replaced(self, values: Doubles) -> Population:
-        """Return the release of other values; what earlier means told remains.
+        """Return the release of other values; what earlier means told remains."""
+        return self._other(values, self.n, self.published, self.told)
 
-        Columns that now tell nothing more are left out.
-        """
-        return self._other(
-            values[:, independent_columns(values)], self.n, self.published, self.told
-        )
+    def with_columns(self, kept: Sequence[int]) -> Population:
+        """Return the release of some of the columns."""
+        values = self.values[:, kept]
+        if self.size < self.dim + 2:  # so few records that all columns seemed to depend
+            values = values[:, independent_columns(values)]
+        return self.replaced(values)
 
     def without_records(self, rows: Integers) -> tuple[Population | None, Integers]:
         """Return the release without some records of the last batch, and which persons remain.
@@ -149,10 +153,14 @@ class Population:
         )
 
     def informed_of(self, values: Doubles) -> Doubles:
-        """Return the leakage to the informed attacker if these values were averaged instead."""
-        if not independent_columns(values):
+        """Return the leakage to the informed attacker if these values were averaged instead.
+
+        Columns that now tell nothing more are left out.
+        """
+        kept = independent_columns(values)
+        if not kept:
             return self.told  # the records are all the same: a mean tells nothing
-        return self.replaced(values).informed()
+        return self.replaced(values[:, kept]).informed()
 
     def larger(self, size: int) -> Population:
         """Return the same population with so many records in the last batch."""
@@ -216,7 +224,13 @@ class Population:
 
         `noise_std`, on the present mean, is in standard deviations of a record.
         """
+        if noise_std == 0:
+            return self._informed
         return self.told + self.added(noise_std)
+
+    @cached_property
+    def _informed(self) -> Doubles:
+        return frozen(self.told + self.added())
 
     def noisy_from_the_start(self, noise_std: float) -> Doubles:
         """Leakage to the informed attacker had all means carried noise, independent each time."""
@@ -266,11 +280,17 @@ class Population:
 
     def without(self, person: int) -> Reference:
         """Mean and covariance (times 1 - n/N if finite) of the others' records."""
+        if person not in self._known:  # a person is played many times
+            self._known[person] = self._fit_without(person)
+        return self._known[person]
+
+    def _fit_without(self, person: int) -> Reference:
         others = np.delete(self.values, self.owned.rows(person), axis=0)
         mean = others.mean(axis=0)
-        return Reference.fit(
-            mean + np.sqrt(self.correction) * (others - mean), shrinkage=self.shrinkage
-        )
+        others -= mean
+        others *= np.sqrt(self.correction)
+        others += mean
+        return Reference.fit(others, shrinkage=self.shrinkage)
 
     def weaker(self) -> Doubles:
         """Leakage to the attacker who knows the columns' means and variances only, (P,)."""
@@ -326,7 +346,7 @@ class Population:
         """Do the same with the shrunk covariance of the others for the truth."""
         scores = np.full(self.persons, np.inf)
         for person in range(self.persons):
-            known = self.without(person)
+            known = self._fit_without(person)
             sums, variance = self.shifts(person, known), np.diag(known.cov)
             if (variance > _ALONE).all() and self.owned.alone[person]:
                 row = self.owned.first[person]

@@ -261,7 +261,8 @@ def _about_games(report: Content) -> Iterator[Notice]:
         told = " ".join(_difference(report, game) for game in dict.fromkeys(differing))
         yield _warning("theory-differs", f"{told} {_RULE}")
     rounds = report.games[0].rounds
-    if rounds == default_rounds(report.release.n) < default_rounds(2):
+    size = len(report.rows)
+    if rounds == default_rounds(report.release.n, size) < default_rounds(2, size):
         yield _note("rounds", f"{rounds} rounds a game, for speed; more with --rounds.")
 
 

@@ -308,7 +308,7 @@ def _fewer_columns(judged: _Judged, columns: tuple[str, ...]) -> Iterator[Remedy
     while len(kept) > 1 and len(dropped) < _DROPS[-1]:
         _, without = smaller.shares(int(judged.worst(smaller.informed())[0]))
         dropped.append(columns[kept.pop(int(np.argmin(without)))])
-        smaller = population.replaced(population.values[:, kept])
+        smaller = population.with_columns(kept)
         if len(dropped) in _DROPS:
             number = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
             yield judged.remedy(
@@ -324,8 +324,9 @@ def _clipped(judged: _Judged) -> Iterator[Remedy]:
     population = judged.population
     added = population.published.batch == population.published.last
     what = "columns" if added.all() else "the new records' columns"
-    for share in _CLIPS:
-        low, high = np.quantile(population.values, [share, 1 - share], axis=0)
+    levels = [level for share in _CLIPS for level in (share, 1 - share)]
+    limits = np.quantile(population.values, levels, axis=0)
+    for share, low, high in zip(_CLIPS, limits[::2], limits[1::2], strict=True):
         values = np.clip(population.values, low, high)
         moves = values[added].mean(axis=0) - population.values[added].mean(axis=0)
         moved = float(np.abs(moves).max()) * (population.batch_size / population.n)

@@ -42,6 +42,7 @@ from leakscore.report._setup import (
     budget_of,
     checked,
     input_of,
+    listed_of,
     published_of,
     release_of,
     rounds_of,
@@ -117,6 +118,7 @@ def analyse(
     show_values: bool = False,
     statistic: Statistic | None = None,
     min_cell: int = 10,
+    records: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Tell what leaks of every record if the mean of n records of a table is published.
@@ -167,7 +169,8 @@ def analyse(
     worst : int
         How many records are listed.
     rounds : int, optional
-        Of each simulated game, half with the record. Default: 20000, fewer for large n.
+        Of each simulated game, half with the record. Default: 20000, fewer for an n above 5000 of
+        a table of up to 65536 records, which are drawn one by one.
     seed : int
         Of the games.
     audit : bool
@@ -181,6 +184,9 @@ def analyse(
         table (`read_table(groups=)`, `table_of(groups=)`).
     min_cell : int
         Cells of a table by group with fewer records are not to be published.
+    records : {"all", "worst", "none"}, optional
+        Which records the JSON lists; "worst" are those that `worst` counts. Default: all up to
+        10000, the worst of more. Its summaries always speak of all.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
 
@@ -229,6 +235,7 @@ def analyse(
         show_values=show_values,
         statistic=statistic,
         min_cell=min_cell,
+        records=records,
     )
     return _Analysis(table, checked(asked), progress).report()
 
@@ -262,8 +269,9 @@ class _Analysis:
         totals = () if self.earlier is None else self.earlier.records
         self.published = published_of(self.records, self.release, totals)
         self.rows = self.records.rows[self.published.owned.first]
-        self.rounds = rounds_of(asked.rounds, self.release.n)
-        self.simulated = min(records_played(self.release.n), asked.worst)
+        size = len(self.records.rows)
+        self.rounds = rounds_of(asked.rounds, self.release.n, size)
+        self.simulated = min(records_played(self.release.n, size), asked.worst)
         self.step = _Steps(progress, self.simulated + 5)
         self.seeds = np.random.SeedSequence(asked.seed)
 
@@ -410,7 +418,8 @@ class _Analysis:
         asked, people, rows = self.asked, self.people, self.rows
         informed = risk_of(self.scores, self.release.base_rate)
         weaker = risk_of(people.weaker(), self.release.base_rate)
-        listed = tuple(int(i) for i in self.order[: asked.worst])
+        worst = tuple(int(i) for i in self.order[: asked.worst])
+        listed_as, listed = listed_of(asked.records, len(rows), worst)
         return Report(
             tool_version=_version(),
             seed=asked.seed,
@@ -423,11 +432,13 @@ class _Analysis:
             in_sample=people.in_sample(),
             informed=informed,
             weaker=weaker,
-            gaussian_epsilon=tradeoff.gaussian(leakage=self.scores).epsilon(asked.delta),
+            listed=listed,
+            listed_as=listed_as,
+            gaussian_epsilon=tradeoff.gaussian(leakage=self.scores[listed]).epsilon(asked.delta),
             gaussian_delta=asked.delta,
             counts=(counts_of("informed", informed, rows), counts_of("weaker", weaker, rows)),
-            worst=listed,
-            drivers=tuple(_drivers(people, self.records, i, asked.show_values) for i in listed),
+            worst=worst,
+            drivers=tuple(_drivers(people, self.records, i, asked.show_values) for i in worst),
             covariance=_covariance(people, rows, self.played[0], self.scores, asked.confidence),
             games=tuple(games),
             noise=noise,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._visible import visible
@@ -35,6 +36,7 @@ _PLAIN_NAMES = {
     "Quantile": "quantile",
 }
 _EMBEDDED_N = 100
+_MOST_LISTED = 10_000  # records, if nothing is asked
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,15 @@ class Options:
     statistic: Statistic | None = None
     min_cell: int = 10
     noise_shape: str | None = None
+    records: str | None = None
 
 
 def checked(asked: Options) -> Options:
     """Refuse what no table can be judged by; the rest is for the parts that know more."""
     _validate.choice("population", asked.population, ("infinite", "finite"))
     _validate.choice("missing", asked.missing, ("rows", "columns"))
+    if asked.records is not None:
+        _validate.choice("records", asked.records, ("all", "worst", "none"))
     if asked.noise_shape is not None:
         _validate.choice("noise_shape", asked.noise_shape, ("optimal", "independent", "same"))
     if asked.statistic is not None and not isinstance(asked.statistic, Statistic):
@@ -89,10 +94,10 @@ def checked(asked: Options) -> Options:
     )
 
 
-def rounds_of(rounds: int | None, n: int) -> int:
-    """Return the rounds of a game, an even number: as asked, or as many as n allows."""
+def rounds_of(rounds: int | None, n: int, size: int) -> int:
+    """Return the rounds of a game, an even number: as asked, or as many as n of `size` allow."""
     if rounds is None:
-        return default_rounds(n)
+        return default_rounds(n, size)
     rounds = _validate.count("rounds", rounds, low=200)
     return rounds + rounds % 2
 
@@ -191,6 +196,16 @@ def published_of(records: Records, release: Release, totals: tuple[int, ...]) ->
             f"n of at most {size - most - 1}, or the infinite population"
         )
     return published
+
+
+def listed_of(
+    asked: str | None, size: int, worst: Sequence[int]
+) -> tuple[str, npt.NDArray[np.int64]]:
+    """Return which records the JSON lists, as a word and by index: the worst are in their order."""
+    which = asked or ("all" if size <= _MOST_LISTED else "worst")
+    if which == "all":
+        return which, np.arange(size)
+    return which, np.array(worst if which == "worst" else [], dtype=np.int64)
 
 
 def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinkage:

@@ -154,7 +154,11 @@ def _complete(
     table: Table, kept: list[int], missing: str, left: list[LeftColumn]
 ) -> tuple[Doubles, list[int], npt.NDArray[np.bool_], tuple[LeftRows, ...]]:
     """Leave out the rows, or the columns, with a missing or infinite value."""
-    values = table.values[:, kept]
+    values = table.values
+    if kept != list(range(values.shape[1])):
+        values = values[:, kept]
+    if np.isfinite(values).all():
+        return values, kept, np.ones(len(values), dtype=bool), ()
     absent, infinite = np.isnan(values), np.isinf(values)
     if missing == "columns":
         holes = (absent | infinite).sum(axis=0)
@@ -259,12 +263,14 @@ def _sources(values: Doubles) -> dict[int, list[int]]:
         return {}
     if len(values) < values.shape[1] + 2:  # any column is a combination of so many others
         return _duplicates(values)
-    standard = values - values.mean(axis=0)
-    standard /= np.linalg.norm(standard, axis=0)
+    centred = values - values.mean(axis=0)
     # Squaring loses half the digits, so this only shows when there surely is no dependence.
-    if np.linalg.eigvalsh(standard.T @ standard)[0] > 100 * _DEPENDENT**2:
+    products = centred.T @ centred
+    unit = np.sqrt(np.diag(products))
+    if np.linalg.eigvalsh(products / unit[:, None] / unit)[0] > 100 * _DEPENDENT**2:
         return {}
-    return _combinations(standard)
+    centred /= unit
+    return _combinations(centred)
 
 
 def _duplicates(values: Doubles) -> dict[int, list[int]]:
