@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_PATIENCE = "10s"
+_CRITICAL = 50  # the level of logging: what a report must say, it says itself
+
 
 class ClusterError(RuntimeError):
     """The cluster cannot do the work: it was lost, or its workers hold another leakscore.
@@ -67,9 +70,44 @@ def current() -> Any:
         return None
 
 
-def check_workers() -> None:
+@contextmanager
+def opened(*, workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:
+    """Yield a client of a cluster: of new processes on this machine, or of a scheduler that runs.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Processes of one thread each; they end with the block.
+    scheduler : str, optional
+        Address of a scheduler, as ``tcp://host:8786``.
+    """
+    dask()
+    room = distributed()
+    if scheduler is None:
+        with (
+            room.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=_CRITICAL,
+                env={"LEAKSCORE_NUM_THREADS": "1"},
+            ) as local,
+            room.Client(local, set_as_default=False) as client,
+        ):
+            yield client
+        return
+    try:
+        client = room.Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as problem:
+        raise ClusterError(f"No dask scheduler answers at {scheduler}") from problem
+    with client:
+        yield client
+
+
+def check_workers(client: Any = None) -> None:
     """Refuse workers that hold another version of leakscore, or none."""
-    client = current()
+    client = current() if client is None else client
     if client is None:
         return
     ours = importlib.metadata.version("leakscore")
@@ -89,12 +127,12 @@ def check_workers() -> None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def told(client: Any = None) -> Iterator[None]:
     """Say in one line that a cluster was lost; errors of tasks stay what they are."""
     try:
         yield
     except Exception as problem:
-        client = current()
+        client = current() if client is None else client
         if client is None or not _is_lost(problem):
             raise
         raise _lost(client, problem) from problem
