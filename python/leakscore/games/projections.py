@@ -17,7 +17,7 @@ from leakscore._types import Doubles, Flags
 from leakscore.games._populations import Empirical
 from leakscore.games._sampling import Key, Mean, Sampler, TableMeans
 
-__all__ = ["LARGEST_DRAWN", "Bins", "Projections"]
+__all__ = ["LARGEST_DRAWN", "Binned", "Bins", "Projections"]
 
 LARGEST_DRAWN = 65_536
 """Rows up to which records are drawn one by one."""
@@ -79,6 +79,31 @@ class Projections(Empirical):
         if bins.error(mean.records, replace=self.replace) > _LARGEST_ERROR:
             return each
         return BinnedMeans(bins, target, mean, replace=self.replace)
+
+
+@dataclass(frozen=True, eq=False)
+class Binned(Empirical):
+    """Records that are numbers of which only bins are kept: those of a table that is streamed.
+
+    Parameters
+    ----------
+    bins : Bins
+    replace : bool
+        Whether records are put back.
+    """
+
+    X: npt.ArrayLike = ((0.0,),)
+    bins: Bins | None = None
+
+    def _require(self, n: int, others: int = 0) -> None:
+        size = others if self.bins is None else int(self.bins.sizes.sum())
+        if not self.replace and n > size:
+            raise ValueError(f"Expected n={n} <= {size} records that are not put back")
+
+    def _sampler(self, target: Doubles, mean: Mean) -> Sampler:
+        if self.bins is None or target.ndim > 1:
+            raise ValueError("Expected bins, and one target")
+        return BinnedMeans(self.bins, target, mean, replace=self.replace)
 
 
 @dataclass(frozen=True, eq=False)

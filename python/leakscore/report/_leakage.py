@@ -21,7 +21,17 @@ from leakscore._numeric import frozen
 from leakscore.leakage import groups as grouped
 from leakscore.leakage.joint import release_modes
 from leakscore.reference import Reference
-from leakscore.report._model import ALPHA, LEVELS, LOW_PRIOR, Counts, Doubles, Risk
+from leakscore.report._model import (
+    ALPHA,
+    LEVELS,
+    LOW_PRIOR,
+    Counts,
+    Covariance,
+    Doubles,
+    Driver,
+    Drivers,
+    Risk,
+)
 from leakscore.report._published import Published
 from leakscore.tables.records import independent_columns
 
@@ -454,3 +464,54 @@ def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> Counts:
 def above(power: Doubles) -> dict[str, int]:
     """Count the records above each level of power."""
     return {f"{100 * level:g}%": int((power > level).sum()) for level in LEVELS}
+
+
+def drivers_of(
+    people: Population, index: int, row: int, columns: Sequence[str], values: Doubles | None
+) -> Drivers:
+    """Return what each column has in the leakage of a person; `values` if they may be shown."""
+    shares, without = people.shares(index)
+    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
+    order = np.argsort(-shares, kind="stable")
+    return Drivers(
+        row=row,
+        columns=tuple(
+            Driver(
+                column=columns[j],
+                share=float(shares[j]),
+                leakage_without=float(left[j]),
+                value=None if values is None else float(values[j]),
+            )
+            for j in order
+        ),
+        negative_shares=int((shares < 0).sum()),
+    )
+
+
+def covariance_of(
+    people: Population,
+    rows: npt.NDArray[np.int64],
+    index: int,
+    scores: Doubles,
+    confidence: float,
+) -> Covariance:
+    """Say how well the covariance is known, and what that does to the worst leakage."""
+    worst = float(scores[index])
+    others = people.size - int(people.owned.sizes[index])
+    low = high = power_low = power_high = None
+    if not people.shrinkage:
+        low, high = interval_of(worst, others, people.dim, confidence)
+        power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
+    return Covariance(
+        kind="full",
+        shrinkage=people.reference.shrinkage if people.shrinkage else None,
+        condition_number=float(np.linalg.cond(people.reference.cov)),
+        rows_per_column=people.size / people.dim,
+        worst_row=int(rows[index]),
+        worst_leakage=worst,
+        interval_confidence=confidence,
+        leakage_low=low,
+        leakage_high=high,
+        power_low=power_low,
+        power_high=power_high,
+    )

@@ -385,6 +385,14 @@ class Cell:
     above_half: int
 
 
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Leakages of all records of a long table: the least value of each bin, and how many."""
+
+    least: Doubles
+    counts: npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class Content:
     """All numbers and words of a report, which its text, its page and its JSON tell."""
@@ -417,12 +425,20 @@ class Content:
     owned: Owned | None = None
     cells: tuple[Cell, ...] = ()
     min_cell: int = 10
+    bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
+
+    @property
+    def records(self) -> int:
+        """How many records, or persons, are judged."""
+        return self.counts[0].records
 
     def place(self, row: int) -> dict[str, Any]:
         """Return line and person of a record, as far as they are known."""
         rows = self.rows if self.owned is None else self.owned.rows
         index = int(np.searchsorted(rows, row))
         known: dict[str, Any] = {}
+        if index == len(rows) or rows[index] != row:  # a row of a long table that is not kept
+            return known
         if self.lines is not None:
             known["line"] = int(self.lines[index])
         if self.owned is not None:
@@ -462,7 +478,7 @@ class Content:
         plain["records_listed"] = {
             "which": self.listed_as,
             "count": len(self.listed),
-            "of": len(self.rows),
+            "of": self.records,
         }
         return {**self._placed(_plain(plain)), "records": self._records()}
 

@@ -128,13 +128,26 @@ def release_of(
     statistic: Statistic,
 ) -> Release:
     """Return what is published; refuse an n that these records cannot give."""
-    size = len(records.rows)
+    if n is None and table.path is None:
+        n = min(_EMBEDDED_N, len(records.rows))
+    sizes = len(records.rows), len(table.values)
+    return release_from(sizes, len(records.columns), n, population, base_population, statistic)
+
+
+def release_from(
+    sizes: tuple[int, int],
+    columns: int,
+    n: int | None,
+    population: str,
+    base_population: int | None,
+    statistic: Statistic,
+) -> Release:
+    """Do the same for a table of which `sizes` rows are judged and there."""
+    size, rows = sizes
     finite = population == "finite"
-    if n is None:
-        n = min(_EMBEDDED_N, size) if table.path is None else size
-    n = _validate.count("n", n, low=2)
+    n = _validate.count("n", size if n is None else n, low=2)
     if n > size:
-        judged = "" if size == len(table.values) else f" judged (of {len(table.values)})"
+        judged = "" if size == rows else f" judged (of {rows})"
         raise ValueError(f"Expected n={n} <= {size}, the number of records{judged}")
     if finite and n > size - 2:
         raise ValueError(
@@ -149,7 +162,7 @@ def release_of(
     return Release(
         statistic=_PLAIN_NAMES.get(type(statistic).__name__, type(statistic).__name__),
         exact=statistic.exact,
-        what=what_is_published(statistic, n, counted(len(records.columns), "column")),
+        what=what_is_published(statistic, n, counted(columns, "column")),
         n=n,
         population=population,
         draw="without replacement" if finite else "with replacement",

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._types import Doubles, Flags
+from leakscore.tables.grammar.codes import ends_of, might_be_code
+from leakscore.tables.row_names import are_dates
 
 _TAIL = 3  # last rows that may sum up the others
 
@@ -32,6 +34,8 @@ class Columns:
         Whether every value is the one above it plus 1; or differs from it by 1.
     sums, sizes : ndarray
         Sums of the values and of their sizes.
+    ends : tuple of (smallest, largest)
+        Of each column, the values that might be codes for a missing one, and their neighbours.
     tail : (k, d) ndarray
         The last rows, at most 3, whatever they hold.
     """
@@ -47,6 +51,7 @@ class Columns:
     stepping: Flags
     sums: Doubles
     sizes: Doubles
+    ends: tuple[tuple[Doubles, Doubles], ...]
     tail: Doubles
 
     @classmethod
@@ -54,9 +59,10 @@ class Columns:
         """Look at rows, of which none, some or all values are finite."""
         tail = values[-_TAIL:].copy()
         if len(values) and np.isfinite(values).all():
-            return cls(*_looked_at(values), tail=tail)
+            return cls(*(*_looked_at(values), tail))
         parts = [_looked_at(column[np.isfinite(column)][:, np.newaxis]) for column in values.T]
-        return cls(*(np.concatenate(one) for one in zip(*parts, strict=True)), tail=tail)
+        *joined, ends = zip(*parts, strict=True)
+        return cls(*(*map(np.concatenate, joined), tuple(one for (one,) in ends), tail))
 
     def merge(self, other: Columns) -> Columns:
         """Add later rows."""
@@ -77,6 +83,7 @@ class Columns:
             self.stepping & other.stepping & (joined | (np.abs(step) == 1)),
             sums,
             sizes,
+            tuple(_joined(one, more) for one, more in zip(self.ends, other.ends, strict=True)),
             np.concatenate([self.tail, other.tail])[-_TAIL:],
         )
 
@@ -87,7 +94,8 @@ def _looked_at(values: Doubles) -> tuple[Any, ...]:
     if not rows:
         nothing, yes = np.full(dim, np.nan), np.ones(dim, bool)
         zero = np.zeros(dim)
-        return np.zeros(dim, np.int64), *[nothing] * 4, *[yes] * 4, zero, zero
+        ends = ((np.zeros(0), np.zeros(0)),) * dim
+        return np.zeros(dim, np.int64), *[nothing] * 4, *[yes] * 4, zero, zero, ends
     low, high = values.min(axis=0), values.max(axis=0)
     whole = low >= 0
     whole[whole] = [_are_whole(column) for column in values.T[whole]]
@@ -100,19 +108,27 @@ def _looked_at(values: Doubles) -> tuple[Any, ...]:
             stepping[j] = bool((np.abs(steps) == 1).all())
             counting[j] = counting[j] and bool((steps == 1).all())
         dates = np.array(
-            [bool(one) and _are_dates(column) for one, column in zip(whole, values.T, strict=True)]
+            [bool(one) and are_dates(column) for one, column in zip(whole, values.T, strict=True)]
         )
         sums, sizes = values.sum(axis=0), np.abs(values).sum(axis=0)
     counts = np.full(dim, rows, np.int64)
-    return counts, low, high, values[0], values[-1], whole, dates, counting, stepping, sums, sizes
+    ends = tuple(
+        ends_of(column)
+        if might_be_code(least) or might_be_code(most)
+        else (least[None], most[None])
+        for column, least, most in zip(values.T, low, high, strict=True)
+    )
+    flags = (whole, dates, counting, stepping)
+    return counts, low, high, values[0], values[-1], *flags, sums, sizes, ends
+
+
+def _joined(one: tuple[Doubles, Doubles], more: tuple[Doubles, Doubles]) -> tuple[Doubles, Doubles]:
+    """Return the ends of both: again codes and what is beside them."""
+    return (
+        ends_of(np.concatenate([one[0], more[0]]))[0],
+        ends_of(np.concatenate([one[1], more[1]]))[1],
+    )
 
 
 def _are_whole(values: Doubles) -> bool:
     return bool(values[0] == np.floor(values[0])) and bool((values == np.floor(values)).all())
-
-
-def _are_dates(days: Doubles) -> bool:
-    """Whether all are days, written as numbers such as 20240131."""
-    year, month, day = days // 10_000, days // 100 % 100, days % 100
-    valid = (year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
-    return bool(valid.all())

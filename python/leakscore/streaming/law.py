@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -50,6 +51,32 @@ class Law:
     def _reference(self) -> Reference:
         grow = self.rows / (self.rows - 1)
         return Reference(self.mean, self.cov + self.noise / grow * np.eye(len(self.mean)))
+
+    def with_noise(self, variance: float) -> Law:
+        """Return the law with n times the variance of noise on a mean of n."""
+        return replace(self, noise=variance)
+
+    def with_columns(self, columns: Sequence[int]) -> Law:
+        """Return the law of some of the judged columns; the same rows remain complete."""
+        at = list(columns)
+        return replace(
+            self,
+            kept=self.kept[at],
+            scale=self.scale[at],
+            mean=self.mean[at],
+            cov=self.cov[np.ix_(at, at)],
+            limits=None if self.limits is None else self.limits[:, at],
+        )
+
+    def without(self, values: Doubles) -> Law:
+        """Return the law without some rows (k, d), given in the units of the file."""
+        away = self.scaled(values) - self.mean
+        rest = self.rows - len(away)
+        mean = self.mean - away.sum(axis=0) / rest
+        step = self.mean - mean
+        scatter = self.rows * (self.cov + np.outer(step, step))
+        left = self.scaled(values) - mean
+        return replace(self, rows=rest, mean=mean, cov=(scatter - left.T @ left) / rest)
 
     def chosen(self, values: Doubles) -> tuple[Doubles, npt.NDArray[np.intp]]:
         """Return the judged columns of the complete rows of a block, and which rows they are."""

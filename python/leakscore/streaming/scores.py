@@ -123,6 +123,8 @@ class Scores:
         Rows with a score above each threshold, for both attackers.
     kept : Kept
     sample : Sample
+    worst : (float, int)
+        The largest score to the weaker attacker, and its row.
     every : tuple of (rows, scores, weaker, in-sample distances), or None
         Of all rows, where they are to be listed.
     """
@@ -132,6 +134,7 @@ class Scores:
     above: Integers
     kept: Kept
     sample: Sample
+    worst: tuple[float, int]
     every: tuple[Integers, Doubles, Doubles] | None
 
     def merge(self, other: Scores) -> Scores:
@@ -145,6 +148,7 @@ class Scores:
             self.above + other.above,
             self.kept.joined(other.kept).most(KEPT),
             self.sample.merge(other.sample),
+            max(self.worst, other.worst, key=lambda worst: worst[0]),
             every,  # type: ignore[arg-type]
         )
 
@@ -182,8 +186,16 @@ class Score:
             np.array(above, np.int64).reshape(2, len(self.thresholds)),
             Kept(rows[worst], informed[worst], weaker[worst], values[worst]).most(KEPT),
             Sample(rows[sampled], values[sampled]),
+            _worst(weaker, rows),
             (rows, informed, weaker) if self.every else None,
         )
+
+
+def _worst(scores: Doubles, rows: Integers) -> tuple[float, int]:
+    if not len(rows):
+        return -np.inf, -1
+    place = int(scores.argmax())
+    return float(scores[place]), int(rows[place])
 
 
 def _largest(scores: Doubles) -> Integers:

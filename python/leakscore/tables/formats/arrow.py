@@ -191,6 +191,19 @@ def _cells(content: ArrowFile, name: str) -> Cells:
     return Cells(name, other=kind_of(kind), index=index)
 
 
+def cells_of(content: Any, name: str, index: bool) -> Cells:
+    """Return a column of a pyarrow table that is in memory."""
+    import pyarrow
+
+    column = content.column(name)
+    if is_number(column.type):
+        numbers = column.cast(pyarrow.float64(), safe=False).to_numpy()
+        return Cells(name, numbers=np.asarray(numbers, np.float64), index=index)
+    if is_text(column.type):
+        return Cells(name, text=column.cast(pyarrow.string()), index=index)
+    return Cells(name, other=kind_of(column.type), index=index)
+
+
 def kind_of(kind: Any) -> str:
     """Say what columns of a type hold that are no numbers."""
     import pyarrow

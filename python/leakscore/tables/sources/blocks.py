@@ -93,11 +93,14 @@ class Source:
         Those that are read.
     size : int
         Rows of a block.
+    missing : tuple of float
+        Numbers that stand for a missing value.
     """
 
     parts: tuple[Part, ...]
     columns: tuple[str, ...]
     size: int = ROWS
+    missing: tuple[float, ...] = ()
 
     @property
     def rows(self) -> int | None:
@@ -138,6 +141,8 @@ class Source:
     ) -> Iterator[Block]:
         read = self.parts[part].batches(self.columns, first, last)
         for values in cut(read, self.size, len(self.columns)):
+            if self.missing:
+                values[np.isin(values, self.missing)] = np.nan
             yield Block(number, start, values)
             number, start = number + 1, start + len(values)
 
