@@ -16,11 +16,13 @@ import pytest
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 parquet = pytest.importorskip("pyarrow.parquet")
 
-from leakscore import Moments  # noqa: E402
+from leakscore import Moments, report  # noqa: E402
 from leakscore.dask import ClusterError, cluster  # noqa: E402
 from leakscore.dask.passes import run_on  # noqa: E402
+from leakscore.report import _report  # noqa: E402
 from leakscore.streaming.first import first  # noqa: E402
 from leakscore.streaming.tree import run  # noqa: E402
+from leakscore.tables.sources import opened as opened_sources  # noqa: E402
 from leakscore.tables.sources.arrays import CallablePart, NpyPart, numbered  # noqa: E402
 from leakscore.tables.sources.blocks import Block, Source  # noqa: E402
 from leakscore.tables.sources.parquet import ParquetPart  # noqa: E402
@@ -120,6 +122,21 @@ def test_files_that_workers_do_not_have(client: Any, source: Source, tmp_path: P
     np.save(path, np.zeros((2001, 3)))
     with pytest.raises(ValueError, match=r"c\.npy changed while it was read"):
         run_on(client, lost, first)
+
+
+def test_a_report_is_the_same(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_report, "LONG", 1000)
+    rng = np.random.default_rng(3)
+    values = rng.standard_t(4, size=(3000, 4)) @ rng.normal(size=(4, 4))
+    opened = opened_sources.of_array(values).with_size(SIZE)
+    asked: dict[str, Any] = {"n": 400, "rounds": 2000, "noise_shape": "same", "records": "all"}
+    steps: list[str] = []
+    alone = report.analyse(opened, **asked)
+    found = report.analyse(
+        opened, client=client, progress=lambda what, _: steps.append(what), **asked
+    )
+    assert found.to_json() == alone.to_json()
+    assert any("3,000 of 3,000 records" in step for step in steps)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://here", "127.0.0.1:what"])

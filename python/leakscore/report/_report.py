@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from html import escape
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -128,6 +128,7 @@ def analyse(
     min_cell: int = 10,
     records: str | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> Report:
     """Tell what leaks of every record if the mean of n records of a table is published.
 
@@ -200,6 +201,9 @@ def analyse(
         10000, the worst of more. Its summaries always speak of all.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
+    client : distributed.Client, optional
+        Of a dask cluster, whose workers read a table of more than 65536 records, with the same
+        bits (extra ``dask``); files must be at the same paths on all of them.
 
     Returns
     -------
@@ -209,6 +213,8 @@ def analyse(
     ------
     ValueError
         If the table cannot be judged or a parameter is out of its range.
+    ClusterError
+        If the cluster is lost, or its workers hold another version of leakscore.
 
     Notes
     -----
@@ -261,7 +267,7 @@ def analyse(
     opened = opened_of(table)
     why = why_whole(opened, table, asked)
     if not why and opened.is_longer_than(LONG):
-        content = Streamed(opened, asked, Passes(progress)).content()
+        content = Streamed(opened, asked, Passes(progress, client)).content()
         return Report(**{one.name: getattr(content, one.name) for one in fields(Content)})
     return _Analysis(whole_of(table, opened, why), asked, progress).report()
 

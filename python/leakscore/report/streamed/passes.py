@@ -20,10 +20,12 @@ class Passes:
     ----------
     progress : callable, optional
         Takes what is done, and the share of all the work that is done already.
+    client : distributed.Client, optional
+        Of the cluster whose workers read the table; otherwise this process does.
     """
 
-    def __init__(self, progress: Progress | None = None) -> None:
-        self.progress, self.done = progress, 0
+    def __init__(self, progress: Progress | None = None, client: Any = None) -> None:
+        self.progress, self.client, self.done = progress, client, 0
         self.rows: int | None = None
 
     def __call__(self, source: Source, one: Callable[..., Any], what: str) -> Any:
@@ -36,10 +38,17 @@ class Passes:
             of = f" of {total:,}" if total else ""
             self.say(f"{name}: {rows:,}{of} records", rows / total if total else 0.0)
 
-        with on_one_thread():
-            result = run(source, one, told=told if self.progress else None).result()
+        result = self._run(source, one, told if self.progress else None)
         self.done += 1
         return result
+
+    def _run(self, source: Source, one: Callable[..., Any], told: Any) -> Any:
+        if self.client is not None:
+            from leakscore.dask.passes import run_on
+
+            return run_on(self.client, source, one, told)
+        with on_one_thread():
+            return run(source, one, told=told).result()
 
     def say(self, what: str, share: float = 0.0) -> None:
         """Tell what is done now, and the share of the present step that is done."""
