@@ -206,7 +206,7 @@ def _report(options: argparse.Namespace) -> int:
         table = (
             report.embedded_table()
             if options.data is None
-            else report.read_table(
+            else report.open_table(
                 options.data,
                 columns=options.columns,
                 exclude=options.exclude or (),
