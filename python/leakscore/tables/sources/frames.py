@@ -13,7 +13,6 @@ from leakscore._visible import visible
 from leakscore.tables.formats.arrow import is_number, kind_of
 from leakscore.tables.sources import states
 
-
 _CACHED = 2048  # rows
 
 
