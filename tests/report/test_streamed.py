@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,10 @@ N, D = 3000, 5
 
 
 @pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones, and keep few rows of them."""
     monkeypatch.setattr(_report, "LONG", 1000)
     monkeypatch.setattr(second, "KEPT", 300)
-    yield
 
 
 def table(seed: int = 1, size: int = N) -> np.ndarray:
@@ -94,7 +92,7 @@ def test_games_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("n", [100, 900])
 def test_noise_hides_every_record(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
-    streamed, whole = both(monkeypatch, table(), n=n, max_noise=50.0)
+    streamed, whole = both(monkeypatch, table(), n=n, max_noise=50.0, rounds=20_000)
     assert streamed.noise is not None
     assert whole.noise is not None
     assert streamed.noise.theory_standard_errors == pytest.approx(

@@ -184,7 +184,12 @@ def _add_output_options(group: Any) -> None:
     group.add_argument(
         "--show-values", action="store_true", help="show values of the worst records"
     )
-    group.add_argument("--quiet", action="store_true", help="no text, no progress bar")
+    group.add_argument("--quiet", action="store_true", help="no text, no progress")
+    group.add_argument(
+        "--progress",
+        action="store_true",
+        help="tell on standard error how far the work is, also where that is no terminal",
+    )
 
 
 def _shrinkage(text: str) -> float | str:
@@ -200,13 +205,13 @@ def _report(options: argparse.Namespace) -> int:
     from leakscore import report
 
     _cli.require_writable(options, options.data)
-    with _cli.progress(options.quiet) as progress:
+    with _cli.progress(options.quiet, options.progress) as progress:
         if progress is not None:
             progress("reading the table", 0.0)
         table = (
             report.embedded_table()
             if options.data is None
-            else report.read_table(
+            else report.open_table(
                 options.data,
                 columns=options.columns,
                 exclude=options.exclude or (),

@@ -62,6 +62,7 @@ undefined or not asked for)
 
 from leakscore.report._report import Report, analyse
 from leakscore.report._verdict import EXIT_CODES
+from leakscore.report.streamed.files import open_table
 from leakscore.tables.table import Table, embedded_table, read_table, table_of
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "Table",
     "analyse",
     "embedded_table",
+    "open_table",
     "read_table",
     "table_of",
 ]

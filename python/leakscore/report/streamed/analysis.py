@@ -135,7 +135,7 @@ class Streamed:
             self.crowd = self._crowd(self._known(), self._refitted(dominant))
         self._ordered()
 
-    def _crowd(self, kept: Kept, refitted: dict[int, Reference | None]) -> Crowd:
+    def _crowd(self, kept: Kept, refitted: dict[int, Reference]) -> Crowd:
         order = np.argsort(kept.rows, kind="stable")
         return Crowd(
             self.law,
@@ -150,18 +150,10 @@ class Streamed:
         none = np.zeros(len(self.crowd.numbers))
         return Kept(self.crowd.numbers, none, none, self.crowd.raw)
 
-    def _refitted(self, rows: Sequence[int]) -> dict[int, Reference | None]:
-        """Estimate anew without each of some records; None where the others do not vary."""
+    def _refitted(self, rows: Sequence[int]) -> dict[int, Reference]:
+        """Estimate anew without each of some records."""
         found: Others = self._pass(Without(self.law, tuple(rows)), "leaving records out")
-        known: dict[int, Reference | None] = {}
-        for row, moments in zip(rows, found.moments, strict=True):
-            try:
-                reference = moments.reference()
-                _ = reference.logdet  # raises if the covariance is singular
-                known[row] = reference
-            except ValueError:
-                known[row] = None
-        return known
+        return {row: moments.reference() for row, moments in zip(rows, found.moments, strict=True)}
 
     def _ordered(self) -> None:
         self.scores = self.crowd.informed()

@@ -103,7 +103,7 @@ def judged_of(
     source = replace(opened.source, columns=tuple(wanted))
     found: First = passes(source, first, "reading the table")
     published = [name for name in opened.columns if left.get(name) not in NOT_PUBLISHED]
-    if opened.from_file:
+    if opened.sums:
         _refuse_sums(opened, found)
     useless = _useless(opened, source.columns, found, asked=columns, missing=missing)
     published = [name for name in published if useless.get(name) not in NOT_PUBLISHED]
@@ -146,7 +146,7 @@ def _unjudged(
 ) -> list[str]:
     """Name the published columns that may tell anything: text, or columns with holes."""
     fine = {*names, *dependent}
-    harmless = {CONSTANT, NOTHING}
+    harmless = {CONSTANT}
     return [
         name
         for name in published
@@ -232,7 +232,7 @@ def _require_codes(
     opened: Opened, names: Sequence[str], found: First, left: dict[str, str]
 ) -> None:
     """Refuse a column of a file with a number far from all others that looks like a code."""
-    if not opened.from_file:
+    if not opened.codes:
         return
     columns = found.columns
     for j, name in enumerate(names):

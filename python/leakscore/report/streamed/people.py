@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.leakage.groups import Groups
-from leakscore.reference import Reference
+from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.report._leakage import Population
 from leakscore.report._model import Doubles
 from leakscore.report._published import Published
@@ -45,7 +45,7 @@ class Crowd(Population):
         n: int,
         *,
         finite: bool,
-        refitted: dict[int, Reference | None] | None = None,
+        refitted: dict[int, Reference] | None = None,
     ) -> None:
         self.law, self.numbers = law, rows
         self.scale, self.values = law.scale, law.scaled(values)
@@ -77,10 +77,11 @@ class Crowd(Population):
         found = law.distances(self.values)
         for index in np.flatnonzero(np.isin(self.numbers, list(self.refitted))).tolist():
             known = self.refitted[int(self.numbers[index])]
-            found[index] = np.inf
-            if known is not None:
+            try:
                 noisy = known.add_diagonal(law.noise)
                 found[index] = noisy.squared_mahalanobis(self.values[index])
+            except SingularCovarianceError:  # in some direction only this record varies
+                found[index] = np.inf
         return found
 
     def without(self, person: int) -> Reference:
@@ -114,10 +115,7 @@ class Crowd(Population):
     def with_columns(self, kept: Sequence[int]) -> Crowd:
         """Return the release of some of the columns."""
         law, columns = self.law.with_columns(kept), list(kept)
-        refitted = {
-            row: None if known is None else _part(known, columns)
-            for row, known in self.refitted.items()
-        }
+        refitted = {row: _part(known, columns) for row, known in self.refitted.items()}
         return Crowd(
             law, self.raw[:, columns], self.numbers, self.n, finite=self.finite, refitted=refitted
         )

@@ -71,6 +71,7 @@ def whole_of(table: Tabular, opened: Opened, why: str) -> Table:
     if hasattr(table, "__arrow_c_stream__"):
         return table_of_frame(table)
     if isinstance(table, Opened) or callable(table):
+        # What a file of numbers needs is looked for in the blocks only.
         blocks = itertools.chain(block.values for block in opened.source.blocks())
         values = np.concatenate(list(blocks))
         return table_of(values, opened.columns if opened.named else None)

@@ -142,7 +142,7 @@ class Source:
         read = self.parts[part].batches(self.columns, first, last)
         for values in cut(read, self.size, len(self.columns)):
             if self.missing:
-                values[np.isin(values, self.missing)] = np.nan
+                values = np.where(np.isin(values, self.missing), np.nan, values)
             yield Block(number, start, values)
             number, start = number + 1, start + len(values)
 
@@ -150,12 +150,16 @@ class Source:
 def cut(batches: Iterable[Doubles], size: int, width: int) -> Iterator[Doubles]:
     """Join batches of rows and cut them into blocks of `size` rows; the last may be shorter.
 
-    Every block has its own memory, in rows: its bits hang on its values alone.
+    A block lies in memory row by row, and is not to be written to.
     """
     block, filled = np.empty((size, width)), 0
     for batch in batches:
         taken = 0
         while taken < len(batch):
+            if not filled and len(batch) - taken >= size and batch.flags.c_contiguous:
+                yield batch[taken : taken + size]
+                taken += size
+                continue
             count = min(size - filled, len(batch) - taken)
             block[filled : filled + count] = batch[taken : taken + count]
             filled, taken = filled + count, taken + count

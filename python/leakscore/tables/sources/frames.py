@@ -13,6 +13,8 @@ from leakscore._visible import visible
 from leakscore.tables.formats.arrow import is_number, kind_of
 from leakscore.tables.sources import states
 
+_CACHED = 2048  # rows
+
 
 def reader_of(frame: Any) -> Any:
     """Return pyarrow's reader of batches of a frame."""
@@ -43,12 +45,17 @@ def doubles(batch: Any, chosen: Iterable[int]) -> Doubles:
     import pyarrow
 
     chosen = list(chosen)
-    rows = np.empty((batch.num_rows, len(chosen)))
-    for place, j in enumerate(chosen):
+    columns = []
+    for j in chosen:
         column = batch.column(j)
         if column.type != pyarrow.float64():
             column = column.cast(pyarrow.float64(), safe=False)
-        rows[:, place] = column.to_numpy(zero_copy_only=False)
+        columns.append(column.to_numpy(zero_copy_only=False))
+    rows = np.empty((batch.num_rows, len(columns)))
+    for start in range(0, len(rows), _CACHED):  # so that a row is written while it is in the cache
+        part = slice(start, start + _CACHED)
+        for place, values in enumerate(columns):
+            rows[part, place] = values[part]
     return rows
 
 

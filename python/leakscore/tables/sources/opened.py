@@ -40,8 +40,8 @@ class Opened:
     index : frozenset of str
         Columns that name the rows.
     notes : tuple of str
-    from_file : bool
-        Whether its last rows may be sums, and its numbers codes for missing values.
+    sums, codes : bool
+        Whether its last row may be the sum of the others, and numbers codes for missing values.
     digest : callable
         Returns the SHA-256 hash.
     lines : (N,) ndarray of int, optional
@@ -62,7 +62,8 @@ class Opened:
     refused: dict[str, str]
     index: frozenset[str]
     notes: tuple[str, ...]
-    from_file: bool
+    sums: bool
+    codes: bool
     digest: Callable[[], str]
     lines: npt.NDArray[np.int64] | None = None
     named: bool = True
@@ -72,6 +73,11 @@ class Opened:
     def with_size(self, size: int) -> Opened:
         """Return the same in blocks of another size."""
         return replace(self, source=replace(self.source, size=size))
+
+    def reading(self, *, missing: tuple[float, ...], sums: bool, codes: bool) -> Opened:
+        """Return the same with numbers that stand for missing values, and what is looked for."""
+        source = replace(self.source, missing=missing)
+        return replace(self, source=source, sums=sums, codes=codes)
 
     def is_longer_than(self, rows: int) -> bool:
         """Tell whether it has more rows; reads as many, where the source does not tell."""
@@ -100,7 +106,8 @@ def of_table(table: Table) -> Opened:
         refused={table.columns[j]: why for j, why in table.refused.items()},
         index=frozenset(),
         notes=table.notes,
-        from_file=False,
+        sums=False,
+        codes=False,
         digest=lambda: table.sha256,
         lines=table.lines,
         embedded=table.path is None,
@@ -154,7 +161,8 @@ def _in_memory(
         refused={},
         index=index,
         notes=notes,
-        from_file=False,
+        sums=False,
+        codes=False,
         digest=lambda: _hash_of(source.blocks()),
         named=named,
     )
@@ -225,7 +233,8 @@ def of_files(paths: Sequence[str]) -> Opened | None:
         refused={},
         index=index,
         notes=notes,
-        from_file=True,
+        sums=True,
+        codes=True,
         digest=lambda: _hash_of_files(paths),
         named=named,
     )
