@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from leakscore.cli import _shared as _cli
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from leakscore.statistics import Statistic
 
 
+_MOST_WORKERS = 1024
 STATISTICS = ("mean", "sum", "covariance", "cross-products", "regression", "quantile")
 
 
@@ -48,6 +50,7 @@ def add_report(commands: Any) -> None:
     _cli.add_reading(parser)
     _add_verdict_options(parser.add_argument_group("the verdict and the noise"))
     _add_game_options(parser.add_argument_group("the game"))
+    _add_cluster_options(parser.add_argument_group("the cluster, for tables of many records"))
     _add_output_options(parser.add_argument_group("the output"))
 
 
@@ -170,6 +173,22 @@ def _add_game_options(group: Any) -> None:
     )
 
 
+def _add_cluster_options(group: Any) -> None:
+    group.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="read with N processes on this machine (extra dask); for parquet and npy files, and "
+        "only above 65536 records",
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="read with the workers of your own dask cluster, as tcp://host:8786; they need the "
+        "files at the same paths",
+    )
+
+
 def _add_output_options(group: Any) -> None:
     group.add_argument(
         "--worst", type=int, default=5, metavar="K", help="records that are listed (5)"
@@ -205,7 +224,7 @@ def _report(options: argparse.Namespace) -> int:
     from leakscore import report
 
     _cli.require_writable(options, options.data)
-    with _cli.progress(options.quiet, options.progress) as progress:
+    with _cli.progress(options.quiet, options.progress) as progress, _client(options) as client:
         if progress is not None:
             progress("reading the table", 0.0)
         table = (
@@ -245,9 +264,23 @@ def _report(options: argparse.Namespace) -> int:
             min_cell=options.min_cell,
             records=options.records,
             progress=progress,
+            client=client,
         )
     _cli.deliver(result, options)
     return report.EXIT_CODES[result.verdict.decision] if options.check and result.verdict else 0
+
+
+def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
+    """Return the cluster that the options ask for; None if they ask for none."""
+    if options.workers is None and options.scheduler is None:
+        return nullcontext()
+    if options.workers is not None and options.scheduler is not None:
+        raise ValueError("--workers starts processes of its own: give it or --scheduler, not both")
+    if options.workers is not None and not 1 <= options.workers <= _MOST_WORKERS:
+        raise ValueError(f"Expected --workers {options.workers} in [1, {_MOST_WORKERS}]")
+    from leakscore.dask import cluster
+
+    return cluster.opened(workers=options.workers, scheduler=options.scheduler)
 
 
 def _statistic(options: argparse.Namespace) -> Statistic | None:

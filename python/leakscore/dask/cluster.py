@@ -89,7 +89,7 @@ def opened(*, workers: int | None = None, scheduler: str | None = None) -> Itera
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=_CRITICAL,
                 env={"LEAKSCORE_NUM_THREADS": "1"},
             ) as local,

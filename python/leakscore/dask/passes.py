@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def run_on(
     with cluster.told(client), client.as_current():
         cluster.check_workers(client)
         # A task of its own, so that a worker receives both once, and again if it dies.
-        given = client.submit(_both, source, one, pure=False)
+        given = client.submit(_both, _absolute(source), one, pure=False)
         spans = source.spans(_blocks(source, sum(client.nthreads().values())))
         futures = client.map(_span, spans, [given] * len(spans), pure=False)
         sizes = (span.last - span.first for span in spans)
@@ -61,6 +62,15 @@ def _blocks(source: Source, threads: int) -> int:
     """Return how many blocks a task has; the bits do not depend on it."""
     total = -(-(source.rows or 0) // source.size)
     return max(1, min(_BLOCKS, total // (_TASKS * max(threads, 1))))
+
+
+def _absolute(source: Source) -> Source:
+    """Return a source whose files are found from any working directory."""
+    parts: list[Any] = [
+        replace(part, path=str(Path(part.path).absolute())) if hasattr(part, "path") else part
+        for part in source.parts
+    ]
+    return replace(source, parts=tuple(parts))
 
 
 def _both(source: Source, one: Any) -> tuple[Source, Any]:
