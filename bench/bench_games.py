@@ -18,6 +18,7 @@ from leakscore.games import (
     fixed_target,
     sequential,
 )
+from leakscore.games.projections import Projections
 
 Game = Callable[[], tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
 
@@ -177,6 +178,22 @@ def trained(rounds: int, n: int, steps: int, dim: int) -> tuple[Game, Game]:
     return ours, reference
 
 
+def projections(rounds: int, size: int) -> tuple[Game, Game]:
+    """A table of one column, n of n: for numpy every record of every round."""
+    rng = np.random.default_rng(0)
+    values, z = rng.standard_t(5, size=size), 4.0
+
+    def reference() -> Any:
+        member = rng.random(rounds) < 0.5
+        outputs = np.empty((rounds, 1))
+        for output, inside in zip(outputs, member, strict=True):
+            output[0] = values[rng.integers(0, size, size - inside)].sum() + inside * z
+        return outputs / size, member
+
+    population, mechanism = Projections(values[:, None]), EmpiricalMean(size)
+    return lambda: fixed_target(population, [z], mechanism, rounds, rng), reference
+
+
 def run() -> None:
     """Print the table."""
     for dim in (1, 50):
@@ -215,3 +232,7 @@ if __name__ == "__main__":
 
     print(HEADER)
     run()
+    for rounds, size in ((2000, 100_000), (200, 1_000_000)):
+        ours, reference = projections(rounds, size)
+        name = f"{size} numbers by bins, n={size}, T={rounds}"
+        compare(name, ours, reference, same=same_law, repeats=3)

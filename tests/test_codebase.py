@@ -174,6 +174,8 @@ def test_every_argument_has_a_type(name: str) -> None:
 def test_doctests(module: ModuleType) -> None:
     if module.__name__ == "leakscore.torch":
         pytest.importorskip("torch", reason="PyTorch is not installed")
+    if module.__name__.startswith("leakscore.dask"):
+        pytest.importorskip("dask.array", reason="dask is not installed")
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     result = doctest.testmod(module, optionflags=flags)
     assert result.failed == 0

@@ -102,6 +102,19 @@ def test_the_page_of_shaped_noise_states_what_it_prints(
         assert number in prose
 
 
+def test_the_page_of_clusters_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    dask = pytest.importorskip("dask", reason="dask is not installed")
+    text = (Path(__file__).parents[1] / "docs" / "clusters.md").read_text("utf-8")
+    names: dict[str, object] = {}
+    with dask.config.set(scheduler="synchronous"):
+        for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
+            exec(block, names)
+    shown = re.findall(r"^```text\n(.*?)^```", text, flags=re.M | re.S)
+    assert capsys.readouterr().out == "".join(shown)
+    given = names["rows"]
+    np.testing.assert_allclose(names["whole"].mean, given.mean(axis=0), atol=1e-14)  # type: ignore[attr-defined]
+
+
 def test_the_page_of_statistics_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
     text = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
     names: dict[str, object] = {}

@@ -2,9 +2,9 @@
 
 The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
 `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that ``import leakscore`` costs
-little more than ``import numpy``. So are `plot`, `reference`, `report` and `torch`, which are not
-in ``__all__``: two of them need more than numpy and scipy once they are used, `report` is the
-command as functions, and what `reference` holds lies here as well.
+little more than ``import numpy``. So are `dask`, `plot`, `reference`, `report` and `torch`, which
+are not in ``__all__``: three of them need more than numpy and scipy once they are used, `report` is
+the command as functions, and what `reference` holds lies here as well.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         tradeoff,
         whitebox,
     )
+    from leakscore import dask as dask
     from leakscore import plot as plot
     from leakscore import reference as reference
     from leakscore import report as report
@@ -53,7 +54,7 @@ __all__ = [
     "whitebox",
 ]
 
-_NOT_STARRED = frozenset({"plot", "reference", "report", "torch"})
+_NOT_STARRED = frozenset({"dask", "plot", "reference", "report", "torch"})
 _OF_REFERENCE = frozenset({"ColumnGram", "Moments", "Reference", "SingularCovarianceError"})
 
 

@@ -70,12 +70,10 @@ def listed(names: Sequence[str], most: int = 8) -> str:
 
 def in_json(document: str) -> str:
     """Return the same JSON document without hidden characters: they are escaped in its strings."""
-    escaped = {
-        ord(character): _utf_16(character)
-        for character in set(document) - {"\n"}
-        if _is_hidden(character)
-    }
-    return document.translate(escaped)
+    for character in set(document) - {"\n"}:
+        if _is_hidden(character):  # what it becomes holds none
+            document = document.replace(character, _utf_16(character))
+    return document
 
 
 def _utf_16(character: str) -> str:

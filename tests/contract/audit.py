@@ -43,6 +43,15 @@ AUDITS: dict[str, list[Call]] = {
             scalars={"random_bits": (True, (None, 1, "yes"))},
         ),
     ],
+    "audit.Audit.from_bytes": [
+        Call(
+            lambda members: audit.Audit.from_bytes(
+                audit.Audit(members, good.POINTS[4000:7000]).to_bytes()
+            ).epsilon(),
+            {"members": good.POINTS[:4000] + 1},
+            kind="scores",
+        )
+    ],
     "audit.Audit.epsilon": [
         Call(
             good.ROUNDS.epsilon,
@@ -162,6 +171,7 @@ AUDITS_WITHOUT_ARGUMENTS = {
     "audit.Audit.advantage",
     "audit.Audit.auc",
     "audit.Audit.roc",
+    "audit.Audit.to_bytes",
     "audit.RocBand.advantage",
     "audit.RocBand.auc",
 }

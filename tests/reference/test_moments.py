@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import pickle
 import struct
 from itertools import pairwise, permutations
@@ -117,31 +118,66 @@ def test_refuses() -> None:
         Moments.from_bytes("text")  # type: ignore[arg-type]
 
 
-def raw(dim: int, count: int, numbers: list[float], ndim: int = 2) -> bytes:
+def raw(count: int, mean: list[float], scatter: list[Any], kind: bytes = b"moments") -> bytes:
     """Write the format of to_bytes by hand."""
-    return struct.pack(f"<8sBQQ{len(numbers)}d", b"lsmoment", ndim, dim, count, *numbers)
+    body = struct.pack("<8s8sHH", b"leakscor", kind, 1, 3)
+    for dtype, values in (("<i8", [count]), ("<f8", mean), ("<f8", scatter)):
+        array = np.array(values, dtype=dtype)
+        body += struct.pack(f"<3sB{array.ndim}Q", dtype.encode(), array.ndim, *array.shape)
+        body += array.tobytes()
+    return signed(body)
+
+
+def signed(body: bytes) -> bytes:
+    return body + hashlib.blake2b(body, digest_size=16).digest()
+
+
+def test_the_format_is_what_it_was() -> None:
+    moments = Moments(2)
+    moments.update([[0.0, 1.0], [2.0, 5.0]])
+    assert moments.to_bytes() == raw(2, [1.0, 3.0], [[2.0, 4.0], [4.0, 8.0]])
+
+
+WHOLE = raw(3, [0.0, 0.0], [1.0, 1.0])
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        raw(2**63, 3, []),  # no room is made for what is not there
-        raw(2**32, 3, [], ndim=1),
-        raw(0, 0, []),
-        raw(1, 3, [0.0, -1.0]),
-        raw(1, 1, [0.0, 1.0]),
-        raw(1, 0, [1.0, 0.0]),
-        raw(1, 2**64 - 1, [1.0, 1.0]),
-        raw(2, 3, [0.0, 0.0, 1.0, 2.0, 2.0, 1.0]),  # a correlation of 2
-        raw(2, 3, [0.0, 0.0, 1.0, 0.5, -0.5, 1.0]),
-        raw(2, 3, [0.0, 0.0, 1.0, -1.0], ndim=1),
-        raw(1, 3, [0.0, 1.0], ndim=3),
+        raw(0, [], []),
+        raw(3, [0.0], [-1.0]),
+        raw(1, [0.0], [1.0]),
+        raw(0, [1.0], [0.0]),
+        raw(-1, [0.0], [0.0]),
+        raw(2**53, [1.0], [1.0]),
+        raw(3, [0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]),  # a correlation of 2
+        raw(3, [0.0, 0.0], [[1.0, 0.5], [-0.5, 1.0]]),
+        raw(3, [0.0, 0.0], [1.0, -1.0]),
+        raw(3, [0.0, 0.0], [1.0, np.inf]),
+        raw(3, [0.0, 0.0], [1.0, 1.0, 1.0]),
+        raw(3, [[0.0]], [[1.0]]),  # type: ignore[list-item]
+        raw(3, [0.0], [1.0], b"audit"),
+        signed(WHOLE[:16] + b"\2" + WHOLE[17:-16]),  # the version
+        signed(WHOLE[:18] + b"\4" + WHOLE[19:-16]),  # the number of arrays
+        signed(WHOLE[:20] + b"|O8" + WHOLE[23:-16]),
+        signed(WHOLE[:24] + b"\xff" * 8 + WHOLE[32:-16]),  # no room is made for what is not there
+        signed(WHOLE[:-24]),
+        signed(WHOLE[:-16] + b"0"),
+        signed(b""),
     ],
-    ids=lambda data: data[8:33].hex(),
+    ids=lambda data: data[16:].hex()[:40],
 )
 def test_bytes_of_no_rows_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="data"):
         Moments.from_bytes(data)
+
+
+def test_one_changed_bit_is_seen() -> None:
+    for place in range(len(WHOLE)):
+        bad = bytearray(WHOLE)
+        bad[place] ^= 1
+        with pytest.raises(ValueError, match="data"):
+            Moments.from_bytes(bytes(bad))
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-150, 1.0, 1e100, 1e150])

@@ -140,11 +140,56 @@ def test_compared_numbers_are_those_of_the_scores(values: np.ndarray) -> None:
         assert power == pytest.approx(Audit(inside, outside).tpr_at(rate + 1e-12))
 
 
-def test_rounds_are_fewer_for_large_n() -> None:
-    assert default_rounds(2) == default_rounds(5000) == 20_000
-    assert default_rounds(20_000) == 5000
-    assert default_rounds(10**9) == 2000
-    assert all(default_rounds(n) % 2 == 0 for n in range(5000, 100_000, 997))
+def test_rounds_are_fewer_where_each_draws_many_records() -> None:
+    assert default_rounds(2, 60_000) == default_rounds(5000, 60_000) == 20_000
+    assert default_rounds(20_000, 60_000) == 5000
+    assert default_rounds(60_000, 65_536) == 2000
+    assert all(default_rounds(n, 65_536) % 2 == 0 for n in range(5000, 65_536, 997))
+    assert default_rounds(65_537, 65_537) == default_rounds(10**9, 10**9) == 20_000
+
+
+@pytest.mark.parametrize("law", ["normal", "heavy", "outlier"])
+@pytest.mark.parametrize(("n", "finite"), [(4000, False), (500, False), (2000, True)])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_games_by_bins_agree_with_games_by_draws(
+    monkeypatch: pytest.MonkeyPatch, law: str, n: int, finite: bool, noise: float
+) -> None:
+    rng = np.random.default_rng(4)
+    values = {
+        "normal": lambda: rng.normal(size=(4000, 3)),
+        "heavy": lambda: rng.standard_t(3, size=(4000, 3)),
+        "outlier": lambda: np.where(
+            np.arange(4000)[:, None] == 9, 90.0, rng.normal(size=(4000, 3))
+        ),
+    }[law]()
+    people = Population(values, n, finite=finite, shrinkage=None)
+    index = int(np.argsort(-people.informed())[1 if law == "outlier" else 0])
+    games_played = []
+    for most in (10**6, 1):  # rows that are drawn one by one
+        monkeypatch.setattr("leakscore.games.projections.LARGEST_DRAWN", most)
+        seed = np.random.default_rng(most)
+        games_played.append(
+            play(people, index, 1, "informed", rounds=6000, rng=seed, noise_std=noise)
+        )
+    exact, bins = games_played
+    assert exact.leakage == bins.leakage
+    assert (exact.members != bins.members).any()
+    for quantity in ("advantage", "power", "false_positives"):
+        ours, plain = getattr(bins, quantity), getattr(exact, quantity)
+        error = np.hypot(ours.std_error, plain.std_error)
+        assert abs(ours.simulated - plain.simulated) < 4 * error, quantity
+        assert ours.std_error == pytest.approx(plain.std_error, rel=0.3)
+
+
+def test_a_game_of_a_large_table_is_reproducible() -> None:
+    values = np.random.default_rng(3).standard_t(4, size=(70_000, 2))
+    people = Population(values, 70_000, finite=False, shrinkage=None)
+    first, second = (
+        play(people, 8, 9, "weaker", rounds=3000, rng=np.random.default_rng(6)) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.members, second.members)
+    np.testing.assert_array_equal(first.nonmembers, second.nonmembers)
+    assert len(np.unique(first.members)) == 1500
 
 
 @pytest.mark.parametrize("far", [1e20, 1e60, 1e69])

@@ -155,7 +155,7 @@ def test_json_is_strict_and_complete(result: report.Report) -> None:
     assert set(parsed) == {
         "schema_version", "tool", "tool_version", "seed", "verdict", "input", "release",
         "threat_models", "differential_privacy", "counts", "worst_rows", "drivers", "covariance",
-        "game", "noise", "remedies", "audit", "warnings", "records",
+        "game", "noise", "remedies", "audit", "warnings", "records_listed", "records",
     }  # fmt: skip
     assert parsed["schema_version"] == 1
     assert parsed["differential_privacy"]["is_a_guarantee"] is False

@@ -67,7 +67,7 @@ def test_distributions_load_no_other_room() -> None:
 
 
 # Not in `__all__`, so that ``from leakscore import *`` asks for no optional package.
-NOT_STARRED = ["plot", "reference", "report", "torch"]
+NOT_STARRED = ["dask", "plot", "reference", "report", "torch"]
 
 
 @pytest.mark.parametrize("room", [*ROOMS, *NOT_STARRED])
@@ -83,7 +83,8 @@ def test_what_a_star_leaves_out_is_listed_and_light(room: str) -> None:
     assert f"leakscore.{room}" not in loaded - {"leakscore.reference"}
     loaded = loaded_by(f"import leakscore; leakscore.{room}")
     assert f"leakscore.{room}" in loaded
-    assert not {name.partition(".")[0] for name in loaded} & {"matplotlib", "torch", "pyarrow"}
+    optional = {"dask", "matplotlib", "torch", "pyarrow"}
+    assert not {name.partition(".")[0] for name in loaded} & optional
 
 
 def test_every_public_name_is_there() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _state, _validate
 from leakscore.audit._certified import Certified
 from leakscore.audit.claims.refuted import Refuted
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.ranked_bits import RankedBits
 from leakscore.audit.data.samples import Scores
+from leakscore.audit.data.state import arrays_of, samples_of
 from leakscore.audit.roc.intervals import Intervals
+
+_VERSION = 1  # of the bytes
 
 
 class Audit(Certified, Refuted, Intervals):
@@ -215,6 +218,51 @@ class Audit(Certified, Refuted, Intervals):
         merged = type(self).__new__(type(self))
         merged._samples = self._samples.merge(_validate.instance("other", other, Audit)._samples)
         return merged
+
+    def to_bytes(self) -> bytes:
+        """Return the scores, or the histogram, in a format that does not depend on the machine.
+
+        Returns
+        -------
+        bytes
+            For `from_bytes`: with the version of the format, and a digest that shows damage.
+        """
+        return _state.pack("audit", _VERSION, arrays_of(self._samples))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Audit:
+        """Return the audit from which `to_bytes` made these bytes.
+
+        Parameters
+        ----------
+        data : bytes
+            The bytes of one audit, whole; anything else, or another version, is refused.
+
+        Returns
+        -------
+        Audit
+            With the same results to the last bit.
+
+        Raises
+        ------
+        ValueError
+            If `data` is damaged, of another version, or no audit can have made it.
+        TypeError
+            If `data` is not bytes.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> Audit.from_bytes(Audit([2.0, 1.0], [0.0]).to_bytes())
+        Audit(n_members=2, n_nonmembers=1)
+        """
+        arrays = _state.unpack("audit", _VERSION, data, "Audit.to_bytes()")
+        audit = cls.__new__(cls)
+        try:
+            audit._samples = samples_of(arrays)
+        except (TypeError, ValueError) as problem:
+            raise ValueError(f"Expected data to hold an audit: {problem}") from None
+        return audit
 
     def __repr__(self) -> str:
         return f"Audit(n_members={self.n_members}, n_nonmembers={self.n_nonmembers})"

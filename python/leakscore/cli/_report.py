@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from leakscore.cli import _shared as _cli
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from leakscore.statistics import Statistic
 
 
+_MOST_WORKERS = 1024
 STATISTICS = ("mean", "sum", "covariance", "cross-products", "regression", "quantile")
 
 
@@ -48,6 +50,7 @@ def add_report(commands: Any) -> None:
     _cli.add_reading(parser)
     _add_verdict_options(parser.add_argument_group("the verdict and the noise"))
     _add_game_options(parser.add_argument_group("the game"))
+    _add_cluster_options(parser.add_argument_group("the cluster, for tables of many records"))
     _add_output_options(parser.add_argument_group("the output"))
 
 
@@ -170,15 +173,42 @@ def _add_game_options(group: Any) -> None:
     )
 
 
+def _add_cluster_options(group: Any) -> None:
+    group.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="read with N processes on this machine (extra dask); for parquet and npy files, and "
+        "only above 65536 records",
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="read with the workers of your own dask cluster, as tcp://host:8786; they need the "
+        "files at the same paths",
+    )
+
+
 def _add_output_options(group: Any) -> None:
     group.add_argument(
         "--worst", type=int, default=5, metavar="K", help="records that are listed (5)"
     )
     _cli.add_outputs(group)
     group.add_argument(
+        "--records",
+        choices=("all", "worst", "none"),
+        help="which records the JSON lists, beside the summaries (default: all up to 10000, the "
+        "worst of more)",
+    )
+    group.add_argument(
         "--show-values", action="store_true", help="show values of the worst records"
     )
-    group.add_argument("--quiet", action="store_true", help="no text, no progress bar")
+    group.add_argument("--quiet", action="store_true", help="no text, no progress")
+    group.add_argument(
+        "--progress",
+        action="store_true",
+        help="tell on standard error how far the work is, also where that is no terminal",
+    )
 
 
 def _shrinkage(text: str) -> float | str:
@@ -194,13 +224,13 @@ def _report(options: argparse.Namespace) -> int:
     from leakscore import report
 
     _cli.require_writable(options, options.data)
-    with _cli.progress(options.quiet) as progress:
+    with _cli.progress(options.quiet, options.progress) as progress, _client(options) as client:
         if progress is not None:
             progress("reading the table", 0.0)
         table = (
             report.embedded_table()
             if options.data is None
-            else report.read_table(
+            else report.open_table(
                 options.data,
                 columns=options.columns,
                 exclude=options.exclude or (),
@@ -232,10 +262,25 @@ def _report(options: argparse.Namespace) -> int:
             show_values=options.show_values,
             statistic=_statistic(options),
             min_cell=options.min_cell,
+            records=options.records,
             progress=progress,
+            client=client,
         )
     _cli.deliver(result, options)
     return report.EXIT_CODES[result.verdict.decision] if options.check and result.verdict else 0
+
+
+def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
+    """Return the cluster that the options ask for; None if they ask for none."""
+    if options.workers is None and options.scheduler is None:
+        return nullcontext()
+    if options.workers is not None and options.scheduler is not None:
+        raise ValueError("--workers starts processes of its own: give it or --scheduler, not both")
+    if options.workers is not None and not 1 <= options.workers <= _MOST_WORKERS:
+        raise ValueError(f"Expected --workers {options.workers} in [1, {_MOST_WORKERS}]")
+    from leakscore.dask import cluster
+
+    return cluster.opened(workers=options.workers, scheduler=options.scheduler)
 
 
 def _statistic(options: argparse.Namespace) -> Statistic | None:

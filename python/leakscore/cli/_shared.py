@@ -6,11 +6,14 @@ import argparse
 import contextlib
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from leakscore.tables import memory_limit, outputs
 from leakscore.tables.cells import names_in
+
+_SECONDS = 5.0  # between lines on how far the work is
 
 
 def names(text: str) -> list[str]:
@@ -183,14 +186,21 @@ def deliver(result: _Result, options: argparse.Namespace) -> None:
 
 
 @contextlib.contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
-    """Show a progress bar on a terminal, if tqdm is installed; otherwise nothing."""
+def progress(quiet: bool, always: bool = False) -> Iterator[Callable[[str, float], None] | None]:
+    """Show how far the work is on standard error: on a terminal, or `always`.
+
+    On a terminal it is a bar, if tqdm is installed; elsewhere a line at most every five seconds.
+    """
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    if quiet or sys.stderr is None or not (terminal or always):
+        yield None
+        return
     try:
-        if quiet or sys.stderr is None or not sys.stderr.isatty():
+        if not terminal:
             raise ImportError
         from tqdm import tqdm
     except ImportError:
-        yield None
+        yield _lines() if always else None
         return
     layout = "{percentage:3.0f} % |{bar:20}| {desc}"
     with tqdm(total=1.0, bar_format=layout, leave=False, file=sys.stderr) as bar:
@@ -201,3 +211,17 @@ def progress(quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
             bar.refresh()
 
         yield show
+
+
+def _lines() -> Callable[[str, float], None]:
+    """Return what prints a step, if the last one was printed some seconds ago."""
+    last = -_SECONDS
+
+    def show(step: str, done: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _SECONDS:
+            last = now
+            print(f"{100 * done:3.0f} % {step}", file=sys.stderr, flush=True)
+
+    return show

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy.typing as npt
@@ -9,6 +10,7 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore.reference import _fit, _gram
 from leakscore.reference._reference import Reference, _restore
+from leakscore.reference.covariances import Table
 
 
 class ColumnGram:
@@ -102,6 +104,16 @@ class ColumnGram:
         mine.extend(
             theirs.parts, theirs.means, theirs.squares, theirs.gram, theirs.fourth, theirs.single
         )
+
+    def _sums(self) -> ColumnGram:
+        """Return the sums alone, without the columns: small, but a reference needs both."""
+        return self._with_parts([])
+
+    def _with_parts(self, parts: list[Table]) -> ColumnGram:
+        """Return the same sums with these columns."""
+        other = ColumnGram.__new__(ColumnGram)
+        other._columns = replace(self._columns, parts=parts)
+        return other
 
     def reference(self) -> Reference:
         """Reference of kind "low-rank" of the columns seen so far.

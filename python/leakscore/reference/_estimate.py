@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -72,11 +73,18 @@ def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
 
 
 def from_scatter(
-    mean: Doubles, scatter: Doubles, rows: int, shrinkage: object, ridge: object, ddof: object
+    mean: Doubles,
+    scatter: Doubles,
+    rows: int,
+    options: tuple[object, object, object],
+    products: Callable[[str, Doubles], float],
 ) -> tuple[Doubles, covariances.Covariance, Fit]:
-    """Estimate from sums of squares and products, for rules that do not need the rows."""
+    """Estimate from sums of squares and products; shrinkage, ridge and ddof are the options.
+
+    `products(rule, weights)` is the sum of `row_products` over all rows, for rules that need it.
+    """
     kind = "full" if scatter.ndim == 2 else "diagonal"
-    method, extra, freedom = checked_options(rows, kind, shrinkage, ridge, ddof)
+    method, extra, freedom = checked_options(rows, kind, *options)
     cov = scatter / freedom
     if kind == "diagonal":
         fit = Fit(rows, rows - freedom, None, 0.0, extra, cov)
@@ -88,8 +96,7 @@ def from_scatter(
         )
     fit = Fit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
     if method is not None:
-        optimal = 0.0 if mean.size == 1 else _oas(cov * (freedom / rows), rows)
-        intensity = optimal if method == "oas" else float(method)
+        intensity = _intensity(cov * (freedom / rows), method, rows, products)
         fit = replace(fit, intensity=_towards_target(cov, method, intensity))
     cov.flat[:: mean.size + 1] += extra
     return mean, covariances.Full(cov, EPSILON), fit
@@ -99,7 +106,11 @@ def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, free
     """Shrink a sample covariance in place and return the intensity."""
     if shrinkage is None:
         return 0.0
-    intensity = _intensity(cov * (freedom / len(table)), shrinkage, table, mean)
+
+    def products(rule: str, weights: Doubles) -> float:
+        return row_products(rule, table, mean, weights)
+
+    intensity = _intensity(cov * (freedom / len(table)), shrinkage, len(table), products)
     return _towards_target(cov, shrinkage, intensity)
 
 
@@ -115,44 +126,54 @@ def _towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> flo
     return intensity
 
 
-def _intensity(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles) -> float:
+def _intensity(
+    cov: Doubles, shrinkage: Shrinkage, rows: int, products: Callable[[str, Doubles], float]
+) -> float:
     """Return the intensity for the sample covariance with ddof=0."""
     if len(cov) == 1:  # one variance: nothing to shrink towards, and scikit-learn says 0
         return 0.0 if isinstance(shrinkage, str) else float(shrinkage or 0.0)
     if shrinkage == "auto":
-        return _schaefer_strimmer(cov, table, mean)
+        return _schaefer_strimmer(cov, rows, products)
     if shrinkage == "ledoit-wolf":
-        return _ledoit_wolf(cov, table, mean)
+        return _ledoit_wolf(cov, rows, products)
     if shrinkage == "oas":
-        return _oas(cov, len(table))
+        return _oas(cov, rows)
     return float(shrinkage)  # type: ignore[arg-type]
 
 
-def _schaefer_strimmer(cov: Doubles, table: Table, mean: Doubles) -> float:
+def row_products(rule: str, table: Table, mean: Doubles, weights: Doubles) -> float:
+    """Sum over the rows what a rule needs of them; sums of parts of a table add up.
+
+    With q the sum over the coordinates of w (x - mean)^2: q^2, for "auto" without its squares.
+    """
+    squares = _core.quadratic(table, mean, weights) ** 2
+    if rule == "auto":
+        squares = squares - _core.quartic(table, mean, weights)
+    return float(squares.sum())
+
+
+def _schaefer_strimmer(cov: Doubles, rows: int, products: Callable[[str, Doubles], float]) -> float:
     """Sum of the variances of all correlations over the sum of their squares.
 
     With y the standardised data, the variance of r_ij is that of y_i y_j over n - 1. Its sum over
     i != j needs no more of each row than sum_i y_i^2 and sum_i y_i^4: no n d^2 work.
     """
-    rows, variances = len(table), np.diag(cov)
+    variances = np.diag(cov)
     varying = variances >= np.finfo(np.float64).tiny
     weights = np.where(varying, 1 / np.where(varying, variances, 1.0), 0.0)
     units = np.sqrt(weights)
     correlations = cov * units
     correlations *= units[:, np.newaxis]
     squared_correlations = float(np.vdot(correlations, correlations)) - int(varying.sum())
-    squares = _core.quadratic(table, mean, weights)
-    products = float((squares**2 - _core.quartic(table, mean, weights)).sum())
-    return schaefer_strimmer(rows, squared_correlations, products)
+    return schaefer_strimmer(rows, squared_correlations, products("auto", weights))
 
 
-def _ledoit_wolf(cov: Doubles, table: Table, mean: Doubles) -> float:
+def _ledoit_wolf(cov: Doubles, rows: int, products: Callable[[str, Doubles], float]) -> float:
     """Ledoit and Wolf's intensity towards a multiple of the identity."""
-    rows, dim = table.shape
+    dim = len(cov)
     scaled, scale = _mean_variance_one(cov)
-    squares = _core.quadratic(table, mean, np.full(dim, 1 / scale))
     norm = float(np.vdot(scaled, scaled))
-    noise = (float((squares**2).sum()) / rows - norm) / rows
+    noise = (products("ledoit-wolf", np.full(dim, 1 / scale)) / rows - norm) / rows
     spread = norm - dim * (np.trace(scaled) / dim) ** 2
     return 0.0 if noise <= 0 else min(noise / spread, 1.0) if spread > 0 else 1.0
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import struct
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _state, _validate
 from leakscore._types import Doubles
 from leakscore.reference import _estimate, dense
 from leakscore.reference._reference import Reference, _restore
 
 _KINDS = ("full", "diagonal")
-_HEADER = struct.Struct("<8sBQQ")
-_MAGIC = b"lsmoment"
+_VERSION = 1  # of the bytes
 _MOST_ROWS = 1 << 53  # float64 does not hold every larger count
 _TINY = 1e-300  # a square may underflow where a product of two columns does not
 _ROUNDING = 1e-6  # of products of two columns, relative to their deviations
@@ -177,11 +176,20 @@ class Moments:
                 f"Expected shrinkage={shrinkage!r} to be a number, 'oas' or None: this rule needs "
                 "the rows, which are not kept. Reference.fit has it"
             )
-        return _restore(
-            *_estimate.from_scatter(
-                self._mean.copy(), self._scatter, self._count, shrinkage, ridge, ddof
-            )
-        )
+        return self._reference((shrinkage, ridge, ddof), _no_rows)
+
+    def _reference(
+        self,
+        options: tuple[object, object, object],
+        products: Callable[[str, Doubles], float],
+    ) -> Reference:
+        """Do the same with shrinkage, ridge and ddof, and the rows' products by any rule."""
+        mean, scatter = self._mean.copy(), self._scatter
+        return _restore(*_estimate.from_scatter(mean, scatter, self._count, options, products))
+
+    def _products(self, rule: str, X: Doubles, weights: Doubles) -> float:
+        """Return the products that a rule needs of some of the rows seen."""
+        return _estimate.row_products(rule, X, self._mean, weights)
 
     def to_bytes(self) -> bytes:
         """Return the state in a format that does not depend on the machine.
@@ -189,10 +197,11 @@ class Moments:
         Returns
         -------
         bytes
-            For `from_bytes`.
+            For `from_bytes`: with the version of the format, and a digest that shows damage.
         """
-        header = _HEADER.pack(_MAGIC, self._scatter.ndim, self.dim, self._count)
-        return header + self._mean.astype("<f8").tobytes() + self._scatter.astype("<f8").tobytes()
+        return _state.pack(
+            "moments", _VERSION, [np.array([self._count]), self._mean, self._scatter]
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Moments:
@@ -201,7 +210,7 @@ class Moments:
         Parameters
         ----------
         data : bytes
-            The bytes of one object, whole; anything else is refused.
+            The bytes of one object, whole; anything else, or another version, is refused.
 
         Returns
         -------
@@ -215,32 +224,30 @@ class Moments:
         >>> leakscore.Moments.from_bytes(moments.to_bytes())
         Moments(dim=3, cov='full', count=0)
         """
-        if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise TypeError(f"Expected data of type {type(data).__name__} to be bytes")
-        raw = bytes(data)
-        magic, ndim, dim, count = (
-            _HEADER.unpack_from(raw) if len(raw) >= _HEADER.size else (b"", 0, 0, 0)
-        )
-        if magic != _MAGIC or ndim not in (1, 2):
-            raise ValueError("Expected data to be the bytes of Moments.to_bytes()")
-        size = dim + dim**ndim
-        if dim < 1 or len(raw) != _HEADER.size + 8 * size:
-            raise ValueError(f"Expected data of {len(raw)} bytes to be whole: dim is {dim}")
-        numbers = np.frombuffer(raw, dtype="<f8", offset=_HEADER.size).astype(np.float64)
-        moments = cls(dim, "full" if ndim == 2 else "diagonal")
-        moments._count = count
-        moments._mean = _validate.finite("data", numbers[:dim].copy())
-        moments._scatter = _validate.finite("data", numbers[dim:].reshape(moments._scatter.shape))
+        arrays = _state.unpack("moments", _VERSION, data, "Moments.to_bytes()")
+        if [array.dtype.str[1:] for array in arrays] != ["i8", "f8", "f8"]:
+            raise ValueError("Expected data to hold a count, a mean and a scatter")
+        count, mean, scatter = arrays
+        dim = mean.size
+        shapes = ((dim,), (dim, dim))
+        if dim < 1 or (count.shape, mean.shape) != ((1,), (dim,)) or scatter.shape not in shapes:
+            raise ValueError(f"Expected data to hold moments of one size: dim is {dim}")
+        moments = cls.__new__(cls)
+        moments._count = int(count[0])
+        moments._mean = _validate.finite("data", mean)
+        moments._scatter = _validate.finite("data", scatter)
         if not moments._is_possible():
             raise ValueError(
                 "Expected data to hold moments of rows: the mean and scatter of "
-                f"{count} rows are none"
+                f"{moments._count} rows are none"
             )
         return moments
 
     def _is_possible(self) -> bool:
         """Whether rows with this count, mean and scatter can exist, up to rounding."""
-        if self._count < 1:
+        if self._count < 0:
+            return False
+        if self._count == 0:
             return not (self._mean.any() or self._scatter.any())
         if self._count >= _MOST_ROWS:
             return False
@@ -256,3 +263,8 @@ class Moments:
             lopsided = np.abs(self._scatter - self._scatter.T) > _ROUNDING * largest
             beyond = np.abs(self._scatter) > (1 + _ROUNDING) * largest
         return not bool(lopsided.any() or beyond.any())
+
+
+def _no_rows(rule: str, weights: Doubles) -> float:
+    """Stand where rules that need the rows were refused."""
+    raise ValueError(f"Expected the rows for shrinkage={rule!r} with {weights.size} weights")

@@ -91,18 +91,31 @@ def _of_diagonal(table: Table, reference: Reference, fit: Fit, freedom: int) -> 
 
 def _of_full(table: Table, reference: Reference, fit: Fit, freedom: int) -> Doubles:
     """Change the covariance by a matrix of rank one, and estimate it again for dominant rows."""
-    factor, growth = fit.rows / (fit.rows - 1), (fit.rows - fit.ddof) / freedom
+    growth = (fit.rows - fit.ddof) / freedom
     ridge = np.broadcast_to(fit.ridge, (reference.dim,))
     if not ridge.any() and fit.rows - 1 <= reference.dim:
         return np.full(fit.rows, np.inf)
     scaled = reference._add((1 / growth - 1) * ridge)  # times growth, it has the divisor `freedom`
-    share = scaled._distances("X", table, reference.mean) * (factor / freedom / growth)
-    with np.errstate(divide="ignore"):
-        result = factor * freedom * share / np.maximum(1 - share, 0.0)
+    share = shares(table, scaled, fit)
+    result = from_shares(share, fit)
     dominant = np.flatnonzero(share > DOMINANT)
     for row in dominant[: int(MOST_WORK // work_of(table))]:
         result[row] = _left_out(table, row, fit)
     return np.asarray(result)
+
+
+def shares(rows: Table, reference: Reference, fit: Fit) -> Doubles:
+    """Return the share of each row in the variance along its own direction, without a ridge."""
+    factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
+    growth = (fit.rows - fit.ddof) / freedom
+    return reference._distances("X", rows, reference.mean) * (factor / freedom / growth)
+
+
+def from_shares(share: Doubles, fit: Fit) -> Doubles:
+    """Return the distances c f t / (1 - t) of rows with the shares t."""
+    factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
+    with np.errstate(divide="ignore"):
+        return np.asarray(factor * freedom * share / np.maximum(1 - share, 0.0))
 
 
 def _of_low_rank(table: Table, covariance: LowRank, fit: Fit, freedom: int) -> Doubles:

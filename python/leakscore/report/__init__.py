@@ -22,9 +22,11 @@ undefined or not asked for)
         the informed attacker and the weaker one: knows, does_not_know, score
     differential_privacy
         that this is no guarantee, and why; the delta of the Gaussian-equivalent epsilons
+    records_listed
+        which ("all", "worst" or "none"), count, and of how many
     records
-        one entry a record: row (from 1; line and id beside it where they are known), leakage
-        (left out of the reference), leakage_in_sample,
+        one entry for each record that is listed: row (from 1; line and id beside it where they are
+        known), leakage (left out of the reference), leakage_in_sample,
         certain (leakage is infinite), advantage, power (at 1 % false positives), ppv_at_base_rate,
         ppv_at_1_percent, gaussian_equivalent_epsilon (no guarantee), weaker (the same five). If
         the table knows whose the records are: one entry a person, row the first record, id the
@@ -60,6 +62,7 @@ undefined or not asked for)
 
 from leakscore.report._report import Report, analyse
 from leakscore.report._verdict import EXIT_CODES
+from leakscore.report.streamed.files import open_table
 from leakscore.tables.table import Table, embedded_table, read_table, table_of
 
 __all__ = [
@@ -68,6 +71,7 @@ __all__ = [
     "Table",
     "analyse",
     "embedded_table",
+    "open_table",
     "read_table",
     "table_of",
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore import tradeoff
 from leakscore.distributions import norm
 from leakscore.render import document as doc
 from leakscore.render.svg import Axis, Chart, decades, nice_ticks
-from leakscore.report._model import ALPHA, LEVELS, Content, Doubles, Game
+from leakscore.report._model import ALPHA, LEVELS, Bars, Content, Doubles, Game
 from leakscore.report._words import capitalised, named, number, percent
 
 _RATES = (0.001, 0.01, 0.1, 0.5)  # of false positives, in the table of the ROC
@@ -47,7 +48,7 @@ def roc(report: Content) -> str:
 def leakages(report: Content) -> str:
     """Histogram of the records' leakage scores, both attackers; counts on a logarithmic axis."""
     positive, edges = _bins(report)
-    records = len(report.rows)
+    records = report.records
     most = max(records, 10)
     counts = report.counts[0].above
     chart = Chart(
@@ -61,7 +62,7 @@ def leakages(report: Content) -> str:
         y=Axis(0.7, most, decades(1, most), "records", log=True),
     )
     for scores, style in zip(positive, ("informed", "weaker"), strict=True):
-        bars = np.histogram(np.maximum(scores, edges[0]), edges)[0]
+        bars = _counted(scores, edges)
         chart.bars(edges.tolist(), bars.tolist(), f"bar {style}", f"{style} attacker")
     for level in LEVELS:
         threshold = _leakage_of_power(level)
@@ -95,20 +96,39 @@ def roc_table(report: Content) -> doc.Table:
     )
 
 
-def _bins(report: Content) -> tuple[list[Doubles], Doubles]:
+def _bins(report: Content) -> tuple[list[Bars], Doubles]:
     """Return the positive, finite leakages to both attackers, and the edges of the bars."""
-    scores = (report.informed.leakage, report.weaker.leakage)
-    positive = [one[np.isfinite(one) & (one > 0)] for one in scores]
-    joined = np.concatenate(positive)
-    low, high = float(np.quantile(joined, 0.001)), float(joined.max()) * 1.3
-    return positive, np.geomspace(min(low, high / 10), high, 41)
+    if report.bars is None:
+        scores = (report.informed.leakage, report.weaker.leakage)
+        positive = [one[np.isfinite(one) & (one > 0)] for one in scores]
+        joined = np.concatenate(positive)
+        low, high = float(np.quantile(joined, 0.001)), float(joined.max()) * 1.3
+        found = [Bars(one, np.ones(len(one), np.int64)) for one in positive]
+        return found, np.geomspace(min(low, high / 10), high, 41)
+    found = []
+    for bars in report.bars:
+        inside = np.isfinite(bars.least) & (bars.least > 0)
+        found.append(Bars(bars.least[inside], bars.counts[inside]))
+    least = np.concatenate([bars.least for bars in found])
+    order = np.argsort(least)
+    ends = np.cumsum(np.concatenate([bars.counts for bars in found])[order])
+    low = float(least[order[np.searchsorted(ends, 0.001 * ends[-1])]])
+    high = float(least.max()) * 1.3
+    return found, np.geomspace(min(low, high / 10), high, 41)
+
+
+def _counted(bars: Bars, edges: Doubles) -> npt.NDArray[np.int64]:
+    """Count leakages between edges; those below the first are in the first bar."""
+    place = np.searchsorted(edges, np.maximum(bars.least, edges[0]), side="right") - 1
+    place = np.minimum(place, len(edges) - 2)
+    return np.bincount(place, bars.counts, len(edges) - 1).astype(np.int64)
 
 
 def leakages_table(report: Content) -> doc.Table:
     """Return the numbers of the histogram, some bars together."""
     positive, edges = _bins(report)
     edges = edges[::_MERGED]
-    counts = [np.histogram(np.maximum(one, edges[0]), edges)[0] for one in positive]
+    counts = [_counted(one, edges) for one in positive]
     rows = [
         [f"{number(low)} to {number(high)}", str(informed), str(weaker)]
         for low, high, informed, weaker in zip(edges[:-1], edges[1:], *counts, strict=True)

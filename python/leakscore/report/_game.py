@@ -18,6 +18,7 @@ from leakscore import games, leakage, scores, tradeoff
 from leakscore._numeric import bisect
 from leakscore.audit import Audit
 from leakscore.distributions import clopper_pearson, norm
+from leakscore.games.projections import LARGEST_DRAWN, Projections
 from leakscore.reference import Reference
 from leakscore.report._leakage import Population
 from leakscore.report._model import ALPHA, AuditResult, Compared, Doubles, Game, Reason
@@ -31,14 +32,19 @@ _UPPER = 0.95
 _NORMAL_UPPER = float(norm.ppf(_UPPER))
 
 
-def default_rounds(n: int) -> int:
-    """Return as many rounds as a hundred million draws allow, between 2000 and 20000."""
+def default_rounds(n: int, size: int) -> int:
+    """Return 20000 rounds, or as many, 2000 at least, as a hundred million draws allow.
+
+    Of a table of a `size` above 65536 no round draws its records one by one.
+    """
+    if size > LARGEST_DRAWN:
+        return _MOST_ROUNDS
     return int(np.clip(_DRAWS // n // 2 * 2, _LEAST_ROUNDS, _MOST_ROUNDS))
 
 
-def records_played(n: int) -> int:
+def records_played(n: int, size: int) -> int:
     """Return how many of the worst records are played, fewer where rounds are dear."""
-    return 3 if n <= 10_000 else 1
+    return 3 if n <= 10_000 or size > LARGEST_DRAWN else 1
 
 
 def play(
@@ -76,22 +82,35 @@ def play(
         member, nonmember = _rounds_of_one(population, attack, rounds, rng)
     else:
         member, nonmember = _rounds_of_several(population, attack, rounds, rng)
+    game = held_against_theory(attack, row, attacker, (member, nonmember), rng, attack.skewness())
+    if not game.differs or population.finite or not attack.plain:
+        return game
+    numbers = np.arange(1, population.size + 1) if rows is None else rows
+    others = attack.strands[0].others
+    law = Law.of(others, np.delete(numbers, attack.strands[0].rows))
+    return replace(game, reason=reason_of(game, law, attack))
+
+
+def held_against_theory(
+    attack: Attack,
+    row: int,
+    attacker: str,
+    outcomes: tuple[Doubles, Doubles],
+    rng: np.random.Generator,
+    skewness: float,
+) -> Game:
+    """Hold the scores of a game, with the person in the mean and without, against the theory."""
     line, target = attack.line, attack.target
     score = float(leakage.leakage_score(target, line, attack.n, noise_std=attack.noise))
     # The score's slope, a/n over the variance of the mean, carries the noise over to the score.
     mean_variance = float(line.cov[0]) / attack.n + attack.noise**2
-    drawn = _Drawn(member, nonmember, float(target[0]) / attack.n / mean_variance * attack.noise)
-    found = _game(drawn, score, rng, skewness=attack.skewness())
-    game = Game(row=row, attacker=attacker, noise_std=attack.noise, reason=None, **found)
-    if not game.differs or population.finite or not attack.plain:
-        return game
-    law = _Law(attack.strands[0].others, float(target[0]), attack.n, attack.noise)
-    numbers = np.arange(1, population.size + 1) if rows is None else rows
-    return replace(game, reason=_reason(game, law, np.delete(numbers, attack.strands[0].rows)))
+    drawn = _Drawn(*outcomes, float(target[0]) / attack.n / mean_variance * attack.noise)
+    found = _game(drawn, score, rng, skewness=skewness)
+    return Game(row=row, attacker=attacker, noise_std=attack.noise, reason=None, **found)
 
 
 @dataclass(frozen=True, eq=False)
-class _Strand:
+class Strand:
     """One batch along an attack: the others' projections, mean 0, and the sum of the person's."""
 
     size: int
@@ -102,13 +121,13 @@ class _Strand:
 
 
 @dataclass(frozen=True, eq=False)
-class _Attack:
+class Attack:
     """A score that is linear in the means of all batches: the sum of the strands' means.
 
     It is the score of a record `target` on a mean of n records with the variance of `line`.
     """
 
-    strands: tuple[_Strand, ...]
+    strands: tuple[Strand, ...]
     line: Reference
     target: Doubles
     n: int
@@ -129,7 +148,7 @@ class _Attack:
         """Return the skewness of a round without the person, without noise."""
         if len(self.strands) == 1:
             strand = self.strands[0]
-            return _skewness(strand.others) / float(np.sqrt(strand.size))
+            return skewness_of(strand.others) / float(np.sqrt(strand.size))
         third = sum(float(np.mean(one.others**3)) / one.size**2 for one in self.strands)
         second = sum(float(np.mean(one.others**2)) / one.size for one in self.strands)
         return third / second**1.5 if second > 0 else 0.0
@@ -141,7 +160,7 @@ def _attack(
     attacker: str,
     noise_std: float,
     noise_cov: Doubles | None,
-) -> _Attack:
+) -> Attack:
     """Project all records on the direction along which each batch is compared with the person."""
     known, published = population.without(index), population.published
     noisy = known
@@ -154,16 +173,16 @@ def _attack(
         away = (population.values[part.rows] - known.mean).sum(axis=0)
         noise = batch_noise if part.batch == published.last else 0.0
         size = int(published.sizes[part.batch])
-        weights.append(_weight(noisy, attacker, away, size * noise**2))
+        weights.append(weight_of(noisy, attacker, away, size * noise**2))
         noises.append(noise)
-    weights = _in_units(weights)
+    weights = in_units(weights)
     strands = []
     for part, weight in zip(parts, weights, strict=True):
         projected = (population.values - known.mean) @ weight
         others = np.delete(projected, population.owned.rows(index))
         away = (population.values[part.rows] - known.mean).sum(axis=0)
         size = int(published.sizes[part.batch])
-        strands.append(_Strand(size, part.rows, projected, others, float(away @ weight)))
+        strands.append(Strand(size, part.rows, projected, others, float(away @ weight)))
     n = strands[-1].size
     lengths = [float(np.linalg.norm(weight)) for weight in weights]
     noise = float(np.hypot.reduce(np.multiply(noises, lengths)))
@@ -172,16 +191,16 @@ def _attack(
     shares = [n / strand.size for strand in strands]  # 1 of a single batch
     spread = sum(c * float(w @ known.cov @ w) for c, w in zip(shares, weights, strict=True))
     target = sum(c * strand.own for c, strand in zip(shares, strands, strict=True))
-    return _Attack(tuple(strands), Reference([0.0], [spread]), np.array([target]), n, noise)
+    return Attack(tuple(strands), Reference([0.0], [spread]), np.array([target]), n, noise)
 
 
 def _rounds_of_one(
-    population: Population, attack: _Attack, rounds: int, rng: np.random.Generator
+    population: Population, attack: Attack, rounds: int, rng: np.random.Generator
 ) -> tuple[Doubles, Doubles]:
     """Play one record in one mean; return its scores with the record in it and without it."""
     (strand,) = attack.strands
     outcome, member = games.fixed_target(
-        games.Empirical(
+        Projections(
             strand.projected[:, None],
             exclude=int(strand.rows[0]),
             replace=not population.finite,
@@ -197,7 +216,7 @@ def _rounds_of_one(
 
 
 def _rounds_of_several(
-    population: Population, attack: _Attack, rounds: int, rng: np.random.Generator
+    population: Population, attack: Attack, rounds: int, rng: np.random.Generator
 ) -> tuple[Doubles, Doubles]:
     """Play k records in the mean of n: n - k others and these, or n others; batches add up.
 
@@ -205,7 +224,7 @@ def _rounds_of_several(
     """
     with_them, without = np.zeros(rounds // 2), np.zeros(rounds // 2)
     for strand in attack.strands:
-        others = games.Empirical(strand.others[:, None], replace=not population.finite)
+        others = Projections(strand.others[:, None], replace=not population.finite)
         shorter = strand.size - len(strand.rows) + 1
         for size, own, total in (
             (shorter, strand.own, with_them),
@@ -219,7 +238,7 @@ def _rounds_of_several(
     return attack.score(with_them[:, None]), attack.score(without[:, None])
 
 
-def _skewness(values: Doubles) -> float:
+def skewness_of(values: Doubles) -> float:
     """Return the third moment about 0, in units of the second; 0 of values that are all 0."""
     largest = float(np.abs(values).max())
     if largest == 0:
@@ -229,7 +248,7 @@ def _skewness(values: Doubles) -> float:
     return float(np.mean(values**3) / np.mean(values**2) ** 1.5)
 
 
-def _weight(known: Reference, attacker: str, away: Doubles, noise_variance: float) -> Doubles:
+def weight_of(known: Reference, attacker: str, away: Doubles, noise_variance: float) -> Doubles:
     """Return the direction along which an attacker compares the release with the record."""
     if attacker == "informed":
         weight = known.add_diagonal(noise_variance).solve(away)
@@ -238,7 +257,7 @@ def _weight(known: Reference, attacker: str, away: Doubles, noise_variance: floa
     return np.asarray(weight)
 
 
-def _in_units(weights: list[Doubles]) -> list[Doubles]:
+def in_units(weights: list[Doubles]) -> list[Doubles]:
     """Scale the directions of all batches by one factor: the first that is not 0 has length 1."""
     largest = max(float(np.abs(weight).max()) for weight in weights)
     if not 1e-140 < largest < 1e140:  # whose squares are no float64
@@ -393,32 +412,54 @@ def _upper_of(theory: float, simulated: float, std_error: float) -> Compared:
 
 
 @dataclass(frozen=True, eq=False)
-class _Law:
-    """The n records of a mean along an attack: the others' projections, mean 0, and the record's.
+class Law:
+    """The others' projections on an attack, mean 0.
 
-    Their sum has n times (with the record in it, n - 1 times) the cumulants of one of the others.
+    Attributes
+    ----------
+    unit : float
+        Root of their second moment.
+    moments : tuple of float
+        The second, third and fourth one in this unit.
+    variance, largest : float
+        What all of them, and the one of largest size, add to the variance of one, noise apart.
+    row : int
+        The number of that one.
     """
 
-    others: Doubles
-    record: float
-    n: int
-    noise: float  # standard deviation on the mean
+    unit: float
+    moments: tuple[float, float, float]
+    variance: float
+    largest: float
+    row: int
 
-    def variances(self) -> Doubles:
-        """Return what each of the others adds to the variance of one, noise apart."""
-        return np.asarray(self.others**2 / len(self.others))
+    @classmethod
+    def of(cls, others: Doubles, rows: npt.NDArray[np.int64]) -> Law:
+        """Look at projections and the numbers of their records."""
+        unit = float(np.sqrt(np.mean(others**2)))
+        moments = (float("nan"),) * 3
+        if unit > 0:
+            one = others / unit
+            moments = (float(np.mean(one**2)), float(np.mean(one**3)), float(np.mean(one**4)))
+        variances = others**2 / len(others)
+        place = int(variances.argmax())
+        total = float(variances.sum())
+        return cls(unit, moments, total, float(variances[place]), int(rows[place]))
 
-    def share(self, quantity: str) -> float:
-        """Return power or advantage by the Edgeworth expansion to second order."""
-        unit = float(np.sqrt(np.mean(self.others**2)))
-        if not unit > 0:
+    def share(self, quantity: str, attack: Attack) -> float:
+        """Return power or advantage by the Edgeworth expansion to second order.
+
+        The sum of the n records of a mean has n times (with the record in it, n - 1 times) the
+        cumulants of one of the others.
+        """
+        if not self.unit > 0:
             return float("nan")
-        one, record = self.others / unit, self.record / unit
-        moments = [float(np.mean(one**k)) for k in (2, 3, 4)]
-        cumulants = np.array([0.0, moments[0], moments[1], moments[2] - 3 * moments[0] ** 2])
-        added = np.array([0.0, (self.n * self.noise / unit) ** 2, 0.0, 0.0])
-        without = self.n * cumulants + added
-        with_it = (self.n - 1) * cumulants + added + np.array([record, 0.0, 0.0, 0.0])
+        record = float(attack.target[0]) / self.unit
+        second, third, fourth = self.moments
+        cumulants = np.array([0.0, second, third, fourth - 3 * second**2])
+        added = np.array([0.0, (attack.n * attack.noise / self.unit) ** 2, 0.0, 0.0])
+        without = attack.n * cumulants + added
+        with_it = (attack.n - 1) * cumulants + added + np.array([record, 0.0, 0.0, 0.0])
         if quantity == "advantage":
             middle = record / 2
             return _expanded(middle, with_it) - _expanded(middle, without)
@@ -441,18 +482,16 @@ def _expanded(point: float, cumulants: Doubles) -> float:
     return float(norm.sf(u) + norm.pdf(u) * np.dot(terms, hermite))
 
 
-def _reason(game: Game, law: _Law, rows: npt.NDArray[np.int64]) -> Reason | None:
+def reason_of(game: Game, law: Law, attack: Attack) -> Reason | None:
     """Name the record behind a difference, if skewness and kurtosis explain at least half of it."""
     quantity = game.acts_by
     compared: Compared = getattr(game, quantity)
-    expected = law.share(quantity)
+    expected = law.share(quantity, attack)
     apart = abs(compared.simulated - compared.theory)
     if not abs(expected - compared.simulated) <= apart / 2:
         return None
-    variances = law.variances()
-    largest = int(variances.argmax())
-    total = float(variances.sum()) + law.n * law.noise**2
-    return Reason(quantity, expected, int(rows[largest]), float(variances[largest]) / total)
+    total = law.variance + attack.n * attack.noise**2
+    return Reason(quantity, expected, law.row, law.largest / total)
 
 
 def _share_error(share: float, count: int) -> float:

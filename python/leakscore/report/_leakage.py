@@ -8,7 +8,7 @@ with a = z - mu each is a Gaussian test of leakage m = (w'a)^2 / (n w'Cw).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -17,10 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import leakage, tradeoff
+from leakscore._numeric import frozen
 from leakscore.leakage import groups as grouped
 from leakscore.leakage.joint import release_modes
 from leakscore.reference import Reference
-from leakscore.report._model import ALPHA, LEVELS, LOW_PRIOR, Counts, Doubles, Risk
+from leakscore.report._model import (
+    ALPHA,
+    LEVELS,
+    LOW_PRIOR,
+    Counts,
+    Covariance,
+    Doubles,
+    Driver,
+    Drivers,
+    Risk,
+)
 from leakscore.report._published import Published
 from leakscore.tables.records import independent_columns
 
@@ -77,6 +88,7 @@ class Population:
         self.published = published or Published.of(None, self.size, n)
         self.owned = self.published.owned
         self._told = told
+        self._known: dict[int, Reference] = {}
 
     @property
     def persons(self) -> int:
@@ -94,13 +106,15 @@ class Population:
         return np.asarray(self.published.sizes[self.published.batch] * self.correction)
 
     def replaced(self, values: Doubles) -> Population:
-        """Return the release of other values; what earlier means told remains.
+        """Return the release of other values; what earlier means told remains."""
+        return self._other(values, self.n, self.published, self.told)
 
-        Columns that now tell nothing more are left out.
-        """
-        return self._other(
-            values[:, independent_columns(values)], self.n, self.published, self.told
-        )
+    def with_columns(self, kept: Sequence[int]) -> Population:
+        """Return the release of some of the columns."""
+        values = self.values[:, kept]
+        if self.size < self.dim + 2:  # so few records that all columns seemed to depend
+            values = values[:, independent_columns(values)]
+        return self.replaced(values)
 
     def without_records(self, rows: Integers) -> tuple[Population | None, Integers]:
         """Return the release without some records of the last batch, and which persons remain.
@@ -149,10 +163,14 @@ class Population:
         )
 
     def informed_of(self, values: Doubles) -> Doubles:
-        """Return the leakage to the informed attacker if these values were averaged instead."""
-        if not independent_columns(values):
+        """Return the leakage to the informed attacker if these values were averaged instead.
+
+        Columns that now tell nothing more are left out.
+        """
+        kept = independent_columns(values)
+        if not kept:
             return self.told  # the records are all the same: a mean tells nothing
-        return self.replaced(values).informed()
+        return self.replaced(values[:, kept]).informed()
 
     def larger(self, size: int) -> Population:
         """Return the same population with so many records in the last batch."""
@@ -216,7 +234,13 @@ class Population:
 
         `noise_std`, on the present mean, is in standard deviations of a record.
         """
+        if noise_std == 0:
+            return self._informed
         return self.told + self.added(noise_std)
+
+    @cached_property
+    def _informed(self) -> Doubles:
+        return frozen(self.told + self.added())
 
     def noisy_from_the_start(self, noise_std: float) -> Doubles:
         """Leakage to the informed attacker had all means carried noise, independent each time."""
@@ -266,11 +290,17 @@ class Population:
 
     def without(self, person: int) -> Reference:
         """Mean and covariance (times 1 - n/N if finite) of the others' records."""
+        if person not in self._known:  # a person is played many times
+            self._known[person] = self._fit_without(person)
+        return self._known[person]
+
+    def _fit_without(self, person: int) -> Reference:
         others = np.delete(self.values, self.owned.rows(person), axis=0)
         mean = others.mean(axis=0)
-        return Reference.fit(
-            mean + np.sqrt(self.correction) * (others - mean), shrinkage=self.shrinkage
-        )
+        others -= mean
+        others *= np.sqrt(self.correction)
+        others += mean
+        return Reference.fit(others, shrinkage=self.shrinkage)
 
     def weaker(self) -> Doubles:
         """Leakage to the attacker who knows the columns' means and variances only, (P,)."""
@@ -326,7 +356,7 @@ class Population:
         """Do the same with the shrunk covariance of the others for the truth."""
         scores = np.full(self.persons, np.inf)
         for person in range(self.persons):
-            known = self.without(person)
+            known = self._fit_without(person)
             sums, variance = self.shifts(person, known), np.diag(known.cov)
             if (variance > _ALONE).all() and self.owned.alone[person]:
                 row = self.owned.first[person]
@@ -434,3 +464,54 @@ def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> Counts:
 def above(power: Doubles) -> dict[str, int]:
     """Count the records above each level of power."""
     return {f"{100 * level:g}%": int((power > level).sum()) for level in LEVELS}
+
+
+def drivers_of(
+    people: Population, index: int, row: int, columns: Sequence[str], values: Doubles | None
+) -> Drivers:
+    """Return what each column has in the leakage of a person; `values` if they may be shown."""
+    shares, without = people.shares(index)
+    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
+    order = np.argsort(-shares, kind="stable")
+    return Drivers(
+        row=row,
+        columns=tuple(
+            Driver(
+                column=columns[j],
+                share=float(shares[j]),
+                leakage_without=float(left[j]),
+                value=None if values is None else float(values[j]),
+            )
+            for j in order
+        ),
+        negative_shares=int((shares < 0).sum()),
+    )
+
+
+def covariance_of(
+    people: Population,
+    rows: npt.NDArray[np.int64],
+    index: int,
+    scores: Doubles,
+    confidence: float,
+) -> Covariance:
+    """Say how well the covariance is known, and what that does to the worst leakage."""
+    worst = float(scores[index])
+    others = people.size - int(people.owned.sizes[index])
+    low = high = power_low = power_high = None
+    if not people.shrinkage:
+        low, high = interval_of(worst, others, people.dim, confidence)
+        power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
+    return Covariance(
+        kind="full",
+        shrinkage=people.reference.shrinkage if people.shrinkage else None,
+        condition_number=float(np.linalg.cond(people.reference.cov)),
+        rows_per_column=people.size / people.dim,
+        worst_row=int(rows[index]),
+        worst_leakage=worst,
+        interval_confidence=confidence,
+        leakage_low=low,
+        leakage_high=high,
+        power_low=power_low,
+        power_high=power_high,
+    )

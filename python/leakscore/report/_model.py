@@ -386,6 +386,14 @@ class Cell:
     above_half: int
 
 
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Leakages of all records of a long table: the least value of each bin, and how many."""
+
+    least: Doubles
+    counts: npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class Content:
     """All numbers and words of a report, which its text, its page and its JSON tell."""
@@ -399,7 +407,9 @@ class Content:
     in_sample: Doubles
     informed: Risk
     weaker: Risk
-    gaussian_epsilon: Doubles
+    listed: npt.NDArray[np.int64]  # indices of the records that the JSON lists
+    listed_as: str  # "all", "worst" or "none"
+    gaussian_epsilon: Doubles  # of these
     gaussian_delta: float
     counts: tuple[Counts, Counts]
     worst: tuple[int, ...]
@@ -416,12 +426,20 @@ class Content:
     owned: Owned | None = None
     cells: tuple[Cell, ...] = ()
     min_cell: int = 10
+    bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
+
+    @property
+    def records(self) -> int:
+        """How many records, or persons, are judged."""
+        return self.counts[0].records
 
     def place(self, row: int) -> dict[str, Any]:
         """Return line and person of a record, as far as they are known."""
         rows = self.rows if self.owned is None else self.owned.rows
         index = int(np.searchsorted(rows, row))
         known: dict[str, Any] = {}
+        if index == len(rows) or rows[index] != row:  # a row of a long table that is not kept
+            return known
         if self.lines is not None:
             known["line"] = int(self.lines[index])
         if self.owned is not None:
@@ -458,6 +476,11 @@ class Content:
             plain["previous"] = self.previous
         if self.cells:
             plain |= {"cells": self.cells, "min_cell": self.min_cell}
+        plain["records_listed"] = {
+            "which": self.listed_as,
+            "count": len(self.listed),
+            "of": self.records,
+        }
         return {**self._placed(_plain(plain)), "records": self._records()}
 
     def _placed(self, value: Any) -> Any:
@@ -474,16 +497,17 @@ class Content:
         return placed
 
     def _records(self) -> list[dict[str, Any]]:
-        """One dict a record, built from whole columns."""
-        weaker = _risk_columns(self.weaker)
+        """One dict for each listed record, built from whole columns."""
+        listed = self.listed
+        weaker = _risk_columns(self.weaker, listed)
         names = list(weaker)
         nested = [dict(zip(names, row, strict=True)) for row in zip(*weaker.values(), strict=True)]
         columns = {
-            "row": self.rows.tolist(),
+            "row": self.rows[listed].tolist(),
             **self._owner_columns(),
-            **_risk_columns(self.informed),
-            "leakage_in_sample": _finite_list(self.in_sample),
-            "certain": np.isinf(self.informed.leakage).tolist(),
+            **_risk_columns(self.informed, listed),
+            "leakage_in_sample": _finite_list(self.in_sample[listed]),
+            "certain": np.isinf(self.informed.leakage[listed]).tolist(),
             "gaussian_equivalent_epsilon": _finite_list(self.gaussian_epsilon),
             "weaker": nested,
             **self._previous_columns(),
@@ -497,26 +521,27 @@ class Content:
             first = self.lines
             if self.owned is not None:
                 first = first[np.searchsorted(self.owned.rows, self.rows)]
-            columns["line"] = first.tolist()
+            columns["line"] = first[self.listed].tolist()
         if self.owned is not None:
-            columns["id"] = self.owned.ids.tolist()
-            columns["rows"] = self.owned.rows_of()
+            columns["id"] = self.owned.ids[self.listed].tolist()
+            rows = self.owned.rows_of()
+            columns["rows"] = [rows[i] for i in self.listed.tolist()]
         return columns
 
     def _previous_columns(self) -> dict[str, list[Any]]:
         if self.previous is None:
             return {}
-        alone = self.previous.alone
+        alone, listed = self.previous.alone, self.listed
         columns = {
-            "leakage": _finite_list(alone.leakage),
-            "advantage": alone.advantage.tolist(),
-            "power": alone.power.tolist(),
+            "leakage": _finite_list(alone.leakage[listed]),
+            "advantage": alone.advantage[listed].tolist(),
+            "power": alone.power[listed].tolist(),
         }
         rows = zip(*columns.values(), strict=True)
         return {
-            "new": self.previous.new.tolist(),
-            "batch_sizes": self.previous.batch_sizes,
-            "power_if_gaussian": _finite_list(self.previous.power_if_gaussian),
+            "new": self.previous.new[listed].tolist(),
+            "batch_sizes": [self.previous.batch_sizes[i] for i in listed.tolist()],
+            "power_if_gaussian": _finite_list(self.previous.power_if_gaussian[listed]),
             "alone": [dict(zip(columns, row, strict=True)) for row in rows],
         }
 
@@ -526,22 +551,24 @@ class Content:
         encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
         records = ",\n    ".join(encode(record) for record in plain.pop("records"))
         head = json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
-        return in_json(f'{head[:-2]},\n  "records": [\n    {records}\n  ]\n}}')
+        listed = f"[\n    {records}\n  ]" if records else "[]"
+        return in_json(f'{head[:-2]},\n  "records": {listed}\n}}')
 
 
-def _finite_list(values: Doubles | None, size: int = 0) -> list[float | None]:
-    if values is None:
-        return [None] * size
+def _finite_list(values: Doubles) -> list[float | None]:
     return [x if math.isfinite(x) else None for x in values.tolist()]
 
 
-def _risk_columns(risk: Risk) -> dict[str, list[Any]]:
+def _risk_columns(risk: Risk, listed: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
+    at_base_rate = risk.ppv_at_base_rate
     return {
-        "leakage": _finite_list(risk.leakage),
-        "advantage": _finite_list(risk.advantage),
-        "power": _finite_list(risk.power),
-        "ppv_at_base_rate": _finite_list(risk.ppv_at_base_rate, len(risk.power)),
-        "ppv_at_1_percent": _finite_list(risk.ppv_at_low_prior),
+        "leakage": _finite_list(risk.leakage[listed]),
+        "advantage": _finite_list(risk.advantage[listed]),
+        "power": _finite_list(risk.power[listed]),
+        "ppv_at_base_rate": [None] * len(listed)
+        if at_base_rate is None
+        else _finite_list(at_base_rate[listed]),
+        "ppv_at_1_percent": _finite_list(risk.ppv_at_low_prior[listed]),
     }
 
 

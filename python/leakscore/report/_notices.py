@@ -23,10 +23,37 @@ _MUCH = 0.1  # of the variation along an attack: too much for one record of a me
 
 def notices_of(report: Content, table: Table, records: Records) -> tuple[Notice, ...]:
     """Collect them, warnings first."""
+    counting = tuple(
+        name
+        for name, column in zip(records.columns, records.values.T, strict=True)
+        if (np.abs(np.diff(column)) == 1).all()
+    )
+    about_persons = tuple(_about_persons(report, table, records))
+    note = table.notes[0] if table.path is None else None
+    return sorted_notices(report, counting, about_persons, note)
+
+
+def sorted_notices(
+    report: Content,
+    counting: Sequence[str],
+    about_persons: Sequence[Notice],
+    embedded: str | None,
+) -> tuple[Notice, ...]:
+    """Collect notices, warnings first.
+
+    Parameters
+    ----------
+    report : Content
+    counting : sequence of str
+        Columns that count the records.
+    about_persons : sequence of Notice
+    embedded : str or None
+        What is to be said of the embedded table, if it is judged.
+    """
     found = [
-        *_about_table(report, records),
-        *_about_release(report, table),
-        *_about_persons(report, table, records),
+        *_about_table(report, counting),
+        *_about_release(report, embedded),
+        *about_persons,
         *_about_previous(report),
         *_about_covariance(report),
         *_about_games(report),
@@ -42,7 +69,7 @@ def _note(code: str, message: str) -> Notice:
     return Notice("note", code, message)
 
 
-def _about_table(report: Content, records: Records) -> Iterator[Notice]:
+def _about_table(report: Content, counting: Sequence[str]) -> Iterator[Notice]:
     if report.input.rows_left_out:
         lost = report.input.rows - report.input.rows_judged
         yield _warning(
@@ -65,11 +92,6 @@ def _about_table(report: Content, records: Records) -> Iterator[Notice]:
             "compute them from the noisy means of the others: noise of their own would be a "
             "second look at the same numbers.",
         )
-    counting = [
-        name
-        for name, column in zip(records.columns, records.values.T, strict=True)
-        if (np.abs(np.diff(column)) == 1).all()
-    ]
     if counting:
         yield _warning(
             "identifier",
@@ -77,12 +99,12 @@ def _about_table(report: Content, records: Records) -> Iterator[Notice]:
         )
 
 
-def _about_release(report: Content, table: Table) -> Iterator[Notice]:
+def _about_release(report: Content, embedded: str | None) -> Iterator[Notice]:
     release, size = report.release, report.input.rows_judged
-    if table.path is None:
+    if embedded is not None:
         yield _note(
             "embedded-table",
-            f"No table was given: this is the embedded one ({table.notes[0]}), with n = "
+            f"No table was given: this is the embedded one ({embedded}), with n = "
             f"{release.n}{'' if report.previous else ' unless --n says otherwise'}.",
         )
     if release.population == "infinite":
@@ -158,14 +180,17 @@ def _about_persons(report: Content, table: Table, records: Records) -> Iterator[
         return
     copies = _copies(records.values)
     if len(copies):
-        total = int(copies.sum())
-        yield _note(
-            "duplicates",
-            f"{total} of {len(records.rows)} records are equal to another one (up to "
-            f"{copies.max()} alike). If they are copies of one person's record, k of them leak "
-            f"k\u00b2 times as much as one, here up to {copies.max() ** 2} times: say whose the "
-            "records are (--id), then persons are judged.",
-        )
+        yield about_copies(f"{int(copies.sum())} of {len(records.rows)}", int(copies.max()))
+
+
+def about_copies(how_many: str, most: int) -> Notice:
+    """Say that records are equal, `most` of them at most."""
+    return _note(
+        "duplicates",
+        f"{how_many} records are equal to another one (up to {most} alike). If they are copies of "
+        f"one person's record, k of them leak k\u00b2 times as much as one, here up to {most**2} "
+        "times: say whose the records are (--id), then persons are judged.",
+    )
 
 
 def _partly_left_out(table: Table, records: Records) -> Iterator[Notice]:
@@ -261,7 +286,8 @@ def _about_games(report: Content) -> Iterator[Notice]:
         told = " ".join(_difference(report, game) for game in dict.fromkeys(differing))
         yield _warning("theory-differs", f"{told} {_RULE}")
     rounds = report.games[0].rounds
-    if rounds == default_rounds(report.release.n) < default_rounds(2):
+    size = report.records
+    if rounds == default_rounds(report.release.n, size) < default_rounds(2, size):
         yield _note("rounds", f"{rounds} rounds a game, for speed; more with --rounds.")
 
 

@@ -15,11 +15,11 @@ from leakscore.distributions import norm
 from leakscore.report._leakage import Population, above, risk_of
 from leakscore.report._model import ALPHA, Doubles, Game, Noise, Remedy
 
-_DROPS = (1, 3, 5)
-_CLIPS = (0.01, 0.05)
-_LEAVES = (1, 5)
-_GROWTHS = (2, 5)
-_MOST_RECORDS = 10**12
+DROPS = (1, 3, 5)
+CLIPS = (0.01, 0.05)
+LEAVES = (1, 5)
+GROWTHS = (2, 5)
+MOST_RECORDS = 10**12
 _TRIES = 12
 _SLACK = 0.999  # of mu, so that a try that nearly meets the budget is the last but one
 
@@ -305,11 +305,11 @@ def _fewer_columns(judged: _Judged, columns: tuple[str, ...]) -> Iterator[Remedy
     population = judged.population
     kept, smaller = list(range(population.dim)), population
     dropped: list[str] = []
-    while len(kept) > 1 and len(dropped) < _DROPS[-1]:
+    while len(kept) > 1 and len(dropped) < DROPS[-1]:
         _, without = smaller.shares(int(judged.worst(smaller.informed())[0]))
         dropped.append(columns[kept.pop(int(np.argmin(without)))])
-        smaller = population.replaced(population.values[:, kept])
-        if len(dropped) in _DROPS:
+        smaller = population.with_columns(kept)
+        if len(dropped) in DROPS:
             number = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
             yield judged.remedy(
                 "fewer columns",
@@ -324,8 +324,9 @@ def _clipped(judged: _Judged) -> Iterator[Remedy]:
     population = judged.population
     added = population.published.batch == population.published.last
     what = "columns" if added.all() else "the new records' columns"
-    for share in _CLIPS:
-        low, high = np.quantile(population.values, [share, 1 - share], axis=0)
+    levels = [level for share in CLIPS for level in (share, 1 - share)]
+    limits = np.quantile(population.values, levels, axis=0)
+    for share, low, high in zip(CLIPS, limits[::2], limits[1::2], strict=True):
         values = np.clip(population.values, low, high)
         moves = values[added].mean(axis=0) - population.values[added].mean(axis=0)
         moved = float(np.abs(moves).max()) * (population.batch_size / population.n)
@@ -345,7 +346,7 @@ def _without_worst(judged: _Judged) -> Iterator[Remedy]:
     population, published = judged.population, judged.population.published
     one = judged.record if population.owned.alone.all() else "person"
     before = population.informed()
-    for count in _LEAVES:
+    for count in LEAVES:
         worst = judged.worst(before, count)
         rows = np.flatnonzero(
             np.isin(population.owned.of_row, worst) & (published.batch == published.last)
@@ -368,10 +369,10 @@ def _without_worst(judged: _Judged) -> Iterator[Remedy]:
 def _more_records(judged: _Judged, budget: Budget) -> Iterator[Remedy]:
     """Average more records: of the same population, or of this table if it is the population."""
     population = judged.population
-    sizes = [population.n * growth for growth in _GROWTHS]
+    sizes = [population.n * growth for growth in GROWTHS]
     if not population.finite:
         worst = float(population.informed().max()) * population.n
-        enough = budget.fewest_records(worst, _MOST_RECORDS)
+        enough = budget.fewest_records(worst, MOST_RECORDS)
         sizes += [] if enough is None or enough <= population.n else [enough]
     for n in sorted(set(sizes)):
         if population.finite and n > population.most_drawn:
@@ -404,13 +405,13 @@ def _waiting(judged: _Judged, budget: Budget) -> Iterator[Remedy]:
         return batch > size and budget.met_by(float(scores.max()))
 
     low, high = size, twice
-    while high <= _MOST_RECORDS and not enough(high):
+    while high <= MOST_RECORDS and not enough(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    sizes = {size * growth for growth in _GROWTHS if size > 1}
-    if high <= _MOST_RECORDS and not budget.met_by(float(now[judged.who].max())):
+    sizes = {size * growth for growth in GROWTHS if size > 1}
+    if high <= MOST_RECORDS and not budget.met_by(float(now[judged.who].max())):
         sizes.add(high)
     for larger in sorted(sizes):
         yield judged.remedy(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from html import escape
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import tradeoff
 from leakscore._results import ByValue
@@ -16,15 +15,20 @@ from leakscore._visible import visible
 from leakscore.render import html, text
 from leakscore.render.text import counted
 from leakscore.report._game import audit_of, play, records_played
-from leakscore.report._leakage import Population, Shrinkage, counts_of, interval_of, risk_of
+from leakscore.report._leakage import (
+    Population,
+    Shrinkage,
+    counts_of,
+    covariance_of,
+    drivers_of,
+    risk_of,
+)
 from leakscore.report._model import (
     ALPHA,
     AuditResult,
     Cell,
     Content,
-    Covariance,
     Doubles,
-    Driver,
     Drivers,
     Game,
     Noise,
@@ -42,6 +46,7 @@ from leakscore.report._setup import (
     budget_of,
     checked,
     input_of,
+    listed_of,
     published_of,
     release_of,
     rounds_of,
@@ -52,8 +57,12 @@ from leakscore.report._statistic import cells_of, featured
 from leakscore.report._verdict import verdict_of
 from leakscore.report._words import named
 from leakscore.report.noise.shaped import Search, why_same
+from leakscore.report.streamed.analysis import Streamed
+from leakscore.report.streamed.passes import Passes
+from leakscore.report.streamed.whole import Tabular, opened_of, whole_of, why_whole
 from leakscore.statistics import Statistic
-from leakscore.tables.records import Records, records_of
+from leakscore.tables.records import records_of
+from leakscore.tables.sources.opened import LONG
 from leakscore.tables.table import Table
 
 Progress: TypeAlias = Callable[[str, float], None]
@@ -66,7 +75,7 @@ class Report(ByValue, Content):
         columns, index = len(self.input.columns_judged), self.worst[0]
         return (
             f"<Report on {visible(self.input.name)}: the mean of {self.release.n} records in "
-            f"{counted(columns, 'column')}, {counted(len(self.rows), 'record')} judged; worst "
+            f"{counted(columns, 'column')}, {counted(self.records, 'record')} judged; worst "
             f"{named(self, int(self.rows[index]))}: "
             f"leakage {self.informed.leakage[index]:.4g}, advantage "
             f"{self.informed.advantage[index]:.1%}, power {self.informed.power[index]:.1%} at "
@@ -93,7 +102,7 @@ class Report(ByValue, Content):
 
 
 def analyse(
-    table: Table,
+    table: Tabular,
     *,
     n: int | None = None,
     previous: int | Sequence[int] | None = None,
@@ -117,7 +126,9 @@ def analyse(
     show_values: bool = False,
     statistic: Statistic | None = None,
     min_cell: int = 10,
+    records: str | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> Report:
     """Tell what leaks of every record if the mean of n records of a table is published.
 
@@ -127,9 +138,12 @@ def analyse(
 
     Parameters
     ----------
-    table : Table
-        From `read_table`, `table_of` or `embedded_table`. If it has `ids`, persons are judged, each
-        by all of their records.
+    table : Table, array_like, frame or callable
+        From `read_table`, `table_of`, `embedded_table` or `open_table`; if it has `ids`, persons
+        are judged, each by all of their records. Or an array (N, d), which may be mapped from a
+        file; anything with the Arrow stream interface (frames of pandas, polars, pyarrow, duckdb);
+        a function that yields blocks of records anew at each call. Of more than 65536 records,
+        blocks are read several times and memory does not grow with the table; see Notes.
     n : int, optional
         Records averaged, 2 to the number judged. Default: all of them; 100 of the embedded table.
     previous : int or sequence of int, optional
@@ -167,7 +181,8 @@ def analyse(
     worst : int
         How many records are listed.
     rounds : int, optional
-        Of each simulated game, half with the record. Default: 20000, fewer for large n.
+        Of each simulated game, half with the record. Default: 20000, fewer for an n above 5000 of
+        a table of up to 65536 records, which are drawn one by one.
     seed : int
         Of the games.
     audit : bool
@@ -181,8 +196,14 @@ def analyse(
         table (`read_table(groups=)`, `table_of(groups=)`).
     min_cell : int
         Cells of a table by group with fewer records are not to be published.
+    records : {"all", "worst", "none"}, optional
+        Which records the JSON lists; "worst" are those that `worst` counts. Default: all up to
+        10000, the worst of more. Its summaries always speak of all.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
+    client : distributed.Client, optional
+        Of a dask cluster, whose workers read a table of more than 65536 records, with the same
+        bits (extra ``dask``); files must be at the same paths on all of them.
 
     Returns
     -------
@@ -192,6 +213,17 @@ def analyse(
     ------
     ValueError
         If the table cannot be judged or a parameter is out of its range.
+    ClusterError
+        If the cluster is lost, or its workers hold another version of leakscore.
+
+    Notes
+    -----
+    Tables of more than 65536 records are read in blocks of so many, whatever holds them, with the
+    same bits. What leaks of each record, the counts and the medians are those of all records; games
+    draw counts of bins, values are clipped at quantiles of a sample of 65536 records, noise is the
+    same in every column, and only the worst records are listed unless `records` is "all". Persons,
+    earlier means, other statistics, shrinkage and other shapes of noise need the table in memory,
+    and it is read as a whole for them.
 
     References
     ----------
@@ -229,8 +261,15 @@ def analyse(
         show_values=show_values,
         statistic=statistic,
         min_cell=min_cell,
+        records=records,
     )
-    return _Analysis(table, checked(asked), progress).report()
+    asked = checked(asked)
+    opened = opened_of(table)
+    why = why_whole(opened, table, asked)
+    if not why and opened.is_longer_than(LONG):
+        content = Streamed(opened, asked, Passes(progress, client)).content()
+        return Report(**{one.name: getattr(content, one.name) for one in fields(Content)})
+    return _Analysis(whole_of(table, opened, why), asked, progress).report()
 
 
 class _Analysis:
@@ -262,8 +301,9 @@ class _Analysis:
         totals = () if self.earlier is None else self.earlier.records
         self.published = published_of(self.records, self.release, totals)
         self.rows = self.records.rows[self.published.owned.first]
-        self.rounds = rounds_of(asked.rounds, self.release.n)
-        self.simulated = min(records_played(self.release.n), asked.worst)
+        size = len(self.records.rows)
+        self.rounds = rounds_of(asked.rounds, self.release.n, size)
+        self.simulated = min(records_played(self.release.n, size), asked.worst)
         self.step = _Steps(progress, self.simulated + 5)
         self.seeds = np.random.SeedSequence(asked.seed)
 
@@ -410,7 +450,8 @@ class _Analysis:
         asked, people, rows = self.asked, self.people, self.rows
         informed = risk_of(self.scores, self.release.base_rate)
         weaker = risk_of(people.weaker(), self.release.base_rate)
-        listed = tuple(int(i) for i in self.order[: asked.worst])
+        worst = tuple(int(i) for i in self.order[: asked.worst])
+        listed_as, listed = listed_of(asked.records, len(rows), worst)
         return Report(
             tool_version=_version(),
             seed=asked.seed,
@@ -423,12 +464,14 @@ class _Analysis:
             in_sample=people.in_sample(),
             informed=informed,
             weaker=weaker,
-            gaussian_epsilon=tradeoff.gaussian(leakage=self.scores).epsilon(asked.delta),
+            listed=listed,
+            listed_as=listed_as,
+            gaussian_epsilon=tradeoff.gaussian(leakage=self.scores[listed]).epsilon(asked.delta),
             gaussian_delta=asked.delta,
             counts=(counts_of("informed", informed, rows), counts_of("weaker", weaker, rows)),
-            worst=listed,
-            drivers=tuple(_drivers(people, self.records, i, asked.show_values) for i in listed),
-            covariance=_covariance(people, rows, self.played[0], self.scores, asked.confidence),
+            worst=worst,
+            drivers=tuple(self._drivers(i) for i in worst),
+            covariance=covariance_of(people, rows, self.played[0], self.scores, asked.confidence),
             games=tuple(games),
             noise=noise,
             remedies=remedies,
@@ -439,6 +482,14 @@ class _Analysis:
             owned=self._owned(),
             cells=self._cells(informed),
             min_cell=asked.min_cell,
+        )
+
+    def _drivers(self, index: int) -> Drivers:
+        first = int(self.published.owned.first[index])
+        shown = self.asked.show_values and bool(self.published.owned.alone[index])
+        values = self.records.values[first] if shown else None
+        return drivers_of(
+            self.people, index, int(self.records.rows[first]), self.records.columns, values
         )
 
     def _cells(self, risk: Risk) -> tuple[Cell, ...]:
@@ -472,53 +523,3 @@ def _version() -> str:
     import leakscore
 
     return leakscore.__version__
-
-
-def _drivers(people: Population, records: Records, index: int, show_values: bool) -> Drivers:
-    shares, without = people.shares(index)
-    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
-    order = np.argsort(-shares, kind="stable")
-    first = int(people.owned.first[index])
-    show_values = show_values and bool(people.owned.alone[index])
-    return Drivers(
-        row=int(records.rows[first]),
-        columns=tuple(
-            Driver(
-                column=records.columns[j],
-                share=float(shares[j]),
-                leakage_without=float(left[j]),
-                value=float(records.values[first, j]) if show_values else None,
-            )
-            for j in order
-        ),
-        negative_shares=int((shares < 0).sum()),
-    )
-
-
-def _covariance(
-    people: Population,
-    rows: npt.NDArray[np.int64],
-    index: int,
-    scores: Doubles,
-    confidence: float,
-) -> Covariance:
-    """Say how well the covariance is known, and what that does to the worst leakage."""
-    worst = float(scores[index])
-    others = people.size - int(people.owned.sizes[index])
-    low = high = power_low = power_high = None
-    if not people.shrinkage:
-        low, high = interval_of(worst, others, people.dim, confidence)
-        power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
-    return Covariance(
-        kind="full",
-        shrinkage=people.reference.shrinkage if people.shrinkage else None,
-        condition_number=float(np.linalg.cond(people.reference.cov)),
-        rows_per_column=people.size / people.dim,
-        worst_row=int(rows[index]),
-        worst_leakage=worst,
-        interval_confidence=confidence,
-        leakage_low=low,
-        leakage_high=high,
-        power_low=power_low,
-        power_high=power_high,
-    )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._visible import visible
@@ -22,6 +23,7 @@ from leakscore.tables.table import Table
 
 DEFAULT_ADVANTAGE = 0.2
 _EMBEDDED_N = 100
+_MOST_LISTED = 10_000  # records, if nothing is asked
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,15 @@ class Options:
     statistic: Statistic | None = None
     min_cell: int = 10
     noise_shape: str | None = None
+    records: str | None = None
 
 
 def checked(asked: Options) -> Options:
     """Refuse what no table can be judged by; the rest is for the parts that know more."""
     _validate.choice("population", asked.population, ("infinite", "finite"))
     _validate.choice("missing", asked.missing, ("rows", "columns"))
+    if asked.records is not None:
+        _validate.choice("records", asked.records, ("all", "worst", "none"))
     if asked.noise_shape is not None:
         _validate.choice("noise_shape", asked.noise_shape, ("optimal", "independent", "same"))
     if asked.statistic is not None and not isinstance(asked.statistic, Statistic):
@@ -76,10 +81,10 @@ def checked(asked: Options) -> Options:
     )
 
 
-def rounds_of(rounds: int | None, n: int) -> int:
-    """Return the rounds of a game, an even number: as asked, or as many as n allows."""
+def rounds_of(rounds: int | None, n: int, size: int) -> int:
+    """Return the rounds of a game, an even number: as asked, or as many as n of `size` allow."""
     if rounds is None:
-        return default_rounds(n)
+        return default_rounds(n, size)
     rounds = _validate.count("rounds", rounds, low=200)
     return rounds + rounds % 2
 
@@ -110,13 +115,26 @@ def release_of(
     statistic: Statistic,
 ) -> Release:
     """Return what is published; refuse an n that these records cannot give."""
-    size = len(records.rows)
+    if n is None and table.path is None:
+        n = min(_EMBEDDED_N, len(records.rows))
+    sizes = len(records.rows), len(table.values)
+    return release_from(sizes, len(records.columns), n, population, base_population, statistic)
+
+
+def release_from(
+    sizes: tuple[int, int],
+    columns: int,
+    n: int | None,
+    population: str,
+    base_population: int | None,
+    statistic: Statistic,
+) -> Release:
+    """Do the same for a table of which `sizes` rows are judged and there."""
+    size, rows = sizes
     finite = population == "finite"
-    if n is None:
-        n = min(_EMBEDDED_N, size) if table.path is None else size
-    n = _validate.count("n", n, low=2)
+    n = _validate.count("n", size if n is None else n, low=2)
     if n > size:
-        judged = "" if size == len(table.values) else f" judged (of {len(table.values)})"
+        judged = "" if size == rows else f" judged (of {rows})"
         raise ValueError(f"Expected n={n} <= {size}, the number of records{judged}")
     if finite and n > size - 2:
         raise ValueError(
@@ -131,7 +149,7 @@ def release_of(
     return Release(
         statistic=statistic.kind,
         exact=statistic.exact,
-        what=statistic.published(n, counted(len(records.columns), "column")),
+        what=statistic.published(n, counted(columns, "column")),
         n=n,
         population=population,
         draw="without replacement" if finite else "with replacement",
@@ -178,6 +196,16 @@ def published_of(records: Records, release: Release, totals: tuple[int, ...]) ->
             f"n of at most {size - most - 1}, or the infinite population"
         )
     return published
+
+
+def listed_of(
+    asked: str | None, size: int, worst: Sequence[int]
+) -> tuple[str, npt.NDArray[np.int64]]:
+    """Return which records the JSON lists, as a word and by index: the worst are in their order."""
+    which = asked or ("all" if size <= _MOST_LISTED else "worst")
+    if which == "all":
+        return which, np.arange(size)
+    return which, np.array(worst if which == "worst" else [], dtype=np.int64)
 
 
 def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinkage:

@@ -13,12 +13,15 @@ import numpy.typing as npt
 
 from leakscore._types import Doubles
 from leakscore._visible import listed, visible
+from leakscore.tables.columns import ASKED
 from leakscore.tables.table import Table
 
 # A column whose residual on the earlier ones is below this share of its standard deviation carries
 # rounding only: float32 data resolve 6e-8 of the largest value.
 _DEPENDENT = 1e-6
 _CONSTANT = 1e-12
+CONSTANT = "the same in every record: it tells nothing"
+NOTHING = "no value in any record"
 _LARGEST = 1e70  # so that fourth powers, with room, stay within float64
 
 
@@ -128,7 +131,7 @@ def _wanted(
     kept = []
     for j, name in enumerate(table.columns):
         if (columns is not None and name not in columns) or name in exclude:
-            left.append(LeftColumn(name, "not to be published, as asked"))
+            left.append(LeftColumn(name, ASKED))
         else:
             kept.append(j)
     return kept
@@ -142,7 +145,7 @@ def _numeric(table: Table, kept: list[int], left: list[LeftColumn]) -> list[int]
         if j in table.left:
             reason = table.left[j]
         elif len(table.values) and np.isnan(table.values[:, j]).all():
-            reason = "no value in any record"
+            reason = NOTHING
         else:
             numeric.append(j)
             continue
@@ -154,7 +157,11 @@ def _complete(
     table: Table, kept: list[int], missing: str, left: list[LeftColumn]
 ) -> tuple[Doubles, list[int], npt.NDArray[np.bool_], tuple[LeftRows, ...]]:
     """Leave out the rows, or the columns, with a missing or infinite value."""
-    values = table.values[:, kept]
+    values = table.values
+    if kept != list(range(values.shape[1])):
+        values = values[:, kept]
+    if np.isfinite(values).all():
+        return values, kept, np.ones(len(values), dtype=bool), ()
     absent, infinite = np.isnan(values), np.isinf(values)
     if missing == "columns":
         holes = (absent | infinite).sum(axis=0)
@@ -200,7 +207,13 @@ def _require(
 
 def _require_squares(table: Table, values: Doubles, kept: list[int]) -> None:
     """Refuse columns whose variance float64 does not hold: in other units they can be judged."""
-    highest, lowest = values.max(axis=0), values.min(axis=0)
+    require_squares(
+        table.name, [table.columns[j] for j in kept], values.min(axis=0), values.max(axis=0)
+    )
+
+
+def require_squares(name: str, columns: Sequence[str], lowest: Doubles, highest: Doubles) -> None:
+    """Refuse columns with such ends whose variance float64 does not hold."""
     largest = np.maximum(np.abs(highest), np.abs(lowest))
     with np.errstate(over="ignore"):
         spread = highest - lowest
@@ -208,7 +221,7 @@ def _require_squares(table: Table, values: Doubles, kept: list[int]) -> None:
     if wrong.any():
         j = int(wrong.argmax())
         raise ValueError(
-            f"{table.name}: the values of column {table.columns[kept[j]]!r}, up to "
+            f"{name}: the values of column {columns[j]!r}, up to "
             f"{largest[j]:.3g} in size, are too large or too small to be squared: give it in other "
             "units, or leave it out with --exclude"
         )
@@ -220,13 +233,17 @@ def _varying(
     varies = _varies(values)
     for j, keep in zip(kept, varies, strict=True):
         if not keep:
-            left.append(LeftColumn(table.columns[j], "the same in every record: it tells nothing"))
+            left.append(LeftColumn(table.columns[j], CONSTANT))
     kept = [j for j, keep in zip(kept, varies, strict=True) if keep]
     return (values if varies.all() else values[:, varies]), kept
 
 
 def _varies(values: Doubles) -> npt.NDArray[np.bool_]:
-    highest, lowest = values.max(axis=0), values.min(axis=0)
+    return differ(values.min(axis=0), values.max(axis=0))
+
+
+def differ(lowest: Doubles, highest: Doubles) -> npt.NDArray[np.bool_]:
+    """Tell which columns with such ends are not the same in every record."""
     largest = np.maximum(np.abs(highest), np.abs(lowest))
     return np.asarray(highest - lowest > _CONSTANT * largest)
 
@@ -244,13 +261,20 @@ def _independent(
     """Leave out every column that follows from the earlier ones: it does not change the leakage."""
     sources = _sources(values)
     names = [table.columns[j] for j in kept]
+    left.extend(dependent_columns(names, sources))
+    keep = [k for k in range(len(kept)) if k not in sources]
+    chosen = values[:, keep] if sources else values
+    return chosen, [kept[k] for k in keep], tuple(names[k] for k in sources)
+
+
+def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> list[LeftColumn]:
+    """Say of columns, by the earlier columns of which they are combinations, why they are left."""
+    left = []
     for index, of in sources.items():
         shown = listed([names[k] for k in of], most=3)
         what = "a copy or a multiple of" if len(of) == 1 else "a linear combination of"
         left.append(LeftColumn(names[index], f"{what} {shown}: it tells nothing more"))
-    keep = [k for k in range(len(kept)) if k not in sources]
-    chosen = values[:, keep] if sources else values
-    return chosen, [kept[k] for k in keep], tuple(names[k] for k in sources)
+    return left
 
 
 def _sources(values: Doubles) -> dict[int, list[int]]:
@@ -259,12 +283,19 @@ def _sources(values: Doubles) -> dict[int, list[int]]:
         return {}
     if len(values) < values.shape[1] + 2:  # any column is a combination of so many others
         return _duplicates(values)
-    standard = values - values.mean(axis=0)
-    standard /= np.linalg.norm(standard, axis=0)
+    centred = values - values.mean(axis=0)
     # Squaring loses half the digits, so this only shows when there surely is no dependence.
-    if np.linalg.eigvalsh(standard.T @ standard)[0] > 100 * _DEPENDENT**2:
+    products = centred.T @ centred
+    unit = np.sqrt(np.diag(products))
+    if surely_independent(products / unit[:, None] / unit):
         return {}
-    return _combinations(standard)
+    centred /= unit
+    return combinations(np.asarray(np.linalg.qr(centred, mode="r")))
+
+
+def surely_independent(correlations: Doubles) -> bool:
+    """Tell whether no column follows from others; False where that cannot be told from squares."""
+    return bool(np.linalg.eigvalsh(correlations)[0] > 100 * _DEPENDENT**2)
 
 
 def _duplicates(values: Doubles) -> dict[int, list[int]]:
@@ -277,12 +308,11 @@ def _duplicates(values: Doubles) -> dict[int, list[int]]:
     return copies
 
 
-def _combinations(standard: Doubles) -> dict[int, list[int]]:
-    """Find the columns that the earlier ones explain, from the triangle of X = QR.
+def combinations(triangle: Doubles) -> dict[int, list[int]]:
+    """Find the columns that the earlier ones explain, from the triangle R of X = QR.
 
     The diagonal of R holds what the earlier columns leave unexplained of each unit column.
     """
-    triangle: Doubles = np.asarray(np.linalg.qr(standard, mode="r"))
     small = np.abs(np.diag(triangle)) <= _DEPENDENT
     if not small.any():
         return {}

@@ -45,14 +45,28 @@ def why_left(column: _Column, cells: Cells, grid: Grid, *, first: bool) -> str:
     if cells.index:
         return INDEX
     name = cells.name.strip()
-    unnamed = (not name and first and grid.header != "no") or name.startswith("Unnamed: 0")
+    unnamed = not name and first and grid.header != "no"
+    whole = _are_whole(column.values)
+    if names_rows(name, unnamed=unnamed, whole=whole, counting=_counts(column.values)):
+        return INDEX
+    return (_code(cells, grid) or _date(column.values)) if whole else ""
+
+
+def names_rows(name: str, *, unnamed: bool, whole: bool, counting: bool) -> bool:
+    """Tell whether a column names the records, by its name and what its values are.
+
+    Parameters
+    ----------
+    name : str
+    unnamed : bool
+        Whether it is a first column without a name.
+    whole, counting : bool
+        Whether all values are whole numbers, and each is the one above it plus 1.
+    """
+    unnamed = unnamed or name.startswith("Unnamed: 0")
     counted = name.lower() in _COUNTED
     named = name.lower() in _NAMED or _IDENTIFIER.fullmatch(name) is not None
-    if (counted or named) and _counts(column.values):
-        return INDEX
-    if (unnamed or named) and _are_whole(column.values):
-        return INDEX
-    return (_code(cells, grid) or _date(column.values)) if _are_whole(column.values) else ""
+    return ((counted or named) and counting) or ((unnamed or named) and whole)
 
 
 def _counts(values: npt.NDArray[np.float64]) -> bool:
@@ -86,6 +100,16 @@ def _date(values: npt.NDArray[np.float64]) -> str:
     days = values[np.isfinite(values)]
     if len(days) < _FEWEST_DATES or not _FIRST_DAY <= days[0] < _LAST_DAY:
         return ""
+    return dates_such_as(float(days[0])) if are_dates(days) else ""
+
+
+def are_dates(days: npt.NDArray[np.float64]) -> bool:
+    """Tell whether whole numbers are days, written as 20240131."""
     year, month, day = days // 10_000, days // 100 % 100, days % 100
     valid = (year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
-    return f"dates such as {int(days[0])}, no numbers" if valid.all() else ""
+    return bool(valid.all())
+
+
+def dates_such_as(first: float) -> str:
+    """Say that a column holds days."""
+    return f"dates such as {int(first)}, no numbers"

@@ -23,7 +23,9 @@ from leakscore.tables.cells import Cells, Grid, Options
 from leakscore.tables.columns import Content, content_of
 from leakscore.tables.doubts import option_value
 from leakscore.tables.formats import npy
+from leakscore.tables.formats.arrow import cells_of, index_of
 from leakscore.tables.grids import grid_of, inner_file, require_meaning
+from leakscore.tables.sources.frames import reader_of
 
 EMBEDDED = "breast-cancer-wisconsin.csv"
 
@@ -327,6 +329,20 @@ def table_of(
             for name, labels in (groups or {}).items()
         },
     )
+
+
+def table_of_frame(frame: Any) -> Table:
+    """Make a table from a frame with the Arrow stream interface: pandas, polars, pyarrow, duckdb.
+
+    Its hash is that of the values as float64, row after row.
+    """
+    content = reader_of(frame).read_all()
+    index = index_of(content.schema)
+    cells = [cells_of(content, name, name in index) for name in content.column_names]
+    grid = Grid("the frame", cells, content.num_rows)
+    understood = content_of(grid, Options(skip_last=0, missing_values=("none",)))
+    table = _table("frame", "frame", "", understood, grid)
+    return replace(table, sha256=hashlib.sha256(table.values.tobytes()).hexdigest())
 
 
 # --- numpy ---------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class ArrowFile:
         source = pyarrow.BufferReader(file.data)
         self._table: Any = None
         self._reader: Any = None
-        with _damage(file):
+        with damage(file.name):
             if file.kind == "parquet":
                 self._reader = pyarrow.parquet.ParquetFile(source)
                 schema, rows = self._reader.schema_arrow, self._reader.metadata.num_rows
@@ -55,7 +55,7 @@ class ArrowFile:
             self.names = tuple(schema.names)
             self.types = dict(zip(schema.names, schema.types, strict=True))
             self.rows = int(rows)
-            self.index = _index(schema)
+            self.index = index_of(schema)
         if len(self.types) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise ValueError(
@@ -69,7 +69,7 @@ class ArrowFile:
         import pyarrow
 
         column = self.column(name)
-        with _damage(self._file):
+        with damage(self._file.name):
             return np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(), np.float64)
 
     def array(self, name: str) -> npt.NDArray[Any]:
@@ -78,7 +78,7 @@ class ArrowFile:
 
         column = self.column(name)
         kinds, kind = pyarrow.types, column.type
-        with _damage(self._file):
+        with damage(self._file.name):
             if kinds.is_boolean(kind) or kinds.is_decimal(kind) or column.null_count:
                 column = column.cast(pyarrow.float64(), safe=False)
             return np.asarray(column.to_numpy())
@@ -88,7 +88,7 @@ class ArrowFile:
         import pyarrow
 
         column = self.column(name)
-        with _damage(self._file):
+        with damage(self._file.name):
             if pyarrow.types.is_dictionary(column.type):
                 self._require_decoded(column)
             return column.cast(pyarrow.string())
@@ -104,7 +104,7 @@ class ArrowFile:
     def column(self, name: str) -> Any:
         """Read a column after a check that it fits into the limit."""
         self._require()
-        with _damage(self._file):
+        with damage(self._file.name):
             if self._table is not None:
                 return self._table.column(name)
             column = self._reader.read(columns=[name], use_threads=False).column(name)
@@ -120,7 +120,7 @@ class ArrowFile:
         """
         sizes = [0]
         if self._reader is not None:
-            with _damage(self._file):
+            with damage(self._file.name):
                 metadata = self._reader.metadata
                 groups = range(metadata.num_row_groups)
                 sizes = [0, *(metadata.row_group(group).total_byte_size for group in groups)]
@@ -129,7 +129,7 @@ class ArrowFile:
         self._file.require(sum(sizes) + 3 * _FLOAT * self.rows)
 
 
-def _index(schema: Any) -> set[str]:
+def index_of(schema: Any) -> set[str]:
     """Return the columns that are the index of a table of pandas."""
     marked = {name for name in schema.names if name.startswith("__index_level_")}
     about = schema.pandas_metadata if b"pandas" in (schema.metadata or {}) else {}
@@ -188,10 +188,24 @@ def _cells(content: ArrowFile, name: str) -> Cells:
         return Cells(name, numbers=content.numbers(name), index=index)
     if is_text(kind):
         return Cells(name, text=content.text(name), index=index)
-    return Cells(name, other=_kind(kind), index=index)
+    return Cells(name, other=kind_of(kind), index=index)
 
 
-def _kind(kind: Any) -> str:
+def cells_of(content: Any, name: str, index: bool) -> Cells:
+    """Return a column of a pyarrow table that is in memory."""
+    import pyarrow
+
+    column = content.column(name)
+    if is_number(column.type):
+        numbers = column.cast(pyarrow.float64(), safe=False).to_numpy()
+        return Cells(name, numbers=np.asarray(numbers, np.float64), index=index)
+    if is_text(column.type):
+        return Cells(name, text=column.cast(pyarrow.string()), index=index)
+    return Cells(name, other=kind_of(column.type), index=index)
+
+
+def kind_of(kind: Any) -> str:
+    """Say what columns of a type hold that are no numbers."""
     import pyarrow
 
     kinds = pyarrow.types
@@ -230,7 +244,7 @@ def is_text(kind: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _damage(file: File) -> Iterator[None]:
+def damage(name: str) -> Iterator[None]:
     """Report a file that pyarrow cannot read as damaged."""
     import pyarrow
 
@@ -247,6 +261,6 @@ def _damage(file: File) -> Iterator[None]:
         OverflowError,
         MemoryError,
     ) as error:
-        if str(error).startswith(file.name):  # too large, not damaged
+        if str(error).startswith(name):  # too large, not damaged
             raise
-        raise ValueError(f"{file.name} is damaged: {error}") from None
+        raise ValueError(f"{name} is damaged: {error}") from None

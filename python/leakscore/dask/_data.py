@@ -1,0 +1,100 @@
+"""Dask arrays and frames, cut into blocks that do not depend on their chunks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from leakscore._types import Array
+from leakscore.dask import cluster
+
+ROWS = 65_536
+"""Rows of a block."""
+NUMBERS = 2**26
+"""Numbers of a block where the rows need not be 65,536: half a gigabyte of float64."""
+
+_REAL = "iufb"
+
+
+def table(name: str, data: Any) -> Any:
+    """Return a dask array of two axes with known chunks and real numbers.
+
+    Only lengths that are not known, as those of a frame's partitions, are computed here.
+    """
+    array = _array(name, data)
+    if array.ndim != 2:
+        raise ValueError(f"Expected {name} of shape {array.shape} to have 2 axes")
+    array = _known(array)
+    if 0 in array.shape:
+        raise ValueError(f"Expected {name} of shape {array.shape} to have a row and a column")
+    return array
+
+
+def vector(name: str, data: Any) -> Any:
+    """Return a dask array of one axis with known chunks and real numbers."""
+    array = _array(name, data)
+    if array.ndim != 1:
+        raise ValueError(f"Expected {name} of shape {array.shape} to have 1 axis")
+    return _known(array)
+
+
+def is_dask(data: Any) -> bool:
+    """Whether this is a dask array, frame or series."""
+    return isinstance(data, cluster.dask().array.Array) or hasattr(data, "to_dask_array")
+
+
+def _array(name: str, data: Any) -> Any:
+    if not is_dask(data):
+        raise TypeError(
+            f"Expected {name} of type {type(data).__name__} to be a dask array or frame: arrays in "
+            "memory are for leakscore.Reference, leakage, scores and audit"
+        )
+    if hasattr(data, "to_dask_array"):
+        _require_numbers(name, data)
+        with cluster.told():
+            data = data.to_dask_array(lengths=True)
+    if data.dtype.kind not in _REAL or data.dtype.itemsize > 8:
+        raise TypeError(f"Expected {name} to hold real numbers, not dtype {data.dtype}")
+    return data
+
+
+def _require_numbers(name: str, frame: Any) -> None:
+    """Name the first column that holds no numbers."""
+    dtypes = frame.dtypes if frame.ndim == 2 else {name: frame.dtype}
+    for column, dtype in dict(dtypes).items():
+        if not isinstance(dtype, np.dtype) or dtype.kind not in _REAL:
+            raise TypeError(
+                f"Expected {name} to hold real numbers: column {column!r} has dtype {dtype}. "
+                "Leave it out, or convert it with astype"
+            )
+
+
+def _known(array: Any) -> Any:
+    if any(math.isnan(size) for size in array.shape):
+        with cluster.told():
+            array = array.copy().compute_chunk_sizes()
+    return array
+
+
+def by_rows(array: Any, rows: int | None = None) -> Any:
+    """Return the array cut into blocks of whole rows: 65,536, or as many as are given."""
+    return array.rechunk({0: rows or ROWS, 1: -1})
+
+
+def rows_of(width: int) -> int:
+    """Return how many rows a block has that is not summed: fewer where they are wide."""
+    return max(1, min(ROWS, NUMBERS // width))
+
+
+def tasks(array: Any) -> list[Any]:
+    """Return a task for each block of a cut array, in the order of its axes."""
+    return list(array.to_delayed().ravel())
+
+
+def block(part: Any, dtype: Any) -> Array:
+    """Return a block in one layout and one dtype, whatever it was read from."""
+    values: Array = np.ascontiguousarray(part, dtype=dtype).view()
+    values.flags.writeable = False
+    return values

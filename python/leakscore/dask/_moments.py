@@ -1,0 +1,221 @@
+"""Mean and covariance of a table on a cluster."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+
+from leakscore import _validate
+from leakscore._types import Array, Doubles
+from leakscore.dask import _data, cluster, tree
+from leakscore.reference import ColumnGram, Moments, Reference
+
+Options: TypeAlias = tuple[object, object, object]
+"""Shrinkage, ridge and ddof of `Reference.fit`."""
+
+_MOST_COLUMNS = _data.NUMBERS // _data.ROWS
+
+
+def moments(data: Any, cov: Literal["full", "diagonal"] = "full") -> Moments:
+    """Count, mean and covariance of the rows of a dask array or frame.
+
+    Parameters
+    ----------
+    data : (n0, d) dask array or dask frame
+        One record a row. A frame is read once more for the lengths of its partitions.
+    cov : {"full", "diagonal"}
+        The whole covariance matrix, or the variances alone.
+
+    Returns
+    -------
+    Moments
+        The same bits for any chunks and any number of workers; up to 65,536 rows those of one
+        `Moments.update`.
+
+    Raises
+    ------
+    TypeError
+        If `data` is neither, or holds something other than real numbers.
+    ValueError
+        If it has no rows, or a value is not finite.
+    ClusterError
+        If the cluster is lost, or its workers hold another version of leakscore.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> import leakscore.dask
+    >>> data = da.from_array(np.array([[0.0, 1.0], [2.0, 5.0], [4.0, 3.0]]), chunks=(2, 1))
+    >>> leakscore.dask.moments(data).mean
+    array([2., 3.])
+    """
+    _validate.choice("cov", cov, ("full", "diagonal"))
+    return moments_of(_data.table("data", data), cov)
+
+
+def moments_of(table: Any, cov: Literal["full", "diagonal"]) -> Moments:
+    """Return the moments of a table of known size."""
+    width = table.shape[1] if cov == "full" else _MOST_COLUMNS
+    strips = range(0, table.shape[1], width)
+    roots = [
+        row_tree(_data.by_rows(table[:, start : start + width]), cov)[-1][0] for start in strips
+    ]
+    parts = cluster.compute(*roots)
+    return parts[0] if len(parts) == 1 else _side_by_side(parts)
+
+
+def row_tree(table: Any, cov: Literal["full", "diagonal"]) -> list[list[Any]]:
+    """Return the tree of tasks that merges the moments of the blocks of a cut table."""
+    one, two = (cluster.dask().delayed(task) for task in (_seen, _merged))
+    leaves = [one(part, table.dtype, cov) for part in _data.tasks(table)]
+    return tree.levels(leaves, two)
+
+
+def _seen(part: Any, dtype: Any, cov: Literal["full", "diagonal"]) -> Moments:
+    rows = _data.block(part, dtype)
+    result = Moments(rows.shape[1], cov)
+    result.update(rows)
+    return result
+
+
+def _merged(first: Moments, second: Moments) -> Moments:
+    """Merge into a copy: a task that runs twice must find its arguments as they were."""
+    result = copy.copy(first)  # its arrays are replaced, never written to
+    result.merge(second)
+    return result
+
+
+def _side_by_side(parts: tuple[Moments, ...]) -> Moments:
+    """Join the variances of strips of columns."""
+    result = Moments(sum(part.dim for part in parts), "diagonal")
+    result._count = parts[0]._count
+    result._mean = np.concatenate([part._mean for part in parts])
+    result._scatter = np.concatenate([part._scatter for part in parts])
+    return result
+
+
+def fit(
+    data: Any,
+    cov: Literal["full", "diagonal", "low-rank"] = "full",
+    *,
+    shrinkage: float | Literal["auto", "ledoit-wolf", "oas"] | None = None,
+    ridge: float = 0.0,
+    ddof: int = 0,
+) -> Reference:
+    """Estimate mean and centred covariance from a dask array or frame, as `Reference.fit`.
+
+    Parameters
+    ----------
+    data : (n0, d) dask array or dask frame
+        One record a row, n0 >= 2.
+    cov : {"full", "diagonal", "low-rank"}
+        As in `Reference.fit`. With "low-rank" the table is cut into blocks of columns; the workers
+        make their Gram matrices, and this process receives the rows themselves, which such a
+        reference holds, and 8 n0^2 bytes.
+    shrinkage : float in [0, 1], "auto", "ledoit-wolf", "oas" or None
+        As in `Reference.fit`. With cov="full", "auto" and "ledoit-wolf" read the data twice.
+    ridge : float
+        Added to every variance, at least 0.
+    ddof : int
+        Variances divide by n0 - ddof.
+
+    Returns
+    -------
+    Reference
+        The same bits for any chunks and any number of workers. Those of `Reference.fit` of a table
+        of one block: 65,536 rows; with "low-rank", as many columns as rows or 2^25 / n0. Large
+        float32 tables, which `Reference.fit` may sum in float32, are summed in float64 here unless
+        "low-rank".
+
+    Raises
+    ------
+    TypeError
+        If `data` is neither, or holds something other than real numbers.
+    ValueError
+        As by `Reference.fit`.
+    ClusterError
+        If the cluster is lost, or its workers hold another version of leakscore.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> import leakscore.dask
+    >>> data = da.from_array(np.array([[0.0, 1.0], [2.0, 5.0]]), chunks=1)
+    >>> leakscore.dask.fit(data, cov="diagonal").cov
+    array([1., 4.])
+    """
+    _validate.choice("cov", cov, ("full", "diagonal", "low-rank"))
+    table = _data.table("data", data)
+    if table.shape[0] < 2:
+        raise ValueError(f"Expected data of shape {table.shape} to have at least 2 rows")
+    if cov == "low-rank":
+        rule: Any = "auto" if shrinkage is None else shrinkage
+        empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
+        return _by_columns(table, empty)
+    options = shrinkage, ridge, ddof
+    _require_options(table.shape[0], cov, options)
+    return reference_of(moments_of(table, cov), table, options)
+
+
+def _require_options(rows: int, cov: Literal["full", "diagonal"], options: Options) -> None:
+    """Refuse wrong options before anything is read: one constant column takes the right ones."""
+    constant = Moments(1, cov)
+    constant._count = rows
+    constant._reference(options, lambda *_: 0.0)
+
+
+def reference_of(seen: Moments, table: Any, options: Options) -> Reference:
+    """Return the reference of moments; rules that need the rows read the table again."""
+
+    def products(rule: str, weights: Doubles) -> float:
+        one, two = (cluster.dask().delayed(task) for task in (_products, _added))
+        at = cluster.dask().delayed((seen, weights))
+        leaves = [one(part, table.dtype, at, rule) for part in _data.tasks(_data.by_rows(table))]
+        return float(cluster.compute(tree.levels(leaves, two)[-1][0])[0])
+
+    return seen._reference(options, products)
+
+
+def _products(part: Any, dtype: Any, at: tuple[Moments, Doubles], rule: str) -> float:
+    return at[0]._products(rule, _data.block(part, dtype), at[1])
+
+
+def _added(first: float, second: float) -> float:
+    return first + second
+
+
+# --- low rank -------------------------------------------------------------------------------------
+
+
+def _by_columns(table: Any, empty: Callable[[], ColumnGram]) -> Reference:
+    empty()  # refuses wrong options before anything is read
+    cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})
+    one, two = (cluster.dask().delayed(task) for task in (_gram, _joined))
+    parts = _data.tasks(cut)
+    grams = [one(part, table.dtype, empty) for part in parts]
+    sums, *columns = cluster.compute(tree.levels(grams, two)[-1][0], *parts)
+    rows = [_data.block(each, table.dtype) for each in columns]
+    return cast("ColumnGram", sums)._with_parts(rows).reference()
+
+
+def columns_of(rows: int) -> int:
+    """Return how many columns a block has: its Gram matrix is not larger than the block."""
+    return max(rows, 2**25 // rows)
+
+
+def _gram(part: Array, dtype: Any, empty: Callable[[], ColumnGram]) -> ColumnGram:
+    gram = empty()
+    gram.update(_data.block(part, dtype))
+    return gram._sums()
+
+
+def _joined(first: ColumnGram, second: ColumnGram) -> ColumnGram:
+    result = first._with_parts([])
+    result.merge(second)
+    return result

@@ -1,0 +1,157 @@
+"""The cluster that dask runs tasks on: what is asked of it, and what is said when it fails."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_PATIENCE = "10s"
+_CRITICAL = 50  # the level of logging: what a report must say, it says itself
+
+
+class ClusterError(RuntimeError):
+    """The cluster cannot do the work: it was lost, or its workers hold another leakscore.
+
+    Examples
+    --------
+    >>> from leakscore.dask import ClusterError
+    >>> issubclass(ClusterError, RuntimeError)
+    True
+    """
+
+    __module__ = "leakscore.dask"  # where users find it, also in a traceback
+
+
+def dask() -> Any:
+    """Return dask, or say how to install it."""
+    try:
+        import dask.array
+    except ImportError as problem:
+        raise ImportError("leakscore.dask needs dask: pip install 'leakscore[dask]'") from problem
+    return dask
+
+
+def distributed() -> Any:
+    """Return dask.distributed, which the extra installs too."""
+    return importlib.import_module("distributed")
+
+
+def compute(*tasks: Any) -> tuple[Any, ...]:
+    """Return the results of tasks, on workers of this version of leakscore."""
+    with told():
+        check_workers()
+        return tuple(dask().compute(*tasks))
+
+
+def persist(collection: Any) -> Any:
+    """Return a collection whose parts are computed and stay where they are."""
+    with told():
+        check_workers()
+        held = dask().persist(collection)[0]
+        if current() is not None:
+            distributed().wait(held)
+            for future in distributed().futures_of(held):
+                if future.status != "finished":
+                    future.result()  # raises what the task raised
+        return held
+
+
+def current() -> Any:
+    """Return the client that dask uses; None if there is none."""
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return distributed().default_client()
+    except ValueError:
+        return None
+
+
+@contextmanager
+def opened(*, workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:
+    """Yield a client of a cluster: of new processes on this machine, or of a scheduler that runs.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Processes of one thread each; they end with the block.
+    scheduler : str, optional
+        Address of a scheduler, as ``tcp://host:8786``.
+    """
+    dask()
+    room = distributed()
+    if scheduler is None:
+        with (
+            room.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=_CRITICAL,
+                env={"LEAKSCORE_NUM_THREADS": "1"},
+            ) as local,
+            room.Client(local, set_as_default=False) as client,
+        ):
+            yield client
+        return
+    try:
+        client = room.Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as problem:
+        raise ClusterError(f"No dask scheduler answers at {scheduler}") from problem
+    with client:
+        yield client
+
+
+def check_workers(client: Any = None) -> None:
+    """Refuse workers that hold another version of leakscore, or none."""
+    client = current() if client is None else client
+    if client is None:
+        return
+    ours = importlib.metadata.version("leakscore")
+    try:
+        # A function of the standard library, which a worker without leakscore has too.
+        found = client.run(importlib.metadata.version, "leakscore", on_error="return")
+    except OSError as problem:
+        raise _lost(client, problem) from problem
+    if not found:
+        raise ClusterError(f"Expected workers at {_address(client)}: the scheduler has none")
+    for worker, version in found.items():
+        if version != ours:
+            theirs = "none" if isinstance(version, BaseException) else version
+            raise ClusterError(
+                f"Expected workers with leakscore {ours}: the one at {worker} has {theirs}"
+            )
+
+
+@contextmanager
+def told(client: Any = None) -> Iterator[None]:
+    """Say in one line that a cluster was lost; errors of tasks stay what they are."""
+    try:
+        yield
+    except Exception as problem:
+        client = current() if client is None else client
+        if client is None or not _is_lost(problem):
+            raise
+        raise _lost(client, problem) from problem
+
+
+def _is_lost(problem: BaseException) -> bool:
+    room = distributed()
+    return isinstance(
+        problem, (room.CancelledError, room.KilledWorker, room.comm.core.CommClosedError)
+    )
+
+
+def _lost(client: Any, problem: BaseException) -> ClusterError:
+    if type(problem).__name__ == "KilledWorker":
+        why = "several workers died at the same task, perhaps for want of memory"
+    else:
+        why = "its scheduler does not answer"
+    return ClusterError(f"The cluster at {_address(client)} was lost: {why}")
+
+
+def _address(client: Any) -> str:
+    return str(getattr(client.scheduler, "address", "an unknown address"))

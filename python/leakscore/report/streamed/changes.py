@@ -1,0 +1,204 @@
+"""The cheaper remedies of a long table: fewer columns, clipped values, fewer and more records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakscore.reference import Moments
+from leakscore.report._model import Doubles, Remedy
+from leakscore.report._remedies import CLIPS, DROPS, GROWTHS, LEAVES, MOST_RECORDS, Budget
+from leakscore.report.streamed.judged import law_of
+from leakscore.report.streamed.people import Crowd
+from leakscore.report.streamed.views import Outcome, View, remedy
+from leakscore.streaming.law import Law
+
+_SURE = 1e-10  # share of a variance that squares still tell from none
+_LARGEST = 0.5  # joint leverage up to which a bound is worth having
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A changed release, and how it reads as a remedy."""
+
+    view: View
+    told: Callable[[Outcome], Remedy]
+
+
+def changes_of(
+    crowd: Crowd, budget: Budget, columns: Sequence[str], limits: Sequence[tuple[Doubles, Moments]]
+) -> list[Change]:
+    """Return all changes that are tried.
+
+    Parameters
+    ----------
+    crowd : Crowd
+    budget : Budget
+    columns : sequence of str
+    limits : sequence of (limits, moments)
+        What values are clipped at, and the moments of the clipped table.
+    """
+    return [
+        *_fewer_columns(crowd, columns),
+        *_clipped(crowd, limits),
+        *_without_worst(crowd),
+        *_more_records(crowd, budget),
+    ]
+
+
+def _change(view: View, kind: str, what: str, cost: str, **more: Any) -> Change:
+    return Change(view, lambda outcome: remedy(kind, what, cost, outcome, **more))
+
+
+def _divisor(crowd: Crowd) -> float:
+    return float(crowd.n * crowd.correction)
+
+
+def _known(crowd: Crowd) -> dict[int, float]:
+    """Return the scores of records that were estimated anew."""
+    scores = crowd.distances(crowd.law)
+    return {
+        int(row): float(score)
+        for row, score in zip(crowd.numbers, scores, strict=True)
+        if int(row) in crowd.refitted
+    }
+
+
+def _fewer_columns(crowd: Crowd, columns: Sequence[str]) -> list[Change]:
+    """Leave out, one after another, the column whose loss helps the worst record most."""
+    kept, smaller = list(range(crowd.dim)), crowd
+    dropped: list[str] = []
+    found = []
+    while len(kept) > 1 and len(dropped) < DROPS[-1]:
+        _, without = smaller.shares(int(np.argmax(smaller.informed())))
+        dropped.append(columns[kept.pop(int(np.argmin(without)))])
+        smaller = crowd.with_columns(kept)
+        if len(dropped) in DROPS:
+            number = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
+            found.append(
+                _change(
+                    View(smaller.law, _divisor(crowd), 1.0, _known(smaller)),
+                    "fewer columns",
+                    f"without {number}: {', '.join(dropped)}",
+                    f"{number} less",
+                )
+            )
+    return found
+
+
+def _clipped(crowd: Crowd, limits: Sequence[tuple[Doubles, Moments]]) -> list[Change]:
+    found = []
+    for share, (ends, moments) in zip(CLIPS, limits, strict=True):
+        law = _clipped_law(crowd.law, ends, moments)
+        moved = np.abs(moments.mean / crowd.scale - crowd.law.mean).max()
+        shift = float(moved) * float(np.sqrt(crowd.n))
+        if law is None:
+            continue
+        found.append(
+            _change(
+                View(law, _divisor(crowd), np.inf, {}),
+                "winsorising",
+                f"columns clipped at {100 * share:g} % and {100 - 100 * share:g} %",
+                f"moves a mean by up to {shift:.2g} standard errors",
+                clipped=share,
+                mean_shift=shift,
+            )
+        )
+    return found
+
+
+def _clipped_law(law: Law, ends: Doubles, moments: Moments) -> Law | None:
+    """Return the law of clipped values without columns that now tell nothing more."""
+    cov = moments.cov
+    kept: list[int] = []
+    for j in np.flatnonzero(ends[0] < ends[1]).tolist():
+        if not cov[j, j] > 0:
+            continue
+        tried = [*kept, j]
+        scale = np.sqrt(np.diag(cov)[tried])
+        part = cov[np.ix_(tried, tried)] / scale / scale[:, np.newaxis]
+        left = part[-1, -1]
+        if kept:
+            left -= part[-1, :-1] @ np.linalg.solve(part[:-1, :-1], part[:-1, -1])
+        if left > _SURE:
+            kept = tried
+    if not kept:
+        return None
+    clipped = law_of(moments.mean, cov, law.rows, kept, law.read, ends[:, kept])
+    return Law(
+        law.kept[kept], law.read, law.rows, clipped.scale, clipped.mean, clipped.cov, clipped.limits
+    )
+
+
+def _without_worst(crowd: Crowd) -> list[Change]:
+    """Leave the worst records out: those behind them become the unusual ones."""
+    found = []
+    order = np.argsort(-crowd.informed(), kind="stable")
+    for count in LEAVES:
+        worst = order[:count]
+        rest = crowd.size - count
+        n = min(crowd.n, rest)
+        if crowd.finite and n > rest - 1:
+            continue
+        law = crowd.law.without(crowd.raw[worst])
+        if not _regular(law.cov):
+            continue
+        correction = 1 - n / rest if crowd.finite else 1.0
+        what = "the worst record" if count == 1 else f"the {count} worst records"
+        rows = frozenset(int(row) for row in crowd.numbers[worst])
+        found.append(
+            _change(
+                View(law, n * correction, _growth(crowd, worst), {}, rows),
+                "fewer records",
+                f"without {what}",
+                "the next records stand out more",
+            )
+        )
+    return found
+
+
+def _regular(cov: Doubles) -> bool:
+    variances = np.diag(cov)
+    return bool(variances.min() > 0) and bool(
+        np.linalg.eigvalsh(cov / np.sqrt(np.outer(variances, variances)))[0] > _SURE
+    )
+
+
+def _growth(crowd: Crowd, worst: np.ndarray) -> float:
+    """Bound by which factor a score grows when records are left out; inf if they weigh much.
+
+    The scatter falls by the share of their joint leverage in any direction, and the mean moves by
+    so little that four times the factor covers it.
+    """
+    away = crowd.centred[worst]
+    joint = away @ crowd.reference.solve(away).T / (crowd.size - 1)
+    largest = float(np.linalg.eigvalsh((joint + joint.T) / 2)[-1])
+    return 4 / (1 - largest) if largest < _LARGEST else np.inf
+
+
+def _more_records(crowd: Crowd, budget: Budget) -> list[Change]:
+    """Average more records: of the same population, or of this table if it is the population."""
+    sizes = [crowd.n * growth for growth in GROWTHS]
+    if not crowd.finite:
+        worst = float(crowd.informed().max()) * crowd.n
+        enough = budget.fewest_records(worst, MOST_RECORDS)
+        sizes += [] if enough is None or enough <= crowd.n else [enough]
+    found = []
+    for n in sorted(set(sizes)):
+        if crowd.finite and n > crowd.size - 1:
+            continue
+        missing = max(n - crowd.size, 0)
+        divisor = n * (1 - n / crowd.size) if crowd.finite else float(n)
+        found.append(
+            _change(
+                View(crowd.law, divisor, 1.0, _known(crowd)),
+                "larger n",
+                f"the mean of {n} records",
+                f"{missing} more records than there are" if missing else "none",
+                records_missing=missing,
+            )
+        )
+    return found

@@ -1,0 +1,78 @@
+"""Which tables are read block by block, and the others as a whole."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore.report._setup import Options
+from leakscore.statistics import Mean
+from leakscore.tables import memory_limit
+from leakscore.tables.sources import opened as sources
+from leakscore.tables.sources.opened import Opened
+from leakscore.tables.table import Table, table_of, table_of_frame
+
+Tabular: TypeAlias = Table | npt.ArrayLike | Callable[[], Any] | Opened | Any
+
+
+def opened_of(table: Tabular) -> Opened:
+    """Open whatever holds a table."""
+    if isinstance(table, Opened):
+        return table
+    if isinstance(table, Table):
+        return sources.of_table(table)
+    if hasattr(table, "__arrow_c_stream__"):
+        return sources.of_frame(table)
+    if callable(table):
+        return sources.of_callable(table)
+    return sources.of_array(_validate.matrix("table", table))
+
+
+def why_whole(opened: Opened, table: Tabular, asked: Options) -> str:
+    """Say why a table of any length is read as a whole; empty if it is read block by block."""
+    if asked.previous is not None:
+        return "earlier means"
+    if not (asked.statistic is None or isinstance(asked.statistic, Mean)):
+        return "another statistic than the mean"
+    if asked.shrinkage is not None:
+        return "a shrunk covariance"
+    if asked.noise_shape not in (None, "same"):
+        return "noise of another shape"
+    if isinstance(table, Table) and table.ids is not None:
+        return "persons"
+    unasked = set(opened.left) - set(asked.exclude)
+    if asked.columns is not None:
+        unasked &= set(asked.columns)
+    return "columns of text" if unasked and not isinstance(table, Table) else ""
+
+
+def whole_of(table: Tabular, opened: Opened, why: str) -> Table:
+    """Read a table into memory, if it is not there yet; refuse more than the limit of files.
+
+    `why` says what needs it whole; empty if it is short.
+    """
+    if isinstance(table, Table):
+        return table
+    if why:
+        rows, columns = opened.source.rows, len(opened.columns)
+        if rows is None:
+            rows = sum(len(block.values) for block in opened.source.blocks())
+        needed = 8 * rows * columns
+        if needed > memory_limit.DEFAULT:
+            raise ValueError(
+                f"{opened.name} needs {memory_limit.shown(needed)} of memory: {why} are judged in "
+                "memory, and not block by block; judge fewer columns, or a part of the records"
+            )
+    if hasattr(table, "__arrow_c_stream__"):
+        return table_of_frame(table)
+    if isinstance(table, Opened) or callable(table):
+        # What a file of numbers needs is looked for in the blocks only.
+        blocks = itertools.chain(block.values for block in opened.source.blocks())
+        values = np.concatenate(list(blocks))
+        return table_of(values, opened.columns if opened.named else None)
+    return table_of(np.asarray(table))

@@ -1,0 +1,286 @@
+"""The second pass: leakages of all rows as counts and histograms, and the worst rows themselves.
+
+Scores are n times leakages, so that one pass serves every n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._types import Doubles
+from leakscore.streaming.copies import Words, mixed
+from leakscore.streaming.law import Law
+from leakscore.tables.sources.blocks import Block
+
+Integers = npt.NDArray[np.int64]
+KEPT = 5000
+"""Rows of largest score that are kept."""
+SAMPLED = 65_536
+"""Rows of the sample, or a few more or less."""
+_BITS = 44  # of the code of a score that its bin leaves out: 256 bins between powers of two
+
+
+def bin_of(scores: Doubles) -> Integers:
+    """Return the bin of each score, the upper bits of its code: larger scores, larger bins."""
+    return np.asarray(np.abs(scores).view(np.int64) >> _BITS)
+
+
+def lower_end(bins: Integers) -> Doubles:
+    """Return the least score of each bin."""
+    return np.asarray((bins << _BITS).view(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """How many scores lie in each bin that is not empty; `bins` increase."""
+
+    bins: Integers
+    counts: Integers
+
+    @classmethod
+    def of(cls, scores: Doubles) -> Histogram:
+        """Count scores."""
+        return cls(*np.unique(bin_of(scores), return_counts=True))
+
+    def merge(self, other: Histogram) -> Histogram:
+        """Add other scores."""
+        bins, place = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
+        counts = np.zeros(len(bins), np.int64)
+        np.add.at(counts, place.reshape(-1), np.concatenate([self.counts, other.counts]))
+        return Histogram(bins, counts)
+
+    @property
+    def total(self) -> int:
+        """How many scores there are."""
+        return int(self.counts.sum())
+
+    def holding(self, rank: int) -> tuple[int, int]:
+        """Return the bin of the score of this rank, from 0, and how many lie in bins below."""
+        ends = np.cumsum(self.counts)
+        place = int(np.searchsorted(ends, rank, side="right"))
+        return int(self.bins[place]), int(ends[place] - self.counts[place])
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Rows of largest score, the largest first; of equal scores, the first rows.
+
+    Attributes
+    ----------
+    rows : (k,) ndarray of int
+        Numbers in the table, from 0.
+    scores, weaker : (k,) ndarray
+        To the informed attacker, and to the weaker one.
+    values : (k, d) ndarray
+        Of the judged columns.
+    """
+
+    rows: Integers
+    scores: Doubles
+    weaker: Doubles
+    values: Doubles
+
+    def most(self, count: int | None) -> Kept:
+        """Return so many of them."""
+        order = np.lexsort((self.rows, -self.scores))[:count]
+        return Kept(self.rows[order], self.scores[order], self.weaker[order], self.values[order])
+
+    def joined(self, other: Kept) -> Kept:
+        """Return both, in no order."""
+        return Kept(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.scores, other.scores]),
+            np.concatenate([self.weaker, other.weaker]),
+            np.concatenate([self.values, other.values]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows whose keyed hash of their number is below a limit, in the order of the table."""
+
+    rows: Integers
+    values: Doubles
+
+    def merge(self, other: Sample) -> Sample:
+        """Add later rows."""
+        rows = np.concatenate([self.rows, other.rows])
+        return Sample(rows, np.concatenate([self.values, other.values]))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What the second pass knows of some blocks.
+
+    Attributes
+    ----------
+    informed, weaker : Histogram
+    above : (2, t) ndarray of int
+        Rows with a score above each threshold, for both attackers.
+    kept : Kept
+    sample : Sample
+    worst : (float, int)
+        The largest score to the weaker attacker, and its row.
+    every : tuple of (rows, scores, weaker, in-sample distances), or None
+        Of all rows, where they are to be listed.
+    """
+
+    informed: Histogram
+    weaker: Histogram
+    above: Integers
+    kept: Kept
+    sample: Sample
+    worst: tuple[float, int]
+    every: tuple[Integers, Doubles, Doubles] | None
+
+    def merge(self, other: Scores) -> Scores:
+        """Add later blocks."""
+        every = None
+        if self.every is not None and other.every is not None:
+            every = tuple(map(np.concatenate, zip(self.every, other.every, strict=True)))
+        return Scores(
+            self.informed.merge(other.informed),
+            self.weaker.merge(other.weaker),
+            self.above + other.above,
+            self.kept.joined(other.kept).most(KEPT),
+            self.sample.merge(other.sample),
+            max(self.worst, other.worst, key=lambda worst: worst[0]),
+            every,  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The second pass over a block: a function that travels to where the rows are.
+
+    Attributes
+    ----------
+    law : Law
+    thresholds : (t,) ndarray
+        Scores above which rows are counted.
+    every : bool
+        Whether the scores of all rows are returned.
+    """
+
+    law: Law
+    thresholds: Doubles
+    every: bool = False
+
+    def __call__(self, block: Block) -> Scores:
+        """Return what the second pass knows of a block."""
+        law = self.law
+        values, places = law.chosen(block.values)
+        rows = places + block.start
+        scaled = law.scaled(values)
+        informed, weaker = law.distances(scaled), law.weaker(scaled)
+        above = [[int((one > at).sum()) for at in self.thresholds] for one in (informed, weaker)]
+        worst = _largest(informed)
+        sampled = sampled_rows(rows, law.rows)
+        return Scores(
+            Histogram.of(informed),
+            Histogram.of(weaker),
+            np.array(above, np.int64).reshape(2, len(self.thresholds)),
+            Kept(rows[worst], informed[worst], weaker[worst], values[worst]).most(KEPT),
+            Sample(rows[sampled], values[sampled]),
+            _worst(weaker, rows),
+            (rows, informed, weaker) if self.every else None,
+        )
+
+
+def _worst(scores: Doubles, rows: Integers) -> tuple[float, int]:
+    if not len(rows):
+        return -np.inf, -1
+    place = int(scores.argmax())
+    return float(scores[place]), int(rows[place])
+
+
+def _largest(scores: Doubles) -> Integers:
+    """Return the places of the largest scores, with all that equal the least of them."""
+    if len(scores) <= KEPT:
+        return np.arange(len(scores))
+    least = np.partition(scores, len(scores) - KEPT)[len(scores) - KEPT]
+    return np.flatnonzero(scores >= least)
+
+
+def sampled_rows(rows: Integers, size: int) -> npt.NDArray[np.bool_]:
+    """Return which rows of a table are in the sample: their hash is below what `size` asks for."""
+    if size <= SAMPLED:
+        return np.ones(len(rows), bool)
+    words: Words = (rows + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(mixed(words) <= np.uint64(int(SAMPLED / size * 2**64)))
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """How many rows have a score above each threshold (t,), and the worst rows."""
+
+    above: Integers
+    kept: Kept
+
+    def merge(self, other: Counted) -> Counted:
+        """Add later blocks."""
+        return Counted(self.above + other.above, self.kept.joined(other.kept).most(KEPT))
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """What one pass knows of some blocks under several laws."""
+
+    found: tuple[Counted, ...]
+
+    def merge(self, other: Views) -> Views:
+        """Add later blocks."""
+        pairs = zip(self.found, other.found, strict=True)
+        return Views(tuple(one.merge(more) for one, more in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """A pass that scores rows under several laws: other columns, clipped values, noise.
+
+    Attributes
+    ----------
+    laws : tuple of Law
+    thresholds : tuple of (t,) ndarray
+        For each law.
+    without : tuple of frozenset of int
+        Rows that each law leaves out.
+    """
+
+    laws: tuple[Law, ...]
+    thresholds: tuple[Doubles, ...]
+    without: tuple[frozenset[int], ...]
+
+    def __call__(self, block: Block) -> Views:
+        """Return what the pass knows of a block."""
+        found = []
+        for law, thresholds, without in zip(self.laws, self.thresholds, self.without, strict=True):
+            values, places = law.chosen(block.values)
+            rows = places + block.start
+            if without:
+                inside = ~np.isin(rows, list(without))
+                values, rows = values[inside], rows[inside]
+            scores = law.distances(law.scaled(values))
+            above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
+            worst = _largest(scores)
+            kept = Kept(rows[worst], scores[worst], scores[worst], values[worst]).most(KEPT)
+            found.append(Counted(above, kept))
+        return Views(tuple(found))
+
+
+@dataclass(frozen=True, eq=False)
+class InBins:
+    """Rows whose scores lie in one of some bins: rows, scores and values."""
+
+    found: Kept
+
+    def merge(self, other: InBins) -> InBins:
+        """Add later blocks."""
+        return InBins(self.found.joined(other.found))
+
+
+Pass = Callable[[Block], object]

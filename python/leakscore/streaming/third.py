@@ -1,0 +1,213 @@
+"""The third pass: the rows in the middle, projections for the games, moments of clipped values."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._types import Doubles
+from leakscore.reference import Moments
+from leakscore.streaming.law import Law
+from leakscore.streaming.lines import Line
+from leakscore.streaming.scores import bin_of
+from leakscore.tables.sources.blocks import Block
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """Different scores, how many rows have each, and the first of these rows."""
+
+    scores: Doubles
+    counts: Integers
+    rows: Integers
+
+    @classmethod
+    def of(cls, scores: Doubles, rows: Integers) -> Ties:
+        """Count scores; rows increase."""
+        different, first, counts = np.unique(scores, return_index=True, return_counts=True)
+        return cls(different, counts, rows[first])
+
+    def merge(self, other: Ties) -> Ties:
+        """Add later rows."""
+        scores, first, place = np.unique(
+            np.concatenate([self.scores, other.scores]), return_index=True, return_inverse=True
+        )
+        counts = np.zeros(len(scores), np.int64)
+        np.add.at(counts, place.reshape(-1), np.concatenate([self.counts, other.counts]))
+        return Ties(scores, counts, np.concatenate([self.rows, other.rows])[first])
+
+    def of_rank(self, rank: int) -> tuple[float, int]:
+        """Return the score of this rank, from 0, and the first row that has it."""
+        place = int(np.searchsorted(np.cumsum(self.counts), rank, side="right"))
+        return float(self.scores[place]), int(self.rows[place])
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """What rows are projected on for one game.
+
+    Attributes
+    ----------
+    centre : (d,) ndarray
+        What the projection of is 0.
+    weight : (d,) ndarray
+    row : int
+        Number of the target, which is left out.
+    cuts : (B - 1,) ndarray
+    """
+
+    centre: Doubles
+    weight: Doubles
+    row: int
+    cuts: Doubles
+
+    def projected(self, scaled: Doubles) -> Doubles:
+        """Return the projections of rows."""
+        return np.asarray((scaled - self.centre) @ self.weight)
+
+    def line(self, scaled: Doubles, rows: Integers) -> Line:
+        """Look at the projections of a block without the target."""
+        values = self.projected(scaled)
+        place = int(np.searchsorted(rows, self.row))
+        if place < len(rows) and rows[place] == self.row:
+            values, rows = np.delete(values, place), np.delete(rows, place)
+        return Line.of(values, rows, self.cuts)
+
+
+@dataclass(frozen=True, eq=False)
+class Third:
+    """What the third pass knows of some blocks.
+
+    Attributes
+    ----------
+    middle : tuple of Ties
+        Scores in the bins in the middle, to the informed attacker and to the weaker one.
+    lines : tuple of Line
+        For each direction.
+    clipped : tuple of Moments
+        For each pair of limits.
+    """
+
+    middle: tuple[Ties, ...]
+    lines: tuple[Line, ...]
+    clipped: tuple[Moments, ...]
+
+    def merge(self, other: Third) -> Third:
+        """Add later blocks."""
+        clipped = []
+        for one, more in zip(self.clipped, other.clipped, strict=True):
+            moments = copy.copy(one)
+            moments.merge(more)
+            clipped.append(moments)
+        return Third(
+            tuple(a.merge(b) for a, b in zip(self.middle, other.middle, strict=True)),
+            tuple(a.merge(b) for a, b in zip(self.lines, other.lines, strict=True)),
+            tuple(clipped),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """The third pass over a block: a function that travels to where the rows are.
+
+    Attributes
+    ----------
+    law : Law
+    middle : tuple of (k,) ndarray of int
+        The bins in the middle for the two attackers; empty to look for none.
+    directions : tuple of Direction
+    limits : tuple of (2, d) ndarray
+        What values are clipped at.
+    """
+
+    law: Law
+    middle: tuple[Integers, ...] = ()
+    directions: tuple[Direction, ...] = ()
+    limits: tuple[Doubles, ...] = ()
+
+    def __call__(self, block: Block) -> Third:
+        """Return what the third pass knows of a block."""
+        values, places = self.law.chosen(block.values)
+        rows = places + block.start
+        scaled = self.law.scaled(values)
+        ties = []
+        functions = (self.law.distances, self.law.weaker)
+        for bins, scores_of in zip(self.middle, functions, strict=False):
+            scores = scores_of(scaled)
+            inside = np.isin(bin_of(scores), bins)
+            ties.append(Ties.of(scores[inside], rows[inside]))
+        clipped = []
+        for limits in self.limits:
+            moments = Moments(values.shape[1])
+            if len(values):
+                moments.update(np.clip(values, *limits))
+            clipped.append(moments)
+        lines = tuple(direction.line(scaled, rows) for direction in self.directions)
+        return Third(tuple(ties), lines, tuple(clipped))
+
+
+@dataclass(frozen=True, eq=False)
+class Triangle:
+    """R of X = QR of standardised rows: what shows dependent columns without squaring."""
+
+    triangle: Doubles
+
+    def merge(self, other: Triangle) -> Triangle:
+        """Add later rows."""
+        joined = np.concatenate([self.triangle, other.triangle])
+        return Triangle(np.asarray(np.linalg.qr(joined, mode="r")))
+
+
+@dataclass(frozen=True, eq=False)
+class Triangulate:
+    """A pass that finds R; the law's mean and scale standardise the rows."""
+
+    law: Law
+
+    def __call__(self, block: Block) -> Triangle:
+        """Return R of a block."""
+        values, _ = self.law.chosen(block.values)
+        standard = (self.law.scaled(values) - self.law.mean) / np.sqrt(self.law.rows)
+        return Triangle(np.asarray(np.linalg.qr(standard, mode="r")))
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """Moments of all rows but one, for each of some rows."""
+
+    moments: tuple[Moments, ...]
+
+    def merge(self, other: Others) -> Others:
+        """Add later blocks."""
+        joined = []
+        for one, more in zip(self.moments, other.moments, strict=True):
+            moments = copy.copy(one)
+            moments.merge(more)
+            joined.append(moments)
+        return Others(tuple(joined))
+
+
+@dataclass(frozen=True, eq=False)
+class Without:
+    """A pass that estimates anew without each of some rows, which have nearly all variance."""
+
+    law: Law
+    rows: tuple[int, ...]
+
+    def __call__(self, block: Block) -> Others:
+        """Return the moments of a block without each of the rows."""
+        values, places = self.law.chosen(block.values)
+        scaled, rows = self.law.scaled(values), places + block.start
+        found = []
+        for row in self.rows:
+            moments = Moments(scaled.shape[1])
+            others = scaled[rows != row]
+            if len(others):
+                moments.update(others)
+            found.append(moments)
+        return Others(tuple(found))

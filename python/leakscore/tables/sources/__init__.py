@@ -1,0 +1,1 @@
+"""Tables that are read block by block, anew for every pass, whatever holds them."""

@@ -1,0 +1,170 @@
+"""Blocks of 65,536 rows, counted from the beginning of each part, whatever batches it yields.
+
+What is computed block by block and merged by block numbers then has the same bits for every format,
+batch size and number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from leakscore._types import Doubles
+
+ROWS = 65_536
+"""Rows of a block."""
+
+
+class Part(Protocol):
+    """A file, or an array or frame in memory: rows that can be read any number of times.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    columns : tuple of str
+    rows : int or None
+        None if only reading tells.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def rows(self) -> int | None: ...
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows [first, last) of some columns, in batches of any size, as float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some consecutive rows.
+
+    Attributes
+    ----------
+    number : int
+        Of the block, over all parts.
+    start : int
+        Rows of all parts above it.
+    values : (k, d) ndarray of float64
+        NaN where a value is missing.
+    """
+
+    number: int
+    start: int
+    values: Doubles
+
+
+@dataclass(frozen=True)
+class Span:
+    """Whole blocks of one part: what one task reads.
+
+    Attributes
+    ----------
+    part : int
+    first, last : int
+        Rows [first, last) of the part; `first` begins a block.
+    block, start : int
+        Number of the first block, and rows of all parts above it.
+    """
+
+    part: int
+    first: int
+    last: int
+    block: int
+    start: int
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Parts that form one table.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    columns : tuple of str
+        Those that are read.
+    size : int
+        Rows of a block.
+    missing : tuple of float
+        Numbers that stand for a missing value.
+    """
+
+    parts: tuple[Part, ...]
+    columns: tuple[str, ...]
+    size: int = ROWS
+    missing: tuple[float, ...] = ()
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of all parts, None if only reading tells."""
+        counts = [part.rows for part in self.parts]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    def spans(self, blocks: int) -> list[Span]:
+        """Cut the table into spans of so many blocks; the last of each part may have fewer.
+
+        Only where all parts know their rows.
+        """
+        spans: list[Span] = []
+        block = start = 0
+        for index, part in enumerate(self.parts):
+            if part.rows is None:
+                raise ValueError(f"{part.name} does not tell how many rows it has")
+            for first in range(0, part.rows, blocks * self.size):
+                last = min(first + blocks * self.size, part.rows)
+                spans.append(Span(index, first, last, block, start + first))
+                block += -(-(last - first) // self.size)
+            start += part.rows
+        return spans
+
+    def blocks(self, span: Span | None = None) -> Iterator[Block]:
+        """Yield the blocks of a span, or of all parts one after another."""
+        if span is not None:
+            yield from self._cut(span.part, span.first, span.last, span.block, span.start)
+            return
+        number = start = 0
+        for index in range(len(self.parts)):
+            for block in self._cut(index, 0, None, number, start):
+                yield block
+                number, start = block.number + 1, block.start + len(block.values)
+
+    def _cut(
+        self, part: int, first: int, last: int | None, number: int, start: int
+    ) -> Iterator[Block]:
+        read = self.parts[part].batches(self.columns, first, last)
+        for values in cut(read, self.size, len(self.columns)):
+            if self.missing:
+                values = np.where(np.isin(values, self.missing), np.nan, values)
+            yield Block(number, start, values)
+            number, start = number + 1, start + len(values)
+
+
+def cut(batches: Iterable[Doubles], size: int, width: int) -> Iterator[Doubles]:
+    """Join batches of rows and cut them into blocks of `size` rows; the last may be shorter.
+
+    A block lies in memory row by row, and is not to be written to.
+    """
+    block, filled = np.empty((size, width)), 0
+    for batch in batches:
+        taken = 0
+        while taken < len(batch):
+            if not filled and len(batch) - taken >= size and batch.flags.c_contiguous:
+                yield batch[taken : taken + size]
+                taken += size
+                continue
+            count = min(size - filled, len(batch) - taken)
+            block[filled : filled + count] = batch[taken : taken + count]
+            filled, taken = filled + count, taken + count
+            if filled == size:
+                yield block
+                block, filled = np.empty((size, width)), 0
+    if filled:
+        yield block[:filled]

@@ -1,0 +1,267 @@
+"""Whatever holds a table, opened to be read block by block: what is known of it before that."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore._visible import listed, visible
+from leakscore.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
+from leakscore.tables.sources.blocks import ROWS, Block, Part, Source
+from leakscore.tables.sources.frames import FramePart
+from leakscore.tables.sources.parquet import ParquetPart
+from leakscore.tables.table import Table
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A table that can be read block by block.
+
+    Attributes
+    ----------
+    name, path : str
+        As in `Table`.
+    source : Source
+        With all columns of numbers.
+    columns : tuple of str
+        All columns.
+    left, refused : dict
+        Name of a column -> why it cannot be judged, or what must be settled before.
+    index : frozenset of str
+        Columns that name the rows.
+    notes : tuple of str
+    sums, codes : bool
+        Whether its last row may be the sum of the others, and numbers codes for missing values.
+    digest : callable
+        Returns the SHA-256 hash.
+    lines : (N,) ndarray of int, optional
+        The line on which each record begins.
+    named : bool
+        Whether the columns have names of their own.
+    embedded : bool
+        Whether it is the table in the package.
+    understood : bool
+        Whether it is known already which columns name the rows.
+    """
+
+    name: str
+    path: str | None
+    source: Source
+    columns: tuple[str, ...]
+    left: dict[str, str]
+    refused: dict[str, str]
+    index: frozenset[str]
+    notes: tuple[str, ...]
+    sums: bool
+    codes: bool
+    digest: Callable[[], str]
+    lines: npt.NDArray[np.int64] | None = None
+    named: bool = True
+    embedded: bool = False
+    understood: bool = False
+
+    def with_size(self, size: int) -> Opened:
+        """Return the same in blocks of another size."""
+        return replace(self, source=replace(self.source, size=size))
+
+    def reading(self, *, missing: tuple[float, ...], sums: bool, codes: bool) -> Opened:
+        """Return the same with numbers that stand for missing values, and what is looked for."""
+        source = replace(self.source, missing=missing)
+        return replace(self, source=source, sums=sums, codes=codes)
+
+    def is_longer_than(self, rows: int) -> bool:
+        """Tell whether it has more rows; reads as many, where the source does not tell."""
+        known = self.source.rows
+        if known is not None:
+            return known > rows
+        found = 0
+        for block in Source(self.source.parts, self.source.columns, rows + 1).blocks():
+            found += len(block.values)
+            if found > rows:
+                return True
+        return False
+
+
+def of_table(table: Table) -> Opened:
+    """Open a table in memory, whose cells are understood already."""
+    left = {table.columns[j]: why for j, why in table.left.items()}
+    numeric = tuple(name for name in table.columns if name not in left)
+    part = ArrayPart(table.values, table.name, table.columns)
+    return Opened(
+        name=table.name,
+        path=table.path,
+        source=Source((part,), numeric),
+        columns=table.columns,
+        left=left,
+        refused={table.columns[j]: why for j, why in table.refused.items()},
+        index=frozenset(),
+        notes=table.notes,
+        sums=False,
+        codes=False,
+        digest=lambda: table.sha256,
+        lines=table.lines,
+        embedded=table.path is None,
+        understood=True,
+    )
+
+
+def of_array(values: npt.NDArray[Any]) -> Opened:
+    """Open an array (N, d) of real numbers, which may be mapped from a file."""
+    names = numbered(values.shape[1])
+    part = ArrayPart(values, "the array", names)
+    source = Source((part,), names)
+    note = "columns of the array have no names: numbered from 1"
+    return _in_memory("array", source, {}, frozenset(), (note,), named=False)
+
+
+def of_frame(frame: Any) -> Opened:
+    """Open a frame with the Arrow stream interface."""
+    part = FramePart.of(frame)
+    numeric = tuple(name for name in part.columns if name not in part.left)
+    left = {name: f"it holds {what}, no numbers" for name, what in part.left.items()}
+    source = Source((part,), numeric)
+    opened = _in_memory(part.name.removeprefix("the "), source, left, frozenset(part.index), ())
+    return replace(opened, columns=part.columns)
+
+
+def of_callable(function: Callable[[], Any]) -> Opened:
+    """Open what a function yields block by block, anew at each call."""
+    part = CallablePart.of(function, None)
+    named = part.columns != numbered(len(part.columns))
+    notes = () if named else ("columns of the blocks have no names: numbered from 1",)
+    source = Source((part,), part.columns)
+    return _in_memory("blocks", source, {}, frozenset(), notes, named=named)
+
+
+def _in_memory(
+    name: str,
+    source: Source,
+    left: dict[str, str],
+    index: frozenset[str],
+    notes: tuple[str, ...],
+    *,
+    named: bool = True,
+) -> Opened:
+    return Opened(
+        name=name,
+        path=name,
+        source=source,
+        columns=source.columns,
+        left=left,
+        refused={},
+        index=index,
+        notes=notes,
+        sums=False,
+        codes=False,
+        digest=lambda: _hash_of(source.blocks()),
+        named=named,
+    )
+
+
+def _hash_of(blocks: Any) -> str:
+    """Hash values as float64, row after row."""
+    digest = hashlib.sha256()
+    block: Block
+    for block in blocks:
+        digest.update(np.ascontiguousarray(block.values).data)
+    return digest.hexdigest()
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def paths_of(pattern: str) -> list[str]:
+    """Return the files of a pattern, sorted, or of a path that is none; refuse an empty pattern."""
+    if pattern == "-" or Path(pattern).exists() or not glob.has_magic(pattern):
+        return [pattern]
+    found = sorted(
+        path
+        for path in glob.glob(pattern)  # noqa: PTH207 (a Path's glob takes no absolute pattern)
+        if Path(path).is_file()
+    )
+    if not found:
+        raise ValueError(f"no file is called {visible(pattern)}")
+    return found
+
+
+def of_files(paths: Sequence[str]) -> Opened | None:
+    """Open parquet and npy files; None if one of them is of another kind or holds other cells.
+
+    Raises
+    ------
+    ValueError
+        If the files have other columns, or one is damaged.
+    """
+    parts: list[ParquetPart | NpyPart] = []
+    for path in paths:
+        part = _part_of(path)
+        if part is None or (isinstance(part, ParquetPart) and part.left):
+            return None
+        parts.append(part)
+    first = parts[0]
+    for part in parts[1:]:
+        if part.columns != first.columns:
+            raise ValueError(
+                f"{part.name} has the columns {listed(part.columns)}, {first.name} has "
+                f"{listed(first.columns)}: files of one table have the same, in the same order"
+            )
+    index = frozenset(itertools.chain(*(p.index for p in parts if isinstance(p, ParquetPart))))
+    notes: tuple[str, ...] = ()
+    named = not any(isinstance(part, NpyPart) for part in parts)
+    if not named:
+        notes = (f"columns of {first.name} have no names: numbered from 1",)
+    name, path = first.name, paths[0]
+    if len(parts) > 1:
+        name, path = f"{first.name} to {parts[-1].name} ({len(parts)} files)", ", ".join(paths)
+    whole: tuple[Part, ...] = tuple(parts)
+    return Opened(
+        name=name,
+        path=path,
+        source=Source(whole, first.columns),
+        columns=first.columns,
+        left={},
+        refused={},
+        index=index,
+        notes=notes,
+        sums=True,
+        codes=True,
+        digest=lambda: _hash_of_files(paths),
+        named=named,
+    )
+
+
+def _part_of(path: str) -> ParquetPart | NpyPart | None:
+    if path == "-" or not Path(path).is_file():
+        return None
+    with Path(path).open("rb") as file:
+        start = file.read(6)
+    name = visible(Path(path).name)
+    if start.startswith(b"PAR1"):
+        return ParquetPart.of(path, name)
+    return NpyPart.of(path, name) if start.startswith(b"\x93NUMPY") else None
+
+
+def _hash_of_files(paths: Sequence[str]) -> str:
+    """Hash the bytes of a file; of several, the hashes of all in their order."""
+    hashes = []
+    for path in paths:
+        digest = hashlib.sha256()
+        with Path(path).open("rb", buffering=0) as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+        hashes.append(digest.hexdigest())
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+LONG = ROWS
+"""Rows beyond which a table is judged block by block."""

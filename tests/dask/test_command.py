@@ -1,0 +1,61 @@
+"""``leakscore report`` with ``--workers`` and ``--scheduler``: the same bytes, or one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leakscore.cli import main
+from leakscore.report import _report
+
+pytest.importorskip("distributed", reason="dask.distributed is not installed")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def report(folder: Path, name: str, *words: str) -> int:
+    played = ("--rounds", "500", "--n", "1000", "--quiet", "--json", str(folder / name))
+    return main(["report", str(folder / "part-*.npy"), *played, *words])
+
+
+def test_workers_write_the_same_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_report, "LONG", 1000)
+    rng = np.random.default_rng(5)
+    for k, rows in enumerate((70_000, 500)):  # three blocks
+        np.save(tmp_path / f"part-{k}.npy", rng.normal(size=(rows, 3)))
+    assert report(tmp_path, "one.json") == 0
+    assert report(tmp_path, "two.json", "--workers", "2") == 0
+    assert (tmp_path / "two.json").read_bytes() == (tmp_path / "one.json").read_bytes()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--workers", "0"), "Expected --workers 0 in [1, 1024]"),
+        (("--workers", "2", "--scheduler", "tcp://127.0.0.1:9"), "give it or --scheduler"),
+        (("--scheduler", "tcp://127.0.0.1:9"), "No dask scheduler answers at tcp://127.0.0.1:9"),
+    ],
+)
+def test_no_cluster_is_one_line(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.setattr("leakscore.dask.cluster._PATIENCE", "1s")
+    np.save(tmp_path / "part-1.npy", np.zeros((3, 2)))
+    assert report(tmp_path, "none.json", *words) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert message in told.err
+    assert not (tmp_path / "none.json").exists()

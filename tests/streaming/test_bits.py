@@ -1,0 +1,158 @@
+"""Blocks and merging: the same bits for every format, batch size and cut into tasks."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import Reference, leakage
+from leakscore.streaming import scores as second
+from leakscore.streaming.first import First, first
+from leakscore.streaming.law import Law
+from leakscore.streaming.scores import Score, Scores
+from leakscore.streaming.tree import Tree, joined, run
+from leakscore.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
+from leakscore.tables.sources.blocks import Part, Source, cut
+from leakscore.tables.sources.frames import FramePart
+from leakscore.tables.sources.parquet import ParquetPart
+
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+SIZE = 512  # rows of a block
+N, D = 5000, 4
+
+
+@pytest.fixture(scope="module")
+def values() -> np.ndarray:
+    table = np.random.default_rng(5).standard_t(4, size=(N, D)) + np.array([0, 5, -9, 1e-3])
+    table[[17, 600, 4999], [0, 1, 2]] = np.nan
+    table[40, 3] = np.inf
+    return table
+
+
+def frame(values: np.ndarray) -> Any:
+    return pyarrow.table({f"column {j + 1}": values[:, j] for j in range(D)})
+
+
+def parts(values: np.ndarray, folder: Path) -> Iterator[Part]:
+    names = numbered(D)
+    yield ArrayPart(values, "array", names)
+    yield ArrayPart(np.asfortranarray(values), "columns first", names)
+    np.save(folder / "a.npy", values)
+    yield NpyPart.of(str(folder / "a.npy"), "a.npy")
+    for rows in (5000, 700, 333):
+        path = str(folder / f"{rows}.parquet")
+        parquet.write_table(frame(values), path, row_group_size=rows)
+        yield ParquetPart.of(path, path)
+    yield FramePart.of(frame(values))
+    for step in (1, 999, 4096):
+        starts = range(0, N, step) if step > 1 else (0,)
+        pieces = [values[at : at + step] for at in starts] if step > 1 else [values[:1], values[1:]]
+        yield CallablePart.of(lambda pieces=pieces: iter(pieces), names)
+
+
+def law_of(found: First) -> Law:
+    scale, every = np.sqrt(np.diag(found.moments.cov)), np.arange(D)
+    cov = found.moments.cov / scale / scale[:, np.newaxis]
+    return Law(every, every, found.moments.count, scale, found.moments.mean / scale, cov)
+
+
+def test_every_source_gives_the_same_bits(values: np.ndarray, tmp_path: Path) -> None:
+    seen = set()
+    for part in parts(values, tmp_path):
+        source = Source((part,), part.columns, SIZE)
+        found = run(source, first).result()
+        scored = run(source, Score(law_of(found), np.array([2.0, 9.0]), every=True)).result()
+        again = run(source, Score(law_of(found), np.array([2.0, 9.0]), every=True)).result()
+        assert pickle.dumps(scored) == pickle.dumps(again)
+        seen.add((found.moments.to_bytes(), pickle.dumps(scored)))
+        assert (found.rows, found.moments.count) == (N, N - 4)
+        assert (found.missing.count, found.missing.first) == (3, (18, 601, 5000))
+        assert (found.infinite.count, found.infinite.first) == (1, (41,))
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 7])
+def test_tasks_in_any_order_give_the_same_bits(
+    values: np.ndarray, tmp_path: Path, blocks: int
+) -> None:
+    ready = list(parts(values, tmp_path))
+    source = Source((ready[3], ready[0]), numbered(D), SIZE)  # two files: blocks begin anew
+    whole = run(source, first).result()
+    spans = source.spans(blocks)
+    assert sum(span.last - span.first for span in spans) == 2 * N == source.rows
+    shuffled = [spans[i] for i in np.random.default_rng(blocks).permutation(len(spans))]
+    trees = [run(source, first, span) for span in shuffled]
+    found = joined(trees)
+    assert found.moments.to_bytes() == whole.moments.to_bytes()
+    assert found.missing == whole.missing
+    assert found.missing.first == (18, 601, 5000, 5018, 5601)
+    with pytest.raises(ValueError, match="was added twice"):
+        joined([*trees, run(source, first, spans[0])])
+    with pytest.raises(ValueError, match="is missing"):
+        joined([run(source, first, span) for span in spans[1:]])
+
+
+def test_leakages_are_those_of_leave_one_out(values: np.ndarray) -> None:
+    complete = np.isfinite(values).all(axis=1)
+    judged = values[complete]
+    source = Source((ArrayPart(values, "array", numbered(D)),), numbered(D), SIZE)
+    law = law_of(run(source, first).result())
+    found: Scores = run(source, Score(law, np.array([4.0, 30.0]), every=True)).result()
+    standard = judged / judged.std(axis=0)
+    expected = 100 * leakage.leave_one_out(standard, Reference.fit(standard), 100)
+    assert found.every is not None
+    rows, informed, weaker = found.every
+    np.testing.assert_array_equal(rows, np.flatnonzero(complete))
+    np.testing.assert_allclose(informed / 100, expected / 100, rtol=2e-14, atol=1e-15)
+    assert found.above[0].tolist() == [(expected > 4).sum(), (expected > 30).sum()]
+    assert found.above[1].tolist() == [(weaker > 4).sum(), (weaker > 30).sum()]
+    assert found.informed.total == len(judged)
+    order = np.lexsort((rows, -informed))
+    np.testing.assert_array_equal(found.kept.rows, rows[order])
+    np.testing.assert_array_equal(found.kept.values, values[rows[order]])
+
+
+def test_only_the_worst_rows_are_kept(values: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(second, "KEPT", 20)
+    source = Source((ArrayPart(values, "array", numbered(D)),), numbered(D), SIZE)
+    law = law_of(run(source, first).result())
+    found = run(source, Score(law, np.zeros(0), every=True)).result()
+    rows, informed, _ = found.every  # type: ignore[misc]
+    order = np.lexsort((rows, -informed))[:20]
+    np.testing.assert_array_equal(found.kept.rows, rows[order])
+    np.testing.assert_array_equal(found.kept.scores, informed[order])
+
+
+@dataclass(frozen=True)
+class Text:
+    text: str
+
+    def merge(self, other: Text) -> Text:
+        return Text(f"({self.text}{other.text})")
+
+
+@pytest.mark.parametrize("order", [range(7), range(6, -1, -1), (3, 0, 6, 1, 5, 4, 2)])
+def test_the_tree_hangs_on_the_numbers_alone(order: Sequence[int]) -> None:
+    tree: Tree[Text] = Tree()
+    for number in order:
+        tree.add(number, Text(str(number)))
+    assert tree.result().text == "(((01)(23))((45)6))"
+
+
+@pytest.mark.parametrize("batches", [[0], [3, 3, 3], [1] * 9, [9], [4, 0, 5], [2, 7]])
+def test_blocks_are_cut_whatever_the_batches(batches: list[int]) -> None:
+    values = np.arange(18.0).reshape(9, 2)[: sum(batches)]
+    pieces = np.split(values, np.cumsum(batches)[:-1])
+    found = list(cut(pieces, 4, 2))
+    assert [len(block) for block in found] == [4, 4, 1][: len(found)]
+    if found:
+        np.testing.assert_array_equal(np.concatenate(found), values)
+    assert bool(found) == bool(sum(batches))
