@@ -199,10 +199,12 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
     part = np.ascontiguousarray(law.floor[np.ix_(kept, kept)])
     floor = Reference(reference.mean[kept], part)
 
+    rows = table if kept.all() else table[:, kept]
+
     def leakage(factor: Doubles) -> Doubles:
         noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
         noisy = noise.added(floor, wish.n)
-        return law.leakage(noisy._distances("X", table[:, kept], floor.mean))
+        return law.leakage(noisy._distances("X", rows, floor.mean))
 
     reach = law.limit(wish.budget) * _SAFE
     task = Task(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,10 @@ class Problem:
     def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
         """Return the same for a factor of the noise."""
         return self.excess(factor @ factor.T, which)
+
+    def among(self, which: Indices) -> Problem:
+        """Return the problem of some records."""
+        return replace(self, rows=self.rows[which], limits=self.limits[which])
 
     def take(self, which: Indices) -> Doubles:
         """Return some records in units of cost, each over the root of its limit."""

@@ -41,10 +41,11 @@ def least_noise(problem: Problem, weights: Doubles, *, independent: bool, least:
     excess = replace(problem, values=values).excess(none)
     before = _representable(excess)
     base = replace(problem, values=least * values)
-    if least * base.excess(none).max() <= least:
-        factor, cost, bound = np.zeros((len(weights), 0)), 0.0, 0.0
-    else:
-        factor, cost, bound = _shaped(base, weights, independent)
+    # A record within its limit without noise is so with any, and is not looked at again.
+    over = np.flatnonzero(excess > least)
+    factor, cost, bound = np.zeros((len(weights), 0)), 0.0, 0.0
+    if over.size:
+        factor, cost, bound = _shaped(base.among(over), weights, independent)
     added = base.values - problem.values
     if added.any():
         factor = _together(factor, added)
