@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def batches_anew(X: Any, ids: Any, totals: list[int], noise: Any) -> tuple[Any, 
     for person in np.unique(ids):
         mean, cov = without(X, ids, person, 0, 0.0)
         parts = []
-        for start, stop in zip(ends, ends[1:], strict=False):
+        for start, stop in pairwise(ends):
             rows = np.arange(start, stop)[ids[start:stop] == person]
             away, b = (X[rows] - mean).sum(axis=0), stop - start
             now = b * (len(X) / b) ** 2 * noise if stop == len(X) else 0 * noise

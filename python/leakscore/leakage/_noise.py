@@ -14,7 +14,7 @@ from leakscore._types import Array, Doubles
 from leakscore.leakage import _budget, _optimal
 from leakscore.leakage._score import Neighbours, game, leakages
 from leakscore.leakage._shaped import ShapedNoise
-from leakscore.leakage._wish import Wish
+from leakscore.leakage.wish import Wish
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.reference.noise import standard
 

@@ -20,11 +20,11 @@ from leakscore.leakage._shaped import (
     solve,
     weights_of,
 )
-from leakscore.leakage._wish import SAFE, Wish, least_multiple
 from leakscore.leakage.groups import Groups
 from leakscore.leakage.noise.problem import Problem
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.owned import OwnedTable, earlier_counts
+from leakscore.leakage.wish import SAFE, Wish, least_multiple
 from leakscore.reference import Reference, left_out
 from leakscore.reference.left_out import Fit
 from leakscore.reference.low_rank import LARGEST_MATRIX

@@ -8,7 +8,7 @@ present one's, with the noise times n over its size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,9 +18,9 @@ from leakscore import _validate
 from leakscore._types import Array, Doubles, Flags
 from leakscore.leakage import groups as grouped
 from leakscore.leakage._shaped import ShapedNoise, Task, largest_errors, solve, weights_of
-from leakscore.leakage._wish import SAFE, Wish, least_multiple
 from leakscore.leakage.groups import Groups
 from leakscore.leakage.noise.persons import Block, PersonsProblem
+from leakscore.leakage.wish import SAFE, Wish, least_multiple
 from leakscore.reference import Reference, left_out
 from leakscore.reference.left_out import Fit
 
@@ -83,6 +83,28 @@ class OwnedTable:
         found = np.zeros(len(self.owned.sizes), dtype=bool)
         found[self.owned.of_row[self.batch == len(self.sizes) - 1]] = True
         return found
+
+    def can_spare(self, person: int) -> bool:
+        """Tell whether the noise can be computed without a person."""
+        others = np.delete(np.arange(len(self.batch)), self.owned.rows(person))
+        largest = int(np.delete(self.owned.sizes, person).max(initial=0))
+        held = np.bincount(self.batch[others], minlength=len(self.sizes))
+        few = len(others) - self.fit.ddof - max(largest, 1) <= self.reference.dim
+        return not few and int(held[-1]) > 0 and largest < int(self.sizes[-1])
+
+    def without(self, person: int) -> OwnedTable:
+        """Return the table without a person's rows; as many records are averaged as before."""
+        kept = np.delete(np.arange(len(self.batch)), self.owned.rows(person))
+        values = self.table[kept]
+        reference = Reference.fit(values, ddof=self.fit.ddof)
+        return replace(
+            self,
+            table=values,
+            reference=reference,
+            fit=left_out.require_own_table(values, reference),
+            owned=Groups(np.unique(self.owned.of_row[kept], return_inverse=True)[1].reshape(-1)),
+            batch=self.batch[kept],
+        )
 
     def told(self) -> Doubles:
         """Leakage of every person from the earlier means, (P,)."""

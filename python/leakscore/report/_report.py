@@ -162,8 +162,7 @@ def analyse(
     noise_shape : {"optimal", "independent", "same"}, optional
         Of the noise: that which costs least, correlated between columns; the best that is
         independent; or the same number of standard errors in every column. Default: "optimal", or
-        "same" where no other is computed (persons, earlier means, other statistics, shrinkage,
-        many columns).
+        "same" where no other is computed (other statistics, shrinkage, many columns).
     worst : int
         How many records are listed.
     rounds : int, optional
