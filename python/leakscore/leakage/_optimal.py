@@ -213,6 +213,8 @@ class _LeftOut:
     """c in q / (1 - c q)."""
     factor: float
     """Of the leakage: (N/(N-1))^2 / n."""
+    share: float
+    """1 - n/N of a finite population, otherwise 1."""
 
     @staticmethod
     def of(reference: Reference, fit: Fit, n: int, share: float) -> _LeftOut:
@@ -222,7 +224,7 @@ class _LeftOut:
         ridge = np.broadcast_to(fit.ridge, (reference.dim,))
         floor.flat[:: reference.dim + 1] -= (growth - 1) * ridge
         shrink = rows / ((rows - 1) * freedom)
-        return _LeftOut(share * floor, share * shrink, (rows / (rows - 1)) ** 2 / n)
+        return _LeftOut(share * floor, share * shrink, (rows / (rows - 1)) ** 2 / n, share)
 
     def leakage(self, distances: Doubles) -> Doubles:
         left = np.maximum(1 - self.shrink * distances, 0.0)
@@ -256,10 +258,11 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
         per_record=float(wish.n),
         independent=wish.independent,
         weights=weights,
-        least=least_multiple(wish, wish.n * wish.budget * SAFE),
+        least=least_multiple(wish, law.share * wish.n * wish.budget * SAFE),
         reach=wish.n * wish.budget * SAFE,
         leakage=leakage,
         max_leakage=wish.budget,
+        share=law.share,
     )
     return solve(task, kept)
 

@@ -12,7 +12,7 @@ from leakscore._results import Result
 from leakscore._types import Array, Doubles, Flags
 from leakscore.leakage.noise.cover import Indices
 from leakscore.leakage.noise.persons import PersonsProblem
-from leakscore.leakage.noise.problem import Problem
+from leakscore.leakage.noise.problem import Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.noise.whole import least_noise, least_wide_noise
 from leakscore.reference import Reference, SingularCovarianceError
@@ -127,6 +127,8 @@ class Task:
     leakage: Callable[[Doubles], Doubles]
     """Leakage of every person under noise on the mean with a factor (d, r)."""
     max_leakage: float
+    share: float = 1.0
+    """Of a record's covariance, that is left to chance: 1 - n/N of a finite population."""
 
     def rows_of(self, persons: Indices) -> Indices:
         """Return the rows of some persons."""
@@ -190,11 +192,17 @@ class _Inner:
 
         if isinstance(self.task.problem, WideProblem):  # whose factor has too few columns
             return float(np.sqrt(self.task.reach))
-        floor = self.task.problem.regular_values()
-        scale = np.sqrt(np.diag(floor))
+        problem, cov = self.task.problem, self.task.reference.cov
+        cov = np.diag(cov[self.kept]) if cov.ndim == 1 else cov[np.ix_(self.kept, self.kept)]
+        constant = np.flatnonzero(np.diag(cov) < np.finfo(np.float64).tiny)
+        if constant.size:
+            cov = cov.copy()
+            cov[constant, constant] = np.diag(problem.regular_values())[constant]
+        cov = regular(cov, problem.rounding)
+        scale = np.sqrt(np.diag(cov))
         unit = factor / scale[:, np.newaxis]
-        least = eigh(unit @ unit.T, floor / scale / scale[:, np.newaxis], eigvals_only=True)[0]
-        return float(np.sqrt(self.task.reach * (1 + max(float(least), 0.0))))
+        least = eigh(unit @ unit.T, cov / scale / scale[:, np.newaxis], eigvals_only=True)[0]
+        return float(np.sqrt(self.task.reach * (self.task.share + max(float(least), 0.0))))
 
 
 def solve(task: Task, kept: Flags) -> ShapedNoise:

@@ -153,10 +153,11 @@ class OwnedTable:
             per_record=self.per_record,
             independent=wish.independent,
             weights=weights,
-            least=least_multiple(wish, self.size * wish.budget * SAFE),
+            least=least_multiple(wish, self.share * self.size * wish.budget * SAFE),
             reach=self.size * wish.budget * SAFE,
             leakage=leakage,
             max_leakage=wish.budget,
+            share=self.share,
         )
         return solve(task, kept)
 
