@@ -115,6 +115,7 @@ class Search:
             covariance=cov,
             told=self._told(order[0], found, harder),
             beside=self._beside(),
+            protected_radius=found.noise.protected_radius,
         )
 
     def _in_theory(self, budget: Budget, shape: str) -> _Found:
