@@ -145,6 +145,13 @@ def _add_verdict_options(group: Any) -> None:
         metavar="X",
         help="the most noise worth publishing with, in standard errors of the mean (1)",
     )
+    _add_noise_options(group)
+    group.add_argument(
+        "--check", action="store_true", help="the exit code is the verdict: 0, 2 or 3, see below"
+    )
+
+
+def _add_noise_options(group: Any) -> None:
     group.add_argument(
         "--noise-shape",
         choices=("optimal", "independent", "same"),
@@ -158,9 +165,6 @@ def _add_verdict_options(group: Any) -> None:
         metavar="SEED",
         help="print the mean with one draw of the noise, to be published; the seed must be a "
         "number that nobody guesses, stay secret, and be used once",
-    )
-    group.add_argument(
-        "--check", action="store_true", help="the exit code is the verdict: 0, 2 or 3, see below"
     )
 
 
