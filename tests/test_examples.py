@@ -171,3 +171,19 @@ def test_stewards_see_what_the_guide_shows(capsys: pytest.CaptureFixture[str]) -
     prose = re.sub(r"```.*?```|`[^`]*`", "", guide, flags=re.S)
     assert not re.search(r"[=^$\\]", prose), "a formula"
     assert len(guide.splitlines()) <= 100
+
+
+def test_two_ellipses(capsys: pytest.CaptureFixture[str]) -> None:
+    """Equal noise grows both axes; the best shape leaves the long one and costs a fraction."""
+    example = load("two_ellipses")
+    plain, equal, best = example.ellipses(example.table(np.random.default_rng(1)))
+    assert plain.outside == 3
+    assert equal.outside == best.outside == 0
+    assert plain.cost == 0 < best.cost < 0.6 * equal.cost
+    assert (equal.axes > plain.axes * 1.02).all()
+    assert best.axes[1] == pytest.approx(plain.axes[1], rel=0.01)
+    assert best.axes[0] == pytest.approx(equal.axes[0], rel=0.05)
+    # The best is the smallest that holds the plain one and the records: no smaller multiple does.
+    assert np.linalg.eigvalsh(best.K - plain.K)[0] >= -1e-9
+    example.main()
+    assert capsys.readouterr().out.count("\n") == 6

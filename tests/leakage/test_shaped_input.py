@@ -192,3 +192,22 @@ def test_tables_that_are_refused() -> None:
         noise_for_table(Z, 40, population="finite", **LIMIT)
     with pytest.raises(ValueError, match="X"):
         noise_for_table(Z[:2], 10, **LIMIT)
+
+
+@pytest.mark.parametrize("population", ["infinite", "finite"])
+def test_the_radius_around_a_table_by_brute_force(population: Any) -> None:
+    """Someone outside the table at this distance, by the table's own covariance."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_t(3, size=(60, 3)) @ rng.normal(size=(3, 3))
+    n, reference = 40, Reference.fit(X)
+    share = 1 - n / 60 if population == "finite" else 1.0
+    for radius in (None, 9.0):
+        found = noise_for_table(X, n, population=population, radius=radius, **LIMIT)
+        ways = rng.normal(size=(4000, 3))
+        ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+        away = found.protected_radius * ways @ np.linalg.cholesky(reference.cov).T
+        law = share * reference.cov + n * found.covariance
+        after = np.einsum("ij,ji->i", away, np.linalg.solve(law, away.T)) / n
+        assert after.max() <= found.max_leakage * (1 + 1e-9)
+        assert after.max() >= 0.9 * found.max_leakage
+        assert radius is None or found.protected_radius >= radius

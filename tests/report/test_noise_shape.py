@@ -190,17 +190,13 @@ def test_what_must_be_said_is_said() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"previous": 60}, "with earlier means"),
         ({"shrinkage": 0.1}, "with a shrunk covariance"),
-        ({"ids": True}, "for persons of several records"),
         ({"statistic": Sum()}, "for another statistic than the mean"),
         ({"noise_shape": "same"}, "it was asked for"),
     ],
 )
 def test_where_it_is_the_same_in_every_column_the_text_says_why(options: dict, why: str) -> None:
-    values, options = skewed(), dict(options)
-    ids = np.arange(len(values)) // 2 if options.pop("ids", False) else None
-    table = report.table_of(values, ids=None if ids is None else ids.astype(str))
+    table = report.table_of(skewed())
     result = report.analyse(table, max_advantage=0.05, rounds=1000, **options)
     noise = result.noise
     assert (noise.shape, noise.covariance, noise.told, noise.beside) == ("same", None, None, None)

@@ -138,7 +138,7 @@ def test_drivers_and_remedies_follow_persons(values: np.ndarray, person: np.ndar
 
 
 def test_noise_brings_persons_under_the_limit(values: np.ndarray, person: np.ndarray) -> None:
-    noise = judged(values, person, max_advantage=0.15).noise
+    noise = judged(values, person, max_advantage=0.15, noise_shape="same").noise
     assert noise
     added = ROWS * np.array(list(noise.noise_std.values())) ** 2
     after = in_order(groups_left_out(values, person, [ROWS], np.zeros(ROWS), ridge=added), person)

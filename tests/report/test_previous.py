@@ -24,7 +24,13 @@ def values() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def result(values: np.ndarray) -> report.Report:
-    return report.analyse(report.table_of(values), previous=COUNTS, rounds=400, max_advantage=0.1)
+    return report.analyse(
+        report.table_of(values),
+        previous=COUNTS,
+        rounds=400,
+        max_advantage=0.1,
+        noise_shape="same",
+    )
 
 
 def others_of(values: np.ndarray, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -127,6 +133,10 @@ def test_noise_on_every_mean_against_the_joint_law(
     assert result.noise
     scored = people.noisy_from_the_start(result.noise.standard_errors / np.sqrt(SIZE))
     assert (remedy.leakage, remedy.worst_row) == (scored.max(), scored.argmax() + 1)
+    shaped = report.analyse(report.table_of(values), previous=COUNTS, rounds=400, max_advantage=0.1)
+    (remedy,) = [r for r in shaped.remedies if r.kind == "noise on every mean"]
+    scored = people.noisy_from_the_start(shaped.noise.beside["same"] / np.sqrt(SIZE))
+    assert remedy.leakage == scored.max()
 
 
 def test_noise_on_the_present_mean_protects_the_new_records(

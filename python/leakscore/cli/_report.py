@@ -148,6 +148,13 @@ def _add_verdict_options(group: Any) -> None:
         metavar="X",
         help="the most noise worth publishing with, in standard errors of the mean (1)",
     )
+    _add_noise_options(group)
+    group.add_argument(
+        "--check", action="store_true", help="the exit code is the verdict: 0, 2 or 3, see below"
+    )
+
+
+def _add_noise_options(group: Any) -> None:
     group.add_argument(
         "--noise-shape",
         choices=("optimal", "independent", "same"),
@@ -156,7 +163,11 @@ def _add_verdict_options(group: Any) -> None:
         "(default: optimal, or same where no other is computed)",
     )
     group.add_argument(
-        "--check", action="store_true", help="the exit code is the verdict: 0, 2 or 3, see below"
+        "--draw-noise",
+        type=int,
+        metavar="SEED",
+        help="print the mean with one draw of the noise, to be published; the seed must be a "
+        "number that nobody guesses, stay secret, and be used once",
     )
 
 
@@ -254,6 +265,7 @@ def _report(options: argparse.Namespace) -> int:
             delta=options.delta,
             max_noise=options.max_noise,
             noise_shape=options.noise_shape,
+            draw_noise=options.draw_noise,
             worst=options.worst,
             rounds=options.rounds,
             seed=options.seed,

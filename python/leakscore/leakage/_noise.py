@@ -14,6 +14,7 @@ from leakscore._types import Array, Doubles
 from leakscore.leakage import _budget, _optimal
 from leakscore.leakage._score import Neighbours, game, leakages
 from leakscore.leakage._shaped import ShapedNoise
+from leakscore.leakage.wish import Wish
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.reference.noise import standard
 
@@ -201,7 +202,7 @@ def noise_for(
     limits = (max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
     budget = _budget.largest_leakage(*limits)
     if shape in ("optimal", "optimal-diagonal"):
-        wish = _optimal.Wish(n, budget, shape == "optimal-diagonal", weights, ids, radius)
+        wish = Wish(n, budget, shape == "optimal-diagonal", weights, ids, radius)
         return _optimal.for_targets(rows, reference, wish, neighbours)
     for name, value in (("weights", weights), ("ids", ids), ("radius", radius)):
         if value is not None:

@@ -20,27 +20,18 @@ from leakscore.leakage._shaped import (
     solve,
     weights_of,
 )
+from leakscore.leakage.groups import Groups
+from leakscore.leakage.noise.problem import Problem
+from leakscore.leakage.noise.subspace import WideProblem
+from leakscore.leakage.owned import OwnedTable, earlier_counts
+from leakscore.leakage.wish import SAFE, Wish, least_multiple
 from leakscore.reference import Reference, left_out
 from leakscore.reference.left_out import Fit
 from leakscore.reference.low_rank import LARGEST_MATRIX
 from leakscore.reference.noise import given as noise_given
 
-_SAFE = 1 - 2e-13
-
 # From more columns on, references that are no matrix are not made one.
 _MOST_DENSE = 400
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What is asked of noise, still unchecked but for the first three."""
-
-    n: int
-    budget: float
-    independent: bool
-    weights: object
-    ids: object
-    radius: object
 
 
 def for_targets(
@@ -52,7 +43,7 @@ def for_targets(
     centre = centre if wish.ids is None else np.zeros(reference.dim)
     errors = largest_errors(people.sums, centre)
     weights, kept = weights_of(wish.weights, reference, errors)
-    reach = wish.budget * divisor * _SAFE
+    reach = wish.budget * divisor * SAFE
     wide = _is_wide(reference, wish, weights, kept)
 
     def leakage(factor: Doubles) -> Doubles:
@@ -61,17 +52,21 @@ def for_targets(
         noisy = noise.added(part, per_record)
         return noisy._distances("targets", people.sums[:, kept], centre[kept]) / divisor
 
+    limits = np.full(len(people.sums), reach)
+    problem: Problem | WideProblem
+    if wide:
+        problem = WideProblem(reference, people.sums, centre, limits, np.sqrt(weights))
+    else:
+        problem = _problem(_matrix(reference), people.sums, centre, limits, reference, kept)
     task = Task(
         reference=reference,
-        floor=None if wide else _matrix(reference),
-        people=people,
-        centre=centre,
-        limits=np.full(len(people.sums), reach),
+        problem=problem,
+        owner=people.owner,
         n=wish.n,
         per_record=per_record,
         independent=wish.independent,
         weights=weights,
-        least=_least(wish, reach),
+        least=least_multiple(wish, reach),
         reach=reach,
         leakage=leakage,
         max_leakage=wish.budget,
@@ -93,11 +88,14 @@ def noise_for_table(
     shape: Literal["optimal", "optimal-diagonal"] = "optimal",
     population: Literal["infinite", "finite"] = "infinite",
     weights: npt.ArrayLike | None = None,
+    ids: npt.ArrayLike | None = None,
+    previous: npt.ArrayLike | None = None,
     radius: float | None = None,
 ) -> ShapedNoise:
     """Find the noise of least cost that brings every row of a table, left out, under a limit.
 
-    Every row is judged as by `leave_one_out`: by the mean and covariance of the other rows.
+    Every row is judged as by `leave_one_out`: by the mean and covariance of the other rows. Every
+    person, with `ids`, is judged as by `leave_group_out`.
 
     Parameters
     ----------
@@ -117,6 +115,12 @@ def noise_for_table(
         rows, n < N, and the mean varies less, by the factor 1 - n/N.
     weights, radius : optional
         As in `noise_for`.
+    ids : (N,) array_like, optional
+        Whose record each row is: all records of a person are left out, and protected, together.
+    previous : int or (T,) array_like of int, optional
+        The means of so many first rows were published before, without noise, and n = N now. What
+        they told of a person is taken off the limit; of whom they told more than that, what the
+        present mean adds is brought under it, and nobody without a new row is judged.
 
     Returns
     -------
@@ -136,8 +140,10 @@ def noise_for_table(
     With z = x_i - mean over all N rows, q = z' (c1 C + S)^-1 z, c1 = (N - ddof)/(N - 1 - ddof) and
     c = N / ((N - 1) (N - 1 - ddof)), the leakage of row i left out is
     (N/(N-1))^2 q / (1 - c q) / n, by the formula of Sherman and Morrison. It is within the limit m
-    if and only if q <= b / (1 + c b), b = n m ((N-1)/N)^2: the problem of `noise_for` again. The
-    shape is computed from the very table, so the limits hold for an attacker who is not told it;
+    if and only if q <= b / (1 + c b), b = n m ((N-1)/N)^2: the problem of `noise_for` again.
+    For a person of k rows the same is an ellipsoid of k directions that C + S must hold; each of
+    its points is a record of that problem (`leakscore.leakage.noise.persons`). The shape is
+    computed from the very table, so the limits hold for an attacker who is not told it;
     `noise_for` says what else must be said.
 
     Examples
@@ -159,7 +165,43 @@ def noise_for_table(
     budget = _budget.largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
     share = 1.0 if population == "infinite" else _left_to_chance(n, fit.rows)
     wish = Wish(n, budget, shape == "optimal-diagonal", weights, None, radius)
+    if ids is not None or previous is not None:
+        owned = _owned(table, reference, fit, n, ids, previous, share)
+        if previous is not None or not owned.owned.alone.all():
+            told = owned.told()
+            return owned.noise(wish, np.where(told < budget, told, 0.0))
     return _left_out(table, reference, wish, _LeftOut.of(reference, fit, n, share))
+
+
+def _owned(
+    table: Array,
+    reference: Reference,
+    fit: Fit,
+    n: int,
+    ids: object,
+    previous: object,
+    share: float,
+) -> OwnedTable:
+    """Return the table with its persons and batches; refuse what no law is known for."""
+    rows = len(table)
+    owner = np.arange(rows) if ids is None else _validate.owners("ids", ids, rows)[0]
+    owned = Groups(owner)
+    totals: tuple[int, ...] = ()
+    if previous is not None:
+        totals = earlier_counts(previous, rows, n)
+        if share < 1:
+            raise ValueError("Expected population='infinite' with previous")
+    most = rows - int(owned.sizes.max())
+    if share < 1 and n > most:
+        raise ValueError(
+            f"Expected n={n} <= {most} with population='finite': no more rows are left to draw "
+            "without the person of the most rows"
+        )
+    if not totals and n < owned.sizes.max():
+        raise ValueError(f"Expected n={n} >= {owned.sizes.max()}, the rows of one person")
+    sizes = np.diff([0, *totals, rows]) if totals else np.array([n])
+    batch = np.repeat(np.arange(len(sizes)), sizes) if totals else np.zeros(rows, dtype=np.intp)
+    return OwnedTable(table, reference, fit, n, owned, batch, sizes, share)
 
 
 @dataclass(frozen=True)
@@ -171,6 +213,8 @@ class _LeftOut:
     """c in q / (1 - c q)."""
     factor: float
     """Of the leakage: (N/(N-1))^2 / n."""
+    share: float
+    """1 - n/N of a finite population, otherwise 1."""
 
     @staticmethod
     def of(reference: Reference, fit: Fit, n: int, share: float) -> _LeftOut:
@@ -180,7 +224,7 @@ class _LeftOut:
         ridge = np.broadcast_to(fit.ridge, (reference.dim,))
         floor.flat[:: reference.dim + 1] -= (growth - 1) * ridge
         shrink = rows / ((rows - 1) * freedom)
-        return _LeftOut(share * floor, share * shrink, (rows / (rows - 1)) ** 2 / n)
+        return _LeftOut(share * floor, share * shrink, (rows / (rows - 1)) ** 2 / n, share)
 
     def leakage(self, distances: Doubles) -> Doubles:
         left = np.maximum(1 - self.shrink * distances, 0.0)
@@ -194,33 +238,48 @@ class _LeftOut:
 
 
 def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> ShapedNoise:
-    people = persons(None, table, reference.mean)
     weights, kept = weights_of(wish.weights, reference, largest_errors(table, reference.mean))
     part = np.ascontiguousarray(law.floor[np.ix_(kept, kept)])
     floor = Reference(reference.mean[kept], part)
 
+    rows = table if kept.all() else table[:, kept]
+
     def leakage(factor: Doubles) -> Doubles:
         noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
         noisy = noise.added(floor, wish.n)
-        return law.leakage(noisy._distances("X", table[:, kept], floor.mean))
+        return law.leakage(noisy._distances("X", rows, floor.mean))
 
-    reach = law.limit(wish.budget) * _SAFE
+    limits = np.full(len(table), law.limit(wish.budget) * SAFE)
     task = Task(
         reference=reference,
-        floor=law.floor,
-        people=people,
-        centre=reference.mean,
-        limits=np.full(len(table), reach),
+        problem=_problem(law.floor, table, reference.mean, limits, reference, kept),
+        owner=np.arange(len(table)),
         n=wish.n,
         per_record=float(wish.n),
         independent=wish.independent,
         weights=weights,
-        least=_least(wish, wish.n * wish.budget * _SAFE),
-        reach=wish.n * wish.budget * _SAFE,
+        least=least_multiple(wish, law.share * wish.n * wish.budget * SAFE),
+        reach=wish.n * wish.budget * SAFE,
         leakage=leakage,
         max_leakage=wish.budget,
+        share=law.share,
     )
     return solve(task, kept)
+
+
+def _problem(
+    floor: Doubles,
+    rows: Array,
+    centre: Doubles,
+    limits: Doubles,
+    reference: Reference,
+    kept: npt.NDArray[np.bool_],
+) -> Problem:
+    """Return the problem in the columns that matter."""
+    part = np.ascontiguousarray(floor[np.ix_(kept, kept)])
+    few = rows if kept.all() else rows[:, kept]
+    rounding = reference._covariance.rounding
+    return Problem(part, few, centre[kept], limits, np.ones(len(part)), rounding)
 
 
 def _plain_fit(table: Array, reference: Reference) -> Fit:
@@ -243,16 +302,6 @@ def _left_to_chance(n: int, rows: int) -> float:
             "all rows leaves nothing to chance"
         )
     return 1 - n / rows
-
-
-def _least(wish: Wish, reach: float) -> float:
-    """Return how many times C the whole covariance must be for the radius to be within reach."""
-    if wish.radius is None:
-        return 1.0
-    radius = _validate.scalar("radius", wish.radius, 0.0, closed="neither")
-    if wish.independent:
-        raise ValueError("Expected radius with shape='optimal' only, not shape='optimal-diagonal'")
-    return max(1.0, radius**2 / reach * (1 + 1e-12))
 
 
 def _columns(reference: Reference, kept: npt.NDArray[np.bool_]) -> Reference:

@@ -11,9 +11,10 @@ from leakscore import _validate
 from leakscore._results import Result
 from leakscore._types import Array, Doubles, Flags
 from leakscore.leakage.noise.cover import Indices
-from leakscore.leakage.noise.problem import Problem
+from leakscore.leakage.noise.persons import PersonsProblem
+from leakscore.leakage.noise.problem import Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem
-from leakscore.leakage.noise.whole import least_noise, least_wide_noise, regular_floor
+from leakscore.leakage.noise.whole import least_noise, least_wide_noise
 from leakscore.reference import Reference, SingularCovarianceError
 
 _LARGEST_COVARIANCE = 4096
@@ -90,10 +91,6 @@ class Persons:
     sums: Array
     owner: Indices
 
-    def rows_of(self, which: Indices) -> Indices:
-        """Return the rows of some persons."""
-        return np.flatnonzero(np.isin(self.owner, which))
-
 
 def persons(ids: object, rows: Array, centre: Doubles) -> Persons:
     """Return the sums of every person's records less the centre; without ids, the records."""
@@ -115,12 +112,10 @@ class Task:
 
     reference: Reference
     """What the standard errors and the default weights are of."""
-    floor: Doubles | None
-    """Covariance C of the limits, (d, d), per record; None: that of `reference`, no matrix."""
-    people: Persons
-    centre: Doubles
-    limits: Doubles
-    """Largest e' (C + S)^-1 e of each person."""
+    problem: Problem | PersonsProblem | WideProblem
+    """The limits, in the columns that matter."""
+    owner: Indices
+    """The person of each row."""
     n: int
     per_record: float
     independent: bool
@@ -132,6 +127,12 @@ class Task:
     leakage: Callable[[Doubles], Doubles]
     """Leakage of every person under noise on the mean with a factor (d, r)."""
     max_leakage: float
+    share: float = 1.0
+    """Of a record's covariance, that is left to chance: 1 - n/N of a finite population."""
+
+    def rows_of(self, persons: Indices) -> Indices:
+        """Return the rows of some persons."""
+        return np.flatnonzero(np.isin(self.owner, persons))
 
 
 def largest_errors(rows: Array, centre: Doubles) -> Doubles:
@@ -170,22 +171,13 @@ class _Inner:
     """The problem in the columns that matter."""
 
     def __init__(self, task: Task, kept: Flags) -> None:
-        self.kept, self.task, self.problem = kept, task, None
-        if task.floor is None:
-            scale = np.sqrt(task.weights)
-            sums = task.people.sums
-            wide = WideProblem(task.reference, sums, task.centre, task.limits, scale)
-            self.answer = least_wide_noise(wide)
-            return
-        rows, centre = task.people.sums[:, kept], task.centre[kept]
-        rounding = task.reference._covariance.rounding
-        floor = np.ascontiguousarray(task.floor[np.ix_(kept, kept)])
-        self.problem = Problem(floor, rows, centre, task.limits, np.ones(rows.shape[1]), rounding)
-        self.answer = least_noise(
-            self.problem, task.weights[kept], independent=task.independent, least=task.least
-        )
-
-    problem: Problem | None
+        self.kept, self.task = kept, task
+        if isinstance(task.problem, WideProblem):
+            self.answer = least_wide_noise(task.problem)
+        else:
+            self.answer = least_noise(
+                task.problem, task.weights[kept], independent=task.independent, least=task.least
+            )
 
     @property
     def before(self) -> float:
@@ -198,13 +190,19 @@ class _Inner:
         """Return the largest distance that is within the limit in every direction."""
         from scipy.linalg import eigh
 
-        if self.problem is None:  # fewer columns of the factor than coordinates
+        if isinstance(self.task.problem, WideProblem):  # whose factor has too few columns
             return float(np.sqrt(self.task.reach))
-        floor = regular_floor(self.problem)
-        scale = np.sqrt(np.diag(floor))
+        problem, cov = self.task.problem, self.task.reference.cov
+        cov = np.diag(cov[self.kept]) if cov.ndim == 1 else cov[np.ix_(self.kept, self.kept)]
+        constant = np.flatnonzero(np.diag(cov) < np.finfo(np.float64).tiny)
+        if constant.size:
+            cov = cov.copy()
+            cov[constant, constant] = np.diag(problem.regular_values())[constant]
+        cov = regular(cov, problem.rounding)
+        scale = np.sqrt(np.diag(cov))
         unit = factor / scale[:, np.newaxis]
-        least = eigh(unit @ unit.T, floor / scale / scale[:, np.newaxis], eigvals_only=True)[0]
-        return float(np.sqrt(self.task.reach * (1 + max(float(least), 0.0))))
+        least = eigh(unit @ unit.T, cov / scale / scale[:, np.newaxis], eigvals_only=True)[0]
+        return float(np.sqrt(self.task.reach * (self.task.share + max(float(least), 0.0))))
 
 
 def solve(task: Task, kept: Flags) -> ShapedNoise:
@@ -242,8 +240,8 @@ def _described(
         standard_errors=units,
         cost=cost * ratio,
         gap=(cost - bound) / cost if cost > 0 else 0.0,
-        active=task.people.rows_of(np.flatnonzero(met)) if noisy else np.zeros(0, dtype=np.intp),
-        worst=int(task.people.rows_of(np.array([worst]))[0]),
+        active=task.rows_of(np.flatnonzero(met)) if noisy else np.zeros(0, dtype=np.intp),
+        worst=int(task.rows_of(np.array([worst]))[0]),
         leakage_before=inner.before,
         leakage_after=float(after[worst]),
         max_leakage=task.max_leakage,

@@ -73,7 +73,7 @@ def play(
     noise_std : float
         Noise on the present mean, in standard deviations of a record.
     noise_cov : (d, d) ndarray, optional
-        Covariance of such noise instead, in the same units; where one mean is published.
+        Covariance of such noise instead, in the same units.
     rows : (N,) ndarray of int, optional
         Numbers of all records in the file, from 1 by default.
     """
@@ -163,16 +163,15 @@ def _attack(
 ) -> Attack:
     """Project all records on the direction along which each batch is compared with the person."""
     known, published = population.without(index), population.published
-    noisy = known
-    if noise_cov is not None:
-        noisy = Reference(known.mean, known.cov + population.n * noise_cov)
-    batch_noise = noise_std * (population.n / population.batch_size)
+    grown = population.n / population.batch_size  # of the noise, when subtracting
     parts = list(published.parts(index))
     weights, noises = [], []
     for part in parts:
         away = (population.values[part.rows] - known.mean).sum(axis=0)
-        noise = batch_noise if part.batch == published.last else 0.0
-        size = int(published.sizes[part.batch])
+        size, noisy = int(published.sizes[part.batch]), known
+        noise = noise_std * grown if part.batch == published.last else 0.0
+        if noise_cov is not None and part.batch == published.last:
+            noisy = Reference(known.mean, known.cov + size * grown**2 * noise_cov)
         weights.append(weight_of(noisy, attacker, away, size * noise**2))
         noises.append(noise)
     weights = in_units(weights)
@@ -186,8 +185,8 @@ def _attack(
     n = strands[-1].size
     lengths = [float(np.linalg.norm(weight)) for weight in weights]
     noise = float(np.hypot.reduce(np.multiply(noises, lengths)))
-    if noise_cov is not None:
-        noise = float(np.sqrt(weights[-1] @ noise_cov @ weights[-1]))
+    if noise_cov is not None and parts[-1].batch == published.last:
+        noise = grown * float(np.sqrt(weights[-1] @ noise_cov @ weights[-1]))
     shares = [n / strand.size for strand in strands]  # 1 of a single batch
     spread = sum(c * float(w @ known.cov @ w) for c, w in zip(shares, weights, strict=True))
     target = sum(c * strand.own for c, strand in zip(shares, strands, strict=True))

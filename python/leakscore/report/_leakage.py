@@ -20,7 +20,8 @@ from leakscore import leakage, tradeoff
 from leakscore._numeric import frozen
 from leakscore.leakage import groups as grouped
 from leakscore.leakage.joint import release_modes
-from leakscore.reference import Reference
+from leakscore.leakage.owned import OwnedTable
+from leakscore.reference import Reference, left_out
 from leakscore.report._model import (
     ALPHA,
     LEVELS,
@@ -228,6 +229,34 @@ class Population:
         left = 1 - self.correction * grow / (self.size - 1) * distances
         with np.errstate(divide="ignore"):
             return np.asarray(grow**2 * distances / np.maximum(left, 0.0) / self.n)
+
+    @cached_property
+    def table(self) -> OwnedTable:
+        """Return the records with persons and batches, for noise of any shape (no shrinkage)."""
+        return OwnedTable(
+            table=self.values,
+            reference=self.reference,
+            fit=left_out.require_own_table(self.values, self.reference),
+            n=self.n,
+            owned=self.owned,
+            batch=self.published.batch,
+            sizes=self.published.sizes,
+            share=self.correction,
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether every person has one record, and one mean is published."""
+        return self.published.last == 0 and bool(self.owned.alone.all())
+
+    def anew(self, person: int, noise_cov: Doubles) -> float:
+        """Leakage of a person from the last batch, under noise on the mean of a covariance."""
+        known, table = self.without(person), self.table
+        rows = self.owned.rows(person)
+        rows = rows[self.published.batch[rows] == self.published.last]
+        away = (self.values[rows] - known.mean).sum(axis=0)
+        law = Reference(known.mean, known.cov + table.per_record * noise_cov)
+        return float(away @ law.solve(away) / table.size)
 
     def informed(self, noise_std: float = 0.0) -> Doubles:
         """Leakage to the informed attacker from all means, (P,); inf where it is certain.

@@ -229,7 +229,9 @@ class Noise:
     squares of `column_standard_errors`; no noise of this shape that is within the limit in theory
     costs less than (1 - gap) cost. `covariance` is that of the noise on the mean, in the
     columns' units, of the first one. `beside` is what the
-    other shapes take in theory, in standard errors.
+    other shapes take in theory, in standard errors. Of the first one, too, everyone within the
+    Mahalanobis distance `protected_radius` of the mean is protected, in the table or not.
+    `noisy_mean` is the mean with one draw of the noise, where it was asked for.
     """
 
     budget: dict[str, float]
@@ -252,6 +254,8 @@ class Noise:
     covariance: Doubles | None = None
     told: Told | None = None
     beside: dict[str, float] | None = None
+    protected_radius: float | None = None
+    noisy_mean: dict[str, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -425,12 +425,16 @@ def _waiting(judged: _Judged, budget: Budget) -> Iterator[Remedy]:
 def noise_on_every_mean(
     population: Population, noise: Noise, rows: npt.NDArray[np.int64]
 ) -> Iterator[Remedy]:
-    """Score all means again as if each had carried the noise that the present one needs."""
-    if population.published.last and noise.standard_errors:
-        std = noise.standard_errors / float(np.sqrt(population.n))
+    """Score all means again as if each had carried the noise that the present one needs.
+
+    That is noise of the same standard errors in every column, where another shape is offered, too.
+    """
+    errors = noise.standard_errors if noise.beside is None else noise.beside["same"]
+    if population.published.last and errors and noise.shape != "independent":
+        std = errors / float(np.sqrt(population.n))
         yield remedy_of(
             "noise on every mean",
-            f"noise of {noise.standard_errors:.3g} standard errors of the present mean on all "
+            f"noise of {errors:.3g} standard errors of the present mean on all "
             f"{len(population.published.sizes)} means",
             "too late for the means published without it",
             rows,

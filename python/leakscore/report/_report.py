@@ -56,6 +56,7 @@ from leakscore.report._setup import (
 from leakscore.report._statistic import cells_of, featured
 from leakscore.report._verdict import verdict_of
 from leakscore.report._words import named
+from leakscore.report.noise.drawing import drawn
 from leakscore.report.noise.shaped import Search, why_same
 from leakscore.report.streamed.analysis import Streamed
 from leakscore.report.streamed.passes import Passes
@@ -118,6 +119,7 @@ def analyse(
     delta: float = 1e-5,
     max_noise: float = 1.0,
     noise_shape: str | None = None,
+    draw_noise: int | None = None,
     worst: int = 5,
     rounds: int | None = None,
     seed: int = 0,
@@ -176,8 +178,10 @@ def analyse(
     noise_shape : {"optimal", "independent", "same"}, optional
         Of the noise: that which costs least, correlated between columns; the best that is
         independent; or the same number of standard errors in every column. Default: "optimal", or
-        "same" where no other is computed (persons, earlier means, other statistics, shrinkage,
-        many columns).
+        "same" where no other is computed (other statistics, shrinkage, many columns).
+    draw_noise : int, optional
+        A secret seed: the report then holds the mean with one draw of the noise. Of a mean of all
+        records only.
     worst : int
         How many records are listed.
     rounds : int, optional
@@ -253,6 +257,7 @@ def analyse(
         delta=delta,
         max_noise=max_noise,
         noise_shape=noise_shape,
+        draw_noise=draw_noise,
         worst=worst,
         rounds=rounds,
         seed=seed,
@@ -298,6 +303,11 @@ class _Analysis:
             asked.base_population,
             self.featured.statistic,
         )
+        if asked.draw_noise is not None and self.release.n != len(self.records.rows):
+            raise ValueError(
+                f"Expected draw_noise with the mean of all {len(self.records.rows)} records, not "
+                f"of n={self.release.n}: which records are averaged is not known"
+            )
         totals = () if self.earlier is None else self.earlier.records
         self.published = published_of(self.records, self.release, totals)
         self.rows = self.records.rows[self.published.owned.first]
@@ -313,6 +323,8 @@ class _Analysis:
         self._score()
         games = self._games()
         noise = self._noise(games)
+        if self.asked.draw_noise is not None:
+            noise = drawn(noise, self.records.values.mean(axis=0), self.asked.draw_noise)
         self.step("scoring the remedies")
         plain = self.release.statistic in ("mean", "sum")
         remedies = remedies_of(self.people, self.budget, self.rows, self.records.columns, plain)

@@ -16,7 +16,7 @@ from leakscore.report._leakage import Shrinkage
 from leakscore.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
 from leakscore.report._published import Published
 from leakscore.report._remedies import Budget
-from leakscore.statistics import Quantile, Statistic
+from leakscore.statistics import Mean, Quantile, Statistic
 from leakscore.tables.columns import NOT_PUBLISHED
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
@@ -53,6 +53,7 @@ class Options:
     min_cell: int = 10
     noise_shape: str | None = None
     records: str | None = None
+    draw_noise: int | None = None
 
 
 def checked(asked: Options) -> Options:
@@ -63,6 +64,10 @@ def checked(asked: Options) -> Options:
         _validate.choice("records", asked.records, ("all", "worst", "none"))
     if asked.noise_shape is not None:
         _validate.choice("noise_shape", asked.noise_shape, ("optimal", "independent", "same"))
+    if asked.draw_noise is not None:
+        _validate.count("draw_noise", asked.draw_noise, high=None)
+        if asked.statistic is not None and type(asked.statistic) is not Mean:
+            raise ValueError("Expected draw_noise with the mean only, not with another statistic")
     if asked.statistic is not None and not isinstance(asked.statistic, Statistic):
         raise TypeError(f"Expected statistic={asked.statistic!r} to be one of leakscore.statistics")
     if isinstance(asked.statistic, Quantile):

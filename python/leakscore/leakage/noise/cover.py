@@ -21,6 +21,7 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 
 _GAPS = (0.1, 2e-5)  # of rough rounds, which find the records that matter, and of the last
 _IDLE = 1e-3  # share of the largest multiplier below which a record leaves the few
+_NEAR = 0.6  # share of its limit above which a record joins the last rounds
 _MOST_ROUNDS = 40
 
 
@@ -58,12 +59,14 @@ def cover(records: Records, solver: Solver) -> Cover:
         gap, last = _GAPS[stage], stage == len(_GAPS) - 1
         found = solver(records.floor, records.take(used), gap)
         excess = records.excess(found.noise)
+        near = excess > _NEAR
         excess[used] = 0.0
         beyond = largest(excess, few, 1.0 + gap if last else 1.0)
         if last and not beyond.size:
             break
         if not beyond.size:  # the last round drops none, so none can come and go without end
-            used = used[found.multipliers > _IDLE * found.multipliers.max()]
+            near[used[found.multipliers > _IDLE * found.multipliers.max()]] = True
+            used = np.flatnonzero(near)
             stage += 1
         used = np.concatenate([used, beyond])
     return Cover(found.noise, found.multipliers, used, found.bound)

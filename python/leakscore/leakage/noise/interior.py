@@ -32,6 +32,8 @@ _MOST_STEPS = 120
 _START = 0.8  # largest y'X y and eigenvalue of G'X G at the start
 _TO_BOUNDARY = 0.95
 _MOST_SOLVES = 300
+_FELT = 1e-6  # of the least other term: below it a record does not change a step
+_FAR = 30.0  # of the gap asked for: from here on no bound is computed
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,10 @@ def covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
             if not np.isfinite(ahead).all():
                 break
             noise, multipliers = ahead, path.multipliers
-            bound, cost = max(bound, path.bound()), float(np.trace(noise))
+            cost = float(np.trace(noise))
+            if path.pairs() > _FAR * gap * cost:
+                continue
+            bound = max(bound, path.bound())
             if cost - bound <= gap * cost:
                 break
         values, vectors = np.linalg.eigh(noise)
@@ -100,6 +105,13 @@ class _Path:
         """Return K - C, in coordinates in which K = 1: little noise is not lost beside much C."""
         root = self.basis.T @ self.root
         return np.asarray(self.inverse.T @ (np.eye(len(root)) - root @ root.T) @ self.inverse)
+
+    def pairs(self) -> float:
+        """Return the duality gap of a point on the path, the sum of its products."""
+        gram = self.root.T @ self.basis
+        v = np.eye(len(gram)) - gram @ gram.T
+        slacks = 1.0 - np.square(self.rows @ self.basis).sum(axis=1)
+        return float(np.sum(v * self.omega) + self.multipliers @ slacks)
 
     def bound(self) -> float:
         """Return the lower bound of the multipliers."""
@@ -169,27 +181,31 @@ class _Frame:
         self.ratio = self.multipliers / self.slacks
         spread = np.diag(self.cost)
         self.diagonal = np.outer(self.m, self.m) + spread + spread[:, np.newaxis]
-        self._prepare(spread)
-
-    def _prepare(self, spread: Doubles) -> None:
-        """Factorise the part of the preconditioner that the nearly active records make."""
         strength = self.ratio * np.square(self.rows).sum(axis=1) ** 2
+        felt = strength > _FELT * spread.min()
+        self.near, self.weight = self.rows[felt], self.ratio[felt]
+        self._prepare(spread, strength)
+
+    def _prepare(self, spread: Doubles, strength: Doubles) -> None:
+        """Factorise the part of the preconditioner that the nearly active records make."""
         some = strength > spread.min()
         self.active = np.ascontiguousarray(self.rows[some])
         above = np.triu_indices(len(spread))
         share = np.where(above[0] == above[1], 1.0, 2.0) / self.diagonal[above]
-        products = self.active[:, above[0]] * self.active[:, above[1]]
-        products *= np.sqrt(share)
-        small = products @ products.T
+        columns = np.ascontiguousarray(self.active.T)
+        products = columns[above[0]]
+        products *= columns[above[1]]
+        products *= np.sqrt(share)[:, np.newaxis]
+        small = products.T @ products
         small.flat[:: len(self.active) + 1] += 1.0 / self.ratio[some]
         self.small = np.linalg.inv(small)
 
     def _times(self, x: Doubles) -> Doubles:
         product = x @ self.cost
-        along = self.ratio * np.einsum("ij,ij->i", self.rows @ x, self.rows)
+        along = self.weight * np.einsum("ij,ij->i", self.near @ x, self.near)
         result = product + product.T
         result += self.m[:, np.newaxis] * x * self.m
-        result += (self.rows.T * along) @ self.rows
+        result += (self.near.T * along) @ self.near
         return np.asarray(result)
 
     def _conditioned(self, side: Doubles) -> Doubles:

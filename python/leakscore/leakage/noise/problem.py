@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles
-from leakscore.leakage.noise.cover import Indices
+from leakscore._types import Doubles, Flags
+from leakscore.leakage.noise.cover import Cover, Indices, Solver, cover
 from leakscore.reference import dense
 from leakscore.reference.covariances import Full
 from leakscore.reference.noise import distances
@@ -38,15 +38,39 @@ class Problem:
         """Return C in units of cost."""
         return np.asarray(self.values * self.scale * self.scale[:, np.newaxis])
 
-    def per_column(self, noise: Doubles) -> Doubles:
-        """Return noise, (d, d) or (d,), in the units of the columns."""
-        if noise.ndim == 1:
-            return np.asarray(noise / self.scale**2)
-        return np.asarray(noise / self.scale / self.scale[:, np.newaxis])
+    def regular_values(self) -> Doubles:
+        """Return C; if it is singular, with the least variance with which it can be inverted.
+
+        That is about 1e-14 d of each variance, and of the records' in columns that only they vary
+        in.
+        """
+        values: Doubles = self.values
+        constant = np.diag(values) < np.finfo(np.float64).tiny
+        if not constant.any():
+            return regular(values, self.rounding)
+        errors = np.abs(self.rows[:, constant].astype(np.float64) - self.centre[constant])
+        values = values.copy()
+        values[constant, constant] = 1e-14 * np.square(errors.max(axis=0)) / self.limits.max()
+        return regular(values, self.rounding)
+
+    def part(self, kept: Flags, share: float) -> Problem:
+        """Return the problem in some columns, to a share of the limits."""
+        return replace(
+            self,
+            values=self.values[np.ix_(kept, kept)],
+            rows=self.rows[:, kept],
+            centre=self.centre[kept],
+            limits=self.limits * share,
+            scale=self.scale[kept],
+        )
+
+    def cover(self, solver: Solver) -> Cover:
+        """Solve for all records."""
+        return cover(self, solver)
 
     def excess(self, noise: Doubles, which: Indices | None = None) -> Doubles:
         """Return e' (C + S)^-1 e over the limit, of all records or of some."""
-        extra = self.per_column(noise)
+        extra = in_columns(noise, self.scale)
         matrix = self.values + (np.diag(extra) if extra.ndim == 1 else extra)
         rows = self.rows if which is None else self.rows[which]
         limits = self.limits if which is None else self.limits[which]
@@ -57,10 +81,21 @@ class Problem:
         """Return the same for a factor of the noise."""
         return self.excess(factor @ factor.T, which)
 
+    def among(self, which: Indices) -> Problem:
+        """Return the problem of some records."""
+        return replace(self, rows=self.rows[which], limits=self.limits[which])
+
     def take(self, which: Indices) -> Doubles:
         """Return some records in units of cost, each over the root of its limit."""
         errors = self.rows[which].astype(np.float64) - self.centre
         return np.asarray(errors * self.scale / np.sqrt(self.limits[which])[:, np.newaxis])
+
+
+def in_columns(noise: Doubles, scale: Doubles) -> Doubles:
+    """Return noise in units of cost, (d, d) or (d,), in the units of the columns."""
+    if noise.ndim == 1:
+        return np.asarray(noise / scale**2)
+    return np.asarray(noise / scale / scale[:, np.newaxis])
 
 
 def regular(matrix: Doubles, rounding: float) -> Doubles:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from leakscore._types import Doubles, Flags
-from leakscore.leakage.noise.cover import cover
 from leakscore.leakage.noise.independent import independent_covering
 from leakscore.leakage.noise.interior import covering
+from leakscore.leakage.noise.persons import PersonsProblem
 from leakscore.leakage.noise.problem import Problem, regular
 from leakscore.leakage.noise.scaling import fitted, fitted_factor
 from leakscore.leakage.noise.subspace import WideProblem, wide_cover
@@ -17,6 +18,8 @@ from leakscore.leakage.noise.subspace import WideProblem, wide_cover
 _FREE_SHARE = 1e-6  # of each limit, for what columns with free noise still tell
 _MOST_FREE = 1e30
 _MOST_EXCESS = 1e100
+
+Whole: TypeAlias = Problem | PersonsProblem
 
 
 @dataclass(frozen=True)
@@ -30,21 +33,22 @@ class Answer:
     """Largest e' C^-1 e over its limit; inf if C is singular."""
 
 
-def least_noise(problem: Problem, weights: Doubles, *, independent: bool, least: float) -> Answer:
+def least_noise(problem: Whole, weights: Doubles, *, independent: bool, least: float) -> Answer:
     """Solve `problem` (its scale is set here) with C + S at least `least` times C.
 
     A singular C becomes `regular`: what that adds is noise as well.
     """
     none = np.zeros(len(weights))
-    values = regular_floor(problem)
+    values = problem.regular_values()
     singular = values is not problem.values and bool((values != problem.values).any())
     excess = replace(problem, values=values).excess(none)
     before = _representable(excess)
     base = replace(problem, values=least * values)
-    if least * base.excess(none).max() <= least:
-        factor, cost, bound = np.zeros((len(weights), 0)), 0.0, 0.0
-    else:
-        factor, cost, bound = _shaped(base, weights, independent)
+    # A record within its limit without noise is so with any, and is not looked at again.
+    over = np.flatnonzero((excess if least == 1 else base.excess(none)) > 1.0)
+    factor, cost, bound = np.zeros((len(weights), 0)), 0.0, 0.0
+    if over.size:
+        factor, cost, bound = _shaped(base.among(over), weights, independent)
     added = base.values - problem.values
     if added.any():
         factor = _together(factor, added)
@@ -81,21 +85,6 @@ def _representable(excess: Doubles) -> float:
     return most
 
 
-def regular_floor(problem: Problem) -> Doubles:
-    """Return C; if it is singular, with the least variance with which it can be inverted.
-
-    That is about 1e-14 d of each variance, and of the records' in columns that only they vary in.
-    """
-    values: Doubles = problem.values
-    constant = np.diag(values) < np.finfo(np.float64).tiny
-    if not constant.any():
-        return regular(values, problem.rounding)
-    errors = np.abs(problem.rows[:, constant].astype(np.float64) - problem.centre[constant])
-    values = values.copy()
-    values[constant, constant] = 1e-14 * np.square(errors.max(axis=0)) / problem.limits.max()
-    return regular(values, problem.rounding)
-
-
 def _together(factor: Doubles, added: Doubles) -> Doubles:
     """Return a factor, (d, r) with r <= d, of the sum of two covariances."""
     scale = np.sqrt(np.diag(added) + np.square(factor).sum(axis=1))
@@ -106,20 +95,20 @@ def _together(factor: Doubles, added: Doubles) -> Doubles:
     return np.asarray(scale[:, np.newaxis] * vectors[:, some] * np.sqrt(values[some]))
 
 
-def _shaped(problem: Problem, weights: Doubles, independent: bool) -> tuple[Doubles, float, float]:
+def _shaped(problem: Whole, weights: Doubles, independent: bool) -> tuple[Doubles, float, float]:
     """Return a factor in the units of the columns, the cost, and its lower bound."""
     solver = independent_covering if independent else covering
     paid = weights > 0
     if not paid.all():
         return _with_free(problem, weights, paid, independent)
     scaled = replace(problem, scale=np.sqrt(weights))
-    found = cover(scaled, solver)
+    found = scaled.cover(solver)
     result = fitted(scaled.excess_of, found.noise)
     return result.factor / scaled.scale[:, np.newaxis], result.cost, found.bound
 
 
 def _with_free(
-    problem: Problem, weights: Doubles, paid: Flags, independent: bool
+    problem: Whole, weights: Doubles, paid: Flags, independent: bool
 ) -> tuple[Doubles, float, float]:
     """Solve where noise in some columns costs nothing.
 
@@ -127,14 +116,7 @@ def _with_free(
     alone, to a limit that is lower by a small share; free noise is then doubled until what it hides
     is within that share: as little as that, not without bound.
     """
-    alone = replace(
-        problem,
-        values=problem.values[np.ix_(paid, paid)],
-        rows=problem.rows[:, paid],
-        centre=problem.centre[paid],
-        limits=problem.limits * (1 - _FREE_SHARE),
-        scale=problem.scale[paid],
-    )
+    alone = problem.part(paid, 1 - _FREE_SHARE)
     factor, cost, bound = np.zeros((int(paid.sum()), 0)), 0.0, 0.0
     if alone.excess(np.zeros(len(factor))).max() > 1.0:
         factor, cost, bound = _shaped(alone, weights[paid], independent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import floor
+from math import floor, log10
 
 from leakscore.render import document as doc
 from leakscore.report._model import Compared, Content, Noise
@@ -84,6 +84,8 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         )
     if noise.beside is not None:
         yield _beside(noise.beside)
+    if noise.noisy_mean is not None:
+        yield _drawn(noise.noisy_mean)
 
 
 def _asked(noise: Noise) -> str:
@@ -156,7 +158,35 @@ def _not_promised(report: Content, noise: Noise) -> str:
         "learns of them. The limit holds for an attacker who is not told the matrix, or if the "
         "matrix is computed from another table (an earlier, a public or a simulated one)."
         f"{measured} The noise protects the records in this table, not everyone who might be in "
-        "it. It is no differential privacy."
+        f"it{_radius(noise)}. It is no differential privacy."
+    )
+
+
+def _radius(noise: Noise) -> str:
+    if noise.protected_radius is None:
+        return ""
+    return (
+        f": beyond the table, whoever is within a Mahalanobis distance of "
+        f"{_rounded_down(noise.protected_radius)} of the mean"
+    )
+
+
+def _rounded_down(value: float) -> str:
+    """Return a number in three digits, never more than it is."""
+    step = 10.0 ** (floor(log10(value)) - 2)
+    return f"{floor(value / step) * step:.3g}"
+
+
+def _drawn(noisy: dict[str, float]) -> str:
+    """Tell the means to publish; a page of very many columns has them in the JSON."""
+    items = [f"{name} {value:.10g}" for name, value in noisy.items()]
+    more = len(items) - _NOISY_COLUMNS
+    rest = f"; and {more} more (--json)" if more > 0 else ""
+    return (
+        f"The mean with one draw of this noise, to be published: "
+        f"{'; '.join(items[:_NOISY_COLUMNS])}{rest}. Whoever has the seed of --draw-noise takes "
+        "the noise off again: it must be a number that nobody guesses, stay secret, and never be "
+        "used for another release."
     )
 
 

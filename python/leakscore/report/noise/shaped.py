@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from leakscore import leakage
 from leakscore.leakage import ShapedNoise
-from leakscore.reference import Reference
+from leakscore.leakage.wish import Wish
 from leakscore.report._leakage import Population, risk_of
 from leakscore.report._model import Doubles, Game, Noise, Told
 from leakscore.report._remedies import Budget, same_in_theory
@@ -20,6 +21,7 @@ _MOST_COLUMNS = 200
 _MOST_WORK = 10**9  # records times columns squared: a few seconds
 _MOST_TOLD = 2 * 10**7  # beyond which the noise is not computed again without a record
 _TRIES = 12
+_LEAST_LEFT = 1e-3  # share of the limit that what earlier means told leaves
 _TIED = 1e-3  # relative, of leakages that are at the limit together
 
 
@@ -42,10 +44,6 @@ def why_same(population: Population, asked: str | None, statistic: str) -> str:
 def _hindrance(population: Population, statistic: str) -> str:
     if statistic != "mean":
         return "for another statistic than the mean no cheaper shape is computed"
-    if population.published.last:
-        return "with earlier means no cheaper shape is computed"
-    if not population.owned.alone.all():
-        return "for persons of several records no cheaper shape is computed"
     if population.shrinkage:
         return "with a shrunk covariance no cheaper shape is computed"
     if population.dim > _MOST_COLUMNS:
@@ -92,14 +90,16 @@ class Search:
                 found = self._in_theory(harder, shape)
             order = self._order(found.scores)
             games: list[Game] = []
-            for index in dict.fromkeys([*order[: self.played], *self.also]):
+            # Of whom earlier means told too much, the game does, too, whatever the noise.
+            fair = [i for i in order[: self.played] if not self._beyond[i]] or order[:1]
+            for index in dict.fromkeys([*fair, *self.also]):
                 games.append(self.play(index, found.cov))
                 if self.budget.upper(games[-1]) > self.budget.limit:
                     break
             else:
                 confirmed = True
                 break
-            harder = self.budget.tightened(float(found.scores.max()), games[-1])
+            harder = self.budget.tightened(float(found.scores[order[0]]), games[-1])
         noise = replace(
             self._told_in_columns(found, order[0], games),
             confirmed=confirmed,
@@ -115,12 +115,41 @@ class Search:
             covariance=cov,
             told=self._told(order[0], found, harder),
             beside=self._beside(),
+            protected_radius=found.noise.protected_radius,
         )
 
     def _in_theory(self, budget: Budget, shape: str) -> _Found:
-        noise = _least(self.population, self.population.values, budget, shape)
+        noise = self._least(budget, shape)
         cov = np.asarray(noise.covariance)
-        return _Found(noise, cov, self.population.shaped(cov))
+        population = self.population
+        if population.plain:
+            return _Found(noise, cov, population.shaped(cov))
+        return _Found(noise, cov, self._told_before + population.table.added(cov))
+
+    @cached_property
+    def _beyond(self) -> npt.NDArray[np.bool_]:
+        """Of whom earlier means told more than the limit: judged by what the release adds."""
+        return np.asarray(self.population.told > self.budget.largest_leakage())
+
+    @cached_property
+    def _told_before(self) -> Doubles:
+        """What earlier means told of those who are judged by all means."""
+        return np.where(self._beyond, 0.0, self.population.told)
+
+    def _least(self, budget: Budget, shape: str, without: int | None = None) -> ShapedNoise:
+        """Find the noise of least cost for all records, or for those of all persons but one."""
+        population = self.population
+        if population.plain:
+            values = population.values
+            values = values if without is None else np.delete(values, without, axis=0)
+            return _least(population, values, budget, shape)
+        most = budget.largest_leakage()
+        told = np.minimum(self._told_before, (1 - _LEAST_LEFT) * most)
+        table = population.table
+        if without is not None:
+            table, told = table.without(without), np.delete(told, without)
+        wish = Wish(population.n, most, shape != "optimal", None, None, None)
+        return table.noise(wish, told)
 
     def _gap(self, found: _Found, asked: _Found) -> float:
         """Hold the noise that is offered against the bound on that of the theory."""
@@ -128,10 +157,12 @@ class Search:
         return 1 - (1 - asked.noise.gap) * least / cost if cost else 0.0
 
     def _order(self, scores: Doubles) -> list[int]:
-        """Return all records, the worst first; of those at the limit, the worst without noise."""
+        """Return all who are judged, the worst first; of those at the limit, as without noise."""
+        judged = np.flatnonzero(self.population.published.new)
+        scores = scores[judged]
         tied = scores >= (1 - _TIED) * scores.max()
-        without = np.where(tied, self.population.informed(), 0.0)
-        order: list[int] = np.lexsort((-scores, -without, ~tied)).tolist()
+        without = np.where(tied, self.population.informed()[judged], 0.0)
+        order: list[int] = judged[np.lexsort((-scores, -without, ~tied))].tolist()
         return order
 
     def _errors(self, cov: Doubles) -> Doubles:
@@ -159,31 +190,34 @@ class Search:
             game=games[0],
             cost=float(np.sum(errors**2)),
             column_standard_errors=dict(zip(self.columns, errors.tolist(), strict=True)),
-            rows_at_limit=tuple(self.rows[found.noise.active].tolist()),
+            rows_at_limit=tuple(self.rows[self._active(found.noise)].tolist()),
         )
 
     def _beside(self) -> dict[str, float]:
         """Return what noise of the other shapes takes in theory, in standard errors."""
-        population, everyone = self.population, np.arange(len(self.rows))
-        same, _ = same_in_theory(population, np.zeros(len(everyone)), self.budget, everyone, 0.0)
+        population, judged = self.population, np.flatnonzero(self.population.published.new)
+        same, _ = same_in_theory(population, self._told_before, self.budget, judged, 0.0)
         return {
             "independent": self._size(self._in_theory(self.budget, "independent").cov),
             "same": float(same * np.sqrt(population.n / population.correction)),
         }
 
+    def _active(self, noise: ShapedNoise) -> npt.NDArray[np.intp]:
+        """Return the persons whose limit is met."""
+        return np.unique(self.population.owned.of_row[noise.active])
+
     def _told(self, index: int, found: _Found, budget: Budget) -> Told | None:
         """Judge a record by the noise that is computed without it."""
         population = self.population
         size, dim = population.values.shape
+        size -= int(population.owned.sizes[index]) - 1
         few = size - 2 <= dim or (population.finite and population.n >= size - 1)
+        few = few or (not population.plain and not population.table.can_spare(index))
         if few or size * dim**2 > _MOST_TOLD or np.isinf(population.informed()[index]):
             return None
-        others = np.delete(population.values, index, axis=0)
-        without = np.asarray(_least(population, others, budget, "optimal").covariance)
-        known = population.without(index)
-        away = population.values[index] - known.mean
-        law = Reference(known.mean, known.cov + population.n * without)
-        risk = risk_of(np.array([away @ law.solve(away) / population.n]), None)
+        without = np.asarray(self._least(budget, "optimal", index).covariance)
+        told = float(self._told_before[index]) + population.anew(index, without)
+        risk = risk_of(np.array([told]), None)
         return Told(
             row=int(self.rows[index]),
             leakage=float(found.scores[index]),

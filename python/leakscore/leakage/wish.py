@@ -1,0 +1,32 @@
+"""What is asked of shaped noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from leakscore import _validate
+
+SAFE = 1 - 2e-13
+"""Of a limit: what rounding leaves of it."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of noise, still unchecked but for the first three."""
+
+    n: int
+    budget: float
+    independent: bool
+    weights: object
+    ids: object
+    radius: object
+
+
+def least_multiple(wish: Wish, reach: float) -> float:
+    """Return how many times C the whole covariance must be for the radius to be within reach."""
+    if wish.radius is None:
+        return 1.0
+    radius = _validate.scalar("radius", wish.radius, 0.0, closed="neither")
+    if wish.independent:
+        raise ValueError("Expected radius with shape='optimal' only, not shape='optimal-diagonal'")
+    return max(1.0, radius**2 / reach * (1 + 1e-12))
