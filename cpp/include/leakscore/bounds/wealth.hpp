@@ -66,12 +66,13 @@ class Wealth {
     if (!free_) cost_.resize(wealth_.size());
     stale_.assign(BettingTable::experts, true);
     costly_.assign(BettingTable::experts, false);
-    double total = 0.0;
-    for (std::size_t j = 0; j < BettingTable::groups; ++j) total += prior_shape(j);
+    double shapes = 0.0, total = 0.0;
+    for (std::size_t j = 0; j < BettingTable::groups; ++j) shapes += prior_shape(j);
     for (std::size_t j = 0; j < BettingTable::groups; ++j) {
-      log_prior_.push_back(std::log(groups_share * prior_shape(j) / total));
+      prior_.push_back(groups_share * prior_shape(j) / shapes);
+      total += prior_.back();
     }
-    log_prior_.push_back(std::log(1.0 - groups_share));
+    prior_.push_back(1.0 - total);
   }
 
   std::int64_t rounds() const { return rounds_; }
@@ -229,11 +230,13 @@ class Wealth {
     const double most = highest(i);
     double sum = 0.0;
     for (std::size_t j = 0; j < BettingTable::experts; ++j) {
+      double tangents = 0.0;
       for (std::size_t l = first; l < last; ++l) {
-        sum += std::exp(log_prior_[j] + (wealth_[j * tangents_.size() + l] - most));
+        tangents += std::exp(wealth_[j * tangents_.size() + l] - most);
       }
+      sum += prior_[j] * (tangents / static_cast<double>(last - first));
     }
-    return most + std::log(sum / static_cast<double>(last - first));
+    return most + std::log(sum);
   }
 
   std::vector<Tangent> tangents_;
@@ -246,7 +249,7 @@ class Wealth {
   std::vector<double> wealth_;  // logs, of each expert and tangent
   std::vector<double> base_;    // logs, of what was merged
   std::vector<double> peak_;
-  std::vector<double> epsilon_, member_up_, other_up_, member_down_, other_down_, log_prior_;
+  std::vector<double> epsilon_, member_up_, other_up_, member_down_, other_down_, prior_;
   std::vector<double> cost_;          // log c, of each expert and tangent
   std::vector<char> stale_, costly_;  // of each expert: log c must be computed, is not 0
   bool free_ = true;

@@ -7,7 +7,7 @@ import warnings
 
 from leakscore._types import Flags
 
-_EVIDENCE = math.log(200.0)  # fair coins ever reach it with probability 1/200
+_EVIDENCE = math.log(500.0)  # fair coins ever reach it with probability 1/500
 _ORDERLY = 5.0  # standard deviations of the number of changes from member to non-member
 _FEWEST, _MANY = 20, 2000  # rounds of which exactly half are members
 
