@@ -357,17 +357,13 @@ def berk_jones_upper(
 # --- bind_one_run.cpp ---
 
 def one_run_epsilon(
-    canaries: float,
-    guesses: float,
-    correct: float,
-    delta: float,
-    miss: float,
-    confidence: float,
-    high: float,
+    guesses: float, correct: float, exposed: float, miss: float, confidence: float, high: float
 ) -> float: ...
-def one_run_p_value(
-    canaries: float, guesses: float, correct: float, delta: float, epsilon: float
-) -> float: ...
+def one_run_p_value(guesses: float, correct: float, exposed: float, epsilon: float) -> float: ...
+def one_run_every_refutes(
+    sizes: _Counts, right: _Counts, exposed: float, share: float, epsilon: float
+) -> bool: ...
+def one_run_every_p_value(sizes: _Counts, right: _Counts, exposed: float) -> float: ...
 def one_run_gaussian_contradiction(
     canaries: float, guesses: float, correct: float, level: float, mu: float
 ) -> bool: ...
