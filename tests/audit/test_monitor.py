@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_batches_do_not_matter(options: dict) -> None:
     whole.update(scores, member)
     parts = Monitor((0.5, 1e-3), **options)
     cut = [0, 0, 1, 2, 4, 5, 50, 51, 700, 2500]
-    for start, end in zip(cut, cut[1:], strict=False):
+    for start, end in pairwise(cut):
         parts.update(scores[start:end], member[start:end])
         parts = Monitor.from_bytes(parts.to_bytes())
     assert parts.to_bytes() == whole.to_bytes()
@@ -84,7 +85,9 @@ def test_only_the_order_of_scores_counts() -> None:
     scores, member = played(np.random.default_rng(7), 600, 1.0)
     monitors = [Monitor((0.5, 0.0)) for _ in range(4)]
     for monitor, values in zip(
-        monitors, (scores, np.exp(scores), 3 * scores - 7, scores.astype(">f8")[::-1][::-1]), strict=True
+        monitors,
+        (scores, np.exp(scores), 3 * scores - 7, scores.astype(">f8")[::-1][::-1]),
+        strict=True,
     ):
         monitor.update(values, member)
     assert len({monitor.log_e_value for monitor in monitors}) == 1

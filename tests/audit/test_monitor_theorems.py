@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -97,7 +97,7 @@ def most_of_table(values: np.ndarray, curve: TradeOff) -> float:
             hull.pop()
         hull.append((slope, start))
     total = hull[0][1] + hull[0][0]
-    for low, high in zip(hull, hull[1:], strict=False):
+    for low, high in pairwise(hull):
         at = math.log(_meet(low, high))
         total += (high[0] - low[0]) * float(curve.delta(at, "forward"))
     return total / 2

@@ -170,7 +170,9 @@ def _rejects(right: list[bool], share: float, exposed: float, epsilon: float) ->
     return any(sum(right[:g]) >= c for g, c in boundary(high).items())
 
 
-@pytest.mark.parametrize(("m", "shift", "delta"), [(26, 3.0, 0.0), (31, 4.0, 1e-4), (24, 3.0, 1e-3)])
+@pytest.mark.parametrize(
+    ("m", "shift", "delta"), [(26, 3.0, 0.0), (31, 4.0, 1e-4), (24, 3.0, 1e-3)]
+)
 def test_walks(m: int, shift: float, delta: float) -> None:
     for seed in range(2):
         rng = np.random.default_rng([17, seed])

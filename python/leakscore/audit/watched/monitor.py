@@ -248,7 +248,7 @@ class Monitor:
         >>> monitor = Monitor(None, delta=0.0)
         >>> monitor.update(range(60), [False] * 30 + [True] * 20 + [False] * 2 + [True] * 8)
         >>> monitor.epsilon()
-        0.0
+        0.95
         """
         if not self.epsilons:
             raise ValueError(
