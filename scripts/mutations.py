@@ -733,7 +733,8 @@ COMPILED = (
         BOUNDS + "wealth.hpp",
         "    for (std::size_t j = 0; j < table_.ready_groups(); ++j) play(j, bets);\n",
         "    for (const Bet& bet : bets) {\n"
-        "      table_.learn(bet.score, bet.member, [&](std::size_t j) { stale_[j] = true; });\n    }\n"
+        "      table_.learn(bet.score, bet.member, [&](std::size_t j) { stale_[j] = true; });\n"
+        "    }\n"
         "    for (std::size_t j = 0; j < table_.ready_groups(); ++j) play(j, bets);\n",
         BETS,
     ),

@@ -139,11 +139,11 @@ def test_running_bounds_are_the_end_of_the_first_run() -> None:
 
 def test_far_odds_do_not_overflow() -> None:
     member = np.arange(4000) % 3 == 0
-    with pytest.warns(UserWarning, match="inclusion="):
-        for epsilon in (0.0, 5.0, 40.0, 800.0):
-            monitor = Monitor((epsilon, 1e-9))
+    for epsilon in (0.0, 5.0, 40.0, 800.0):
+        monitor = Monitor((epsilon, 1e-9))
+        with pytest.warns(UserWarning, match="inclusion="):
             monitor.update(np.where(member, np.inf, -np.inf), member)
-            assert np.isfinite(monitor.log_e_value)
+        assert np.isfinite(monitor.log_e_value)
     sure = Monitor((0.0, 0.0))
     sure.update(*played(np.random.default_rng(1), 4000, 50.0))
     assert sure.log_e_value > 709.8

@@ -98,8 +98,11 @@ def test_rounding_is_on_the_safe_side() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"claim": (1.0, 0.5)}, {"confidence": 0.9}, {"design": "pairs"}, {"epsilons": [1.0]}]
-    + [{"mus": [1.0]}, {"inclusion": 0.4}, {"delta": 0.5}, {"claim": gaussian(1.0), "delta": 1e-3}],
+    [
+        *({"claim": (1.0, 0.5)}, {"claim": gaussian(1.0), "delta": 1e-3}, {"confidence": 0.9}),
+        *({"design": "pairs"}, {"epsilons": [1.0]}, {"mus": [1.0]}, {"inclusion": 0.4}),
+        {"delta": 0.5},
+    ],
 )
 def test_other_monitors_do_not_merge(options: dict) -> None:
     one, other = Monitor((0.5, 1e-3)), Monitor(**{"claim": (0.5, 1e-3)} | options)
@@ -189,7 +192,7 @@ def test_forged_bytes_with_a_right_checksum() -> None:
             refused += 1
     assert refused > 5
     head, _, state = body[len(_FIRST) :].partition(b"\n")
-    for change in ({"history": 2**60}, {"tangents": [[1]]}, {"epsilons": [2.0]}, {"more": 1}):
+    for change in ({"history": 2**60}, {"design": "both"}, {"epsilons": [2.0]}, {"more": 1}):
         forged = _FIRST + json.dumps(json.loads(head) | change).encode() + b"\n" + state
         with pytest.raises(ValueError, match="bytes of a monitor"):
             Monitor.from_bytes(forged + _checksum(forged))

@@ -26,6 +26,10 @@ def _other(**given: Any) -> audit.Monitor:
     return audit.Monitor(**{"claim": (0.5, 1e-3), "epsilons": [0.1, 0.2]} | given)
 
 
+def _merged(other: Any) -> float:
+    return _other().merge(other).p_value
+
+
 def _checked(**given: Any) -> list[float]:
     found = testing.check_private(lambda data, rng: rng.random(), 0, 1, **given)
     return [found.p_value, found.e_value, found.rounds]
@@ -44,7 +48,7 @@ CHECK = {
 WATCHED: dict[str, list[Call]] = {
     "audit.Monitor.update": [
         Call(lambda scores: _watched(scores), {"scores": good.POINTS[:600]}, "scores"),
-        Call(lambda member: _watched(member=member), {"member": BITS}),
+        Call(lambda member: _watched(member=member, design="pairs"), {"member": BITS}),
         Call(
             _watched,
             scalars={
@@ -60,10 +64,10 @@ WATCHED: dict[str, list[Call]] = {
     "audit.Monitor.epsilon": [
         Call(_other().epsilon, scalars={"delta": (1e-3, (1e-4, -0.1, 1.0, good.NAN, "0", 1j))})
     ],
-    "audit.Monitor.merge": [Call(_other().merge, scalars={"other": (_other(), (None, 1, "m"))})],
+    "audit.Monitor.merge": [Call(_merged, scalars={"other": (_other(), (None, 1, "m"))})],
     "audit.Monitor.from_bytes": [
         Call(
-            audit.Monitor.from_bytes,
+            lambda raw: audit.Monitor.from_bytes(raw).p_value,
             scalars={"raw": (_other().to_bytes(), (b"", b"x" * 99, "text", None, 1))},
         )
     ],

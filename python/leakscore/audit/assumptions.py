@@ -54,8 +54,8 @@ _ONE_RUN = (
 
 
 _HALVES = (
-    "A round with and the round without the target that it is paired with, in the order of arrival, "
-    "are of one pair of neighbouring data sets, one mechanism and one attack, and neither they nor "
+    "A round with the target and its partner without it, paired in the order of arrival, are "
+    "of one pair of neighbouring data sets, one mechanism and one attack, and neither they nor "
     "a round between them were chosen by the score of the first."
 )
 _BY_DESIGN = {

@@ -46,9 +46,9 @@ def attacks(rows: Doubles) -> Iterator[Attack]:
 
 
 def _log_ratio(members: Doubles, others: Doubles) -> Doubles:
-    return np.log((members + 0.5) / (members.sum() + 1.0)) - np.log(
-        (others + 0.5) / (others.sum() + 1.0)
-    )
+    shares = ((x + 0.5) / (x.sum() + 1.0) for x in (members, others))
+    inside, outside = (np.log(share) for share in shares)
+    return np.asarray(inside - outside)
 
 
 def _by_value(keys: np.ndarray, member: Flags) -> tuple[np.ndarray, Doubles]:
@@ -79,7 +79,10 @@ def _exact(rows: Doubles, member: Flags) -> Score:
 
 
 def _column(column: int, sign: float) -> Fit:
-    return lambda rows, member: lambda array: sign * array[:, column]
+    def fit(_rows: Doubles, _member: Flags) -> Score:
+        return lambda array: np.asarray(sign * array[:, column])
+
+    return fit
 
 
 def _low_bits(column: int, power: int) -> Fit:

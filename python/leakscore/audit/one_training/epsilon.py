@@ -168,9 +168,12 @@ def one_run(
     """
     exposure = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-    if _every(k_plus, k_minus, k):
+    _refuse_both(k_plus, k_minus, k)
+    if k_plus is None and k_minus is None:
         found = every_count(scores, included, exposure, 1.0 - level, rng)
         return OneRunBound(*found, delta=exposure, confidence=level, assumptions=of_one_run())
+    if k_plus is None or k_minus is None:
+        raise TypeError(f"Expected {k_plus=} and {k_minus=}, both or none")
     grid = guesses_of(scores, included, k_plus, k_minus)
     # 1 - level is exact where it matters; a small level keeps its digits in the level itself.
     miss = (1.0 - level) / len(grid)
@@ -217,10 +220,9 @@ def _exposed(guesses: Guesses, delta: float) -> float:
     return (0.5 if one_kind else 1.0) * guesses.canaries * delta
 
 
-def _every(k_plus: object, k_minus: object, k: str | None) -> bool:
-    """Whether the guesses are to be counted at every size."""
+def _refuse_both(k_plus: object, k_minus: object, k: str | None) -> None:
+    """Refuse two ways to count guesses at once."""
     if k is not None:
         _validate.choice("k", k, ("all",))
         if k_plus is not None or k_minus is not None:
             raise ValueError("Expected k='all' or k_plus and k_minus, not both")
-    return k_plus is None and k_minus is None
