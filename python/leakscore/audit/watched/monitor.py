@@ -176,7 +176,13 @@ class Monitor:
         values = _validate.real_array("scores", scores)
         if values.size or values.ndim != 1:
             values = _validate.sample("scores", values)
-        inside = _validate.flags("member", member, values.size)
+        bits = _validate.real_array("member", member)
+        if bits.shape != values.shape:
+            raise ValueError(
+                f"Expected scores of shape {values.shape} and member of shape {bits.shape} to have "
+                "one entry for each round"
+            )
+        inside = _validate.flags("member", bits, values.size)
         numbers = np.ascontiguousarray(values, dtype=np.float64)
         if np.isnan(numbers).any():
             raise ValueError("Expected scores without NaN")
