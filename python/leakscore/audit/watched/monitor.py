@@ -413,7 +413,7 @@ class Monitor:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return of_monitor(self.design)
+        return (*of_monitor(self.design), *self._setup.assumed)
 
     def _need_claim(self) -> None:
         if not self._setup.tangents:

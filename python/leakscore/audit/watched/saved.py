@@ -44,10 +44,12 @@ def _checksum(body: bytes) -> bytes:
 
 def _setup(fields: dict[str, Any]) -> Setup:
     """Check the fields as if a user had given them."""
-    name, rows = fields.pop("claim"), fields.pop("tangents")
+    name, rows, assumed = (fields.pop(key) for key in ("claim", "tangents", "assumed"))
     if not isinstance(name, str):
         return assembled(claim_of(name), **fields)
+    if not isinstance(assumed, list) or not all(isinstance(each, str) for each in assumed):
+        raise ValueError("the claim's assumptions are no sentences")
     tangents = tuple((float(at), float(forward), float(reverse)) for at, forward, reverse in rows)
     if not tangents or not all(0.0 <= x < float("inf") for row in tangents for x in row):
         raise ValueError("the claim has no tangents")
-    return assembled(Claim(name, tangents, None), **fields)
+    return assembled(Claim(name, tangents, None, tuple(assumed)), **fields)

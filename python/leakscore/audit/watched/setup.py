@@ -25,11 +25,24 @@ _MOST = 2**40  # rounds whose scores are kept, at most
 
 
 class Claim(NamedTuple):
-    """A claim's name, (epsilon, delta) itself if it is such a pair, its tangents, its own delta."""
+    """What is claimed.
+
+    Attributes
+    ----------
+    name : tuple or str or None
+        (epsilon, delta) itself if it is such a pair; of a curve its name.
+    tangents : tuple
+        What is bet against.
+    delta : float or None
+        That of a pair.
+    assumptions : tuple of str
+        Of a curve.
+    """
 
     name: tuple[float, float] | str | None
     tangents: Rows
     delta: float | None
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,8 @@ class Setup:
         Of `epsilons`.
     history : int
         Rounds after which edges stay where they are.
+    assumed : tuple of str
+        What the curve that is claimed assumes.
     """
 
     claim: tuple[float, float] | str | None
@@ -57,6 +72,7 @@ class Setup:
     mus: tuple[float, ...]
     inclusion: float
     history: int
+    assumed: tuple[str, ...]
 
     def wealth(self) -> _core.Wealth:
         """Return the wealth before the first round."""
@@ -114,6 +130,7 @@ def assembled(
         tuple(parameters.tolist()),
         coin,
         _validate.count("history", history, 4, _MOST),
+        claim.assumptions,
     )
 
 
@@ -122,7 +139,7 @@ def claim_of(claim: Any) -> Claim:
     if claim is None:
         return Claim(None, (), None)
     if isinstance(claim, TradeOff):
-        return Claim(repr(claim), tangents_of(claim), None)
+        return Claim(repr(claim), tangents_of(claim), None, claim.assumptions)
     if not isinstance(claim, (tuple, list)) or len(claim) != 2:
         raise TypeError(
             f"Expected claim={claim!r} to be (epsilon, delta), a leakscore.TradeOff or None"
