@@ -68,7 +68,10 @@ def test_refused(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path)
         ((file, "--one-run", "--claimed-epsilon", -1), "claimed epsilon"),
         ((file, "--one-run", "--confidence", 1), "confidence"),
         ((file, "--state", "s"), "--state means nothing without --watch"),
-        ((file, "--sarif", "-", "--junit", "-"), "only one of the outputs can go to standard output"),
+        (
+            (file, "--sarif", "-", "--junit", "-"),
+            "only one of the outputs can go to",
+        ),
         ((file, "--sarif", file), "one of the files that are read"),
     ):
         code, out, told = run(capsys, *options)
