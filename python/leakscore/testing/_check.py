@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,23 @@ class PrivacyCheck(Result):
     claim: tuple[float, float] | str
     confidence: float
 
+    def refutation(self, rng: object) -> str:
+        """Say what was found, in one sentence.
+
+        Parameters
+        ----------
+        rng : object
+            What repeats the check.
+
+        Returns
+        -------
+        str
+        """
+        return (
+            f"the claim {self.claim} is refuted: {self.witness}; p-value {self.p_value:.3g} "
+            f"after {self.rounds} rounds, confidence {self.confidence:g}, rng={rng}"
+        )
+
 
 def check_private(
     mechanism: Mechanism,
@@ -100,9 +118,16 @@ def check_private(
     Raises
     ------
     ValueError
-        If a number is outside its range, or an output is too large.
+        If a number is outside its range, or an output has more than 10,000 numbers or is nested
+        too deeply.
     TypeError
         If an argument has the wrong type, or an output is something else than the above.
+
+    Warns
+    -----
+    UserWarning
+        If the same data and the same state of `rng` give two different outputs: then the mechanism
+        draws from elsewhere or keeps a state. The check holds, but cannot be repeated.
 
     Notes
     -----
@@ -127,6 +152,12 @@ def check_private(
     most = _validate.count("rounds", rounds, _FEWEST, _MOST)
     betting = Monitor(claim, confidence=confidence, epsilons=())
     game = _Game.of(mechanism, data, neighbour, _validate.generator("rng", rng))
+    if not game.repeats():
+        warnings.warn(
+            "mechanism gave two different outputs from the same data and the same state of rng: it "
+            "draws from elsewhere, or keeps a state. The check holds, but rng does not repeat it",
+            stacklevel=2,
+        )
     first = int(_LEARNED * most)
     member = game.toss(first)
     learned = table(game.play(member))
@@ -177,10 +208,7 @@ def assert_private(
         rng=rng,
     )
     if found.refuted:
-        raise AssertionError(
-            f"the claim {found.claim} is refuted: {found.witness}; p-value {found.p_value:.3g} "
-            f"after {found.rounds} rounds, confidence {found.confidence:g}, rng={rng!r}"
-        )
+        raise AssertionError(found.refutation(rng))
 
 
 @dataclass(frozen=True)
@@ -197,6 +225,12 @@ class _Game:
         words = rng.integers(0, 2**32, (2, 4), dtype=np.uint64).tolist()
         coins, noise = (np.random.default_rng([stream, *seed]) for stream, seed in enumerate(words))
         return cls(mechanism, (neighbour, data), coins, noise)
+
+    def repeats(self) -> bool:
+        """Whether all randomness is that of the generator, as far as two calls tell."""
+        same = (copy.deepcopy(self.noise), copy.deepcopy(self.noise))
+        first, again = (played(self.mechanism, copy.deepcopy(self.sides[1]), rng) for rng in same)
+        return first == again
 
     def toss(self, rounds: int) -> Flags:
         return np.asarray(self.coins.random(rounds) < 0.5)
@@ -240,7 +274,9 @@ def _bet(
         rows = _like(table(game.play(member)), learned.shape[1])
         for (_, score), monitor, seen in zip(kept, monitors, scores, strict=True):
             seen.append(_finite(score(rows)))
-            monitor.update(seen[-1], member)
+            with warnings.catch_warnings():  # the coins are fair, however they look
+                warnings.simplefilter("ignore", UserWarning)
+                monitor.update(seen[-1], member)
         bits.append(member)
         played_rounds += member.size
         # Of averages: the largest of several e-values would be none.

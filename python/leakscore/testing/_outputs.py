@@ -24,7 +24,12 @@ def played(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> list[fl
     except Exception as error:
         return [-1.0, _hashed(f"{type(error).__name__}: {error}")]
     parts: list[float] = []
-    _flatten(answer, parts)
+    try:
+        _flatten(answer, parts)
+    except RecursionError:
+        raise ValueError(
+            "Expected mechanism to return no output that is so deeply nested"
+        ) from None
     return [float(len(parts)), *parts]
 
 
@@ -40,6 +45,7 @@ def table(outputs: list[list[float]]) -> Doubles:
 def _flatten(value: object, parts: list[float]) -> None:
     """Append the numbers of an output, depth first; what is no number by a hash."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        _require_few(len(parts) + value.size)
         numbers = value.astype(np.float64).ravel()
         _append(parts, np.nan_to_num(numbers, nan=MISSING, posinf=1e300, neginf=-1e300).tolist())
     elif isinstance(value, np.ndarray):
@@ -66,8 +72,15 @@ def _flatten(value: object, parts: list[float]) -> None:
 
 def _append(parts: list[float], numbers: list[float]) -> None:
     parts.extend(numbers)
-    if len(parts) > _MOST:
-        raise ValueError(f"Expected mechanism to return at most {_MOST} numbers in one output")
+    _require_few(len(parts))
+
+
+def _require_few(count: int) -> None:
+    if count > _MOST:
+        raise ValueError(
+            f"Expected mechanism to return at most {_MOST} numbers in one output: test a part of "
+            "it, or what is computed from it"
+        )
 
 
 def _number(value: Any) -> float:

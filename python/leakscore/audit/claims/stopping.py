@@ -104,7 +104,7 @@ class WatchedPlan:
         rates = rng.random(rounds)
         rates[member] = self._inverse(rates[member])
         if isinstance(self.curve, Polygon):
-            rates = np.searchsorted(np.exp(self.curve.vertices[0]), rates) * 1.0
+            rates = np.searchsorted(np.exp(self.curve.vertices[0]), rates).astype(np.float64)
         return -rates, member
 
 
