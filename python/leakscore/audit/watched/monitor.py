@@ -16,6 +16,7 @@ from leakscore.audit.watched.coins import warn_of_fixed, warn_of_unfair
 from leakscore.audit.watched.setup import Setup, assembled, claim_of
 
 _BLOCK = 1024  # rounds between two looks for Ctrl-C
+_DOUBTED = 16  # rounds between two looks at the coins, at most
 
 
 class Monitor:
@@ -190,7 +191,8 @@ class Monitor:
         for start in range(0, numbers.size, _BLOCK):
             block = slice(start, start + _BLOCK)
             self._wealth.add(numbers[block], np.ascontiguousarray(inside[block]))
-        if not self._told:
+        # Of updates of few rounds only some look at the coins, which takes as long as a bet.
+        if not self._told and self.rounds % _DOUBTED < numbers.size:
             self._told = self._doubt(inside if first else inside[:0])
 
     def _doubt(self, first: Flags) -> bool:
