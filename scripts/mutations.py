@@ -315,6 +315,7 @@ ONE_RUN = ("tests/audit/test_one_run.py",)
 EVERY = ("tests/audit/test_one_run_every.py",)
 MONITOR = ("tests/audit/test_monitor_parts.py", "tests/audit/test_monitor.py")
 BETS = ("tests/audit/test_monitor_theorems.py",)
+TESTER = ("tests/testing/test_levels.py",)
 FDP = ("tests/audit/test_one_run_fdp.py",)
 NOISE = ("tests/leakage/test_noise.py",)
 SHAPED = ("tests/leakage/test_shaped.py",)
@@ -759,6 +760,29 @@ COMPILED = (
         "delta * (1.0 + _RELATIVE) + _ABSOLUTE",
         "0.9 * delta",
         MONITOR,
+    ),
+    Mutation(
+        "tester-average",
+        "python/leakscore/testing/_check.py",
+        " - math.log(len(kept)))",
+        ")",
+        TESTER,
+    ),
+    Mutation(
+        "tester-taught",
+        "python/leakscore/testing/_check.py",
+        "    bits: list[Flags] = []\n",
+        "    bits: list[Flags] = []\n"
+        "    for (_, score), monitor in zip(kept, monitors, strict=True):\n"
+        "        monitor.update(_finite(score(learned)), game.toss(len(learned)))\n",
+        TESTER,
+    ),
+    Mutation(
+        "tester-rounding",
+        "python/leakscore/testing/_check.py",
+        "now - 2.0**-44 * played_rounds",
+        "now",
+        TESTER,
     ),
     Mutation(
         "sorted-bits-rounding",
