@@ -166,7 +166,7 @@ class Rows:
         except (ValueError, OverflowError):
             raise ValueError(self._wrong(cell, line, "no number")) from None
         if math.isnan(score):
-            raise ValueError(self._wrong(cell, line, "the score is NaN"))
+            raise ValueError(self._wrong(cell, line, "no score"))
         return score
 
     def _bit(self, cell: Any, line: int) -> bool:
