@@ -71,7 +71,7 @@ def test_rounds(text: str, options: dict[str, str]) -> None:
     ],
 )
 def test_refused(text: str, options: dict[str, str], said: str) -> None:
-    with pytest.raises(ValueError, match="^r[.]csv") as refused:
+    with pytest.raises(ValueError, match=r"^r\.csv") as refused:
         read(text, **options)
     assert said in str(refused.value)
 
