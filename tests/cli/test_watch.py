@@ -203,3 +203,26 @@ def test_a_file_that_grows_and_an_interruption(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         assert watched(rounds).refuted
     assert not watched(rounds - 64).refuted
+
+
+def test_an_interruption_within_a_block(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept is whole: the block that was being counted is counted by both monitors."""
+    path, state = written(tmp_path, HEAD + "".join(LINES)), tmp_path / "state"
+    options = (*NOW, "--claimed-epsilon", 5, "--state", state)
+    update = Monitor.update
+
+    def interrupted(monitor: Monitor, *rounds: object) -> None:
+        if monitor.rounds == 127:
+            signal.raise_signal(signal.SIGINT)
+        update(monitor, *rounds)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with monkeypatch.context() as patched:
+        patched.setattr(Monitor, "update", interrupted)
+        code, text, _ = run(capsys, path, *options)
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
+    assert (code, "191, " in text) == (130, True)
+    found = parsed(capsys, path, *options, code=3)["evidence"]
+    assert found["log_e_value"] == watched(600, (5.0, 1e-5)).log_e_value

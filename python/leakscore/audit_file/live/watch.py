@@ -17,6 +17,7 @@ from leakscore.audit import Monitor
 from leakscore.audit_file.direction import require_direction
 from leakscore.audit_file.live import state as states
 from leakscore.audit_file.live.evidence import Evidence, line, title
+from leakscore.audit_file.live.interruption import undisturbed
 from leakscore.audit_file.live.lines import Lines, opened
 from leakscore.audit_file.live.options import Options
 from leakscore.audit_file.live.rows import Rows
@@ -29,6 +30,7 @@ _BLOCK = 64  # lines between two looks
 _GROWTH = 1.15  # rounds from one line of evidence to the next
 _SECONDS = 10.0  # or this long, if there are new rounds
 _SAVED = 1.0  # seconds between two states at least
+_SHARE = 20.0  # and so many times those that the last one took
 
 Show = Callable[[str], None]
 
@@ -101,6 +103,7 @@ class _Watch:
         self.lines, self.rows = lines, rows
         self.hash = hashlib.sha256()
         self.shown_rounds, self.shown_at, self.saved_at = 0, 0.0, time.monotonic()
+        self.saving = 0.0
         self.titled = False
         self.warned: list[str] = []
 
@@ -112,7 +115,8 @@ class _Watch:
                 self._skip()
             if not self._suffices():
                 for block in self._blocks():
-                    self._count(block)
+                    with undisturbed():
+                        self._count(block)
                     if self._suffices():
                         break
         except KeyboardInterrupt:
@@ -150,7 +154,7 @@ class _Watch:
             self.state.counted += sum(map(len, block))
             self.state.sha256 = self.hash.hexdigest()
         now, rounds = time.monotonic(), self.state.monitor.rounds
-        if now - self.saved_at >= _SAVED:
+        if now - self.saved_at >= max(_SAVED, _SHARE * self.saving):
             self._save()
         due = rounds >= _GROWTH * self.shown_rounds or now - self.shown_at >= _SECONDS
         if rounds > self.shown_rounds and due:
@@ -196,7 +200,9 @@ class _Watch:
 
     def _save(self) -> None:
         if self.options.state is not None:
+            begun = time.monotonic()
             self.state.save(self.options.state)
+            self.saving = time.monotonic() - begun
         self.saved_at = time.monotonic()
 
     def _evidence(self, interrupted: bool) -> Evidence:
