@@ -312,6 +312,10 @@ LEVELS = ("tests/audit/test_levels.py",)
 ROUNDING = ("tests/audit/test_rounding.py",)
 BANDS = ("tests/audit/test_bands.py", "tests/audit/test_levels.py", "tests/audit/test_rounding.py")
 ONE_RUN = ("tests/audit/test_one_run.py",)
+EVERY = ("tests/audit/test_one_run_every.py",)
+MONITOR = ("tests/audit/test_monitor_parts.py", "tests/audit/test_monitor.py")
+BETS = ("tests/audit/test_monitor_theorems.py",)
+TESTER = ("tests/testing/test_levels.py",)
 FDP = ("tests/audit/test_one_run_fdp.py",)
 NOISE = ("tests/leakage/test_noise.py",)
 SHAPED = ("tests/leakage/test_shaped.py",)
@@ -664,10 +668,10 @@ COMPILED = (
         ONE_RUN,
     ),
     Mutation(
-        "one-run-window",
+        "one-run-exposed",
         BOUNDS + "one_run.hpp",
-        "2.0 * run.canaries * run.delta * tails.densest;",
-        "run.canaries * run.delta * tails.densest;",
+        "tails.at_least + q * run.exposed;",
+        "tails.at_least + 0.5 * q * run.exposed;",
         ONE_RUN,
     ),
     Mutation(
@@ -683,6 +687,102 @@ COMPILED = (
         "(1.0 + 8.0 * ulp)",
         "(1.0 - 65536.0 * ulp)",
         FDP,
+    ),
+    Mutation(
+        "one-run-every",
+        BOUNDS + "one_run_every.hpp",
+        "share * down - exposed * up / (1.0 + std::exp(epsilon_));",
+        "share * down;",
+        EVERY,
+    ),
+    Mutation(
+        "one-run-every-shares",
+        AUDIT + "one_training/every.py",
+        "_walk(0.5, all_, both, (1, 1))",
+        "_walk(1.0, all_, both, (1, 1))",
+        EVERY,
+    ),
+    Mutation(
+        "monitor-delta-forward",
+        BOUNDS + "wealth.hpp",
+        "inclusion_ * t.forward * std::max(phi, 0.0)",
+        "0.0 * t.forward * std::max(phi, 0.0)",
+        BETS,
+    ),
+    Mutation(
+        "monitor-delta-reverse",
+        BOUNDS + "wealth.hpp",
+        "(1.0 - inclusion_) * t.reverse * std::max(psi, 0.0)",
+        "0.0 * t.reverse * std::max(psi, 0.0)",
+        BETS,
+    ),
+    Mutation(
+        "monitor-clip",
+        BOUNDS + "wealth.hpp",
+        "epsilon_[l] < odds ? won : 0.0",
+        "0.0 < odds ? won : 0.0",
+        BETS,
+    ),
+    Mutation(
+        "monitor-prior",
+        BOUNDS + "wealth.hpp",
+        "prior_.push_back(1.0 - total);",
+        "prior_.push_back(1.0);",
+        MONITOR,
+    ),
+    Mutation(
+        "monitor-merge",
+        BOUNDS + "wealth.hpp",
+        "peak_[i] = std::max(0.0, base_[i] - rounding());",
+        "peak_[i] += other.peak_[i];",
+        MONITOR,
+    ),
+    Mutation(
+        "monitor-rounding",
+        BOUNDS + "wealth.hpp",
+        "return 0x1p-44 * static_cast<double>(rounds_);",
+        "return -0x1p-44 * static_cast<double>(rounds_);",
+        MONITOR,
+    ),
+    Mutation(
+        "monitor-learns-first",
+        BOUNDS + "wealth.hpp",
+        "    for (std::size_t j = 0; j < table_.ready_groups(); ++j) play(j, bets);\n",
+        "    for (const Bet& bet : bets) {\n"
+        "      table_.learn(bet.score, bet.member, [&](std::size_t j) { stale_[j] = true; });\n"
+        "    }\n"
+        "    for (std::size_t j = 0; j < table_.ready_groups(); ++j) play(j, bets);\n",
+        BETS,
+    ),
+    Mutation(
+        "monitor-tangents",
+        AUDIT + "watched/setup.py",
+        "delta * (1.0 + _RELATIVE) + _ABSOLUTE",
+        "0.9 * delta",
+        MONITOR,
+    ),
+    Mutation(
+        "tester-average",
+        "python/leakscore/testing/_check.py",
+        " - math.log(len(kept)))",
+        ")",
+        TESTER,
+    ),
+    Mutation(
+        "tester-taught",
+        "python/leakscore/testing/_check.py",
+        "    bits: list[Flags] = []\n",
+        "    bits: list[Flags] = []\n"
+        "    for (_, score), monitor in zip(kept, monitors, strict=True):\n"
+        "        monitor.update(_finite(score(learned)), game.toss(len(learned)))\n",
+        TESTER,
+    ),
+    Mutation(
+        "tester-rounding",
+        "python/leakscore/testing/_check.py",
+        "now - 2.0**-44 * played_rounds",
+        "now",
+        TESTER,
     ),
     Mutation(
         "sorted-bits-rounding",

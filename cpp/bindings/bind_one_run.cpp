@@ -4,18 +4,30 @@
 #include "bindings/arrays.hpp"
 #include "leakscore/bounds/one_run.hpp"
 #include "leakscore/bounds/one_run_curve.hpp"
+#include "leakscore/bounds/one_run_every.hpp"
 
 namespace leakscore {
 namespace {
 
-double epsilon(double canaries, double guesses, double correct, double delta, double miss,
-               double confidence, double high) {
+double epsilon(double guesses, double correct, double exposed, double miss, double confidence,
+               double high) {
   return without_gil(
-      [&] { return one_run_epsilon({canaries, guesses, correct, delta}, miss, confidence, high); });
+      [&] { return one_run_epsilon({guesses, correct, exposed}, miss, confidence, high); });
 }
 
-double p_value(double canaries, double guesses, double correct, double delta, double epsilon) {
-  return without_gil([&] { return one_run_p_value({canaries, guesses, correct, delta}, epsilon); });
+double p_value(double guesses, double correct, double exposed, double epsilon) {
+  return without_gil([&] { return one_run_p_value({guesses, correct, exposed}, epsilon); });
+}
+
+bool every_refutes(const Counts& sizes, const Counts& right, double exposed, double share,
+                   double epsilon) {
+  return without_gil(
+      [&] { return EveryCount(span_of(sizes), epsilon).refutes(span_of(right), exposed, share); });
+}
+
+double every_p_value(const Counts& sizes, const Counts& right, double exposed) {
+  return without_gil(
+      [&] { return EveryCount(span_of(sizes), 0.0).p_value(span_of(right), exposed); });
 }
 
 bool gaussian_contradiction(double canaries, double guesses, double correct, double level,
@@ -47,10 +59,14 @@ py::tuple lines_contradiction(double canaries, double guesses, double correct, d
 void bind_one_run(py::module_& m) {
   const auto canaries = py::arg("canaries"), guesses = py::arg("guesses"),
              correct = py::arg("correct"), level = py::arg("level");
-  m.def("one_run_epsilon", &epsilon, canaries, guesses, correct, py::arg("delta"), py::arg("miss"),
+  const auto exposed = py::arg("exposed");
+  m.def("one_run_epsilon", &epsilon, guesses, correct, exposed, py::arg("miss"),
         py::arg("confidence"), py::arg("high"));
-  m.def("one_run_p_value", &p_value, canaries, guesses, correct, py::arg("delta"),
-        py::arg("epsilon"));
+  m.def("one_run_p_value", &p_value, guesses, correct, exposed, py::arg("epsilon"));
+  m.def("one_run_every_refutes", &every_refutes, py::arg("sizes").noconvert(),
+        py::arg("right").noconvert(), exposed, py::arg("share"), py::arg("epsilon"));
+  m.def("one_run_every_p_value", &every_p_value, py::arg("sizes").noconvert(),
+        py::arg("right").noconvert(), exposed);
   m.def("one_run_gaussian_contradiction", &gaussian_contradiction, canaries, guesses, correct,
         level, py::arg("mu"));
   m.def("one_run_lines_contradiction", &lines_contradiction, canaries, guesses, correct, level,

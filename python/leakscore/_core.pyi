@@ -357,17 +357,13 @@ def berk_jones_upper(
 # --- bind_one_run.cpp ---
 
 def one_run_epsilon(
-    canaries: float,
-    guesses: float,
-    correct: float,
-    delta: float,
-    miss: float,
-    confidence: float,
-    high: float,
+    guesses: float, correct: float, exposed: float, miss: float, confidence: float, high: float
 ) -> float: ...
-def one_run_p_value(
-    canaries: float, guesses: float, correct: float, delta: float, epsilon: float
-) -> float: ...
+def one_run_p_value(guesses: float, correct: float, exposed: float, epsilon: float) -> float: ...
+def one_run_every_refutes(
+    sizes: _Counts, right: _Counts, exposed: float, share: float, epsilon: float
+) -> bool: ...
+def one_run_every_p_value(sizes: _Counts, right: _Counts, exposed: float) -> float: ...
 def one_run_gaussian_contradiction(
     canaries: float, guesses: float, correct: float, level: float, mu: float
 ) -> bool: ...
@@ -396,6 +392,27 @@ gaussian_auc: np.ufunc
 def running_log_sums(start: float, masses: _Doubles) -> _Doubles: ...
 
 # --- end of bind_tradeoff.cpp ---
+
+# --- bind_wealth.cpp ---
+
+class Wealth:
+    def __init__(
+        self,
+        tangents: _Doubles,
+        sizes: list[int],
+        followed: int,
+        log_limit: float,
+        pairs: bool,
+        inclusion: float,
+        limit: int,
+    ) -> None: ...
+    def add(self, scores: _Doubles, member: _Flags) -> None: ...
+    def counts(self) -> list[int]: ...
+    def log_wealth(self, process: int) -> float: ...
+    def log_peaks(self) -> list[float]: ...
+    def merged(self, other: Wealth) -> Wealth: ...
+    def state(self) -> bytes: ...
+    def restore(self, state: bytes) -> None: ...
 
 # --- bind_gx2.cpp ---
 

@@ -290,6 +290,8 @@ def flag(name: str, value: object) -> bool:
 
 def binary(name: str, array: Array) -> Array:
     """The same array, if it holds only zeros and ones."""
+    if array.dtype.kind == "b":
+        return array
     outside = (array != 0) & (array != 1)
     if outside.any():
         raise ValueError(
@@ -362,7 +364,7 @@ def flags(name: str, value: object, size: int) -> Flags:
     array = real_array(name, value)
     if array.shape != (size,):
         raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
-    return np.asarray(binary(name, array) == 1, dtype=np.bool_)
+    return np.asarray(binary(name, array), dtype=np.bool_)
 
 
 def membership(name: str, value: object, size: int) -> Flags:

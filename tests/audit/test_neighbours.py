@@ -51,6 +51,7 @@ NO_ROUNDS = {  # tests/tradeoff/test_contradictions.py
     "tradeoff.calibrate",
     "tradeoff.compose",
 }
+PLAYED = {"testing.assert_private", "testing.check_private"}  # of two data sets that are given
 
 
 def test_every_reader_of_curves_is_here() -> None:
@@ -59,7 +60,7 @@ def test_every_reader_of_curves_is_here() -> None:
         given = hints(getattr(function, "__func__", function))
         if any(mentions_a_curve(given[key]) for key in given.keys() - {"self", "return"}):
             found.add(name)
-    assert found == set(TAKERS) | NO_ROUNDS
+    assert found == set(TAKERS) | NO_ROUNDS | PLAYED
 
 
 @pytest.mark.parametrize("name", TAKERS)
@@ -144,3 +145,11 @@ def test_families_are_about_one_relation() -> None:
     found = ROUNDS.parameter_lower_bound(sampled, high=1.0)
     assert found.neighbours == "add-remove"
     assert found.to_dict()["assumptions"][-1].startswith("Poisson sampling")
+
+
+@pytest.mark.parametrize("f", [CLAIM, CLAIM.symmetrized(), REPLACED], ids=["f", "hull", "game"])
+def test_what_a_claim_assumes_is_told_by_its_monitor(f: TradeOff) -> None:
+    plain = audit.Monitor(tradeoff.gaussian(1.0)).assumptions
+    found = audit.Monitor(f)
+    assert found.assumptions == (*plain, *f.assumptions)
+    assert audit.Monitor.from_bytes(found.to_bytes()).assumptions == found.assumptions

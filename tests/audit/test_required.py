@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 
-from leakscore.audit import Audit, RequiredRounds, required_rounds
+from leakscore.audit import Audit, Monitor, RequiredRounds, required_rounds
+from leakscore.audit.claims import stopping
 from leakscore.audit.claims.required import _Plan
 from leakscore.tradeoff import (
     TradeOff,
@@ -76,6 +78,44 @@ def test_counts_that_suffice(method: str, epsilon: float, delta: float) -> None:
             nonmembers[:k0] = 1.0
             bound = float(Audit(members, nonmembers).epsilon(delta, confidence, method))
             assert (bound > epsilon) == ((corners >= [k0, k1]).all(axis=1)).any(), (k0, k1)
+
+
+@pytest.mark.parametrize(
+    ("f", "draw", "epsilon", "delta"),
+    [
+        (gaussian(2.0), lambda rng, member: rng.normal(2.0 * member), 1.0, 1e-5),
+        (
+            approximate_dp(3.0, 0.0),
+            lambda rng, member: member ^ (rng.random(member.size) < 1 / (1 + math.exp(3.0))),
+            2.0,
+            0.0,
+        ),
+    ],
+)
+def test_monitors_that_are_played(f: TradeOff, draw, epsilon: float, delta: float) -> None:
+    """With scores of a mechanism that has this curve; the power is that of a look at each round."""
+    plan = required_rounds(f, epsilon=epsilon, delta=delta, power=0.7, method="monitor")
+    rng = np.random.default_rng(22)
+    refuted = 0
+    for _ in range(500):
+        monitor = Monitor((epsilon, delta), epsilons=())
+        member = rng.random(2 * plan.rounds) < 0.5
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of coins that look unfair by chance
+            monitor.update(draw(rng, member), member)
+        refuted += monitor.refuted
+    error = math.hypot(math.sqrt(0.7 * 0.3 / 500), plan.standard_error)
+    assert abs(refuted / 500 - plan.power) < 4 * error
+    assert abs(plan.power - 0.7) < 0.1
+    perfect = Monitor(None, delta=delta, design="pairs")
+    perfect.update([1, 0] * plan.rounds, [1, 0] * plan.rounds)
+    assert plan.max_certifiable == perfect.epsilon()
+
+
+def test_monitors_that_hardly_ever_refute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "_MOST", 300)
+    with pytest.raises(RuntimeError, match="More than 150 rounds of each kind"):
+        required_rounds(gaussian(0.02), epsilon=0.0, power=0.5, delta=0.007, method="monitor")
 
 
 def test_the_same_plan_every_time() -> None:

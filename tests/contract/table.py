@@ -24,6 +24,7 @@ from tests.contract.sequential import (
     SEQUENTIAL_WITHOUT_ARGUMENTS,
 )
 from tests.contract.theory import THEORY
+from tests.contract.watched import WATCHED, WATCHED_RESULTS, WATCHED_WITHOUT_ARGUMENTS
 from tests.contract.whitebox import WHITEBOX
 
 N = (50, good.NO_COUNT)
@@ -205,11 +206,12 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | THEORY | WHITEBOX
+CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | THEORY | WATCHED | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = (
     AUDITS_WITHOUT_ARGUMENTS
+    | WATCHED_WITHOUT_ARGUMENTS
     | SEQUENTIAL_WITHOUT_ARGUMENTS
     | {
         "ColumnGram.reference",
@@ -230,6 +232,7 @@ NO_ARGUMENTS = (
 RESULTS = (
     AUDIT_RESULTS
     | ONE_RUN_RESULTS
+    | WATCHED_RESULTS
     | SEQUENTIAL_RESULTS
     | {
         "tradeoff.ComposedTradeOff",

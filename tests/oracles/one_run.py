@@ -17,12 +17,11 @@ def masses(guesses: int, share: mpmath.mpf) -> list[mpmath.mpf]:
     ]
 
 
-def p_value(canaries: int, guesses: int, correct: int, delta: float, epsilon: float) -> mpmath.mpf:
-    """Sum the binomial tail and try every window below it."""
-    mass = masses(guesses, 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon))))
-    windows = [mpmath.fsum(mass[correct - i : correct]) / i for i in range(1, correct + 1)]
-    exposed = 2 * canaries * mpmath.mpf(delta) * max(windows, default=0)
-    return min(mpmath.mpf(1), mpmath.fsum(mass[correct:]) + exposed)
+def p_value(guesses: int, correct: int, exposed: float, epsilon: float) -> mpmath.mpf:
+    """Sum the binomial tail, and what `exposed` canaries may add."""
+    q = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+    mass = masses(guesses, q)
+    return min(mpmath.mpf(1), mpmath.fsum(mass[correct:]) + (1 - q) * mpmath.mpf(exposed))
 
 
 def right_guesses(

@@ -15,6 +15,7 @@ from leakscore.audit.one_training.families import OneRunFamilyBound, OneRunTest,
 from leakscore.audit.roc.band import RocBand
 from leakscore.audit.roc.bootstrap import BootstrapInterval
 from leakscore.audit.roc.empirical import Roc
+from leakscore.audit.watched.monitor import Monitor
 
 __all__ = [
     "Audit",
@@ -22,6 +23,7 @@ __all__ = [
     "Comparison",
     "EpsilonBound",
     "GaussianEpsilon",
+    "Monitor",
     "MuBound",
     "OneRunBound",
     "OneRunFamilyBound",

@@ -53,6 +53,28 @@ _ONE_RUN = (
 )
 
 
+_HALVES = (
+    "A round with the target and its partner without it, paired in the order of arrival, are "
+    "of one pair of neighbouring data sets, one mechanism and one attack, and neither they nor "
+    "a round between them were chosen by the score of the first."
+)
+_BY_DESIGN = {
+    "coins": (
+        "The membership of each round was a coin of its own, fair unless stated otherwise, that "
+        "nothing earlier and no choice of data, attack or mechanism knew.",
+        "Each score depends on the mechanism's answer and on earlier rounds, neither on its coin "
+        "otherwise nor on later rounds.",
+    ),
+    "pairs": (_INDEPENDENT, _HALVES),
+}
+_MERGED = "What was merged was decided before its evidence was seen."
+
+
+def of_monitor(design: str) -> tuple[str, ...]:
+    """Return the assumptions of a monitor: it may be looked at, and stopped, at any time."""
+    return (*_BY_DESIGN[design], _NEIGHBOURS, _COMPLETE, _MERGED)
+
+
 def of_rounds(method: str, *further: str, given_threshold: bool = False) -> tuple[str, ...]:
     """Return the assumptions of a method that uses rounds, and further ones."""
     assumptions = _BY_METHOD.get(method, _ROUNDS)

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from leakscore import _validate
+from leakscore._results import Notice
 from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
 from leakscore.audit.bands.uniform import BAND_METHODS
 from leakscore.audit.methods.table import EPSILON_METHODS
+from leakscore.audit_file import words
 from leakscore.audit_file.curves import curves_of
 from leakscore.audit_file.direction import require_direction
 from leakscore.audit_file.model import (
@@ -28,8 +30,8 @@ from leakscore.audit_file.model import (
 )
 from leakscore.audit_file.notices import notices_of
 from leakscore.audit_file.scores import Counts, Read, Rounds, Samples
-from leakscore.audit_file.sections import document
-from leakscore.render import html, text
+from leakscore.audit_file.sections import document, heading, said_of_claim
+from leakscore.render import checks, html, text
 
 _DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
 
@@ -47,12 +49,36 @@ class Judgement(Findings):
         """Return the findings as one self-contained page: inline style and charts, no script."""
         return html.render(document(self))
 
+    @property
+    def doubts(self) -> Sequence[Notice]:
+        """What leaves nothing of the bound, or makes it doubtful."""
+        return words.doubts(self)
+
+    def check(self) -> checks.Check:
+        """Return what other programs are told."""
+        bound = self.bounds.bounds[0]
+        return checks.Check(
+            name=words.subject(self.claim),
+            verdict="cannot-tell" if self.constant else words.outcome(self.verdict),
+            message=said_of_claim(self) or heading(self),
+            files=tuple(file["name"] for file in self.input.files),
+            properties={
+                "epsilon": float(bound.epsilon),
+                "delta": float(bound.delta),
+                "confidence": self.confidence,
+                "method": self.method,
+                "members": self.input.members,
+                "nonmembers": self.input.nonmembers,
+            },
+            version=self.tool_version,
+        )
+
 
 def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int) -> Audit:
     """Return the audit of the scores that were read."""
     data = read.data
     if isinstance(data, Rounds):
-        scores = _negated(data.scores) if lower_is_member else data.scores
+        scores = negated(data.scores) if lower_is_member else data.scores
         return Audit.from_rounds(scores, data.member, random_bits=random_bits, rng=seed)
     if random_bits:
         raise ValueError(
@@ -61,16 +87,17 @@ def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int)
         )
     if isinstance(data, Samples):
         parts = (data.members, data.nonmembers)
-        return Audit(*(map(_negated, parts) if lower_is_member else parts))
+        return Audit(*(map(negated, parts) if lower_is_member else parts))
     counts = (data.edges, data.members, data.nonmembers)
     below, above = data.below, data.above
     if lower_is_member:
-        counts = (_negated(data.edges)[::-1], data.members[::-1], data.nonmembers[::-1])
+        counts = (negated(data.edges)[::-1], data.members[::-1], data.nonmembers[::-1])
         below, above = above, below
     return Audit.from_counts(*counts, below=below, above=above)
 
 
-def _negated(scores: Any) -> Any:
+def negated(scores: Any) -> Any:
+    """Return scores whose order is turned round."""
     checked = _validate.sample("scores", scores)
     return -(checked if checked.dtype.kind == "f" else checked.astype(np.float64))
 

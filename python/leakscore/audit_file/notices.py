@@ -52,7 +52,7 @@ def _about_rounds(findings: Findings) -> Iterator[Notice]:
         "independent-rounds",
         "The confidence holds for scores of independent rounds: in each the mechanism ran anew. "
         "Scores of many records against one trained model are not independent; for those, if fair "
-        "coins decided which were in, there are audits in one run (leakscore.audit.one_run).",
+        "coins decided which were in, there are audits in one run (--one-run).",
     )
     if seen.writer is not None:
         yield _warning(

@@ -22,8 +22,8 @@ from leakscore.tables.cells import Options
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_SCORE = ("score", "scores", "signal_values", "mia_scores", "statistic")
-_MEMBER = (
+SCORE_NAMES = ("score", "scores", "signal_values", "mia_scores", "statistic")
+MEMBER_NAMES = (
     "member",
     "membership",
     "memberships",
@@ -157,9 +157,9 @@ def read_scores(
 
 def _sole(columns: Columns, score: str | None) -> str:
     """Return the column of a file that holds the scores of one kind only."""
-    if _known(columns, "member", _MEMBER) is not None:
+    if _known(columns, "member", MEMBER_NAMES) is not None:
         raise ValueError(f"{columns.file.name} has memberships of its own: audit it alone")
-    name = _given(columns, "score", score) or _known(columns, "score", _SCORE)
+    name = _given(columns, "score", score) or _known(columns, "score", SCORE_NAMES)
     if name is None and len(columns.names) == 1:
         name = columns.names[0]
     if name is None:
@@ -215,8 +215,8 @@ def _roles(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the columns of the scores and of the memberships."""
     chosen = {
-        "score": _given(columns, "score", score) or _known(columns, "score", _SCORE),
-        "member": _given(columns, "member", member) or _known(columns, "member", _MEMBER),
+        "score": _given(columns, "score", score) or _known(columns, "score", SCORE_NAMES),
+        "member": _given(columns, "member", member) or _known(columns, "member", MEMBER_NAMES),
     }
     notes = []
     if len(columns.names) == 2 and None in chosen.values():
@@ -248,13 +248,13 @@ def _given(columns: Columns, role: str, name: str | None) -> str | None:
     return name
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip().lower())
 
 
 def _known(columns: Columns, role: str, known: Sequence[str]) -> str | None:
     """Return the one column that is known by its name."""
-    found = [name for name in columns.names if _plain(name) in known]
+    found = [name for name in columns.names if plain_name(name) in known]
     if len(found) > 1:
         raise ValueError(
             f"{columns.file.name} has {len(found)} columns that might be the {role}: "
@@ -321,7 +321,7 @@ def _confusion(columns: Columns) -> Read | None:
     flag the record.
     """
     names = set(columns.names)
-    if not set(_CONFUSION) <= names or names & {"signal_values", *_SCORE}:
+    if not set(_CONFUSION) <= names or names & {"signal_values", *SCORE_NAMES}:
         return None
     # As float64: the sum of two small integers of a file may not fit into their dtype.
     tp, fp, tn, fn = (columns.numbers(name).astype(np.float64) for name in _CONFUSION)

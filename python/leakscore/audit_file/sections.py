@@ -32,18 +32,32 @@ def document(findings: Findings) -> doc.Document:
     )
 
 
+def heading(findings: Findings) -> str:
+    """Return the first bound as a sentence."""
+    bound = findings.bounds.bounds[0]
+    return (
+        f"epsilon >= {words.lower_bound(float(bound.epsilon))} at delta = "
+        f"{words.number(float(bound.delta), 10)}, with {findings.percent} "
+        f"{words.certainty(findings.method)}"
+    )
+
+
+def said_of_claim(findings: Findings) -> str:
+    """Say what becomes of the claim; nothing without one."""
+    if findings.verdict is None or findings.claim is None:
+        return ""
+    return words.verdict(
+        findings.verdict, findings.claim, method=findings.method, constant=findings.constant
+    )
+
+
 def _head(findings: Findings) -> Iterator[list[doc.Part]]:
     """The bound, or the first of several; before it what makes it worthless or doubtful."""
     seen, bound = findings.input, findings.bounds.bounds[0]
-    epsilon = words.lower_bound(float(bound.epsilon))
     most = words.lower_bound(float(bound.max_certifiable))
-    delta = words.number(float(bound.delta), 10)
     zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
     first: list[doc.Part] = [
-        doc.Heading(
-            f"epsilon >= {epsilon} at delta = {delta}, with {findings.percent} "
-            f"{words.certainty(findings.method)}"
-        ),
+        doc.Heading(heading(findings)),
         doc.Paragraph(
             f"{counted(seen.members, 'member')} and {counted(seen.nonmembers, 'non-member')}; "
             f"perfectly separated, so many could certify {most}.{zero}",
@@ -52,8 +66,8 @@ def _head(findings: Findings) -> Iterator[list[doc.Part]]:
     ]
     warned = words.doubts(findings)
     yield [doc.Notices(warned), *first] if warned else first
-    if findings.verdict is not None and findings.claim is not None:
-        yield [doc.Paragraph(words.verdict(findings.verdict, findings.claim, findings), "lead")]
+    if said := said_of_claim(findings):
+        yield [doc.Paragraph(said, "lead")]
     limits = (
         "A lower bound does not show privacy. It says what this attack proved with these scores, "
         "if they are of independent rounds; another attack may prove more."
@@ -84,7 +98,8 @@ def _cards(findings: Findings) -> Iterator[doc.Card]:
             "The claim",
             "inconclusive" if word == "cannot-tell" else word,
             "",
-            f"{words.claim(findings.claim)}; neighbours {words.relation(findings)}.",
+            f"{words.claim(findings.claim)}; "
+            f"neighbours {words.relation(findings.setting.neighbours)}.",
         )
 
 
@@ -201,7 +216,7 @@ def _read(findings: Findings) -> Iterator[tuple[str, str]]:
     )
     yield "format", f"{seen.format}{made}; {columns}; scores are {seen.dtype}"
     yield "member if", f"the score is {'small' if seen.lower_is_member else 'large'}"
-    yield "neighbours", words.relation(findings)
+    yield "neighbours", words.relation(findings.setting.neighbours)
     yield "threat model", setting.threat_model or "not stated (--threat-model)"
     for note in seen.notes:
         yield "note", note

@@ -50,19 +50,29 @@ def claim(claimed: Claim) -> str:
     return f"({claimed.epsilon:.10g}, {claimed.delta:.10g})-differential privacy"
 
 
+def subject(claimed: Claim | None) -> str:
+    """Name what is judged."""
+    return "bound on epsilon" if claimed is None else f"claim of {claim(claimed)}"
+
+
+def outcome(found: Verdict | None) -> str | None:
+    """Return the word of a verdict."""
+    return None if found is None else found.verdict
+
+
 def rule(findings: Findings, bound: EpsilonBound | MuBound) -> str:
     """Say what the test of a bound flags."""
     return findings.flags(bound, number(findings.threshold(bound), 9))
 
 
-def verdict(found: Verdict, claimed: Claim, findings: Findings) -> str:
+def verdict(found: Verdict, claimed: Claim, *, method: str = "", constant: bool = False) -> str:
     """Say what becomes of the claim."""
     name = "epsilon" if claimed.mu is None else "mu"
     what = f"The claim of {claim(claimed)}"
     if found.verdict == "refuted":
-        doubt = f" ({certainty(findings.method)})" if findings.method == "credible" else ""
+        doubt = f" ({certainty(method)})" if method == "credible" else ""
         return f"{what} is REFUTED: {name} is at least {lower_bound(found.certified, 4)}{doubt}."
-    if findings.constant:
+    if constant:
         return f"INCONCLUSIVE. {what} is neither refuted nor supported: all scores are alike."
     if found.verdict == "consistent":
         return f"{what} is CONSISTENT with these scores; that does not prove it."
@@ -97,10 +107,10 @@ def _errors(rate: float, size: int) -> str:
     return f"{round(rate * size)} of {size}"
 
 
-def relation(findings: Findings) -> str:
+def relation(neighbours: str | None) -> str:
     """Say what the rounds without the record hold instead."""
     return {
         None: "not stated (--neighbours)",
         "replace": "replace: another record takes its place",
         "add-remove": "add-remove: the record is in or out",
-    }[findings.setting.neighbours]
+    }[neighbours]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from leakscore.cli import _shared as _cli
@@ -37,6 +38,13 @@ files
   or with below and above: how many members and non-members score outside
   Privacy Meter's npz archives and LeakPro's JSON are read as they are
 
+looking at rounds as they come
+  Every other audit fixes its number of rounds before a score is seen. With
+  --watch the confidence holds however often one looks: rounds are read from a
+  file that grows or from standard input until the claim is refuted (2), or none
+  comes any more (0, or 3). --state PATH keeps what was counted, also when
+  Ctrl-C ends the program (130).
+
 A lower bound does not show privacy. It is about this attack and this canary,
 and its confidence is that of independent rounds.
 """
@@ -60,8 +68,15 @@ def add_audit(commands: Any) -> None:
     _add_file_options(parser.add_argument_group("the file"))
     _cli.add_reading(parser)
     _add_setting_options(parser.add_argument_group("what the file does not say"))
+    _add_kinds(parser.add_argument_group("other audits than of a fixed number of rounds"))
     group = parser.add_argument_group("the output")
     _cli.add_outputs(group)
+    group.add_argument(
+        "--sarif", metavar="PATH", help="write the verdict as SARIF, for code scanning"
+    )
+    group.add_argument(
+        "--junit", metavar="PATH", help="write the verdict as JUnit's XML, for test reports"
+    )
     group.add_argument("--quiet", action="store_true", help="no text: the exit code says it")
 
 
@@ -143,6 +158,43 @@ def _add_setting_options(group: Any) -> None:
     group.add_argument("--seed", type=int, default=0, metavar="S", help="of the order of ties (0)")
 
 
+def _add_kinds(group: Any) -> None:
+    kind = group.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--one-run",
+        action="store_true",
+        help="the rows are canaries of one training, each in or out by a fair coin: right guesses "
+        "are counted at every size, and none is to be chosen",
+    )
+    kind.add_argument(
+        "--watch",
+        action="store_true",
+        help="rounds are read as they come, csv with a first line of names or JSON lines, and "
+        "looked at after each; the program ends when the claim is refuted. Without --random-bits "
+        "the i-th member is paired with the i-th non-member",
+    )
+    group.add_argument(
+        "--state",
+        metavar="PATH",
+        help="with --watch: keep there what is counted, and go on from it the next time",
+    )
+    group.add_argument(
+        "--idle",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="with --watch: a file to which nothing was added for so many seconds is at its end "
+        "(60; 0: read what is there; inf: wait)",
+    )
+    group.add_argument(
+        "--inclusion",
+        type=float,
+        default=0.5,
+        metavar="P",
+        help="with --watch and --random-bits: the probability that a coin says member (0.5)",
+    )
+
+
 def _deltas(text: str) -> list[float]:
     try:
         deltas = [float(part) for part in text.split(",")]
@@ -164,14 +216,53 @@ def _claim(options: argparse.Namespace) -> Claim | None:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from leakscore.audit_file.judge import judge
+    _cli.require_writable(options, options.file, options.nonmembers, options.state)
+    outputs.require_writable(options.state, read=(options.file,))
+    found = _FINDERS[_kind(options)](options)
+    code = 0 if found.check().verdict is None else _EXIT_CODES[str(found.check().verdict)]
+    for doubt in found.doubts:
+        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
+    try:
+        _cli.deliver(found, options)
+        _deliver_check(found, options)
+    except BrokenPipeError:  # the verdict holds even if nobody reads the rest
+        outputs.abandon_output()
+    if options.watch and found.interrupted:
+        raise KeyboardInterrupt
+    return code
+
+
+def _kind(options: argparse.Namespace) -> str:
+    """Return which audit it is; options of another one are refused."""
+    kind = "watch" if options.watch else "one-run" if options.one_run else "rounds"
+    for name, default, kinds in _OF_KINDS:
+        if kind not in kinds and getattr(options, name) != default:
+            where = f"with --{kind}" if kind != "rounds" else "without --watch"
+            raise ValueError(f"--{name.replace('_', '-')} means nothing {where}")
+    if options.watch and not options.random_bits and options.inclusion != 0.5:
+        raise ValueError("--inclusion means nothing without --random-bits")
+    if options.watch and len(options.delta) > 1:
+        raise ValueError("--watch takes one --delta: bounds of several do not hold together")
+    return kind
+
+
+def _setting(options: argparse.Namespace) -> Any:
     from leakscore.audit_file.model import Setting
+
+    return Setting(
+        neighbours=options.neighbours,
+        threat_model=options.threat_model,
+        random_bits=options.random_bits,
+        seed=options.seed,
+        threshold=options.threshold,
+    )
+
+
+def _read(options: argparse.Namespace) -> Any:
     from leakscore.audit_file.scores import read_scores
-    from leakscore.audit_file.words import doubts
     from leakscore.tables.cells import Options
 
-    _cli.require_writable(options, options.file, options.nonmembers)
-    read = read_scores(
+    return read_scores(
         options.file,
         nonmembers=options.nonmembers,
         score=options.score,
@@ -179,30 +270,107 @@ def _audit(options: argparse.Namespace) -> int:
         options=Options(**_cli.reading(options)),
         max_memory=options.max_memory,
     )
-    findings = judge(
-        read,
+
+
+def _of_rounds(options: argparse.Namespace) -> Any:
+    from leakscore.audit_file.judge import judge
+
+    return judge(
+        _read(options),
         deltas=options.delta,
         confidence=options.confidence,
         method=options.method,
         orientation=options.orientation,
         all_methods=not options.only_method,
         claim=_claim(options),
-        setting=Setting(
-            neighbours=options.neighbours,
-            threat_model=options.threat_model,
-            random_bits=options.random_bits,
-            seed=options.seed,
-            threshold=options.threshold,
-        ),
+        setting=_setting(options),
         lower_is_member=options.lower_is_member,
     )
-    code = 0 if findings.verdict is None else _EXIT_CODES[findings.verdict.verdict]
-    if findings.constant:
-        code = _EXIT_CODES["cannot-tell"]
-    for doubt in doubts(findings):
-        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
-    try:
-        _cli.deliver(findings, options)
-    except BrokenPipeError:  # the verdict holds even if nobody reads the rest
-        outputs.abandon_output()
-    return code
+
+
+def _of_one_run(options: argparse.Namespace) -> Any:
+    from leakscore.audit_file.training import judge_training
+
+    return judge_training(
+        _read(options),
+        deltas=options.delta,
+        confidence=options.confidence,
+        claim=_claim(options),
+        setting=_setting(options),
+        lower_is_member=options.lower_is_member,
+    )
+
+
+def _of_watch(options: argparse.Namespace) -> Any:
+    from leakscore.audit_file.live.options import Options
+    from leakscore.audit_file.live.watch import watch
+
+    given = Options(
+        score=options.score,
+        member=options.member,
+        delimiter=options.delimiter,
+        decimal=options.decimal,
+        lower_is_member=options.lower_is_member,
+        claim=_claim(options),
+        delta=options.delta[0],
+        confidence=options.confidence,
+        inclusion=options.inclusion,
+        setting=_setting(options),
+        idle=options.idle,
+        state=options.state,
+    )
+    shown = _cli.prints_text(options)
+
+    def show(line: str) -> None:
+        if shown:
+            try:
+                outputs.write(outputs.STANDARD_OUTPUT, line + "\n")
+            except BrokenPipeError:
+                outputs.abandon_output()
+
+    found = watch(options.file, given, show)
+    if shown:
+        show("")
+    return found
+
+
+def _deliver_check(found: Any, options: argparse.Namespace) -> None:
+    """Write the verdict for other programs, which know the files by their paths."""
+    if options.sarif is None and options.junit is None:
+        return
+    from leakscore.render import checks
+
+    given = [path for path in (options.file, options.nonmembers) if path is not None]
+    named = ("standard input" if path == "-" else path for path in given)
+    check = replace(found.check(), files=tuple(named))
+    if options.sarif is not None:
+        outputs.write(options.sarif, checks.sarif(check))
+    if options.junit is not None:
+        outputs.write(options.junit, checks.junit(check))
+
+
+_FINDERS = {"rounds": _of_rounds, "one-run": _of_one_run, "watch": _of_watch}
+
+_ROUNDS, _TABLES, _WATCH = ("rounds",), ("rounds", "one-run"), ("watch",)
+# Which audits an option is for, and its default.
+_OF_KINDS = (
+    ("method", None, _ROUNDS),
+    ("threshold", None, _ROUNDS),
+    ("orientation", "high", _ROUNDS),
+    ("only_method", False, _ROUNDS),
+    ("nonmembers", None, _ROUNDS),
+    ("state", None, _WATCH),
+    ("idle", 60.0, _WATCH),
+    ("inclusion", 0.5, _WATCH),
+    ("thousands", None, _TABLES),
+    ("encoding", None, _TABLES),
+    ("header", "auto", _TABLES),
+    ("skip_lines", 0, _TABLES),
+    ("skip_last", None, _TABLES),
+    ("sheet", None, _TABLES),
+    ("key", None, _TABLES),
+    ("missing_values", None, _TABLES),
+    ("bad_cells", "refuse", _TABLES),
+    ("id", None, _TABLES),
+    ("proportions", None, _TABLES),
+)

@@ -14,6 +14,7 @@ from leakscore.tables import memory_limit, outputs
 from leakscore.tables.cells import names_in
 
 _SECONDS = 5.0  # between lines on how far the work is
+_OUTPUTS = ("json", "html", "sarif", "junit")
 
 
 def names(text: str) -> list[str]:
@@ -155,14 +156,19 @@ def add_memory(group: Any) -> None:
 
 def require_writable(options: argparse.Namespace, *read: str | None) -> None:
     """Refuse, before the work, outputs that cannot be written or are one of the files `read`."""
-    options.json, options.html = (
-        outputs.destination(path) for path in (options.json, options.html)
-    )
-    outputs.require_writable(options.json, options.html, read=read, printed=_prints_text(options))
+    for name in _OUTPUTS:
+        if name in options:
+            setattr(options, name, outputs.destination(getattr(options, name)))
+    outputs.require_writable(*_written(options), read=read, printed=prints_text(options))
 
 
-def _prints_text(options: argparse.Namespace) -> bool:
-    return not options.quiet and outputs.STANDARD_OUTPUT not in (options.json, options.html)
+def prints_text(options: argparse.Namespace) -> bool:
+    """Whether the text goes to the standard output: nothing else does, and it was not declined."""
+    return not options.quiet and outputs.STANDARD_OUTPUT not in _written(options)
+
+
+def _written(options: argparse.Namespace) -> list[str | None]:
+    return [getattr(options, name, None) for name in _OUTPUTS]
 
 
 class _Result(Protocol):
@@ -175,7 +181,7 @@ class _Result(Protocol):
 
 def deliver(result: _Result, options: argparse.Namespace) -> None:
     """Print the text and write the requested files."""
-    if _prints_text(options):
+    if prints_text(options):
         terminal = sys.stdout is not None and sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if terminal else 80
         outputs.write(outputs.STANDARD_OUTPUT, result.to_text(min(width, 100)))

@@ -37,7 +37,7 @@ def require_writable(
         Whether text goes to the standard output anyway.
     """
     if paths.count(STANDARD_OUTPUT) > 1:
-        raise ValueError("only one of --json and --html can go to standard output")
+        raise ValueError("only one of the outputs can go to standard output")
     for path in paths:
         if path is not None and path != STANDARD_OUTPUT:
             _require_target(path)

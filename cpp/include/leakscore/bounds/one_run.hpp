@@ -1,9 +1,17 @@
 // Audits with one training: how many of the guesses about canaries an (epsilon, delta)-DP training
 // lets come true.
 //
-// m canaries are in by fair coins, r of them are guessed in or out, v guesses are right. Steinke,
-// Nasr & Jagielski (2023), theorem 5.2: with W binomial(r, q), q = 1 / (1 + exp(-epsilon)),
-//   P(at least v right) <= P(W >= v) + 2 m delta max over i of P(v - i <= W < v) / i.
+// m canaries are in by fair coins, r of them are guessed in or out, one after the other, v guesses
+// are right. With W binomial(r, q), q = 1 / (1 + exp(-epsilon)),
+//   P(at least v right) <= P(W >= v) + (1 - q) x,   x = m delta, half of it if all guesses are of
+//   one
+// kind. Proof: given the other bits, the laws of the output with a canary in or out are mixtures of
+// laws that differ by e^epsilon at most, and of any, with weight delta; a canary of the second kind
+// is exposed. Given what was guessed before, a guess is right with probability q + (1 - q) y at
+// most, y that of being exposed and right. The probability that W goes on to v grows by 1 at most
+// with a right guess, and the sum of all y has mean m delta at most; a guess of one kind is right
+// half as often. (The formula of Steinke, Nasr & Jagielski (2023), theorem 5.2, is exceeded:
+// docs/errata.md.)
 #pragma once
 
 #include <algorithm>
@@ -17,10 +25,9 @@
 namespace leakscore {
 
 struct OneRun {
-  double canaries;
   double guesses;
   double correct;
-  double delta;
+  double exposed;  // x
 };
 
 namespace one_run_parts {
@@ -29,7 +36,6 @@ namespace one_run_parts {
 struct GuessTails {
   double at_least;  // P(W >= v)
   double below;     // P(W < v)
-  double densest;   // max over i of P(v - i <= W < v) / i
   double error;     // bound on the relative error of each
 };
 
@@ -64,19 +70,17 @@ inline double highest_mass(double top, double n, double p, double q) {
 
 inline GuessTails guess_tails(double v, double n, double p, double q) {
   constexpr double negligible = 0x1p-60;
-  if (v == 0.0) return {1.0, 0.0, 0.0, 0.0};
+  if (v == 0.0) return {1.0, 0.0, 0.0};
   GuessTails tails{};
   double steps = 0.0;
-  // Downwards from v - 1: the mean of the i highest masses grows while the next one is above it.
   const double start = highest_mass(v - 1.0, n, p, q);
-  double term = 1.0, total = 0.0, densest = 0.0;
+  double term = 1.0, total = 0.0;
   // In runs between which the call may be interrupted: a call in the loop would slow it down.
   constexpr double run = 4096.0;
   bool ended = false;
   for (double k = start; k >= 0.0 && !ended; poll_interrupt()) {
     for (const double last = std::max(0.0, k - run); k >= last; k -= 1.0, steps += 1.0) {
       total += term;
-      densest = std::max(densest, total / (v - k));
       ended = term <= negligible * total;
       if (ended) break;
       term *= k / (n - k + 1.0) * (q / p);
@@ -84,7 +88,6 @@ inline GuessTails guess_tails(double v, double n, double p, double q) {
   }
   const double unit = exp_of(log_mass(start, n, p, q));
   tails.below = unit * total;
-  tails.densest = unit * densest;
   if (v > (n + 1.0) * p) {  // above the mode
     term = 1.0, total = 0.0;
     ended = false;
@@ -110,7 +113,7 @@ inline GuessTails guess_tails(double v, double n, double p, double q) {
 inline double one_run_p_value(const OneRun& run, double epsilon) {
   const double p = 1.0 / (1.0 + std::exp(-epsilon)), q = 1.0 / (1.0 + std::exp(epsilon));
   const auto tails = one_run_parts::guess_tails(run.correct, run.guesses, p, q);
-  const double sum = tails.at_least + 2.0 * run.canaries * run.delta * tails.densest;
+  const double sum = tails.at_least + q * run.exposed;
   return std::min(1.0, sum * (1.0 + tails.error) + std::numeric_limits<double>::denorm_min());
 }
 
@@ -119,20 +122,32 @@ inline bool one_run_refutes(const OneRun& run, double epsilon, double miss, doub
   if (miss <= 0.5) return one_run_p_value(run, epsilon) < miss;
   const double p = 1.0 / (1.0 + std::exp(-epsilon)), q = 1.0 / (1.0 + std::exp(epsilon));
   const auto tails = one_run_parts::guess_tails(run.correct, run.guesses, p, q);
-  const double exposed = 2.0 * run.canaries * run.delta * tails.densest * (1.0 + tails.error);
+  const double exposed = q * run.exposed * (1.0 + tails.error);
   return tails.below * (1.0 - tails.error) - exposed > confidence;
 }
 
-// The epsilon below which everything is refuted, rounded down; `high` is not refuted.
-//
-// Where the probability is below 1/2 it grows with epsilon: each term of the maximum over i has the
-// derivative n [b(v-1) (1 - c) + c b(v-i-1)] with respect to p, c = 2 m delta / i and b the masses
-// of binomial(n-1, p); for c > 1 it is at least P(W >= v - i), so that v - i - 1 is not below the
-// mode and b(v-i-1) >= b(v-1).
+// Where the probability is least, roughly: P(W >= v) grows with epsilon, (1 - q) x falls.
+inline double one_run_valley(const OneRun& run, double high) {
+  constexpr double golden = 0.6180339887498949;
+  double left = 0.0, right = high;
+  for (int step = 0; step < 100; ++step) {
+    const double width = golden * (right - left);
+    const double low = right - width, top = left + width;
+    const bool falls = one_run_p_value(run, low) >= one_run_p_value(run, top);
+    (falls ? left : right) = falls ? low : top;
+  }
+  return 0.5 * (left + right);
+}
+
+// The largest epsilon that is refuted, rounded down; `high` is not refuted. Both parts are convex
+// where P(W >= v) is below 1/2, so that what is refuted is an interval; it need not begin at 0.
 inline double one_run_epsilon(const OneRun& run, double miss, double confidence, double high) {
   constexpr double ulp = std::numeric_limits<double>::epsilon();
   double low = 0.0;
-  if (!one_run_refutes(run, low, miss, confidence)) return 0.0;
+  if (!one_run_refutes(run, low, miss, confidence)) {
+    low = one_run_valley(run, high);
+    if (!one_run_refutes(run, low, miss, confidence)) return 0.0;
+  }
   while (high - low > 2.0 * ulp * high) {
     const double middle = 0.5 * (low + high);
     if (middle <= low || middle >= high) break;

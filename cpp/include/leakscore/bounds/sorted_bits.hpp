@@ -122,6 +122,13 @@ class SortedBitsTest {
     return counts;
   }
 
+  // P(W_g >= count) at the j-th size.
+  double tail(std::size_t j, std::int64_t count) const {
+    const CountLaw& law = tails_[j];
+    if (count >= law.end()) return 0.0;
+    return count <= law.first ? 1.0 : law.mass[count - law.first];
+  }
+
   // P(S_g >= counts[g] for some g of the grid), rounded up: the law of S over the counts not yet
   // critical is convolved from one g to the next. Every term is positive.
   double crossing(std::span<const std::int64_t> counts) const {

@@ -18,6 +18,19 @@ MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
 _TIES = 0x74696573
 
 
+def lots_of(scores: Array, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+    """Draw the order of ties, which is random and independent of the bits.
+
+    The scores are part of the seed: with the same lots in every audit, rounds in the order members
+    first would be ordered by their bits in the same way each time, and a seed could be lucky.
+    """
+    words = rng.integers(0, 2**32, 4, dtype=np.uint64)
+    plain = np.ascontiguousarray(scores, dtype="<f8") + 0.0  # -0.0 becomes 0.0
+    digest = np.frombuffer(hashlib.blake2b(plain.tobytes(), digest_size=16).digest(), dtype="<u4")
+    ties = np.random.default_rng([_TIES, *words.tolist(), *digest.tolist()])
+    return ties.integers(0, 2**32, scores.size, dtype=np.uint32)
+
+
 @dataclass(frozen=True, eq=False)
 class RankedBits:
     """Rounds by ascending score, and counts of members among the highest and the lowest scores.
@@ -44,20 +57,9 @@ class RankedBits:
 
     @classmethod
     def of(cls, scores: Array, member: Flags, rng: np.random.Generator) -> RankedBits:
-        """Rank the rounds by score, ties in a random order that is independent of the bits.
-
-        The scores are part of the seed: with the same lots in every audit, rounds in the order
-        members first would be ordered by their bits in the same way each time, and a seed could be
-        lucky.
-        """
-        words = rng.integers(0, 2**32, 4, dtype=np.uint64)
+        """Rank the rounds by score, ties by lots that are independent of the bits."""
         kept = slice(None if scores.size <= MAX_ROUNDS else 0)
-        plain = np.ascontiguousarray(scores[kept], dtype="<f8") + 0.0  # -0.0 becomes 0.0
-        digest = np.frombuffer(
-            hashlib.blake2b(plain.tobytes(), digest_size=16).digest(), dtype="<u4"
-        )
-        ties = np.random.default_rng([_TIES, *words.tolist(), *digest.tolist()])
-        lots = ties.integers(0, 2**32, scores[kept].size, dtype=np.uint32)
+        lots = lots_of(scores[kept], rng)
         return cls._ranked(scores.size, scores[kept], lots, member[kept])
 
     def merge(self, other: RankedBits) -> RankedBits:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore.audit.assumptions import of_one_run
 from leakscore.audit.bound import Bound
+from leakscore.audit.one_training.every import every_count
 from leakscore.audit.one_training.guesses import Guesses, guesses_of
 from leakscore.distributions import clopper_pearson
 
@@ -31,7 +33,8 @@ class OneRunBound(Bound):
     canaries : int
         Number of canaries m.
     k_plus, k_minus : int
-        How many were guessed in and out; for a grid, the pair with the largest bound.
+        How many were guessed in and out; for a grid, the pair with the largest bound; for
+        ``k="all"`` the size whose count of right guesses is the rarest.
     correct : int
         How many of these guesses are right.
     p_value : float
@@ -73,15 +76,19 @@ class OneRunBound(Bound):
 def one_run(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
-    k_plus: int | Sequence[int],
-    k_minus: int | Sequence[int],
+    k_plus: int | Sequence[int] | None = None,
+    k_minus: int | Sequence[int] | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
+    *,
+    k: str | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> OneRunBound:
     """Certify a lower bound on epsilon from one training with many canaries.
 
     An independent fair coin includes each of m canaries. The k_plus largest scores are guessed in,
-    the k_minus smallest out, the others are not guessed, and the right guesses are counted.
+    the k_minus smallest out, the others are not guessed, and the right guesses are counted. With
+    ``k="all"`` they are counted at every size of a grid, and nothing is to be chosen.
 
     Parameters
     ----------
@@ -99,6 +106,12 @@ def one_run(
         Delta of the (epsilon, delta)-DP claim, in [0, 1).
     confidence : float
         Probability, in (0, 1), with which the bound holds, over the coins and the training.
+    k : {"all"}, optional
+        Guess from both ends in turn, from the highest down and from the lowest up, all canaries in
+        the end, and count the right ones at geometric sizes; instead of k_plus and k_minus. The
+        bound is one of 0.05, 0.1, ...
+    rng : numpy.random.Generator or int, optional
+        Orders tied scores at random with ``k="all"``, as in `Audit.from_rounds`; None is 0.
 
     Returns
     -------
@@ -114,16 +127,21 @@ def one_run(
 
     Notes
     -----
-    With r guesses, v of them right, and W binomial(r, 1 / (1 + exp(-epsilon))), every (epsilon,
-    delta)-DP training has
+    With r guesses, v of them right, q = 1 / (1 + exp(-epsilon)) and W binomial(r, q), every
+    (epsilon, delta)-DP training has
 
-    ``P(at least v right) <= P(W >= v) + 2 m delta max over i of P(v - i <= W < v) / i``;
+    ``P(at least v right) <= P(W >= v) + (1 - q) m delta``,
 
-    the bound is the largest epsilon at which the right side is below 1 - confidence. It holds even
+    and half of the last term if all guesses are of one kind; the proof is in docs/one-run.md. The
+    bound is the largest epsilon at which the right side is below 1 - confidence. It holds even
     where the right side does not grow with epsilon, since it depends on one number only, v. With
     ``delta = 0`` it is the logit of the Clopper-Pearson bound on the share of right guesses. It is
-    rounded down in the last bits. Beyond ``2 m delta`` of about 1 - confidence nothing is
-    certified.
+    rounded down in the last bits. The published inequality (theorem 5.2 of the reference) is
+    exceeded by some mechanisms (docs/errata.md) and is not used.
+
+    The same holds for a walk of guesses and any critical counts, with the probability that a walk
+    of steps Bernoulli(q) reaches one of them. With ``k="all"`` there are three walks: from both
+    ends in turn, with half of 1 - confidence, and from either end, with a quarter each.
 
     Guesses among scores that tie at a cut, where the order of the canaries would decide, count as
     wrong: this can only lower the bound, and no result depends on the order.
@@ -132,7 +150,7 @@ def one_run(
     References
     ----------
     T. Steinke, M. Nasr and M. Jagielski, "Privacy auditing with one (1) training run" (NeurIPS
-    2023), theorem 5.2.
+    2023).
 
     Examples
     --------
@@ -143,10 +161,19 @@ def one_run(
     >>> scores = rng.normal(1.5 * included)
     >>> bound = one_run(scores, included, k_plus=100, k_minus=100, delta=1e-5)
     >>> bound.correct, round(float(bound), 2), round(bound.max_certifiable, 2)
-    (197, 3.2, 4.14)
+    (197, 3.22, 4.19)
+    >>> every = one_run(scores, included, k="all", delta=1e-5)
+    >>> every.epsilon, every.k_plus, every.k_minus, every.correct
+    (3.2, 0, 203, 202)
     """
     exposure = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    _refuse_both(k_plus, k_minus, k)
+    if k_plus is None and k_minus is None:
+        found = every_count(scores, included, exposure, 1.0 - level, rng)
+        return OneRunBound(*found, delta=exposure, confidence=level, assumptions=of_one_run())
+    if k_plus is None or k_minus is None:
+        raise TypeError(f"Expected {k_plus=} and {k_minus=}, both or none")
     grid = guesses_of(scores, included, k_plus, k_minus)
     # 1 - level is exact where it matters; a small level keeps its digits in the level itself.
     miss = (1.0 - level) / len(grid)
@@ -154,7 +181,7 @@ def one_run(
     bounds = [_epsilon(guesses, guesses.correct, exposure, miss, sure) for guesses in grid]
     best = max(range(len(grid)), key=bounds.__getitem__)
     p_values = [
-        _core.one_run_p_value(guesses.canaries, guesses.made, guesses.correct, exposure, 0.0)
+        _core.one_run_p_value(guesses.made, guesses.correct, _exposed(guesses, exposure), 0.0)
         for guesses in grid
     ]
     chosen = grid[best]
@@ -183,5 +210,19 @@ def _epsilon(guesses: Guesses, correct: int, delta: float, miss: float, sure: fl
     if delta == 0.0 or plain <= 0.0:
         return max(0.0, plain)
     return _core.one_run_epsilon(
-        guesses.canaries, guesses.made, correct, delta, miss, sure, plain * (1.0 + 2.0**-48)
+        guesses.made, correct, _exposed(guesses, delta), miss, sure, plain * (1.0 + 2.0**-48)
     )
+
+
+def _exposed(guesses: Guesses, delta: float) -> float:
+    """Return how many canaries delta gives away at most, of those that can be guessed right."""
+    one_kind = guesses.k_plus == 0 or guesses.k_minus == 0
+    return (0.5 if one_kind else 1.0) * guesses.canaries * delta
+
+
+def _refuse_both(k_plus: object, k_minus: object, k: str | None) -> None:
+    """Refuse two ways to count guesses at once."""
+    if k is not None:
+        _validate.choice("k", k, ("all",))
+        if k_plus is not None or k_minus is not None:
+            raise ValueError("Expected k='all' or k_plus and k_minus, not both")

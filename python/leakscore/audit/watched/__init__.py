@@ -1,0 +1,1 @@
+"""An audit that may be looked at after every round."""

@@ -1,0 +1,433 @@
+"""A monitor: evidence against a claim that may be looked at after every round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._types import Doubles, Flags
+from leakscore.audit.assumptions import of_monitor
+from leakscore.audit.watched import saved
+from leakscore.audit.watched.coins import warn_of_fixed, warn_of_unfair
+from leakscore.audit.watched.setup import Setup, assembled, claim_of
+
+_BLOCK = 1024  # rounds between two looks for Ctrl-C
+_DOUBTED = 16  # rounds between two looks at the coins, at most
+
+
+class Monitor:
+    """Evidence against a privacy claim that holds at every moment: look after each round, and stop.
+
+    Each round is bet on with what earlier rounds showed, and a true claim lets the wealth of such
+    bets, the e-value, reach ``1 / (1 - confidence)`` at any time with probability
+    ``1 - confidence`` at most. No number of rounds is fixed beforehand.
+
+    Parameters
+    ----------
+    claim : tuple of float, TradeOff or None
+        ``(epsilon, delta)``, or a curve of shape () of "member" against "not a member"; None for
+        running bounds only.
+    confidence : float
+        Probability, in (0, 1), with which a true claim is never refuted, and with which no running
+        bound is ever above the truth.
+    delta : float, optional
+        Delta of the running bounds on epsilon, in [0, 1); None is that of the claim. Without any,
+        there are no such bounds.
+    design : {"coins", "pairs"}
+        ``"coins"``: the membership of each round is a coin, thrown when the round is played; what
+        else is played may depend on all that went before. ``"pairs"``: memberships in any order;
+        the i-th round with the target is paired with the i-th without it. The two are alike, and no
+        round after the first of them and up to the second depends on the first's score.
+    epsilons : array_like, optional
+        Ascending values that running bounds on epsilon take; None is 0.05, 0.1, ..., 10, and ``()``
+        is none, which is faster.
+    mus : array_like
+        Ascending values that running bounds on mu take.
+    inclusion : float
+        Probability, in [1e-6, 1 - 1e-6], with which a coin says member.
+    history : int
+        After so many rounds, at least 4, the edges between groups of scores stay where they are,
+        and scores are no longer kept.
+
+    Attributes
+    ----------
+    rounds, members : int
+        How many rounds there were, and those with the target.
+    waiting : int
+        Rounds that wait for the other half of their pair.
+    e_value, log_e_value : float
+        The evidence now, and its natural logarithm; 1 and 0 before any round.
+    p_value : float
+        1 over the largest e-value so far, rounded up, at most 1: valid at every moment.
+    refuted : bool
+        Whether `p_value` is at most 1 - confidence; stays true.
+    claim : tuple, str or None
+        (epsilon, delta), or the name of the curve.
+    confidence, delta, design, epsilons, mus, inclusion, history
+        As given.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its range, a grid does not ascend, there is nothing to bet against,
+        or `epsilons` are given without any delta.
+    TypeError
+        If an argument has the wrong type.
+
+    Notes
+    -----
+    A share r of members is learned in groups of extreme scores and in bins. With q = e^epsilon / (1
+    + e^epsilon) and r cut to [1 - q, q], the wealth grows by r over the cut share if the round has
+    a member and by (1 - r) over the rest otherwise, and is divided by the most that delta can add
+    to the mean of this factor. The wealths of 48 groups and of the bins are averaged with fixed
+    weights. A curve is bet against by tangents, hockey sticks that it allows.
+
+    The numbers do not depend on how rounds are cut into updates, nor on a monotone map of all
+    scores. Scores that drift are valid, but useless; put them on one scale with what earlier rounds
+    showed. Running bounds on epsilon hold for one delta; several need several monitors, each at its
+    own share of 1 - confidence.
+
+    References
+    ----------
+    J. Ville, "Etude critique de la notion de collectif" (1939). I. Waudby-Smith and A. Ramdas,
+    "Estimating means of bounded random variables by betting" (2024).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore.audit import Monitor
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = Monitor((1.0, 1e-5))
+    >>> while not monitor.refuted:
+    ...     member = rng.random() < 0.5
+    ...     monitor.update([rng.normal(2.0 * member)], [member])
+    >>> 20 < monitor.rounds < 200, monitor.e_value >= 20.0, monitor.epsilon() >= 1.0
+    (True, True, True)
+    """
+
+    __slots__ = ("_setup", "_told", "_wealth")
+
+    def __init__(
+        self,
+        claim: object,
+        *,
+        confidence: float = 0.95,
+        delta: float | None = None,
+        design: str = "coins",
+        epsilons: npt.ArrayLike | None = None,
+        mus: npt.ArrayLike = (),
+        inclusion: float = 0.5,
+        history: int = 1_000_000,
+    ) -> None:
+        self._setup = assembled(
+            claim_of(claim), confidence, delta, design, epsilons, mus, inclusion, history
+        )
+        self._wealth = self._setup.wealth()
+        self._told = design == "pairs"  # that the coins may be none
+
+    @classmethod
+    def _of(cls, made: Setup, wealth: _core.Wealth) -> Monitor:
+        monitor = cls.__new__(cls)
+        monitor._setup, monitor._wealth, monitor._told = made, wealth, made.design == "pairs"
+        return monitor
+
+    def update(self, scores: npt.ArrayLike, member: npt.ArrayLike) -> None:
+        """Count rounds, one or many, in the order in which they were played.
+
+        An update that is interrupted (Ctrl-C) has counted the first `rounds`.
+
+        Parameters
+        ----------
+        scores : array_like, shape (T,)
+            One for each round; larger means member. Any real dtype; ``+-inf`` are legal. Only their
+            order is used.
+        member : array_like, shape (T,)
+            Whether the target was a member in that round: bool, or 1 and 0. One class alone is no
+            error.
+
+        Raises
+        ------
+        ValueError
+            If an argument is not 1-D, lengths differ, `scores` holds NaN, or `member` anything but
+            True/False or 1/0. Nothing is counted then.
+        TypeError
+            If an argument is not an array of real numbers.
+
+        Warns
+        -----
+        UserWarning
+            Once, with coins: if the shares of members and non-members are hardly those of such
+            coins, or if the first update has exactly as many members as non-members, in an order or
+            a number that coins rarely give.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Monitor
+        >>> monitor = Monitor((1.0, 0.0))
+        >>> monitor.update([0.3, 2.0, -1.0], [False, True, False])
+        >>> monitor
+        Monitor((1.0, 0.0), rounds=3, e_value=1)
+        """
+        values = _validate.real_array("scores", scores)
+        if values.size or values.ndim != 1:
+            values = _validate.sample("scores", values)
+        bits = _validate.real_array("member", member)
+        if bits.shape != values.shape:
+            raise ValueError(
+                f"Expected scores of shape {values.shape} and member of shape {bits.shape} to have "
+                "one entry for each round"
+            )
+        inside = _validate.flags("member", bits, values.size)
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+        if np.isnan(numbers).any():
+            raise ValueError("Expected scores without NaN")
+        first = self.rounds == 0
+        for start in range(0, numbers.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            self._wealth.add(numbers[block], np.ascontiguousarray(inside[block]))
+        # Of updates of few rounds only some look at the coins, which takes as long as a bet.
+        if not self._told and self.rounds % _DOUBTED < numbers.size:
+            self._told = self._doubt(inside if first else inside[:0])
+
+    def _doubt(self, first: Flags) -> bool:
+        return warn_of_unfair(self.members, self.rounds, self.inclusion) or (
+            self.inclusion == 0.5 and warn_of_fixed(first)
+        )
+
+    @property
+    def rounds(self) -> int:
+        return self._wealth.counts()[0]
+
+    @property
+    def members(self) -> int:
+        return self._wealth.counts()[1]
+
+    @property
+    def waiting(self) -> int:
+        return self._wealth.counts()[2]
+
+    @property
+    def log_e_value(self) -> float:
+        self._need_claim()
+        return self._wealth.log_wealth(0)
+
+    @property
+    def e_value(self) -> float:
+        log = self.log_e_value
+        return math.exp(log) if log < 709.0 else math.inf
+
+    @property
+    def p_value(self) -> float:
+        self._need_claim()
+        return min(1.0, math.exp(-self._wealth.log_peaks()[0]))
+
+    @property
+    def refuted(self) -> bool:
+        return self.p_value <= 1.0 - self.confidence
+
+    def epsilon(self, delta: float | None = None) -> float:
+        """Return the running lower bound on epsilon.
+
+        Parameters
+        ----------
+        delta : float, optional
+            That of the monitor; bounds of another delta would not hold together with these.
+
+        Returns
+        -------
+        float
+            With probability `confidence` it is at no time above the true epsilon: the last of
+            `epsilons` up to which all were refuted, or 0. It never falls.
+
+        Raises
+        ------
+        ValueError
+            If the monitor has no `epsilons`, or another delta.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Monitor
+        >>> monitor = Monitor(None, delta=0.0)
+        >>> monitor.update(range(60), [False] * 30 + [True] * 20 + [False] * 2 + [True] * 8)
+        >>> monitor.epsilon()
+        0.95
+        """
+        if not self.epsilons:
+            raise ValueError(
+                "Expected a monitor with epsilons: pass delta=, of which running bounds are"
+            )
+        if delta is not None:
+            at = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
+            if at != self.delta:
+                raise ValueError(
+                    f"Expected delta={at!r} to be that of the monitor, {self.delta!r}: another "
+                    "delta needs another monitor, and its share of 1 - confidence"
+                )
+        first = len(self._setup.tangents[:1])
+        return self._last_refuted(self.epsilons, first)
+
+    def mu(self) -> float:
+        """Return the running lower bound on mu, of the claims "mu-GDP".
+
+        Returns
+        -------
+        float
+            The last of `mus` up to which all were refuted, or 0. No mechanism that is mu-GDP for a
+            smaller mu gives such scores, at this confidence.
+
+        Raises
+        ------
+        ValueError
+            If the monitor has no `mus`.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Monitor
+        >>> Monitor(None, mus=[0.5, 1.0, 2.0]).mu()
+        0.0
+        """
+        if not self.mus:
+            raise ValueError("Expected a monitor with mus, the values that the bound may take")
+        return self._last_refuted(self.mus, len(self._setup.tangents[:1]) + len(self.epsilons))
+
+    def merge(self, other: Monitor) -> Monitor:
+        """Return a new monitor whose e-value is the product of both.
+
+        The rounds of the parts are independent: other workers, other data. What to merge is decided
+        before looking; a part's refutation no longer counts, only the product's. Halves of pairs
+        that wait in either part are never bet on. The new monitor learns from the rounds of both.
+
+        Parameters
+        ----------
+        other : Monitor
+            Of other rounds, with the same arguments.
+
+        Returns
+        -------
+        Monitor
+
+        Raises
+        ------
+        ValueError
+            If `other` is this monitor, or was made with other arguments.
+        TypeError
+            If `other` is not a Monitor.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Monitor
+        >>> Monitor((1.0, 0.0)).merge(Monitor((1.0, 0.0)))
+        Monitor((1.0, 0.0), rounds=0, e_value=1)
+        """
+        _validate.instance("other", other, Monitor)
+        if other is self:
+            raise ValueError("Expected other to hold other rounds: it is the same monitor")
+        differing = [
+            name
+            for name in Setup.__dataclass_fields__
+            if getattr(self._setup, name) != getattr(other._setup, name)
+        ]
+        if differing:
+            raise ValueError(f"Expected other to have the same {', '.join(differing)}")
+        return self._of(self._setup, self._wealth.merged(other._wealth))
+
+    def to_bytes(self) -> bytes:
+        """Return all that is needed to go on elsewhere, to the last bit.
+
+        Returns
+        -------
+        bytes
+            Of at most 17 bytes for each round that `history` keeps, and some kilobytes.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Monitor
+        >>> monitor = Monitor((1.0, 0.0))
+        >>> Monitor.from_bytes(monitor.to_bytes())
+        Monitor((1.0, 0.0), rounds=0, e_value=1)
+        """
+        return saved.to_bytes(self._setup, self._wealth)
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Monitor:
+        """Return the monitor that `to_bytes` saved. Nothing in the bytes is run.
+
+        Parameters
+        ----------
+        raw : bytes
+            Of `to_bytes`. Of a claim that was a curve the tangents are kept, and the name.
+
+        Returns
+        -------
+        Monitor
+
+        Raises
+        ------
+        ValueError
+            If they are not the bytes of a monitor, or some are missing or changed.
+        TypeError
+            If `raw` is not bytes.
+        """
+        if not isinstance(raw, (bytes, bytearray, memoryview)):
+            raise TypeError(f"Expected raw of {type(raw).__name__} to be bytes")
+        return cls._of(*saved.from_bytes(bytes(raw)))
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Monitor], tuple[bytes]]:
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    @property
+    def claim(self) -> tuple[float, float] | str | None:
+        return self._setup.claim
+
+    @property
+    def confidence(self) -> float:
+        return self._setup.confidence
+
+    @property
+    def delta(self) -> float | None:
+        return self._setup.delta
+
+    @property
+    def design(self) -> str:
+        return self._setup.design
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return self._setup.epsilons
+
+    @property
+    def mus(self) -> tuple[float, ...]:
+        return self._setup.mus
+
+    @property
+    def inclusion(self) -> float:
+        return self._setup.inclusion
+
+    @property
+    def history(self) -> int:
+        return self._setup.history
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (*of_monitor(self.design), *self._setup.assumed)
+
+    def _need_claim(self) -> None:
+        if not self._setup.tangents:
+            raise ValueError("Expected a monitor with a claim: this one has running bounds only")
+
+    def _last_refuted(self, grid: tuple[float, ...], first: int) -> float:
+        """Return the end of the initial run of refuted values (a later one proves nothing)."""
+        peaks: Doubles = np.array(self._wealth.log_peaks()[first : first + len(grid)])
+        open_ = np.append(peaks < -math.log(1.0 - self.confidence), True)
+        run = int(np.argmax(open_))
+        return grid[run - 1] if run else 0.0
+
+    def __repr__(self) -> str:
+        evidence = f", e_value={self.e_value:.4g}" if self._setup.tangents else ""
+        return f"Monitor({self.claim}, rounds={self.rounds}{evidence})"

@@ -1,0 +1,180 @@
+"""What a monitor bets against: claims as hockey sticks, and grids of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, _validate
+from leakscore._types import Doubles
+from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
+
+Rows = tuple[tuple[float, float, float], ...]
+"""Of each tangent: epsilon, and delta at it in the forward and the reverse direction."""
+
+# Where a curve's tangents touch: epsilon over mu, or delta over the total variation.
+_OF_MU = (0.1, 0.5, 1.0, 1.5, 2.0, 3.0)
+_OF_VARIATION = (1.0, 0.7, 0.4, 0.2, 0.05, 1e-2, 1e-4)
+
+_RELATIVE, _ABSOLUTE = 1e-9, 1e-13  # more than the error of any curve's delta
+_GRID = np.arange(1, 201) / 20.0
+_MOST = 2**40  # rounds whose scores are kept, at most
+
+
+class Claim(NamedTuple):
+    """What is claimed.
+
+    Attributes
+    ----------
+    name : tuple or str or None
+        (epsilon, delta) itself if it is such a pair; of a curve its name.
+    tangents : tuple
+        What is bet against.
+    delta : float or None
+        That of a pair.
+    assumptions : tuple of str
+        Of a curve.
+    """
+
+    name: tuple[float, float] | str | None
+    tangents: Rows
+    delta: float | None
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that is fixed before the first round.
+
+    Attributes
+    ----------
+    claim : tuple or str or None
+        (epsilon, delta), or the name of a curve.
+    tangents : tuple
+        Of the claim; empty if there is none.
+    delta : float or None
+        Of `epsilons`.
+    history : int
+        Rounds after which edges stay where they are.
+    assumed : tuple of str
+        What the curve that is claimed assumes.
+    """
+
+    claim: tuple[float, float] | str | None
+    tangents: Rows
+    confidence: float
+    delta: float | None
+    design: str
+    epsilons: tuple[float, ...]
+    mus: tuple[float, ...]
+    inclusion: float
+    history: int
+    assumed: tuple[str, ...]
+
+    def wealth(self) -> _core.Wealth:
+        """Return the wealth before the first round."""
+        parts = [self.tangents] if self.tangents else []
+        delta = self.delta or 0.0
+        parts += [((epsilon, delta, delta),) for epsilon in self.epsilons]
+        parts += [tangents_of(gaussian(mu)) for mu in self.mus]
+        return _core.Wealth(
+            np.array([row for part in parts for row in part], dtype=np.float64),
+            [len(part) for part in parts],
+            len(self.tangents[:1]),
+            -float(np.log(1.0 - self.confidence)),
+            self.design == "pairs",
+            self.inclusion,
+            self.history,
+        )
+
+
+def assembled(
+    claim: Claim,
+    confidence: float,
+    delta: float | None,
+    design: str,
+    epsilons: npt.ArrayLike | None,
+    mus: npt.ArrayLike,
+    inclusion: float,
+    history: int,
+) -> Setup:
+    """Check the arguments of a monitor, the claim apart (`claim_of`)."""
+    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    chosen = _validate.choice("design", design, ("coins", "pairs"))
+    coin = _validate.scalar("inclusion", inclusion, 1e-6, 1.0 - 1e-6)
+    if chosen == "pairs" and coin != 0.5:
+        raise ValueError(f"Expected inclusion={coin!r} with design='coins': pairs need no coins")
+    at = claim.delta if delta is None else _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
+    if epsilons is not None:
+        grid = _ascending("epsilons", epsilons)
+        if grid.size and at is None:
+            raise ValueError("Expected delta: running bounds on epsilon are of one delta")
+    else:
+        grid = _GRID if at is not None else np.empty(0)
+    parameters = _ascending("mus", mus)
+    if not (claim.tangents or grid.size or parameters.size):
+        raise ValueError(
+            "Expected a claim, delta (for running bounds on epsilon) or mus: there is nothing to "
+            "bet against"
+        )
+    return Setup(
+        claim.name,
+        claim.tangents,
+        level,
+        at,
+        chosen,
+        tuple(grid.tolist()),
+        tuple(parameters.tolist()),
+        coin,
+        _validate.count("history", history, 4, _MOST),
+        claim.assumptions,
+    )
+
+
+def claim_of(claim: Any) -> Claim:
+    """Check a claim as a user gives it."""
+    if claim is None:
+        return Claim(None, (), None)
+    if isinstance(claim, TradeOff):
+        return Claim(repr(claim), tangents_of(claim), None, claim.assumptions)
+    if not isinstance(claim, (tuple, list)) or len(claim) != 2:
+        raise TypeError(
+            f"Expected claim={claim!r} to be (epsilon, delta), a leakscore.TradeOff or None"
+        )
+    epsilon = _validate.scalar("claim[0]", claim[0], 0.0)
+    delta = _validate.scalar("claim[1]", claim[1], 0.0, 1.0, closed="left")
+    return Claim((epsilon, delta), ((epsilon, delta, delta),), delta)
+
+
+def tangents_of(curve: TradeOff) -> Rows:
+    """Return hockey sticks that a curve allows, rounded up."""
+    if curve.shape:
+        raise ValueError(f"Expected a claim of shape {curve.shape} to be one curve, of shape ()")
+    least = curve.lower  # of a curve that is known within bounds, the one that allows more
+    if isinstance(least, GaussianTradeOff):
+        epsilons = float(least.mu) * np.array(_OF_MU)
+    else:
+        variation = float(least.advantage())
+        epsilons = np.asarray(least.epsilon(variation * np.array(_OF_VARIATION)))
+    epsilons = np.unique(epsilons[np.isfinite(epsilons)])
+    if not epsilons.size:
+        raise ValueError(f"Expected claim={curve!r} to allow less than everything")
+    forward, reverse = (
+        _up(np.asarray(least.delta(epsilons, direction))) for direction in ("forward", "reverse")
+    )
+    return tuple(zip(epsilons.tolist(), forward.tolist(), reverse.tolist(), strict=True))
+
+
+def _up(delta: Doubles) -> Doubles:
+    return np.minimum(delta * (1.0 + _RELATIVE) + _ABSOLUTE, 1.0)
+
+
+def _ascending(name: str, value: npt.ArrayLike) -> Doubles:
+    """Check a grid of running bounds, which may be empty."""
+    array = _validate.doubles(name, value, ndim=1)
+    if (array <= 0.0).any() or (np.diff(array) <= 0.0).any():
+        raise ValueError(f"Expected {name} to be positive and to ascend")
+    return array

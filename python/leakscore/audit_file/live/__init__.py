@@ -1,0 +1,1 @@
+"""Rounds that are read as they come, and looked at after each."""

@@ -1,0 +1,266 @@
+"""One training with many canaries: what their scores certify without a choice of how many count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import leakscore
+from leakscore import _validate
+from leakscore._results import Notice, as_json
+from leakscore._visible import in_json
+from leakscore.audit import OneRunBound, one_run
+from leakscore.audit_file import words
+from leakscore.audit_file.direction import require_direction
+from leakscore.audit_file.judge import negated
+from leakscore.audit_file.model import Claim, Setting, Verdict
+from leakscore.audit_file.scores import Read, Rounds
+from leakscore.render import checks, html, text
+from leakscore.render import document as doc
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the scores of the canaries of one training certify.
+
+    The JSON (``schema_version`` 1) has the fields of an audit of rounds where they mean the same;
+    its bounds are every field of a `leakscore.audit.OneRunBound`, one entry a delta.
+    """
+
+    tool_version: str
+    input: dict[str, Any]
+    setting: Setting
+    claim: Claim | None
+    verdict: Verdict | None
+    confidence: float
+    bounds: tuple[OneRunBound, ...]
+    constant: bool
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What must be known to read the bounds."""
+        if not self.constant:
+            return ()
+        said = "All scores are equal: that is no evidence, neither for nor against a claim."
+        return (Notice("warning", "constant-scores", said),)
+
+    @property
+    def doubts(self) -> tuple[Notice, ...]:
+        """What leaves nothing of the bound."""
+        return self.notices
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and dicts."""
+        plain = {
+            "schema_version": 1,
+            "tool": "leakscore",
+            "command": "audit --one-run",
+            "tool_version": self.tool_version,
+            "input": self.input,
+            "setting": asdict(self.setting),
+            "claim": self.claim and asdict(self.claim),
+            "verdict": self.verdict and asdict(self.verdict),
+            "confidence": self.confidence,
+            "bounds": [bound.to_dict() for bound in self.bounds],
+            "notices": [asdict(notice) for notice in self.notices],
+        }
+        found: dict[str, Any] = as_json(plain)
+        return found
+
+    def to_json(self) -> str:
+        """Return strict JSON."""
+        return in_json(json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False))
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the findings as aligned plain text."""
+        return text.render(_document(self), width)
+
+    def to_html(self) -> str:
+        """Return the findings as one self-contained page."""
+        return html.render(_document(self))
+
+    def check(self) -> checks.Check:
+        """Return what other programs are told."""
+        first = self.bounds[0]
+        return checks.Check(
+            name=words.subject(self.claim),
+            verdict="cannot-tell" if self.constant else words.outcome(self.verdict),
+            message=_verdict_of(self) or _head_of(self),
+            files=tuple(file["name"] for file in self.input["files"]),
+            properties={
+                "epsilon": first.epsilon,
+                "delta": first.delta,
+                "confidence": self.confidence,
+                "p_value": first.p_value,
+                "canaries": first.canaries,
+            },
+            version=self.tool_version,
+        )
+
+
+def judge_training(
+    read: Read,
+    *,
+    deltas: Sequence[float],
+    confidence: float,
+    claim: Claim | None,
+    setting: Setting,
+    lower_is_member: bool | None,
+) -> Training:
+    """Tell what the scores of canaries certify, each of which a fair coin put into one training.
+
+    Parameters
+    ----------
+    read : Read
+        From `read_scores`: a score and a membership for each canary.
+    deltas : sequence of float
+        Of the bounds, each of which holds for itself.
+    confidence : float
+        Of every bound.
+    claim : Claim, optional
+        An epsilon with its delta.
+    setting : Setting
+        What the file does not say.
+    lower_is_member : bool, optional
+        Whether small scores speak for a member.
+
+    Returns
+    -------
+    Training
+
+    Raises
+    ------
+    ValueError
+        If the scores cannot be judged or a parameter is out of its range.
+    """
+    data, name = read.data, read.files[0].name
+    if not isinstance(data, Rounds):
+        raise ValueError(
+            f"{name} has no membership for each score: --one-run needs canaries, one a row, with "
+            "their scores and whether they were in"
+        )
+    if claim is not None and claim.epsilon is None:
+        raise ValueError(
+            "--one-run bounds no mu: claim an epsilon, or see leakscore.audit.one_run_fdp"
+        )
+    if claim is not None:
+        _validate.scalar("claimed epsilon", claim.epsilon, 0.0)
+    _validate.count("seed", setting.seed, high=None)
+    if lower_is_member is None:
+        require_direction(read)
+    scores = negated(data.scores) if lower_is_member else data.scores
+    bounds = tuple(
+        one_run(scores, data.member, k="all", delta=d, confidence=confidence, rng=setting.seed)
+        for d in dict.fromkeys(deltas)
+    )
+    constant = bool((data.scores == data.scores[0]).all())
+    return Training(
+        tool_version=leakscore.__version__,
+        input={
+            "files": [{"name": file.name, "sha256": file.sha256} for file in read.files],
+            "format": read.format,
+            "writer": read.writer,
+            "columns": read.columns,
+            "dtype": read.dtype,
+            "members": int(data.member.sum()),
+            "nonmembers": int((~data.member).sum()),
+            "lower_is_member": bool(lower_is_member),
+            "notes": list(read.notes),
+        },
+        setting=setting,
+        claim=claim,
+        verdict=None if claim is None else _judged(claim, bounds[0], constant),
+        confidence=confidence,
+        bounds=bounds,
+        constant=constant,
+    )
+
+
+def _judged(claim: Claim, bound: OneRunBound, constant: bool) -> Verdict:
+    """Hold a claim of the first delta against its bound."""
+    claimed = float(claim.epsilon or 0.0)
+    word = "refuted" if bound.epsilon > claimed else "consistent"
+    if constant or bound.max_certifiable <= claimed:
+        word = "cannot-tell"
+    return Verdict(word, bound.epsilon, bound.max_certifiable, claimed)
+
+
+def _verdict_of(found: Training) -> str:
+    if found.verdict is None or found.claim is None:
+        return ""
+    return words.verdict(found.verdict, found.claim, constant=found.constant)
+
+
+def _head_of(found: Training) -> str:
+    bound, percent = found.bounds[0], f"{100 * found.confidence:.12g}\u00a0%"
+    return (
+        f"epsilon >= {words.lower_bound(bound.epsilon)} at delta = "
+        f"{words.number(bound.delta, 10)}, with {percent} confidence"
+    )
+
+
+def _document(found: Training) -> doc.Document:
+    bound, seen = found.bounds[0], found.input
+    zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
+    most = words.lower_bound(bound.max_certifiable)
+    lead = (
+        f"One training with {bound.canaries} canaries, {seen['members']} of them "
+        f"in; if all guesses were right, so many could certify {most}.{zero}"
+    )
+    head: list[doc.Part] = [doc.Heading(_head_of(found)), doc.Paragraph(lead, "lead")]
+    if found.notices:
+        head.insert(0, doc.Notices(found.notices))
+    groups = [head]
+    if said := _verdict_of(found):
+        groups.append([doc.Paragraph(said, "lead")])
+    held = [Notice("note", "assumption", sentence) for sentence in bound.assumptions]
+    return doc.Document(
+        f"leakscore audit: {' and '.join(file['name'] for file in seen['files'])}",
+        groups,
+        (
+            doc.Section("Certified bounds, guesses counted at every size", [_table(found)]),
+            doc.Section("The confidence holds if", [doc.Notices(held)]),
+            doc.Section("What was read", [doc.Definitions(list(_read(found)))]),
+        ),
+    )
+
+
+def _table(found: Training) -> doc.Table:
+    rows = [
+        [
+            words.number(bound.delta, 10),
+            words.lower_bound(bound.epsilon),
+            words.lower_bound(bound.max_certifiable),
+            str(bound.k_plus),
+            str(bound.k_minus),
+            str(bound.correct),
+        ]
+        for bound in found.bounds
+    ]
+    header = [
+        "delta",
+        "epsilon\nat least",
+        "most\npossible",
+        "guessed\nin",
+        "guessed\nout",
+        "right",
+    ]
+    return doc.Table(header, rows, "Each bound holds for itself; the guesses that speak most")
+
+
+def _read(found: Training) -> list[tuple[str, str]]:
+    seen = found.input
+    columns = ", ".join(
+        role if role == name else f"{role} from {name!r}" for role, name in seen["columns"].items()
+    )
+    return [
+        *(("file", file["name"]) for file in seen["files"]),
+        *(("sha256", file["sha256"]) for file in seen["files"]),
+        ("format", f"{seen['format']}; {columns}; scores are {seen['dtype']}"),
+        ("member if", f"the score is {'small' if seen['lower_is_member'] else 'large'}"),
+        ("neighbours", words.relation(found.setting.neighbours)),
+        *(("note", note) for note in seen["notes"]),
+        ("made by", f"leakscore {found.tool_version}, seed {found.setting.seed}"),
+    ]

@@ -1,0 +1,333 @@
+"""Play a mechanism against a privacy claim, and bet."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakscore import _validate
+from leakscore._results import Result
+from leakscore._types import Doubles, Flags
+from leakscore.audit import Monitor
+from leakscore.audit.watched.setup import claim_of
+from leakscore.testing._attacks import Attack, Score, attacks
+from leakscore.testing._outputs import Mechanism, played, table
+from leakscore.testing._ranking import best_event
+from leakscore.tradeoff import TradeOff
+
+_LEARNED = 0.3  # of the rounds; these are never bet on
+_KEPT = 2  # attacks, each with its own monitor
+_BLOCK = 20  # rounds between two looks
+_FEWEST, _MOST = 100, 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyCheck(Result):
+    """What playing a mechanism showed about a claim; see `check_private`.
+
+    Attributes
+    ----------
+    refuted : bool
+        Whether the claim is refuted at this confidence.
+    p_value : float
+        Valid although the rounds ended as soon as it was small enough.
+    e_value : float
+        The evidence at the end.
+    rounds : int
+        Rounds that were played, those that taught the attacks included.
+    witness : str
+        What distinguishes the two data sets; or that nothing did, in how many rounds.
+    claim : tuple or str
+        (epsilon, delta), or the name of the curve.
+    confidence : float
+        As given.
+
+    Examples
+    --------
+    >>> from leakscore.testing import check_private
+    >>> found = check_private(lambda data, rng: data + rng.laplace(), 0.0, 1.0, claim=(1.0, 0.0))
+    >>> found.refuted, found.witness
+    (False, 'not refuted in 4000 rounds')
+    """
+
+    refuted: bool
+    p_value: float
+    e_value: float
+    rounds: int
+    witness: str
+    claim: tuple[float, float] | str
+    confidence: float
+
+    def refutation(self, rng: object) -> str:
+        """Say what was found, in one sentence.
+
+        Parameters
+        ----------
+        rng : object
+            What repeats the check.
+
+        Returns
+        -------
+        str
+        """
+        return (
+            f"the claim {self.claim} is refuted: {self.witness}; p-value {self.p_value:.3g} "
+            f"after {self.rounds} rounds, confidence {self.confidence:g}, rng={rng}"
+        )
+
+
+def check_private(
+    mechanism: Mechanism,
+    data: Any,
+    neighbour: Any,
+    *,
+    claim: tuple[float, float] | TradeOff,
+    rounds: int = 4000,
+    confidence: float = 0.95,
+    rng: np.random.Generator | int = 0,
+) -> PrivacyCheck:
+    """Try to refute that a mechanism keeps a privacy claim on two neighbouring data sets.
+
+    Parameters
+    ----------
+    mechanism : callable
+        ``mechanism(data, rng)``, all randomness from `rng`, a `numpy.random.Generator`. Returns
+        numbers, bools, strings, None, arrays, or tuples, lists and dicts of them. What it raises is
+        an output too.
+    data, neighbour : object
+        Two neighbouring data sets: those with and without the target. Each call gets a copy.
+    claim : tuple of float or TradeOff
+        ``(epsilon, delta)``, or a curve.
+    rounds : int
+        The most rounds to play, at least 100; fewer if the claim is refuted.
+    confidence : float
+        Probability, in (0, 1), with which a true claim is not refuted.
+    rng : numpy.random.Generator or int
+        Of the coins and of the mechanism, each with a stream of its own.
+
+    Returns
+    -------
+    PrivacyCheck
+        If nothing is found, it says so; this never shows that the mechanism is private.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside its range, or an output has more than 10,000 numbers or is nested
+        too deeply.
+    TypeError
+        If an argument has the wrong type, or an output is something else than the above.
+
+    Warns
+    -----
+    UserWarning
+        If the same data and the same state of `rng` give two different outputs: then the mechanism
+        draws from elsewhere or keeps a state. The check holds, but cannot be repeated.
+
+    Notes
+    -----
+    The first three tenths of the rounds teach: half of them fit attacks, half choose two. Two
+    `Monitor`, whose e-values are averaged, bet on the other rounds only. The attacks look at exact
+    values, single numbers, their ranges and low bits, and combinations.
+
+    Examples
+    --------
+    >>> from leakscore.testing import check_private
+    >>> def noisy_count(data, rng):
+    ...     return sum(data) + rng.laplace(scale=0.5)  # 1 was meant
+    >>> found = check_private(noisy_count, [1, 0, 1], [1, 0], claim=(1.0, 0.0))
+    >>> found.refuted, found.rounds < 4000
+    (True, True)
+    """
+    if not callable(mechanism):
+        raise TypeError(f"Expected mechanism={mechanism!r} to be a function of data and rng")
+    if claim is None:
+        raise TypeError("Expected claim=None to be (epsilon, delta) or a leakscore.TradeOff")
+    epsilons = np.unique([row[0] for row in claim_of(claim).tangents])
+    most = _validate.count("rounds", rounds, _FEWEST, _MOST)
+    betting = Monitor(claim, confidence=confidence, epsilons=())
+    game = _Game.of(mechanism, data, neighbour, _validate.generator("rng", rng))
+    if not game.repeats():
+        warnings.warn(
+            "mechanism gave two different outputs from the same data and the same state of rng: it "
+            "draws from elsewhere, or keeps a state. The check holds, but rng does not repeat it",
+            stacklevel=2,
+        )
+    first = int(_LEARNED * most)
+    member = game.toss(first)
+    learned = table(game.play(member))
+    kept = _chosen(learned, member, epsilons)
+    if not kept:
+        return _nothing(betting, first)
+    monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept]
+    return _bet(game, kept, monitors, most - first, learned, epsilons)
+
+
+def assert_private(
+    mechanism: Mechanism,
+    data: Any,
+    neighbour: Any,
+    *,
+    claim: tuple[float, float] | TradeOff,
+    rounds: int = 4000,
+    confidence: float = 0.95,
+    rng: np.random.Generator | int = 0,
+) -> None:
+    """Raise AssertionError if a mechanism is shown to break a privacy claim.
+
+    Parameters
+    ----------
+    mechanism, data, neighbour, claim, rounds, confidence, rng
+        As of `check_private`.
+
+    Raises
+    ------
+    AssertionError
+        If the claim is refuted: with the claim, the event and how often it was seen, the p-value,
+        the rounds and `rng`.
+    ValueError, TypeError
+        As of `check_private`.
+
+    Examples
+    --------
+    >>> from leakscore.testing import assert_private
+    >>> assert_private(lambda data, rng: data + rng.laplace(), 0.0, 1.0, claim=(1.0, 0.0))
+    """
+    found = check_private(
+        mechanism,
+        data,
+        neighbour,
+        claim=claim,
+        rounds=rounds,
+        confidence=confidence,
+        rng=rng,
+    )
+    if found.refuted:
+        raise AssertionError(found.refutation(rng))
+
+
+@dataclass(frozen=True)
+class _Game:
+    """Rounds of a mechanism, with coins and noise of separate streams."""
+
+    mechanism: Mechanism
+    sides: tuple[Any, Any]
+    coins: np.random.Generator
+    noise: np.random.Generator
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, data: Any, neighbour: Any, rng: np.random.Generator) -> _Game:
+        words = rng.integers(0, 2**32, (2, 4), dtype=np.uint64).tolist()
+        coins, noise = (np.random.default_rng([stream, *seed]) for stream, seed in enumerate(words))
+        return cls(mechanism, (neighbour, data), coins, noise)
+
+    def repeats(self) -> bool:
+        """Whether all randomness is that of the generator, as far as two calls tell."""
+        same = (copy.deepcopy(self.noise), copy.deepcopy(self.noise))
+        first, again = (played(self.mechanism, copy.deepcopy(self.sides[1]), rng) for rng in same)
+        return first == again
+
+    def toss(self, rounds: int) -> Flags:
+        return np.asarray(self.coins.random(rounds) < 0.5)
+
+    def play(self, member: Flags) -> list[list[float]]:
+        """Return one output for each coin; a mechanism may change its data, so it gets copies."""
+        return [
+            played(self.mechanism, copy.deepcopy(self.sides[side]), self.noise)
+            for side in member.astype(int).tolist()
+        ]
+
+
+def _chosen(rows: Doubles, member: Flags, epsilons: Doubles) -> list[tuple[Attack, Score]]:
+    """Fit on the first half, rank on the second, and fit the best again on both."""
+    half = len(rows) // 2
+    if min(member[:half].sum(), (~member[:half]).sum()) == 0 or (rows == rows[0]).all():
+        return []
+    ranked = []
+    for attack in attacks(rows[:half]):
+        scores = _finite(attack.fit(rows[:half], member[:half])(rows[half:]))
+        ranked.append((best_event(scores, member[half:], epsilons).log_wealth, attack))
+    ranked.sort(key=lambda pair: -pair[0])
+    return [(attack, attack.fit(rows, member)) for _, attack in ranked[:_KEPT]]
+
+
+def _bet(
+    game: _Game,
+    kept: list[tuple[Attack, Score]],
+    monitors: list[Monitor],
+    rounds: int,
+    learned: Doubles,
+    epsilons: Doubles,
+) -> PrivacyCheck:
+    """Bet on further rounds until the claim is refuted or none is left."""
+    bits: list[Flags] = []
+    scores: list[list[Doubles]] = [[] for _ in kept]
+    played_rounds, peak, now = 0, 0.0, 0.0
+    limit = -math.log(1.0 - monitors[0].confidence)
+    while played_rounds < rounds and peak < limit:
+        member = game.toss(min(_BLOCK, rounds - played_rounds))
+        rows = _like(table(game.play(member)), learned.shape[1])
+        for (_, score), monitor, seen in zip(kept, monitors, scores, strict=True):
+            seen.append(_finite(score(rows)))
+            with warnings.catch_warnings():  # the coins are fair, however they look
+                warnings.simplefilter("ignore", UserWarning)
+                monitor.update(seen[-1], member)
+        bits.append(member)
+        played_rounds += member.size
+        # Of averages: the largest of several e-values would be none.
+        now = float(np.logaddexp.reduce([m.log_e_value for m in monitors]) - math.log(len(kept)))
+        peak = max(peak, now - 2.0**-44 * played_rounds)
+    total = len(learned) + played_rounds
+    best = max(range(len(kept)), key=lambda i: monitors[i].log_e_value)
+    words = f"not refuted in {total} rounds"
+    if peak >= limit:
+        seen_scores = np.concatenate(scores[best])
+        words = _witness(kept[best][0], seen_scores, np.concatenate(bits), epsilons)
+    return _result(monitors[0], peak >= limit, peak, now, total, words)
+
+
+def _nothing(betting: Monitor, rounds: int) -> PrivacyCheck:
+    words = f"not refuted in {rounds} rounds; all outputs were alike, and the check ended"
+    return _result(betting, False, 0.0, 0.0, rounds, words)
+
+
+def _result(
+    monitor: Monitor, refuted: bool, peak: float, now: float, rounds: int, words: str
+) -> PrivacyCheck:
+    claim = monitor.claim
+    return PrivacyCheck(
+        refuted=refuted,
+        p_value=min(1.0, math.exp(-peak)),
+        e_value=math.exp(now) if now < 709.0 else math.inf,
+        rounds=rounds,
+        witness=words,
+        claim=claim if claim is not None else "",
+        confidence=monitor.confidence,
+    )
+
+
+def _witness(attack: Attack, scores: Doubles, member: Flags, epsilons: Doubles) -> str:
+    """Say which event was seen how often with either data set."""
+    event = best_event(scores, member, epsilons)
+    hit = scores >= event.threshold if event.highest else scores <= event.threshold
+    side = "at least" if event.highest else "at most"
+    rates = f"{int((hit & member).sum())} of {int(member.sum())} rounds with data, "
+    rates += f"{int((hit & ~member).sum())} of {int((~member).sum())} with neighbour"
+    return f"{attack.words}: a score of {side} {event.threshold:.6g} in {rates}"
+
+
+def _like(rows: Doubles, width: int) -> Doubles:
+    """Return rows as wide as those that were learned from."""
+    out = np.full((len(rows), width), -1e6)
+    shared = min(width, rows.shape[1])
+    out[:, :shared] = rows[:, :shared]
+    return out
+
+
+def _finite(scores: Doubles) -> Doubles:
+    return np.nan_to_num(scores, nan=0.0, posinf=1e308, neginf=-1e308)

@@ -1,0 +1,98 @@
+"""Mechanisms with bugs are caught; their correct twins are not accused more often than allowed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from leakscore.testing import assert_private, check_private
+from tests.testing.mechanisms import BUGS, PURE, TWINS, WITH, WITHOUT
+
+
+@pytest.mark.filterwarnings("ignore:mechanism gave two")
+@pytest.mark.parametrize("bug", BUGS)
+def test_bugs_are_caught(bug: str) -> None:
+    mechanism, claim, data, neighbour = BUGS[bug]
+    found = check_private(mechanism, data, neighbour, claim=claim, rounds=6000, rng=2)
+    assert found.refuted, bug
+    assert found.p_value <= 0.05
+    assert 1800 < found.rounds < 6000
+    assert " rounds with data, " in found.witness
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_correct_twins_are_not_accused(twin: str) -> None:
+    """30 checks; more than 5 alarms have a probability below .4 % at the level of 5 %."""
+    mechanism, claim, data, neighbour = TWINS[twin]
+    checks = [
+        check_private(mechanism, data, neighbour, claim=claim, rounds=600, rng=seed)
+        for seed in range(30)
+    ]
+    assert sum(found.refuted for found in checks) <= 5
+    assert any(found.witness.startswith("not refuted in ") for found in checks)
+
+
+def test_assertion_says_what_was_found() -> None:
+    mechanism, claim, *_ = BUGS["response at twice epsilon"]
+    with pytest.raises(AssertionError, match=r"\(1.0, 0.0\).*of.*rounds with data.*p-value.*rng=7"):
+        assert_private(mechanism, WITH, WITHOUT, claim=claim, rng=7)
+    assert_private(TWINS["laplace"].mechanism, WITH, WITHOUT, claim=PURE, rounds=1000)
+
+
+def test_same_seed_same_check() -> None:
+    mechanism, claim, *_ = TWINS["laplace"]
+    first, again, other = (
+        check_private(mechanism, WITH, WITHOUT, claim=claim, rounds=500, rng=seed)
+        for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_data_that_is_changed_is_a_copy() -> None:
+    data = list(WITH)
+    check_private(lambda d, r: d.append(1), data, WITHOUT, claim=PURE, rounds=100)
+    assert data == WITH
+
+
+def test_refused_outputs() -> None:
+    for answer, error in ((object(), TypeError), (1j, TypeError), (np.zeros(20_000), ValueError)):
+        with pytest.raises(error, match="Expected mechanism to return"):
+            check_private(lambda d, r, a=answer: a, 0, 1, claim=PURE)
+    for mechanism in (None, 3):
+        with pytest.raises(TypeError, match="mechanism"):
+            check_private(mechanism, 0, 1, claim=PURE)  # type: ignore[arg-type]
+    odd = [True, math.nan, math.inf, 10**400, b"x", None, {"k": (1, [2.0])}, np.float32(3)]
+    found = check_private(lambda d, r: odd[int(r.integers(8))], 0, 1, claim=PURE, rounds=300)
+    assert not found.refuted
+
+
+def test_outputs_without_end() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="so deeply nested"):
+        check_private(lambda d, r: endless, 0, 1, claim=PURE)
+    with pytest.raises(ValueError, match="at most 10000 numbers"):
+        check_private(lambda d, r: np.broadcast_to(0.0, (10**6, 10**6)), 0, 1, claim=PURE)
+
+
+def test_a_mechanism_that_ignores_rng_is_told() -> None:
+    own = np.random.default_rng(3)
+    calls = iter(range(10**6))
+    for mechanism in (lambda d, r: own.laplace(), lambda d, r: next(calls)):
+        with pytest.warns(UserWarning, match="two different outputs"):
+            assert not check_private(mechanism, 0, 1, claim=PURE, rounds=200).refuted
+    with pytest.warns(UserWarning, match="two different outputs"):
+        leaks = check_private(lambda d, r: d + own.laplace(scale=0.3), 0, 1, claim=PURE)
+    assert leaks.refuted
+
+
+def test_claims_at_their_ends() -> None:
+    assert check_private(lambda d, r: d, 0, 1, claim=(0.0, 0.0), rounds=400).refuted
+    assert not check_private(lambda d, r: r.random(), 0, 1, claim=(0.0, 0.0), rounds=400).refuted
+    hidden = check_private(lambda d, r: d if r.random() < 0.3 else 0, 0, 1, claim=(0.0, 0.4))
+    assert not hidden.refuted  # delta is larger than the total variation
+    found = check_private(lambda d, r: d if r.random() < 0.6 else 0, 0, 1, claim=(0.0, 0.4))
+    assert found.refuted
