@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from pathlib import Path
+
+from sphinx.application import Sphinx
 
 import leakscore
 
@@ -77,6 +80,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 3,
+    "thumbnail_size": (320, 200),
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("gallery_style.reset",),
     "within_subsection_order": "gallery_style.Order",
@@ -98,11 +102,31 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,
+    "collapse_navigation": True,  # a page lists its own branch only: a third of the size
     "back_to_top_button": False,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "gallery/index": []}
+
+
+def setup(app: Sphinx) -> None:
+    """Leave in the folder of the site what the site is made of."""
+    if app.doctreedir == app.outdir / ".doctrees":
+        app.doctreedir = type(app.doctreedir)(app.outdir.parent / "docs-doctrees")
+    app.connect("build-finished", _slim)
+
+
+def _slim(app: Sphinx, _error: Exception | None) -> None:
+    """Remove what only those who change the theme read, and indentation outside of programs."""
+    for path in app.outdir.glob("_static/**/*.map"):
+        path.unlink()
+    for path in app.outdir.glob("**/*.html"):
+        page = path.read_text("utf-8")
+        parts = re.split(r"(<pre.*?</pre>|<textarea.*?</textarea>)", page, flags=re.S)
+        parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
+        if (slim := "".join(parts)) != page:
+            path.write_text(slim, "utf-8")
 
 
 def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:

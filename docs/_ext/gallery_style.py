@@ -20,7 +20,7 @@ def reset(_gallery: dict[str, Any], _name: str) -> None:
     mpl.rcParams.update(
         {
             "figure.figsize": (6.4, 4.0),
-            "figure.dpi": 110,
+            "figure.dpi": 96,
             "savefig.transparent": True,
             "figure.facecolor": "none",
             "axes.facecolor": "none",

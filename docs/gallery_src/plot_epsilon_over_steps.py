@@ -12,7 +12,7 @@ import numpy as np
 
 from leakscore import tradeoff
 
-steps = np.unique(np.logspace(0, 3.5, 6).astype(int))
+steps = np.unique(np.logspace(0, 3, 5).astype(int))
 fig, ax = plt.subplots()
 for noise in (1.0, 1.5):
     ends = [

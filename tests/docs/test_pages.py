@@ -74,6 +74,13 @@ def test_every_relative_link_leads_somewhere() -> None:
     assert broken == []
 
 
+def test_programs_of_tutorials_fit_a_narrow_page() -> None:
+    for path in (pages.DOCS / "tutorials").glob("*.md"):
+        for block in pages.blocks(path.read_text("utf-8")):
+            if block.kind in ("python", "sh"):
+                assert max(map(len, block.text.splitlines())) <= 72, (path.name, block.text)
+
+
 def test_stewards_read_no_formula() -> None:
     for name in ("tutorials/steward.md", "how-to/growing-table.md", "reference/glossary.md"):
         text = (pages.DOCS / name).read_text("utf-8")
