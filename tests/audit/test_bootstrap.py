@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -143,7 +144,7 @@ def test_the_ends() -> None:
         ({"statistic": "tpr_at", "fpr": [0.1]}, TypeError, "fpr"),
         ({"confidence": 1.0}, ValueError, "confidence"),
         ({"resamples": 0}, ValueError, "resamples"),
-        ({"rng": None}, TypeError, "rng"),
+        ({"rng": 1.5}, TypeError, "rng"),
     ],
 )
 def test_refused(arguments, error, words) -> None:  # type: ignore[no-untyped-def]
