@@ -92,6 +92,7 @@ html_title = "leakscore"
 html_static_path = ["_static"]
 html_css_files = ["leakscore.css"]
 html_copy_source = html_show_sourcelink = False
+html_use_index = html_domain_indices = False  # the search and the lists of rooms have it all
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "header_links_before_dropdown": 6,

@@ -119,7 +119,9 @@ def test_reproducible_and_from_histograms() -> None:
             each.bootstrap(statistic, fpr=fpr_of(statistic), rng=seed, resamples=50)
             for each, seed in [(audit, 5), (audit, np.random.default_rng(5)), (counts, 5)]
         ]
-        assert found[0] == found[1] == found[2]
+        assert found[0] == found[2]
+        assert (found[0].seed, found[1].seed) == (5, None)  # the generator is the caller's
+        assert found[0] == dataclasses.replace(found[1], seed=5)
         assert found[0] != audit.bootstrap(
             statistic, fpr=fpr_of(statistic), rng=6, resamples=50, confidence=0.5
         )
