@@ -1,4 +1,4 @@
-"""Run every benchmark: ``python -m bench [topic ...]``."""
+"""Run every benchmark: ``python -m bench [--page] [topic ...]``; --page writes what is printed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 def main(topics: list[str]) -> None:
     """Run the named topics, or all, each as one table."""
+    paged, topics = "--page" in topics, [topic for topic in topics if topic != "--page"]
     import numpy as np
 
     import leakscore
+    from bench import page
     from bench._harness import HEADER
 
     leakscore.set_num_threads(1)
@@ -24,13 +26,21 @@ def main(topics: list[str]) -> None:
     unknown = set(chosen) - set(found)
     if unknown:
         raise SystemExit(f"unknown topics: {', '.join(sorted(unknown))}; there are {found}")
-    print(
-        f"leakscore {leakscore.__version__}, ISA {leakscore.active_isa()}, numpy {np.__version__}"
+    machine = (
+        f"leakscore {leakscore.__version__}, ISA {leakscore.active_isa()}, numpy {np.__version__}\n"
+        "CPU time at one thread; 'limit/us' = the machine's measured limit over our time"
     )
-    print("CPU time at one thread; 'limit/us' = the machine's measured limit over our time")
-    for name in chosen:
+    print(machine)
+
+    def run(name: str) -> None:
         print(f"\n== {name}\n{HEADER}")
         importlib.import_module(f"bench.{name}").run()
+
+    for name in chosen:
+        if paged:
+            page.write(name, lambda name=name: (print(machine), run(name)))
+        else:
+            run(name)
 
 
 if __name__ == "__main__":

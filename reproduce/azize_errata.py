@@ -2,7 +2,7 @@
 
 Every row is a number that can be measured without the formula in question: in a simulated game, or
 from an exact law. It must agree with our formula, and must not agree with the printed one.
-`docs/errata.md` explains each row. Papers: "How Much Does Each Datapoint Leak Your
+`docs/explanation/errata.md` explains each row. Papers: "How Much Does Each Datapoint Leak Your
 Privacy?" (2024) and its later version "Some Targets Are Harder to Identify than Others".
 """
 

@@ -1,7 +1,7 @@
 """The mutations of `scripts/mutate`: what is undone, and which tests must fail then.
 
-One for every certified term of docs/certified.md: deleted, or turned round, or made so large that
-the bound says nothing.
+One for every certified term of docs/explanation/certified-bounds.md: deleted, or turned round, or
+made so large that the bound says nothing.
 """
 
 from __future__ import annotations

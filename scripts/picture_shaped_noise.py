@@ -1,4 +1,4 @@
-"""Draw docs/shaped-noise.svg: records, what is within the limit without noise, and with noise."""
+"""Draw docs/how-to/shaped-noise.svg: records, and what is within the limit with noise or none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from leakscore import Reference
 from leakscore.leakage import noise_for
 
-PATH = Path(__file__).parents[1] / "docs" / "shaped-noise.svg"
+PATH = Path(__file__).parents[1] / "docs" / "how-to" / "shaped-noise.svg"
 N, LIMIT = 60, 0.2
 WIDTH, HEIGHT, UNIT = 720, 430, 44.0
 

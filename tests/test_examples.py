@@ -47,7 +47,7 @@ def test_privacy_onion_prints(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_tables_page_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyarrow")
-    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "read-your-table.md").read_text("utf-8")
     program, shown = re.findall(r"^```(?:python|text)\n(.*?)^```", page, flags=re.M | re.S)
     exec(program, {})
     assert capsys.readouterr().out == shown
@@ -55,7 +55,7 @@ def test_tables_page_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) ->
 
 def test_tables_page_names_the_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     """Each option of the page is one of the command, and each one of the reading is on the page."""
-    page = (Path(__file__).parents[1] / "docs" / "tables.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "read-your-table.md").read_text("utf-8")
     assert leakscore(["report", "--help"]) == 0
     options = capsys.readouterr().out
     named = set(re.findall(r"--[a-z][a-z-]+", page))
@@ -64,21 +64,9 @@ def test_tables_page_names_the_options_of_the_command(capsys: pytest.CaptureFixt
     assert set(re.findall(r"^  (--[a-z-]+)", reading, flags=re.M)) <= named
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/audits.md", "docs/glossary.md", "docs/shaped-noise.md"]
-)
-def test_pages_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Their Python blocks, one after the other, each as a reader would."""
-    text = (Path(__file__).parents[1] / page).read_text()
-    names: dict[str, object] = {}
-    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
-        exec(block, names)
-    assert len(capsys.readouterr().out.splitlines()) >= 4
-
-
 def test_glossary_states_what_the_library_computes(capsys: pytest.CaptureFixture[str]) -> None:
     """Every number that the block prints is in the prose, and so is every decimal of the prose."""
-    text = (Path(__file__).parents[1] / "docs" / "glossary.md").read_text()
+    text = (Path(__file__).parents[1] / "docs" / "reference" / "glossary.md").read_text()
     prose, block = text.split("```python\n")
     exec(block.split("```")[0], {})
     number = r"\d+(?:\.\d+)?"
@@ -91,7 +79,7 @@ def test_glossary_states_what_the_library_computes(capsys: pytest.CaptureFixture
 def test_the_page_of_shaped_noise_states_what_it_prints(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = (Path(__file__).parents[1] / "docs" / "shaped-noise.md").read_text()
+    text = (Path(__file__).parents[1] / "docs" / "how-to" / "choose-noise.md").read_text()
     names: dict[str, object] = {}
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
         exec(block, names)
@@ -104,7 +92,7 @@ def test_the_page_of_shaped_noise_states_what_it_prints(
 
 def test_the_page_of_clusters_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
     dask = pytest.importorskip("dask", reason="dask is not installed")
-    text = (Path(__file__).parents[1] / "docs" / "clusters.md").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "docs" / "how-to" / "clusters.md").read_text("utf-8")
     names: dict[str, object] = {}
     with dask.config.set(scheduler="synchronous"):
         for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
@@ -116,7 +104,7 @@ def test_the_page_of_clusters_shows_what_it_prints(capsys: pytest.CaptureFixture
 
 
 def test_the_page_of_statistics_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+    text = (Path(__file__).parents[1] / "docs" / "how-to" / "more-than-means.md").read_text()
     names: dict[str, object] = {}
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
         exec(block, names)
@@ -158,7 +146,7 @@ def test_the_readme_audits_what_it_says(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_stewards_see_what_the_guide_shows(capsys: pytest.CaptureFixture[str]) -> None:
     """Every command of the guide, and the verdict that it prints; all three of them are shown."""
-    guide = (Path(__file__).parents[1] / "docs" / "stewards.md").read_text("utf-8")
+    guide = (Path(__file__).parents[1] / "docs" / "tutorials" / "steward.md").read_text("utf-8")
     shown = re.findall(r"```sh\n(.*?)\n```\n\n```text\n(.*?)```", guide, flags=re.S)
     codes = []
     for command, printed in shown:

@@ -1,4 +1,4 @@
-"""The table of mutations fits the code, and docs/certified.md names every one of them.
+"""The table of mutations fits the code, and the page on certified bounds names every one of them.
 
 That each is caught is shown by `scripts/mutate`, which takes minutes.
 """
@@ -26,7 +26,8 @@ def test_names_are_those_of_the_page() -> None:
     names = [one.name for one in MUTATIONS]
     assert len(set(names)) == len(names)
     listed: list[str] = []
-    for line in (ROOT / "docs" / "certified.md").read_text("utf-8").splitlines():
+    page = ROOT / "docs" / "explanation" / "certified-bounds.md"
+    for line in page.read_text("utf-8").splitlines():
         if line.startswith("| ") and not line.startswith(("| ---", "| term")):
             for name in re.findall(r"`([^`]+)`", line.split("|")[4]):
                 last = listed[-1] if listed else ""

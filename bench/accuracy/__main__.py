@@ -1,4 +1,4 @@
-"""Write docs/distributions.md: ``python -m bench.accuracy``."""
+"""Write docs/reference/distributions.md: ``python -m bench.accuracy``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page docs/distributions.md: every law measured, as two tables each."""
+"""The page docs/reference/distributions.md: every law measured, as two tables each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mpmath import mp
 from bench.accuracy import boost
 from bench.accuracy.measure import Errors, Law, nanoseconds
 
-PAGE = Path(__file__).parents[2] / "docs" / "distributions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "distributions.md"
 SECTIONS = [
     ("normal", "law"),
     ("chi_square", "chi_square"),

@@ -1,1 +1,1 @@
-"""The measured parts of docs/audits.md and docs/sorted-bits.md: ``python -m bench.audits``."""
+"""The measured parts of audits.md and sorted-bits.md: ``python -m bench.audits``."""

@@ -1,4 +1,4 @@
-"""Write what is measured into docs/audits.md, docs/sorted-bits.md: ``python -m bench.audits``."""
+"""Write what is measured into audits.md and sorted-bits.md: ``python -m bench.audits``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sorted-bits test by simulation, as docs/sorted-bits.md shows it."""
+"""The sorted-bits test by simulation, as docs/explanation/sorted-bits.md shows it."""
 
 from __future__ import annotations
 

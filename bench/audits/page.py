@@ -14,7 +14,7 @@ from bench.audits import coins, compared
 from leakscore.audit import Audit
 from reproduce import coverage
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "explanation"
 SIZES = (20, 100, 1000, 10_000, 100_000, 1_000_000)
 BANDS = ("dkw-two-sided", "dkw", "ks", "bonferroni", "berk-jones", "ell", "weighted-ell")
 FRESH = 0.951  # a confidence whose critical values are not shipped

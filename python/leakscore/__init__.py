@@ -2,9 +2,10 @@
 
 The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
 `testing`, `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that ``import
-leakscore`` costs little more than ``import numpy``. So are `dask`, `plot`, `reference`, `report`
-and `torch`, which are not in ``__all__``: three of them need more than numpy and scipy once they
-are used, `report` is the command as functions, and what `reference` holds lies here as well.
+leakscore`` costs little more than ``import numpy``. So are `dask`, `plot`, `reference`, `report`,
+`statistics` and `torch`, which are not in ``__all__``: three of them need more than numpy and scipy
+once they are used, `report` is the command as functions, `statistics` would hide the standard
+library's, and what `reference` holds lies here as well.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from leakscore import plot as plot
     from leakscore import reference as reference
     from leakscore import report as report
+    from leakscore import statistics as statistics
     from leakscore import torch as torch
     from leakscore.reference import ColumnGram, Moments, Reference, SingularCovarianceError
 
@@ -56,7 +58,7 @@ __all__ = [
     "whitebox",
 ]
 
-_NOT_STARRED = frozenset({"dask", "plot", "reference", "report", "torch"})
+_NOT_STARRED = frozenset({"dask", "plot", "reference", "report", "statistics", "torch"})
 _OF_REFERENCE = frozenset({"ColumnGram", "Moments", "Reference", "SingularCovarianceError"})
 
 

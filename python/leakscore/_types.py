@@ -34,6 +34,10 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Indices: TypeAlias = npt.NDArray[np.intp]
 
+Seed: TypeAlias = (
+    "np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | int | None"
+)
+"""Where random numbers come from, as SPEC 7 of Scientific Python says; None: fresh entropy."""
 Scalar: TypeAlias = "float | np.floating[Any] | np.integer[Any]"
 """One number."""
 Many: TypeAlias = "npt.NDArray[Any] | Sequence[Any]"

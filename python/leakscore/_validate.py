@@ -403,18 +403,40 @@ def instance(name: str, value: object, kind: type[Kind]) -> Kind:
 
 
 def generator(name: str, value: object) -> np.random.Generator:
-    """A numpy Generator, or one made from an int seed: nothing that makes runs irreproducible."""
+    """A numpy Generator, made from what SPEC 7 names; None draws a seed from the system."""
+    return seeded(name, value)[0]
+
+
+def seeded(name: str, value: object) -> tuple[np.random.Generator, int | None]:
+    """A numpy Generator, and the int with which its draws can be repeated.
+
+    That is None for a Generator and a BitGenerator, which are used as they are, so that their state
+    moves on, and for a SeedSequence that no int stands for: their owner has them.
+    """
     if isinstance(value, np.random.Generator):
-        return value
+        return value, None
+    if isinstance(value, np.random.BitGenerator):
+        return np.random.default_rng(value), None
+    if isinstance(value, np.random.SeedSequence):
+        plain = isinstance(value.entropy, int) and not value.spawn_key and value.pool_size == 4
+        return np.random.default_rng(value), value.entropy if plain else None  # type: ignore[return-value]
+    seed = int(np.random.SeedSequence().entropy) if value is None else _seed(name, value)  # type: ignore[arg-type]
+    return np.random.default_rng(seed), seed
+
+
+def _seed(name: str, value: object) -> int:
     try:
         seed = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         seed = None
     if seed is None or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"Expected {name}={_brief(value)} to be a numpy.random.Generator or an int")
+        raise TypeError(
+            f"Expected {name}={_brief(value)} to be None, an int, or a numpy.random.SeedSequence, "
+            "BitGenerator or Generator"
+        )
     if seed < 0:
         raise ValueError(f"Expected {name}={_brief(seed)} >= 0")
-    return np.random.default_rng(seed)
+    return seed
 
 
 def cumulants(name: str, value: object) -> Doubles:

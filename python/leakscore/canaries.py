@@ -119,8 +119,8 @@ def rank_sum(distances: npt.ArrayLike, k: int) -> Indices:
 def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Doubles]:
     """Loss, and its gradient, with which CANIFE designs a canary's gradient.
 
-    sum_i <u_i, g>^2 + max(C - |g|, 0)^2: small for a gradient that is orthogonal to those of the
-    other records and as long as clipping allows.
+    sum_i <u_i, g>^2 + max(C - norm(g), 0)^2: small for a gradient that is orthogonal to those of
+    the other records and as long as clipping allows.
 
     Parameters
     ----------
@@ -136,8 +136,8 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Do
     loss : float
         At least 0.
     gradient : (d,) ndarray
-        2 U'U g - 2 (C - |g|)+ g / |g|. At g = 0 the second term has a peak and no gradient; there
-        it counts as 0.
+        2 U'U g - 2 (C - norm(g))+ g / norm(g). At g = 0 the second term has a peak and no gradient;
+        there it counts as 0.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -118,7 +119,9 @@ def test_reproducible_and_from_histograms() -> None:
             each.bootstrap(statistic, fpr=fpr_of(statistic), rng=seed, resamples=50)
             for each, seed in [(audit, 5), (audit, np.random.default_rng(5)), (counts, 5)]
         ]
-        assert found[0] == found[1] == found[2]
+        assert found[0] == found[2]
+        assert (found[0].seed, found[1].seed) == (5, None)  # the generator is the caller's
+        assert found[0] == dataclasses.replace(found[1], seed=5)
         assert found[0] != audit.bootstrap(
             statistic, fpr=fpr_of(statistic), rng=6, resamples=50, confidence=0.5
         )
@@ -143,7 +146,7 @@ def test_the_ends() -> None:
         ({"statistic": "tpr_at", "fpr": [0.1]}, TypeError, "fpr"),
         ({"confidence": 1.0}, ValueError, "confidence"),
         ({"resamples": 0}, ValueError, "resamples"),
-        ({"rng": None}, TypeError, "rng"),
+        ({"rng": 1.5}, TypeError, "rng"),
     ],
 )
 def test_refused(arguments, error, words) -> None:  # type: ignore[no-untyped-def]

@@ -40,7 +40,7 @@ NAN = float("nan")
 NO_COUNT = (0, -1, 2.5, True, "3", None, NAN, 1 + 0j, [5])
 NO_POSITIVE = (-1.0, NAN, float("inf"), "1", 1j)
 NO_SHARE = (-0.1, 1.1, NAN, "0.5", None, 1j)
-NO_RNG = (-1, 1.5, "0", None, True)
+NO_RNG = (-1, 1.5, "0", [1], True)
 
 
 def _multiples(seed: int, *shape: int, scale: float = 1.0) -> Array:

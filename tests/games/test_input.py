@@ -96,7 +96,7 @@ def play(**changes: Any) -> Any:
         ({"rounds": 10.0}, TypeError, "rounds"),
         ({"rounds": 11, "balanced": True}, ValueError, "rounds=11"),
         ({"balanced": 1}, TypeError, "balanced"),
-        ({"rng": None}, TypeError, "rng"),
+        ({"rng": 1.5}, TypeError, "rng"),
         ({"rng": 1.0}, TypeError, "rng"),
         ({"rng": -1}, ValueError, "rng=-1"),
         ({"rng": np.random.RandomState(1)}, TypeError, "rng"),

@@ -17,7 +17,7 @@ def test_ours_agree_and_the_printed_do_not(seed: int, tmp_path: Path) -> None:
     outcome = reproduce(seed=seed, rounds=20_000)
     assert [row.name for row in outcome.rows if not row.ok] == []
     if seed == 1:
-        page = (ROOT / "docs" / "errata.md").read_text()
+        page = (ROOT / "docs" / "explanation" / "errata.md").read_text()
         for row in outcome.rows:
             assert f"`{row.name}`" in page
             figures = (row.measured, row.theory, row.printed)

@@ -67,7 +67,7 @@ def test_distributions_load_no_other_room() -> None:
 
 
 # Not in `__all__`, so that ``from leakscore import *`` asks for no optional package.
-NOT_STARRED = ["dask", "plot", "reference", "report", "torch"]
+NOT_STARRED = ["dask", "plot", "reference", "report", "statistics", "torch"]
 
 
 @pytest.mark.parametrize("room", [*ROOMS, *NOT_STARRED])

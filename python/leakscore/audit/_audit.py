@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _state, _validate
+from leakscore._types import Seed
 from leakscore.audit._certified import Certified
 from leakscore.audit.claims.refuted import Refuted
 from leakscore.audit.data.histogram import Histogram
@@ -57,7 +58,7 @@ class Audit(Certified, Refuted, Intervals):
         member: npt.ArrayLike,
         *,
         random_bits: bool = False,
-        rng: np.random.Generator | int | None = None,
+        rng: Seed = 0,
     ) -> Audit:
         """Build an audit from one score and one membership bit per round.
 
@@ -72,9 +73,9 @@ class Audit(Certified, Refuted, Intervals):
             score is a function of its own round only. It allows ``method="sorted-bits"`` of
             `epsilon` and changes nothing else. A design with fixed numbers of members and
             non-members is not of this kind.
-        rng : numpy.random.Generator or int, optional
+        rng : None, int, SeedSequence, BitGenerator or Generator
             Orders tied scores at random for "sorted-bits", together with a hash of the scores, so
-            that one seed does not order all audits alike; None is the same as 0. Every other method
+            that one seed does not order all audits alike; None: fresh entropy. Every other method
             takes a tie for a non-member and does not depend on `rng`; only the halves of "split"
             and "credible" depend on the order of the rounds.
 
@@ -98,7 +99,7 @@ class Audit(Certified, Refuted, Intervals):
         Audit(n_members=2, n_nonmembers=2)
         """
         random = _validate.flag("random_bits", random_bits)
-        generator = _validate.generator("rng", 0 if rng is None else rng)
+        generator = _validate.generator("rng", rng)
         array = _validate.sample("scores", scores)
         inside = _validate.membership("member", member, array.size)
         if array.dtype.kind not in "iub" and bool(np.isnan(array).any()):

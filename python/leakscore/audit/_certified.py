@@ -20,8 +20,8 @@ from leakscore.audit.methods.table import certify
 class EpsilonBound(Bound):
     """A certified lower bound on epsilon and the threshold that proves it; see `Audit.epsilon`.
 
-    If delta was an array, every field except `confidence`, `method`, `algorithm` and `assumptions`
-    is an array of its shape.
+    If delta was an array, every field except `confidence`, `method`, `algorithm` and
+    ``assumptions`` is an array of its shape.
 
     As a number it is `epsilon`: ``float``, ``<`` and ``>=`` take it so.
     ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
@@ -172,8 +172,8 @@ class Certified(Sampled):
         ``log(4/xi)``, and the one-sided ``log(2/xi)`` is enough. Critical values of common sizes
         come with the package; the first call for another size takes up to two seconds.
 
-        "sorted-bits" rests on another theorem, proved in docs/sorted-bits.md: among the g highest
-        scores, members are no more frequent than coins of probability
+        "sorted-bits" rests on another theorem, proved in docs/explanation/sorted-bits.md:
+        among the g highest scores, members are no more frequent than coins of probability
         ``e^epsilon / (1 + e^epsilon)`` and a share delta of exposed rounds allow, at all g at once.
         Its bound is a multiple of 0.05, it bounds no error rate, and `algorithm` states the number
         of right guesses. The first call for given rounds, delta and confidence is slower.

@@ -73,6 +73,10 @@ class Judgement(Findings):
             version=self.tool_version,
         )
 
+    def _repr_html_(self) -> str:
+        """Show a notebook the page's head, in a frame that runs nothing and fetches nothing."""
+        return html.framed(self.to_html())
+
 
 def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int) -> Audit:
     """Return the audit of the scores that were read."""

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles, Flags
+from leakscore._drawn import Drawn
+from leakscore._types import Doubles, Flags, Seed
 from leakscore.games import _average, _sampling
 from leakscore.games._populations import Empirical, EmpiricalMean, Population
 from leakscore.games._rounds import coins, key_from, number, require_population, require_score
@@ -21,11 +22,11 @@ def fixed_target(
     target: npt.ArrayLike,
     mechanism: EmpiricalMean,
     rounds: int,
-    rng: np.random.Generator | int,
+    rng: Seed,
     *,
     score: Callable[[Doubles], npt.ArrayLike] | None = None,
     balanced: bool = False,
-) -> tuple[Doubles, Flags]:
+) -> Drawn[Doubles, Flags]:
     """Play rounds of the membership game with one target.
 
     In a round where the target is a member (H1) its record takes the place of one of the n records
@@ -41,8 +42,9 @@ def fixed_target(
         What is released.
     rounds : int
         Number of rounds T, at least 1.
-    rng : numpy.random.Generator or int
-        Source of the game's 128-bit key (all that is drawn from it), or a seed.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
+        The result keeps the seed: with ``rng=result.seed`` the same game is played.
     score : callable, optional
         Maps outputs (t, d) to scores (t,), larger meaning member. The game then hands it blocks of
         about 16 MB and never holds all outputs. Scores may be infinite but not NaN.
@@ -98,30 +100,30 @@ def fixed_target(
     if isinstance(population, Empirical):
         population._require(mechanism.n)
     sampler = population._sampler(z, mechanism._mean(population.dim))
-    key = key_from(rng)
+    key, seed = key_from(rng)
 
     member = coins(key, rounds, balanced)
     included = mechanism._included(key, member)
     if score is None:
         outputs = np.empty((rounds, population.dim))
         sampler.fill(key, 0, included, outputs)
-        return outputs, member
+        return Drawn((outputs, member), seed)
     scores = np.empty(rounds)
     block = max(1, _STREAM_BLOCK // population.dim // sampler.tile) * sampler.tile
     for first in range(0, rounds, block):
         flags = included[first : first + block]
         scores[first : first + block] = _block_scores(sampler, key, first, flags, z.size, score)
-    return scores, member
+    return Drawn((scores, member), seed)
 
 
 def average_target(
     population: Population,
     mechanism: EmpiricalMean,
     rounds: int,
-    rng: np.random.Generator | int,
+    rng: Seed,
     *,
     balanced: bool = False,
-) -> tuple[Doubles, Doubles, Flags]:
+) -> Drawn[Doubles, Doubles, Flags]:
     """Play rounds of the membership game with a new target from the population in each.
 
     In a round where the target is a member (H1) it is one of the n records drawn from the
@@ -138,8 +140,9 @@ def average_target(
         ``sample_rate``, and otherwise absent from it like a non-member.
     rounds : int
         Number of rounds T, at least 1.
-    rng : numpy.random.Generator or int
-        Source of the game's two 128-bit keys (all that is drawn from it), or a seed.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the game's two 128-bit keys, which are all that is drawn from it; None: fresh
+        entropy. The result keeps the seed: with ``rng=result.seed`` the same game is played.
     balanced : bool
         With True exactly T/2 rounds, in random order, have their target in; T must be even. With
         False (the default) a fair coin decides in each round.
@@ -185,12 +188,13 @@ def average_target(
     if isinstance(population, Empirical):
         population._require(mechanism.n, others=int(mechanism.neighbours == "replace"))
     mean = mechanism._mean(population.dim)
-    generator = _validate.generator("rng", rng)
+    generator, seed = _validate.seeded("rng", rng)
     keys = generator.integers(0, 1 << 64, size=(2, 2), dtype=np.uint64)
 
     member = coins(keys[0], rounds, balanced)
     included = mechanism._included(keys[0], member)
-    return *_average.draw(population, mean, keys[0], keys[1], included), member
+    targets, outputs = _average.draw(population, mean, keys[0], keys[1], included)
+    return Drawn((targets, outputs, member), seed)
 
 
 def _require(population: Population, mechanism: EmpiricalMean) -> None:

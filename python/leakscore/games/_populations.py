@@ -184,7 +184,7 @@ class EmpiricalMean:
         Standard deviation, per coordinate, of the noise on the released mean. (The papers' C_gamma
         is n noise_std^2.)
     noise_cov : (d, d) array_like, optional
-        Covariance of the noise, in place of `noise_std`.
+        Covariance of the noise, in place of ``noise_std``.
     noise_factor : (d, r) array_like, optional
         F of the noise's covariance F F', in place of both.
     sample_rate : float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _core, _validate
-from leakscore._types import Flags
+from leakscore._types import Flags, Seed
 from leakscore.games._populations import Bernoulli, Empirical, Gaussian, Population
 from leakscore.games._sampling import Key
 
@@ -28,9 +28,10 @@ def coins(key: Key, rounds: int, balanced: bool) -> Flags:
     return member
 
 
-def key_from(rng: np.random.Generator | int) -> Key:
-    """Draw the key of a game, which decides everything in it."""
-    return _validate.generator("rng", rng).integers(0, 1 << 64, size=2, dtype=np.uint64)
+def key_from(rng: Seed) -> tuple[Key, int | None]:
+    """Draw the key of a game, which decides everything in it; return it with the seed."""
+    generator, seed = _validate.seeded("rng", rng)
+    return generator.integers(0, 1 << 64, size=2, dtype=np.uint64), seed
 
 
 def require_score(score: object, of: str) -> None:

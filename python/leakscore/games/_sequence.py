@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags, Indices
+from leakscore._drawn import Drawn
+from leakscore._types import Doubles, Flags, Indices, Seed
 from leakscore.games import _sampling
 from leakscore.games._average import below
 from leakscore.games._populations import Bernoulli, Empirical, Population
@@ -27,12 +28,12 @@ def sequential(
     num_steps: int,
     insertion: int | Literal["uniform"] | npt.ArrayLike,
     rounds: int,
-    rng: np.random.Generator | int,
+    rng: Seed,
     *,
     noise_std: npt.ArrayLike = 0.0,
     noise_cov: npt.ArrayLike | None = None,
     noise_factor: npt.ArrayLike | None = None,
-) -> tuple[Doubles, Flags, Indices]:
+) -> Drawn[Doubles, Flags, Indices]:
     """Play rounds of the membership game on a sequence of releases.
 
     A round has T batches of n records, and releases the mean of all records so far after each. A
@@ -54,8 +55,9 @@ def sequential(
         probability; or with the given probabilities, of sum 1.
     rounds : int
         Number of rounds R, at least 1.
-    rng : numpy.random.Generator or int
-        Source of the game's 128-bit key (all that is drawn from it), or a seed.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
+        The result keeps the seed: with ``rng=result.seed`` the same game is played.
     noise_std : float or (d,) array_like
         Standard deviation, per coordinate, of independent Gaussian noise on every **released**
         cumulative mean.
@@ -111,13 +113,13 @@ def sequential(
         _validate.binary("target", z)
     if isinstance(population, Empirical):
         require_rows(population, n, count)
-    key = key_from(rng)
+    key, seed = key_from(rng)
 
     member = coins(key, rounds, False)
     step = draw_steps(key, member, law)
     releases = np.empty((rounds, count, population.dim))
     cumulative_means(population, z, n, step, noise, key, releases)
-    return releases, member, step
+    return Drawn((releases, member, step), seed)
 
 
 def require_rows(population: Empirical, n: int, num_steps: int) -> None:

@@ -34,7 +34,7 @@ class Training:
         clipping.
     noise_multiplier : float
         Standard deviation, per coordinate, of the Gaussian noise on the **sum** of the clipped
-        gradients, over `clip`, which is then required.
+        gradients, over ``clip``, which is then required.
     classes : int
         Number of classes of a logistic model. Of two, theta (d,) is the weight of label 1 against
         0; of more, the (classes, d) weights are one vector, class after class (softmax).

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags, Indices
+from leakscore._drawn import Drawn
+from leakscore._types import Doubles, Flags, Indices, Seed
 from leakscore.games import _sampling
 from leakscore.games._average import below
 from leakscore.games._populations import Empirical, Gaussian, Population
@@ -37,10 +38,10 @@ def dpsgd(
     training: Training,
     insertion: int | Literal["uniform"] | npt.ArrayLike,
     rounds: int,
-    rng: np.random.Generator | int,
+    rng: Seed,
     *,
     score: Callable[[Doubles], npt.ArrayLike] | None = None,
-) -> tuple[Doubles, Flags, Indices]:
+) -> Drawn[Doubles, Flags, Indices]:
     """Play rounds of the membership game on the training of a linear or logistic model.
 
     Every step has a fresh batch. A fair coin decides whether the target's record takes the place of
@@ -59,8 +60,9 @@ def dpsgd(
         Step of a target that is in, counted from 0, or their law, as in `sequential`.
     rounds : int
         Number of rounds R, at least 1.
-    rng : numpy.random.Generator or int
-        Source of the game's 128-bit key (all that is drawn from it), or a seed.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
+        The result keeps the seed: with ``rng=result.seed`` the same game is played.
     score : callable, optional
         Maps parameters (r, T + 1, k) to scores (r,) or (r, j). The game then hands it blocks of
         about 16 MB and never holds all parameters. Scores may be infinite but not NaN.
@@ -113,7 +115,7 @@ def dpsgd(
     law = insertion_law(insertion, training.num_steps)
     rounds = number(rounds, False)
     require_score(score, "parameters")
-    key = key_from(rng)
+    key, seed = key_from(rng)
 
     member = coins(key, rounds, False)
     step = draw_steps(key, member, law)
@@ -122,14 +124,14 @@ def dpsgd(
     if score is None:
         theta = np.empty((rounds, *shape))
         trainer.play(0, theta)
-        return theta, member, step
+        return Drawn((theta, member, step), seed)
     block = max(1, _STREAM_BLOCK // (shape[0] * shape[1] * trainer.block)) * trainer.block
     blocks = []
     for first in range(0, rounds, block):
         theta = np.empty((min(block, rounds - first), *shape))
         trainer.play(first, theta)
         blocks.append(_scores(score(theta), len(theta)))
-    return np.concatenate(blocks), member, step
+    return Drawn((np.concatenate(blocks), member, step), seed)
 
 
 def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:

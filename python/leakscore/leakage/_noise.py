@@ -172,7 +172,7 @@ def noise_for(
     singular covariance gets the noise with which it can be inverted, about 1e-14 d of the
     variances, even if less would suffice.
 
-    The optimal shapes are `leakscore.leakage.noise`: the smallest ellipsoid, by a weighted trace,
+    The optimal shapes are ``leakscore.leakage.noise``: the smallest ellipsoid, by a weighted trace,
     around the ellipsoid of C and the targets over the root of the limit, a semidefinite programme
     with a certificate of optimality. Its shape is computed from the targets, so whoever sees it
     learns of them. The limit holds for an attacker who knows the shape if the targets are not the

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
+from html import escape
 from importlib import resources
 
 from leakscore._visible import markup
@@ -33,6 +34,16 @@ def render(document: doc.Document) -> str:
         f"<title>{name}</title><style>{style}</style></head>"
         f'<body><main><header><p class="kicker">{name}</p>{head}</header>{sections}</main></body>'
         "</html>\n"
+    )
+
+
+def framed(page: str) -> str:
+    """Return the head of a page in a frame, for a notebook; neither touches the other's style."""
+    end = page.index("</header>") + len("</header>")
+    head = page[:end] + page[page.rindex("</main>") :]
+    return (
+        '<iframe sandbox="" width="100%" height="560" frameborder="0" '
+        f'srcdoc="{escape(head)}"></iframe>'
     )
 
 

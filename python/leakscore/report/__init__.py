@@ -4,7 +4,8 @@
 ``to_html`` and ``to_json`` the command ``leakscore report`` prints and writes.
 
 The JSON (``schema_version`` 1; numbers in full precision; null stands for what is infinite,
-undefined or not asked for)
+undefined or not asked for):
+
     tool_version, seed
         what made it; the same input, options and seed give the same bytes
     verdict

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -85,13 +84,7 @@ class Report(ByValue, Content):
 
     def _repr_html_(self) -> str:
         """Show a notebook the page's head, in a frame that runs nothing and fetches nothing."""
-        page = self.to_html()
-        end = page.index("</header>") + len("</header>")
-        head = page[:end] + page[page.rindex("</main>") :]
-        return (
-            '<iframe sandbox="" width="100%" height="560" frameborder="0" '
-            f'srcdoc="{escape(head)}"></iframe>'
-        )
+        return html.framed(self.to_html())
 
     def to_text(self, width: int = 80) -> str:
         """Return the report as aligned plain text."""

@@ -53,7 +53,7 @@ def calibrate(
     """Return the least noise, per unit of sensitivity, at which a mechanism meets a requirement.
 
     Exactly one requirement is given: `epsilon` with `delta`, `advantage`, `power` with `alpha`, or
-    `curve`.
+    ``curve``.
 
     Parameters
     ----------
@@ -91,16 +91,16 @@ def calibrate(
     Raises
     ------
     TypeError
-        If not exactly one requirement is given, the family is unknown or makes no curve, or `curve`
-        is not a curve.
+        If not exactly one requirement is given, the family is unknown or makes no curve, or
+        ``curve`` is not a curve.
     ValueError
-        If an argument is out of its range, the family and `curve` are about different
+        If an argument is out of its range, the family and ``curve`` are about different
         `neighbours`, or no noise meets the requirement (the message names the best value).
 
     Notes
     -----
-    Noise for a relaxed attacker does not protect against other attackers: see `TradeOff.kind` and
-    `TradeOff.adversary` of the curve. The noise of a sub-sampled family is enough under Poisson
+    Noise for a relaxed attacker does not protect against other attackers: see ``TradeOff.kind`` and
+    ``TradeOff.adversary`` of the curve. The noise of a sub-sampled family is enough under Poisson
     sampling, for a record added or removed, with exact (real-valued) noise. Batches of another
     kind, a replaced record or rounded noise need other noise: see `TradeOff.neighbours` and
     `TradeOff.assumptions` of the curve.
@@ -125,7 +125,7 @@ def calibrate(
     slow = name in _SLOW or not name
 
     def excess(noise: float) -> float:
-        made = make(noise, **fixed)
+        made: object = make(noise, **fixed)
         if not isinstance(made, TradeOff) or made.shape:
             raise TypeError(f"Expected family={family!r} to make one TradeOff, not {made!r}")
         return requirement.excess(made)

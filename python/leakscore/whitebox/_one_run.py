@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Flags
+from leakscore._drawn import Drawn
+from leakscore._types import Flags, Seed
 
 _Signs = npt.NDArray[np.int8]
 
@@ -18,8 +19,8 @@ def one_run(
     m: int,
     k_plus: int,
     k_minus: int,
-    rng: np.random.Generator | int,
-) -> tuple[_Signs, _Signs]:
+    rng: Seed,
+) -> Drawn[_Signs, _Signs]:
     """Audit with one training: include each of m canaries by a fair coin, train, score, guess.
 
     Parameters
@@ -31,8 +32,8 @@ def one_run(
         Number of canaries, at least 1.
     k_plus, k_minus : int
         How many to guess in and out; see `one_run_guesses`.
-    rng : numpy.random.Generator or int
-        Source of the coins, or a seed.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the coins; None: fresh entropy. The result keeps the seed, ``result.seed``.
 
     Returns
     -------
@@ -71,11 +72,11 @@ def one_run(
         raise TypeError(f"Expected train={train!r} to be a function of the canaries included")
     m = _validate.count("m", m, low=1)
     _guesses(m, k_plus, k_minus)
-    generator = _validate.generator("rng", rng)
+    generator, seed = _validate.seeded("rng", rng)
     included = generator.integers(0, 2, size=m, dtype=np.int8).astype(np.bool_)
     selection = np.where(included, np.int8(1), np.int8(-1))
     scores = _validate.scores("train(included)", train(included), m)
-    return selection, one_run_guesses(scores, k_plus, k_minus)
+    return Drawn((selection, one_run_guesses(scores, k_plus, k_minus)), seed)
 
 
 def one_run_guesses(scores: npt.ArrayLike, k_plus: int, k_minus: int) -> _Signs:

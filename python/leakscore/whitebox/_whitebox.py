@@ -19,7 +19,7 @@ _CACHED = 1 << 16  # doubles that are written and read again at once: 512 KB
 
 
 def clip(g: npt.ArrayLike, c: float) -> Doubles:
-    """Clip gradients to a norm, as DP-SGD does: min(1, c / |g|) g.
+    """Clip gradients to a norm, as DP-SGD does: min(1, c / norm(g)) g.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def _tables(value: Iterable[npt.ArrayLike], steps: int, dim: int) -> Iterator[Ar
         )
 
 
-def _iterable(name: str, value: Iterable[npt.ArrayLike]) -> Iterable[npt.ArrayLike]:
+def _iterable(name: str, value: object) -> Iterable[npt.ArrayLike]:
     if isinstance(value, Iterable) and not isinstance(value, (np.ndarray, str, bytes, dict)):
         return value
     tables = _validate.real_array(name, value)

@@ -1,6 +1,6 @@
 // Upper confidence bounds on an error rate, valid at every threshold at once: from the count of
 // errors, non-decreasing, rounded up, at most 1. Where their widths and values come from:
-// docs/audits.md.
+// docs/explanation/audits.md.
 #pragma once
 
 #include <algorithm>

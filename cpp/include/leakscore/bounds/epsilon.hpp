@@ -1,7 +1,7 @@
 // Lower confidence bound on epsilon from two score samples and a band for each error rate.
 // What the two error rates of any test say about (epsilon, delta): Wasserman & Zhou (2010),
 // Kairouz, Oh & Viswanath (2015). The band makes it hold for all thresholds at once:
-// docs/audits.md.
+// docs/explanation/audits.md.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 // most, y that of being exposed and right. The probability that W goes on to v grows by 1 at most
 // with a right guess, and the sum of all y has mean m delta at most; a guess of one kind is right
 // half as often. (The formula of Steinke, Nasr & Jagielski (2023), theorem 5.2, is exceeded:
-// docs/errata.md.)
+// docs/explanation/errata.md.)
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Critical counts of the sorted-bits test: how many of the g highest scores may be members. After
 // the four-outcome randomised response of Kairouz, Oh & Viswanath (2015, "The composition theorem
-// for differential privacy"); the proof is in docs/sorted-bits.md.
+// for differential privacy"); the proof is in docs/explanation/sorted-bits.md.
 //
 // Of R rounds with fair bits each is exposed with probability delta, for either bit; any other
 // bit is guessed from its score with probability q = e^epsilon / (1 + e^epsilon) at most, if the
@@ -8,7 +8,7 @@
 // guess. With F ~ Bin(R, delta/2) exposed members, right guesses among the first g are therefore
 // dominated, at all g at once, by
 //     S_g = min(F, g) + W_{g - min(F, g)},   W a walk with steps Bernoulli(q)
-// (docs/sorted-bits.md has the proof). The test looks at a fixed grid of g.
+// (docs/explanation/sorted-bits.md has the proof). The test looks at a fixed grid of g.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 """The sorted-bits test: how well the scores guess bits that were fair coins.
 
-Experimental; docs/sorted-bits.md has the proof.
+Experimental; docs/explanation/sorted-bits.md has the proof.
 """
 
 from __future__ import annotations

@@ -39,6 +39,8 @@ class BootstrapInterval(Assuming):
         As given.
     kind : str
         ``"percentile bootstrap (approximate)"``.
+    seed : int or None
+        As `rng` it draws the same resamples; None if `rng` was an object that its owner has.
     assumptions : tuple of str
         What must be true, beyond the scores, for this to hold.
 
@@ -58,6 +60,7 @@ class BootstrapInterval(Assuming):
     confidence: float
     resamples: int
     kind: str = "percentile bootstrap (approximate)"
+    seed: int | None = None
 
 
 def tpr_resamples(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _validate
+from leakscore._types import Seed
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bands.uniform import BAND_METHODS
 from leakscore.audit.roc.band import RocBand, roc_band
@@ -75,7 +76,7 @@ class Intervals(Empirical):
         self,
         statistic: str = "auc",
         *,
-        rng: np.random.Generator | int,
+        rng: Seed,
         fpr: float | None = None,
         confidence: float = 0.95,
         resamples: int = 1000,
@@ -89,8 +90,8 @@ class Intervals(Empirical):
         ----------
         statistic : {"auc", "advantage", "tpr_at"}
             The method of this name.
-        rng : numpy.random.Generator or int
-            Source of the resamples.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the resamples; None: fresh entropy. The result keeps the seed.
         fpr : float, optional
             For "tpr_at" only: the false positive rate allowed, in [0, 1].
         confidence : float
@@ -136,7 +137,7 @@ class Intervals(Empirical):
         name = _validate.choice("statistic", statistic, _STATISTICS)
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
         times = _validate.steps("resamples", resamples)
-        generator = _validate.generator("rng", rng)
+        generator, seed = _validate.seeded("rng", rng)
         if (fpr is None) == (name == "tpr_at"):
             raise ValueError(f"Expected fpr with statistic='tpr_at' alone, not fpr={fpr!r}")
         if fpr is not None:
@@ -155,5 +156,6 @@ class Intervals(Empirical):
             fpr=fpr,
             confidence=level,
             resamples=times,
+            seed=seed,
             assumptions=of_rounds("bootstrap"),
         )

@@ -1,0 +1,174 @@
+"""The site: `sphinx-build -W --keep-going -n -b html docs build/docs`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import leakscore
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "leakscore"
+author = "The leakscore maintainers"
+copyright = f"2024-2026, {author}"
+version = release = leakscore.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.linkcode",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+nitpicky, default_role = True, "autolink"
+# Types that C++ and typing give no page to.
+nitpick_ignore_regex = [("py:.*", r"leakscore\._.*"), ("py:.*", r"leakscore\..*\._.*")]
+exclude_patterns = ["architecture.md", "gallery_src/**", "_static/**"]
+templates_path = ["_templates"]
+pygments_style = "a11y-high-contrast-light"
+
+# Pages and their programs.
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode, nb_execution_raise_on_error, nb_execution_timeout = "cache", True, 120
+nb_execution_cache_path = str(ROOT / "build" / "docs-cache")
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# The API: a class and its methods are one page, so that every reference resolves.
+autosummary_generate = True
+autosummary_ignore_module_all = False  # pages for what a room lists, and no other name
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members, numpydoc_xref_param_type = False, False
+
+# Inventories are committed (scripts/write_inventories): the site is built without network.
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3", "_inventories/python.inv"),
+    "numpy": ("https://numpy.org/doc/stable", "_inventories/numpy.inv"),
+    "scipy": ("https://docs.scipy.org/doc/scipy", "_inventories/scipy.inv"),
+    "matplotlib": ("https://matplotlib.org/stable", "_inventories/matplotlib.inv"),
+}
+
+# MathJax lies in the site, and no page asks another server for anything.
+mathjax_path = "mathjax/tex-svg.js"
+mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "global"}}
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["gallery_src"],
+    "gallery_dirs": ["gallery"],
+    "filename_pattern": r"/plot_",
+    "abort_on_example_error": True,
+    "notebook_extensions": set(),
+    "doc_module": ("leakscore",),
+    "backreferences_dir": None,
+    "matplotlib_animations": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 3,
+    "thumbnail_size": (320, 200),
+    "image_scrapers": ("matplotlib",),
+    "reset_modules": ("gallery_style.reset",),
+    "within_subsection_order": "gallery_style.Order",
+    "download_all_examples": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "leakscore"
+html_static_path = ["_static"]
+html_css_files = ["leakscore.css"]
+html_copy_source = html_show_sourcelink = False
+html_use_index = html_domain_indices = False  # the search and the lists of rooms have it all
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_toc_level": 2,
+    "collapse_navigation": True,  # a page lists its own branch only: a third of the size
+    "back_to_top_button": False,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "gallery/index": []}
+
+
+def setup(app: Sphinx) -> None:
+    """Leave in the folder of the site what the site is made of."""
+    if app.doctreedir == app.outdir / ".doctrees":
+        app.doctreedir = type(app.doctreedir)(app.outdir.parent / "docs-doctrees")
+    app.connect("build-finished", _slim)
+
+
+def _slim(app: Sphinx, _error: Exception | None) -> None:
+    """Remove what only those who change the theme read, and indentation outside of programs."""
+    for path in app.outdir.glob("_static/**/*.map"):
+        path.unlink()
+    for path in app.outdir.glob("**/*.html"):
+        page = path.read_text("utf-8")
+        parts = re.split(r"(<pre.*?</pre>|<textarea.*?</textarea>)", page, flags=re.S)
+        parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
+        if (slim := "".join(parts)) != page:
+            path.write_text(slim, "utf-8")
+
+
+def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
+    """Return where the source of an object lies in the repository."""
+    if domain != "py" or not info["module"]:
+        return None
+    value: object = sys.modules.get(info["module"])
+    for part in info["fullname"].split("."):
+        value = getattr(value, part, None)
+    try:
+        unwrapped = inspect.unwrap(value)  # type: ignore[arg-type]
+        path, (lines, first) = inspect.getsourcefile(unwrapped), inspect.getsourcelines(unwrapped)
+    except (TypeError, OSError, ValueError):
+        return None
+    package = Path(leakscore.__file__).parent
+    if path is None or not Path(path).is_relative_to(package):
+        return None
+    place = Path(path).relative_to(package.parent)
+    last = first + len(lines) - 1
+    return f"https://github.com/leakscore/leakscore/blob/v{release}/python/{place}#L{first}-L{last}"
+
+
+def _functions(law: object) -> list[str]:
+    """Return the functions of a law: of the object, or of its class."""
+    own = [name for name in vars(law) if not name.startswith("_") and callable(getattr(law, name))]
+    return own or [name for name in vars(type(law)) if not name.startswith("_")]
+
+
+def _laws() -> dict[str, dict[str, object]]:
+    """Return the functions of each law: objects, which autodoc takes for data."""
+    from leakscore import distributions
+
+    laws = {name: getattr(distributions, name) for name in distributions.__all__}
+    return {
+        f"leakscore.distributions.{name}": {
+            "says": (inspect.getdoc(type(law)) or "").splitlines()[0],
+            "functions": _functions(law),
+        }
+        for name, law in laws.items()
+        if not inspect.isroutine(law) and not inspect.isclass(law)
+    }
+
+
+autosummary_context = {"laws": _laws()}

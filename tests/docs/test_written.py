@@ -1,0 +1,165 @@
+"""What programs write into the documentation and the package is as they would write it now."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import audit, games, leakage, report, statistics, tradeoff
+from leakscore.audit_file.judge import judge
+from leakscore.audit_file.model import Claim, Setting
+from leakscore.audit_file.scores import read_scores
+from leakscore.cli import main
+from tests import ROOT
+
+DOCS = ROOT / "docs"
+SCHEMAS = files("leakscore") / "data" / "schemas"
+
+
+def script(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "scripts" / f"{name}.py"))
+
+
+def test_the_page_of_the_command_line_is_that_of_the_parsers() -> None:
+    page = (DOCS / "reference" / "cli.md").read_text("utf-8")
+    assert page == script("write_cli_page")["page"](), "run scripts/write_cli_page.py"
+
+
+@pytest.mark.parametrize("command", ["report", "audit"])
+def test_every_option_is_on_the_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the help itself, which the page is not made of."""
+    page = (DOCS / "reference" / "cli.md").read_text("utf-8")
+    section = page.partition(f"## leakscore {command}\n")[2].partition("\n## ")[0]
+    assert main([command, "--help"]) == 0
+    options = set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, flags=re.M))
+    assert len(options) > 15
+    assert {option for option in options if f"`{option}" not in section} == set()
+
+
+def schema(name: str) -> Any:
+    validators = pytest.importorskip("jsonschema")
+    made = json.loads((SCHEMAS / f"{name}-1.json").read_text("utf-8"))
+    validators.Draft202012Validator.check_schema(made)
+    return validators.Draft202012Validator(made)
+
+
+def test_schemas_of_results_are_those_of_their_fields() -> None:
+    made = script("write_schemas")
+    kinds = {kind.__name__: kind for kind in made["results"]()}
+    assert len(kinds) >= 16
+    for name, kind in kinds.items():
+        written = json.loads((SCHEMAS / f"{name}-1.json").read_text("utf-8"))
+        assert written == made["of_result"](kind), f"{name}: run scripts/write_schemas.py"
+
+
+def _results() -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    member = rng.random(300) < 0.5
+    scores = rng.normal(1.5 * member)
+    played = audit.Audit.from_rounds(scores, member)
+    curve = tradeoff.gaussian(0.5)
+    X = rng.normal(size=(30, 2))
+    reference = report.table_of(X, ["a", "b"])
+    assert reference is not None
+    from leakscore import Reference
+
+    fitted = Reference.fit(X)
+    return {
+        "several deltas": played.epsilon([0.0, 1e-3]),
+        "one delta": played.epsilon(0.5),
+        "mu": played.mu(),
+        "comparison": played.compare(curve),
+        "Gaussian": played.epsilon_if_gaussian([1e-5, 1e-3]),
+        "bootstrap": played.bootstrap("tpr_at", fpr=0.1, rng=np.random.default_rng(0), resamples=9),
+        "roc": played.roc(),
+        "band": played.band(),
+        "parameter": played.parameter_lower_bound(tradeoff.laplace),
+        "one run": audit.one_run(scores, member, 10, 10),
+        "one run, curve": audit.one_run_fdp(scores, member, 10, 10, curve),
+        "one run, family": audit.one_run_fdp(scores, member, 10, 10, tradeoff.gaussian),
+        "rounds": audit.required_rounds(curve, epsilon=0.3),
+        "game": games.summarize(np.append(scores, -np.inf), np.append(member, False)),
+        "noise": leakage.noise_for(X, fitted, 20, max_advantage=0.2),
+        "shaped": leakage.noise_for(X, fitted, 20, max_advantage=0.2, shape="optimal"),
+        "certificate": curve.at_least_as_private_as(tradeoff.laplace(1.0)),
+    }
+
+
+def test_results_meet_their_schemas_and_others_do_not() -> None:
+    seen = set()
+    for name, result in _results().items():
+        validator = schema(type(result).__name__)
+        document = json.loads(result.to_json())
+        assert [error.message for error in validator.iter_errors(document)] == [], name
+        field = next(iter(document))
+        assert not validator.is_valid({key: document[key] for key in document if key != field})
+        assert not validator.is_valid(document | {field: {"no": "such value"}})
+        seen.add(type(result).__name__)
+    names = {path.name.removesuffix("-1.json") for path in SCHEMAS.iterdir()}
+    assert seen == names - {"report", "audit"}
+
+
+def test_reports_meet_their_schema() -> None:
+    """Other tables and options than those that the schema was made of."""
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(50, 2))
+    X[0] = 30.0
+    table = report.table_of(X, ["x", "y"])
+    cells = report.table_of(X, ["x", "y"], groups={"g": ["u", "v"] * 25})
+    validator = schema("report")
+    for made in (
+        report.analyse(table, n=50, rounds=400, epsilon=0.5),
+        report.analyse(table, n=20, rounds=400, population="finite"),
+        report.analyse(table, rounds=400, previous=[30]),
+        report.analyse(table, rounds=400, noise_shape="independent"),
+        report.analyse(cells, rounds=400, statistic=statistics.GroupMeans("g"), min_cell=30),
+    ):
+        document = json.loads(made.to_json())
+        assert [error.message for error in validator.iter_errors(document)] == []
+        assert document["schema_version"] == 1
+    del document["verdict"]
+    assert not validator.is_valid(document)
+
+
+def test_findings_meet_their_schema(tmp_path: Path) -> None:
+    validator = schema("audit")
+    rng = np.random.default_rng(3)
+    path = tmp_path / "scores.json"
+    members, nonmembers = rng.normal(3.0, 1.0, 30).tolist(), rng.normal(size=60).tolist()
+    path.write_text(json.dumps({"members": members, "nonmembers": nonmembers}))
+    for words in ({"claim": Claim(mu=0.1)}, {"orientation": "both"}, {"method": "split"}):
+        made = judge(read_scores(str(path)), setting=Setting(), **words)  # type: ignore[arg-type]
+        document = json.loads(made.to_json())
+        assert [error.message for error in validator.iter_errors(document)] == [], words
+    del document["bounds"]
+    assert not validator.is_valid(document)
+
+
+def test_inventories_are_those_of_the_table() -> None:
+    made = script("write_inventories")
+    for project in made["NAMES"]:
+        path = DOCS / "_inventories" / f"{project}.inv"
+        assert path.read_bytes() == made["inventory"](project), "run scripts/write_inventories.py"
+
+
+def test_mathematics_is_served_from_the_site() -> None:
+    script_path = DOCS / "_static" / "mathjax" / "tex-svg.js"
+    assert 1_000_000 < script_path.stat().st_size < 3_000_000
+    assert "cdn." not in script_path.read_text("utf-8")
+    assert (script_path.parent / "LICENSE").is_file()
+
+
+def test_the_gallery_has_one_idea_each() -> None:
+    found = sorted((DOCS / "gallery_src").glob("plot_*.py"))
+    assert len(found) >= 12
+    for path in found:
+        text = path.read_text("utf-8")
+        assert re.match(r'"""\n[^\n]+\n=+\n\n\w', text), path.name
+        assert max(map(len, text.splitlines())) <= 100, path.name
