@@ -397,6 +397,21 @@ def running_log_sums(start: float, masses: _Doubles) -> _Doubles: ...
 
 # --- end of bind_tradeoff.cpp ---
 
+# --- bind_octaves.cpp ---
+
+def octave_sum(left: _Doubles, right: _Doubles, spacing: float, keeps: int) -> _Doubles: ...
+def octave_placed(
+    law: _Doubles,
+    spacing: float,
+    shift: float,
+    half: int,
+    new_spacing: float,
+    new_rows: int,
+    keeps: int,
+) -> _Doubles: ...
+
+# --- end of bind_octaves.cpp ---
+
 # --- bind_gx2.cpp ---
 
 def gx2_pdf(
