@@ -57,7 +57,7 @@ class Given(Known):
 
 @pytest.mark.parametrize(
     "given",
-    [{"rounding": 1e-2}, {"moved": 1e-2}, {"lost": 3e-2}],
+    [{"rounding": 1e-2}, {"moved": 1e-2}, {"lost": 0.2}],
     ids=lambda given: next(iter(given)),
 )
 @pytest.mark.parametrize("seed", range(4))
@@ -68,7 +68,7 @@ def test_two_of_a_known_law(given: dict[str, float], seed: int) -> None:
     lower, upper = ends([(part, 2)], "guarantee", "informed")
     assert (lower(ALPHA) <= exact + 1e-12).all()
     assert (upper(ALPHA) >= exact - 1e-12).all()
-    assert np.abs(lower(ALPHA) - exact).max() < 0.2
+    assert np.abs(lower(ALPHA) - exact).max() < 0.7
 
 
 def test_without_errors_both_ends_meet() -> None:

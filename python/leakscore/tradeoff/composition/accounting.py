@@ -154,8 +154,9 @@ def subsampled_gaussian(
     Sums are composed by FFT; the bounds include the truncation and the rounding of all operations.
     At delta = 1e-5 both epsilons differ by some 4e-5 up to 1e4 steps and 2e-4 at 1e5 steps, or by
     this relative amount where epsilon is small; deltas below 1e-12 get wider bounds. Where a small
-    rate makes rare losses huge, those of a mass below 1e-14 over all steps are cut off: epsilon is
-    inf at smaller deltas. Where the noise is so small that epsilon is in the thousands, the bounds
+    rate makes rare losses huge, at rates below some 1e-4, the informed attacker's bounds come from
+    a lattice of octaves (see `random_allocation`), which takes deltas down to 1e-25; for others
+    losses of a mass below 1e-14 over all steps are cut off: epsilon is inf at smaller deltas. Where the noise is so small that epsilon is in the thousands, the bounds
     are wider, relatively by 1e-4 for a few steps and by far more for 1e5 steps. Below a
     `noise_multiplier` of 1/1024 (1/8192 for Laplace noise) the upper end assumes that the attacker
     sees which batches hold the record: it is inf at a delta below 1 - (1 - sample_rate)^num_steps.
@@ -286,9 +287,11 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     ----------
     curves : iterable of TradeOff or (TradeOff, num_steps)
         Curves of `gaussian`, `laplace`, `compose_relaxed_gaussian` in one dimension,
-        `subsampled_gaussian`, `subsampled_laplace` or `compose`, all of one
-        `adversary` and `kind` and of shape (); a pair is a curve and its number of repetitions. All
-        have the same hypotheses, in the same order: `neighbours` are the same, or None.
+        `subsampled_gaussian`, `subsampled_laplace`, `random_allocation`, `fixed_batch_gaussian`,
+        `truncated_poisson_gaussian`, `shuffled_gaussian`, `correlated_gaussian` or `compose`, all
+        of one `adversary` and `kind` and of shape (); a pair is a curve and its number of
+        repetitions. All have the same hypotheses, in the same order: `neighbours` are the same, or
+        None.
 
     Returns
     -------
