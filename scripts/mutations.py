@@ -34,6 +34,57 @@ ERRORS = ("tests/tradeoff/test_errors.py",)
 CELLS = ("tests/tradeoff/test_lattice.py",)
 SUMS = ("tests/tradeoff/test_ends.py",)
 
+OCTAVES = TRADEOFF + "octaves/law.py"
+OCTAVE_CURVES = TRADEOFF + "octaves/curves.py"
+OCTAVE_STEPS = TRADEOFF + "octaves/one_step.py"
+OCTAVE = ("tests/tradeoff/test_octaves.py",)
+KNOWN = ("tests/tradeoff/test_known.py",)
+
+BATCHES = (
+    Mutation("octaves-sum-0", OCTAVES, "+ (3 * left.half + 8 * rows + 20) * _U", "", OCTAVE),
+    Mutation(
+        "octaves-sum-10",
+        OCTAVES,
+        "(3 * left.half + 8 * rows + 20) * _U",
+        "(30 * left.half + 80 * rows + 200) * _U",
+        OCTAVE,
+    ),
+    Mutation("octaves-place-0", OCTAVES, "law.moved + 5.0 * _U", "law.moved", OCTAVE),
+    Mutation("octaves-place-10", OCTAVES, "law.moved + 5.0 * _U", "law.moved + 50.0 * _U", OCTAVE),
+    Mutation(
+        "octaves-top",
+        OCTAVES,
+        "lost = law.lost[0] + gone[0], law.lost[1] + gone[1]",
+        "lost = law.lost",
+        OCTAVE,
+    ),
+    Mutation("octaves-one-of-all", OCTAVES, "if left is not right:", "if False:", OCTAVE),
+    Mutation("octaves-beyond", OCTAVE_STEPS, "_BEYOND = 7.5e-36", "_BEYOND = 0.0", OCTAVE),
+    Mutation("octaves-node-0", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 0.0", OCTAVE),
+    Mutation("octaves-node-10", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 10.0 * _U", OCTAVE),
+    Mutation("octaves-masses", OCTAVE_CURVES, "losses.rounding + _ROUNDING", "_ROUNDING", OCTAVE),
+    Mutation(
+        "octaves-ratios",
+        OCTAVE_CURVES,
+        "slack = _slack(losses, member) + losses.moved",
+        "slack = _slack(losses, member)",
+        OCTAVE,
+    ),
+    Mutation("known-rounding-low", ENDS, "low=sums.low - rounding", "low=sums.low", KNOWN),
+    Mutation("known-rounding-high", ENDS, "high=sums.high + rounding", "high=sums.high", KNOWN),
+    Mutation("known-moved", ENDS, "if moved > 0.0:", "if moved < 0.0:", KNOWN),
+    Mutation(
+        "known-lost", ENDS, "n * law.moved, n * max(part.losses.lost)", "n * law.moved, 0.0", KNOWN
+    ),
+    Mutation(
+        "known-weights",
+        TRADEOFF + "octaves/known.py",
+        "wide = law.rounding + self.error",
+        "wide = law.rounding",
+        KNOWN,
+    ),
+)
+
 COMPOSITIONS = (
     Mutation("composition-unit-0", COMPOSITION, "_UNIT = 100.0 * _U", "_UNIT = 0.0", ERRORS),
     Mutation(
@@ -173,7 +224,7 @@ COMPOSITIONS = (
     ),
     Mutation(
         "ends-running-sums",
-        ENDS,
+        TRADEOFF + "composition/vertices.py",
         "return _core.running_log_sums(start, np.ascontiguousarray(log_mass))",
         "return np.logaddexp.accumulate(np.append(start, log_mass))",
         SUMS,
@@ -878,7 +929,7 @@ FAR_STEPS = (
     Mutation(
         "caps-not-shrunk",
         TRADEOFF + "composition/caps.py",
-        "replace(step, mu=min(step.mu, step.largest))",
+        "replace(step, mu=step.largest)",
         "replace(step, mu=2.0 * step.largest)",
         CAPS,
     ),
@@ -904,10 +955,10 @@ FAR_STEPS = (
     Mutation(
         "outwards-turned",
         ENDS,
-        "side=1),\n    )\n\n\ndef _shortened",
-        "side=-1),\n    )\n\n\ndef _shortened",
+        "side=1),\n    )\n\n\ndef bracket",
+        "side=-1),\n    )\n\n\ndef bracket",
         OUTWARDS,
     ),
 )
 
-MUTATIONS = (*COMPOSITIONS, *FAR_STEPS, *ERRORS_OF_SEQUENCES, *AUDITS, *COMPILED)
+MUTATIONS = (*COMPOSITIONS, *BATCHES, *FAR_STEPS, *ERRORS_OF_SEQUENCES, *AUDITS, *COMPILED)

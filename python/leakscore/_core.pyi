@@ -414,6 +414,23 @@ class Wealth:
     def state(self) -> bytes: ...
     def restore(self, state: bytes) -> None: ...
 
+# --- end of bind_wealth.cpp ---
+
+# --- bind_octaves.cpp ---
+
+def octave_sum(left: _Doubles, right: _Doubles, spacing: float, keeps: int) -> _Doubles: ...
+def octave_placed(
+    law: _Doubles,
+    spacing: float,
+    shift: float,
+    half: int,
+    new_spacing: float,
+    new_rows: int,
+    keeps: int,
+) -> _Doubles: ...
+
+# --- end of bind_octaves.cpp ---
+
 # --- bind_gx2.cpp ---
 
 def gx2_pdf(

@@ -11,6 +11,7 @@ import leakscore
 from leakscore import games, leakage, scores, tradeoff
 from tests.contract import inputs as good
 from tests.contract.audit import AUDIT_RESULTS, AUDITS, AUDITS_WITHOUT_ARGUMENTS
+from tests.contract.batches import BATCHES
 from tests.contract.composition import COMPOSITION
 from tests.contract.curves import CURVES
 from tests.contract.distributions import LAWS
@@ -46,6 +47,7 @@ CALLS: dict[str, list[Call]] = {
     "get_num_threads": [Call(leakscore.get_num_threads)],
     "active_isa": [Call(leakscore.active_isa)],
     "supported_isas": [Call(leakscore.supported_isas)],
+    **BATCHES,
     **ONE_RUNS,
     **REFERENCES,
     "leakage.leakage_score": [

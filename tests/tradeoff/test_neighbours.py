@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from leakscore import sequential, tradeoff
-from leakscore.tradeoff import Certificate, ComposedTradeOff, TradeOff
+from leakscore.tradeoff import Certificate, TradeOff
 from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes.bracket import Between
 from tests.helpers.public import named, public_functions
@@ -24,6 +24,10 @@ SAMPLED = (2.0, 0.25, 3)
 MEANS = ("tradeoff.gaussian_mean", "tradeoff.subsampled_mean")  # whose H0 is one law
 WHOLE = (2.0, 1.0, 3)
 REPLACED = sequential.game_tradeoff(2.0)
+
+FIXED = tradeoff.fixed_batch_gaussian(2.0, 2, 4, 2)
+TRUNCATED = tradeoff.truncated_poisson_gaussian(2.0, 0.5, 2, 4, 2)
+CORRELATED = tradeoff.correlated_gaussian([[1, 0], [-1, 2]], [[1, 1]])
 
 # Every public constructor: curves of it, and what they are about.
 MADE: dict[str, list[tuple[Callable[[], TradeOff], str | None]]] = {
@@ -47,11 +51,13 @@ MADE: dict[str, list[tuple[Callable[[], TradeOff], str | None]]] = {
     "tradeoff.compose_relaxed_gaussian": [
         (lambda: tradeoff.compose_relaxed_gaussian([1.0, 0.5], 1), None)
     ],
+    "tradeoff.correlated_gaussian": [(lambda: CORRELATED, "add-remove")],
     "tradeoff.discrete_gaussian": [
         (lambda: tradeoff.discrete_gaussian(1.5, 2), None),
         (lambda: tradeoff.discrete_gaussian(1.5, 2, relaxed=True), None),
     ],
     "tradeoff.discrete_laplace": [(lambda: tradeoff.discrete_laplace(1.5, 2, relaxed=True), None)],
+    "tradeoff.fixed_batch_gaussian": [(lambda: FIXED, "replace")],
     "tradeoff.from_llr": [(lambda: tradeoff.from_llr(RATIOS - 2.0, RATIOS), None)],
     "tradeoff.gaussian": [(lambda: tradeoff.gaussian(1.0), None)],
     "tradeoff.gaussian_mean": [
@@ -61,11 +67,14 @@ MADE: dict[str, list[tuple[Callable[[], TradeOff], str | None]]] = {
     ],
     "tradeoff.laplace": [(lambda: tradeoff.laplace(1.0), None)],
     "tradeoff.misspecified": [(lambda: tradeoff.misspecified(4.0, 2.0), None)],
+    "tradeoff.random_allocation": [(lambda: tradeoff.random_allocation(2.0, 4), "add-remove")],
     "tradeoff.relaxed_gaussian": [
         (lambda: tradeoff.relaxed_gaussian(1.0, 2), None),
         (lambda: tradeoff.relaxed_gaussian(1e40, 2), None),
     ],
     "tradeoff.relaxed_laplace": [(lambda: tradeoff.relaxed_laplace(1.0), None)],
+    "tradeoff.shuffled_gaussian": [(lambda: tradeoff.shuffled_gaussian(2.0, 4), "replace")],
+    "tradeoff.truncated_poisson_gaussian": [(lambda: TRUNCATED, "add-remove")],
     "tradeoff.subsampled_gaussian": [
         (lambda: tradeoff.subsampled_gaussian(*SAMPLED), "add-remove"),
         (lambda: tradeoff.subsampled_gaussian(*SAMPLED, "relaxed-aligned"), "add-remove"),
@@ -113,7 +122,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "upper": lambda f: f.upper,
     "subsample": lambda f: f.subsample(0.5),
     "best_of": lambda f: f.best_of(3),
-    "estimate": lambda f: f.estimate if isinstance(f, ComposedTradeOff) else f,
+    "estimate": lambda f: getattr(f, "estimate", f),
 }
 COPIES: dict[str, Callable[[Any], Any]] = {
     "copy": copy.copy,

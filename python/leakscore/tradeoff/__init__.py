@@ -8,6 +8,14 @@ curves of many targets.
 
 from leakscore.tradeoff._calibrate import calibrate
 from leakscore.tradeoff._certificate import Certificate
+from leakscore.tradeoff.batches.allocation import random_allocation
+from leakscore.tradeoff.batches.correlated import (
+    correlated_gaussian,
+    participation_patterns,
+    strategy_matrix,
+)
+from leakscore.tradeoff.batches.fixed import fixed_batch_gaussian, truncated_poisson_gaussian
+from leakscore.tradeoff.batches.shuffled import shuffled_gaussian
 from leakscore.tradeoff.composition.accounting import (
     ComposedTradeOff,
     compose,
@@ -41,8 +49,10 @@ __all__ = [
     "calibrate",
     "compose",
     "compose_relaxed_gaussian",
+    "correlated_gaussian",
     "discrete_gaussian",
     "discrete_laplace",
+    "fixed_batch_gaussian",
     "from_llr",
     "gaussian",
     "gaussian_mean",
@@ -50,9 +60,14 @@ __all__ = [
     "gdp_epsilon",
     "laplace",
     "misspecified",
+    "participation_patterns",
+    "random_allocation",
     "relaxed_gaussian",
     "relaxed_laplace",
+    "shuffled_gaussian",
+    "strategy_matrix",
     "subsampled_gaussian",
     "subsampled_laplace",
     "subsampled_mean",
+    "truncated_poisson_gaussian",
 ]

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
-from math import exp, inf, isnan, log
+from math import exp, inf, isnan, log, sqrt
 from typing import Any
 
 from leakscore import _validate
+from leakscore.tradeoff.batches.allocation import LEAST_NOISE, random_allocation
+from leakscore.tradeoff.batches.correlated import correlated_gaussian
+from leakscore.tradeoff.batches.fixed import fixed_batch_gaussian, truncated_poisson_gaussian
+from leakscore.tradeoff.batches.shuffled import shuffled_gaussian
 from leakscore.tradeoff.composition.accounting import subsampled_gaussian, subsampled_laplace
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.families.gaussian import gaussian
@@ -25,14 +29,31 @@ _FAMILIES: dict[str, Family] = {
     "relaxed_laplace": lambda noise: relaxed_laplace(1.0 / noise),
     "subsampled_gaussian": subsampled_gaussian,
     "subsampled_laplace": subsampled_laplace,
+    "random_allocation": random_allocation,
+    "fixed_batch_gaussian": fixed_batch_gaussian,
+    "truncated_poisson_gaussian": truncated_poisson_gaussian,
+    "shuffled_gaussian": shuffled_gaussian,
+    "correlated_gaussian": lambda noise, strategy_matrix, participation: correlated_gaussian(
+        strategy_matrix, participation, noise
+    ),
 }
 _CONSTRUCTORS: dict[Any, str] = {
     gaussian: "gaussian",
     laplace: "laplace",
     relaxed_gaussian: "relaxed_gaussian",
     relaxed_laplace: "relaxed_laplace",
+    random_allocation: "random_allocation",
+    fixed_batch_gaussian: "fixed_batch_gaussian",
+    truncated_poisson_gaussian: "truncated_poisson_gaussian",
+    shuffled_gaussian: "shuffled_gaussian",
+    correlated_gaussian: "correlated_gaussian",
 }
-_SLOW = ("subsampled_gaussian", "subsampled_laplace")  # composed again for every noise
+# Composed again for every noise. Batches take no less noise than their lattices do.
+_BATCHES = (
+    *("random_allocation", "fixed_batch_gaussian", "truncated_poisson_gaussian"),
+    "shuffled_gaussian",
+)
+_SLOW = ("subsampled_gaussian", "subsampled_laplace", *_BATCHES)
 
 _LOWEST, _HIGHEST = 1e-6, 1e12
 _LOWEST_SLOW, _HIGHEST_SLOW = 0.05, 1e6
@@ -60,9 +81,11 @@ def calibrate(
     family : str or callable
         "gaussian", "laplace", "relaxed_gaussian" (with `dim`), "relaxed_laplace",
         "subsampled_gaussian" or "subsampled_laplace" (with `sample_rate`, `num_steps`,
-        `adversary` and `neighbours`), or the constructor of one of them; or any function of the
-        noise, and of the arguments in `fixed`, that makes a curve of shape () which leaks less with
-        more noise.
+        `adversary` and `neighbours`), "random_allocation", "fixed_batch_gaussian",
+        "truncated_poisson_gaussian", "shuffled_gaussian" or "correlated_gaussian" (with the further
+        arguments of the function of that name), or the constructor of one of them; or any function
+        of the noise, and of the arguments in `fixed`, that makes a curve of shape () which leaks
+        less with more noise.
     epsilon : float, optional
         With `delta`: delta(epsilon), in both directions, must be at most `delta`. At least 0.
     delta : float, optional
@@ -86,7 +109,8 @@ def calibrate(
         over the sensitivity. It meets the requirement itself (judged by the end of larger leakage
         where a curve is known within bounds), and is above the least such noise by at most 1e-13 of
         it (1e-7 for curves that are composed numerically, and for functions of your own). If noise
-        of 1e-6 (0.05 for these) meets the requirement, that is the result.
+        of 1e-6 (0.05 for these, the least that its function takes for other batches) meets the
+        requirement, that is the result.
 
     Raises
     ------
@@ -131,11 +155,21 @@ def calibrate(
         return requirement.excess(made)
 
     low, high = (_LOWEST_SLOW, _HIGHEST_SLOW) if slow else (_LOWEST, _HIGHEST)
+    if name in _BATCHES:
+        low = _least_noise(name, fixed)
     bracket = _bracket(excess, low, high)
     if bracket is None:
         best = requirement.reached(make(high, **fixed))
         raise ValueError(f"Expected {requirement.words} to be reachable: {best} at noise {high:g}")
     return _search(excess, *bracket, close=_CLOSE_SLOW if slow else _CLOSE)
+
+
+def _least_noise(name: str, fixed: dict[str, Any]) -> float:
+    """Give the least noise that the lattice of a family takes."""
+    if name == "random_allocation" and fixed.get("reallocate") is False:
+        return 1.001 * LEAST_NOISE * sqrt(_validate.steps("num_epochs", fixed.get("num_epochs", 1)))
+    replaced = name == "shuffled_gaussian" and fixed.get("neighbours", "replace") == "replace"
+    return 1.001 * LEAST_NOISE * (2.0 if replaced else 1.0)
 
 
 @dataclass(frozen=True)
@@ -257,7 +291,7 @@ def _bracket(
 
     If the lowest suffices, both are the lowest.
     """
-    noise = 1.0
+    noise = max(1.0, lowest)
     value = excess(noise)
     if value > 0.0:
         while value > 0.0:

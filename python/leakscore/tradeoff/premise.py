@@ -12,14 +12,22 @@ from typing import NamedTuple, TypeVar
 from leakscore import _validate
 
 NEIGHBOURS = ("replace", "add-remove")
+_KNOWN = (*NEIGHBOURS, "zero-out")  # the last of some curves only
 
 POISSON = "Poisson sampling: every record is in a sample by a draw of its own"
 FIXED_SAMPLE = "a sample of fixed size, drawn without replacement"
+ALLOCATION = "random allocation: every record is in the same number of batches, drawn uniformly"
+TRUNCATED = "Poisson sampling, and a uniform subset where more than the largest batch come"
+CORRELATED = (
+    "the steps that hold the record are those of one of the patterns, known to the attacker"
+)
+SHUFFLED = "a fresh shuffle in every epoch, cut into batches of equal size"
 EXACT_NOISE = "exact noise: real numbers, not rounded to floating point"
 
 _ABOUT = {
     "replace": "a record in place of another one",
     "add-remove": "a record that is there or not",
+    "zero-out": "a record or one whose contributions are 0",
 }
 
 
@@ -38,7 +46,7 @@ Curve = TypeVar("Curve", bound="Premised")
 def premise_of(neighbours: str | None, assumptions: Iterable[str] = ()) -> Premise:
     """Check what the maker of a curve states about it."""
     if neighbours is not None:
-        _validate.choice("neighbours", neighbours, NEIGHBOURS)
+        _validate.choice("neighbours", neighbours, _KNOWN)
     if isinstance(assumptions, str):
         raise TypeError(f"Expected assumptions={assumptions!r} to be a list of texts")
     return Premise(neighbours, tuple(assumptions))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 
 from leakscore import _validate
-from leakscore.tradeoff.composition.ends import ends
+from leakscore.tradeoff.composition.caps import Part, Parts
+from leakscore.tradeoff.composition.ends import bracket
 from leakscore.tradeoff.composition.limit import limit
 from leakscore.tradeoff.composition.losses import (
     GaussianMagnitude,
@@ -36,8 +37,10 @@ _ADVERSARIES = ("informed", "relaxed-aligned", "relaxed-unaligned")
 class ComposedTradeOff(Bracket):
     """The curve of a sequence of mechanisms, between certified bounds; see `subsampled_gaussian`.
 
-    The bounds are computed once, on first use. f(alpha) is the lower bound; power, advantage, auc,
-    delta and epsilon are the ends of larger leakage; `interval` gives both ends.
+    Where no pair of laws is known to be that of the mechanism, a pair that is at least as
+    informative gives the lower curve, and an attack the upper one. The bounds are computed once, on
+    first use. f(alpha) is the lower bound; power, advantage, auc, delta and epsilon are the ends of
+    larger leakage; `interval` gives both ends.
 
     Examples
     --------
@@ -47,31 +50,41 @@ class ComposedTradeOff(Bracket):
     True
     """
 
-    __slots__ = ("_ends", "_parts")
+    __slots__ = ("_attack", "_ends", "_parts")
 
     def __init__(
         self,
-        parts: Sequence[tuple[Step, int]],
+        parts: Parts,
         kind: Literal["guarantee", "attack"],
         adversary: str,
         name: str,
         premise: Premise = UNSTATED,
+        attack: Parts | None = None,
     ) -> None:
         super().__init__(kind, adversary, name, premise)
-        self._parts = tuple(parts)
+        self._parts, self._attack = list(parts), list(parts if attack is None else attack)
         self._ends: tuple[TradeOff, TradeOff] | None = None
 
     def _both(self) -> tuple[TradeOff, TradeOff]:
         if self._ends is None:
-            bounds = ends(list(self._parts), self.kind, self.adversary)
+            bounds = bracket(self._parts, self._attack, self.kind, self.adversary)
             lower, upper = (curve._about(self._premise) for curve in bounds)
             self._ends = lower, upper
         return self._ends
 
     @property
     def estimate(self) -> TradeOff:
-        """The central limit's curve: an approximation for many steps, not a bound."""
-        return limit(list(self._parts), self.adversary)._about(self._premise)
+        """The central limit's curve: an approximation for many steps, not a bound.
+
+        Of sequences of sub-sampled and plain mechanisms with Poisson sampling only.
+        """
+        steps = [(step, n) for step, n in self._parts if isinstance(step, Step)]
+        if len(steps) < len(self._parts):
+            raise AttributeError(
+                f"Expected {self!r} to be of Poisson sampling: other batches have no estimate; "
+                "take interval()"
+            )
+        return limit(steps, self.adversary)._about(self._premise)
 
 
 def subsampled_gaussian(
@@ -141,8 +154,9 @@ def subsampled_gaussian(
     Sums are composed by FFT; the bounds include the truncation and the rounding of all operations.
     At delta = 1e-5 both epsilons differ by some 4e-5 up to 1e4 steps and 2e-4 at 1e5 steps, or by
     this relative amount where epsilon is small; deltas below 1e-12 get wider bounds. Where a small
-    rate makes rare losses huge, those of a mass below 1e-14 over all steps are cut off: epsilon is
-    inf at smaller deltas. Where the noise is so small that epsilon is in the thousands, the bounds
+    rate makes rare losses huge, at rates below some 1e-4, the informed attacker's bounds come from
+    a lattice of octaves (see `random_allocation`), which takes deltas down to 1e-25; for others
+    losses of a mass below 1e-14 over all steps are cut off: epsilon is inf at smaller deltas. Where the noise is so small that epsilon is in the thousands, the bounds
     are wider, relatively by 1e-4 for a few steps and by far more for 1e5 steps. Below a
     `noise_multiplier` of 1/1024 (1/8192 for Laplace noise) the upper end assumes that the attacker
     sees which batches hold the record: it is inf at a delta below 1 - (1 - sample_rate)^num_steps.
@@ -273,9 +287,11 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     ----------
     curves : iterable of TradeOff or (TradeOff, num_steps)
         Curves of `gaussian`, `laplace`, `compose_relaxed_gaussian` in one dimension,
-        `subsampled_gaussian`, `subsampled_laplace` or `compose`, all of one
-        `adversary` and `kind` and of shape (); a pair is a curve and its number of repetitions. All
-        have the same hypotheses, in the same order: `neighbours` are the same, or None.
+        `subsampled_gaussian`, `subsampled_laplace`, `random_allocation`, `fixed_batch_gaussian`,
+        `truncated_poisson_gaussian`, `shuffled_gaussian`, `correlated_gaussian` or `compose`, all
+        of one `adversary` and `kind` and of shape (); a pair is a curve and its number of
+        repetitions. All have the same hypotheses, in the same order: `neighbours` are the same, or
+        None.
 
     Returns
     -------
@@ -311,22 +327,31 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         if given != wanted:
             raise ValueError(f"Expected curves[{index}] of {given} to be of {wanted}, as curves[0]")
     premise = joined((f"curves[{i}]", curve._premise) for i, (curve, _) in enumerate(entries))
-    leakage, steps = 0.0, dict[Step, int]()
-    for curve, repeats in entries:
-        if isinstance(curve, GaussianTradeOff):
-            leakage += repeats * float(curve.leakage)
-        for step, count in _steps(curve):
-            steps[step] = steps.get(step, 0) + repeats * count
+    leakage = sum(
+        repeats * float(curve.leakage)
+        for curve, repeats in entries
+        if isinstance(curve, GaussianTradeOff)
+    )
+    steps, attack = (_together(entries, leakage, part) for part in (0, 1))
     if not steps:
         both = gaussian(leakage=leakage)
         return GaussianTradeOff(both._mu, both._leakage, first.kind, first.adversary, premise)
-    if leakage > 0.0:
-        noise = GaussianStep(float(np.sqrt(leakage)), 1.0)
-        steps[noise] = steps.get(noise, 0) + 1
-    total = sum(steps.values())
+    total = sum(count for _, count in steps)
     _validate.count("the steps in curves", total, 1, _MOST_STEPS, why=_TOO_MANY)
     name = f"compose of {len(entries)} curves"
-    return ComposedTradeOff(list(steps.items()), first.kind, first.adversary, name, premise)
+    return ComposedTradeOff(steps, first.kind, first.adversary, name, premise, attack)
+
+
+def _together(entries: list[tuple[TradeOff, int]], leakage: float, which: int) -> Parts:
+    """Collect the equal steps of all curves, of their guarantees or of their attacks."""
+    steps = dict[Part, int]()
+    for curve, repeats in entries:
+        for step, count in _steps(curve)[which]:
+            steps[step] = steps.get(step, 0) + repeats * count
+    if steps and leakage > 0.0:
+        noise = GaussianStep(float(np.sqrt(leakage)), 1.0)
+        steps[noise] = steps.get(noise, 0) + 1
+    return list(steps.items())
 
 
 def _listed(curves: Any) -> list[Any]:
@@ -335,15 +360,16 @@ def _listed(curves: Any) -> list[Any]:
     return list(curves)
 
 
-def _steps(curve: TradeOff) -> Sequence[tuple[Step, int]]:
-    """Give the laws of the losses behind a curve; a Gaussian one is composed in closed form."""
+def _steps(curve: TradeOff) -> tuple[Parts, Parts]:
+    """Give the laws behind a curve, of a guarantee and of an attack; none of a Gaussian one."""
     if isinstance(curve, ComposedTradeOff):
-        return curve._parts
+        return curve._parts, curve._attack
     if isinstance(curve, (_Laplace, _RelaxedGaussian)):
         law = LaplaceStep if isinstance(curve, _Laplace) else GaussianStep
         mu = float(curve._mu)
-        return [(law(mu, 1.0), 1)] if mu > 0.0 else []
-    return []
+        parts: Parts = [(law(mu, 1.0), 1)] if mu > 0.0 else []
+        return parts, parts
+    return [], []
 
 
 def _composable(curve: object) -> bool:

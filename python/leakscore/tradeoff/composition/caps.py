@@ -13,8 +13,10 @@ import math
 from dataclasses import replace
 
 from leakscore.tradeoff.composition.losses import Step
+from leakscore.tradeoff.octaves.known import Known
 
-Parts = list[tuple[Step, int]]
+Part = Step | Known
+Parts = list[tuple[Part, int]]
 
 
 def revealed(parts: Parts) -> tuple[Parts, float]:
@@ -24,16 +26,18 @@ def revealed(parts: Parts) -> tuple[Parts, float]:
     """
     log_none = 0.0
     for step, count in parts:
-        if step.mu > step.largest:
+        if step.far:
             log_none += -math.inf if step.rate == 1.0 else count * math.log1p(-step.rate)
     # Rounded down: a few units in the last place of each term.
-    return [part for part in parts if part[0].mu <= part[0].largest], log_none * (1.0 + 1e-14)
+    return [part for part in parts if not part[0].far], log_none * (1.0 + 1e-14)
 
 
 def shrunk(parts: Parts) -> Parts:
     """Return steps that fit a lattice and are no more informative."""
-    kept: dict[Step, int] = {}
+    kept: dict[Part, int] = {}
     for step, count in parts:
-        fitting = replace(step, mu=min(step.mu, step.largest))
+        fitting = step
+        if isinstance(step, Step) and step.far:
+            fitting = replace(step, mu=step.largest)
         kept[fitting] = kept.get(fitting, 0) + count
     return list(kept.items())

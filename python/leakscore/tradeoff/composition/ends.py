@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 
-from leakscore import _core
 from leakscore._types import Doubles
 from leakscore.tradeoff.composition.absolute_sum import absolute_sum
-from leakscore.tradeoff.composition.caps import revealed, shrunk
-from leakscore.tradeoff.composition.lattice import lattice
-from leakscore.tradeoff.composition.losses import Step
+from leakscore.tradeoff.composition.caps import Parts, revealed, shrunk
+from leakscore.tradeoff.composition.lattice import Lattice, on_lattice
+from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep, Step
 from leakscore.tradeoff.composition.plan import plan
+from leakscore.tradeoff.composition.rare import fits, rare_losses
+from leakscore.tradeoff.composition.sums import Part as SumPart
 from leakscore.tradeoff.composition.sums import Sums, compose_lattices
+from leakscore.tradeoff.composition.vertices import (
+    Points,
+    complement,
+    from_above,
+    from_below,
+    joined_tests,
+    moved_beta,
+)
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.families.gaussian import gaussian
+from leakscore.tradeoff.octaves.curves import curves
+from leakscore.tradeoff.octaves.known import Known, ReplacedStep
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
 Kind = Literal["guarantee", "attack"]
-Points: TypeAlias = tuple[Doubles, Doubles]  # logs of alpha and of beta
 
 # The relative rounding of sums and exponents.
 _ROUNDING = 1e-12
@@ -29,7 +42,7 @@ _UNSEEN, _STRETCH, _HARDLY = 1e-14, 4.0, 1e-2
 
 
 def ends(
-    parts: list[tuple[Step, int]], kind: Kind, adversary: str, fineness: float = 1.0
+    parts: Parts, kind: Kind, adversary: str, fineness: float = 1.0
 ) -> tuple[Polygon, Polygon]:
     """Bound the curve of a sequence of independent steps from below and from above.
 
@@ -37,46 +50,107 @@ def ends(
     upper one the better of two attacks: one tries both signs and takes the larger ratio (false
     positives at most double), one takes the absolute sum of the outputs.
     """
-    nearly_none = sum(n * step.rate * min(step.mu, 1.0) for step, n in parts)
+    nearly_none = sum(n * step.distance for step, n in parts)
     if nearly_none < 1e-13:
         return _nothing(nearly_none, kind, adversary)
-    if any(step.mu > step.largest for step, _ in parts):
+    if any(step.far for step, _ in parts):
         attack = ends(shrunk(parts), kind, adversary, fineness)[1]
         fitting, log_none = revealed(parts)
         if not fitting or log_none == -np.inf:
             return _revealed_only(log_none, kind, adversary), attack
         return _damped(ends(fitting, kind, adversary, fineness)[0], log_none), attack
+    alone = parts[0]
+    if len(parts) == 1 and isinstance(alone[0], Known) and alone[1] == 1:
+        return curves(alone[0].losses, kind, adversary)
     everything, parts = parts, _shortened(parts)
     chosen = plan(parts, fineness)
+    if chosen.coarse and adversary == "informed" and fits(everything):
+        return curves(rare_losses(everything), kind, adversary)
     spacing, block, windows = chosen.spacing, chosen.block, chosen.windows
-    steps = [(lattice(step, spacing), n) for step, n in parts]
+    steps = [(on_lattice(step, spacing), n) for step, n in parts]
     dominating = compose_lattices(
         [(law.first, law.dominating, n) for law, n in steps], spacing, block, windows
     )
     outside, inside = (
         compose_lattices(
-            [(law.first, law.rounded[member], n) for law, n in steps],
-            spacing,
-            block,
-            windows,
-            shift=float(member),
+            _statistics(parts, steps, member), spacing, block, windows, shift=float(member)
         )
         for member in (0, 1)
     )
-    hidden = float(np.log(1.001 * sum(n * step.hidden for step, n in parts)))
-    lower = _lower(dominating, hidden)
-    tests = _tests(outside, inside)
+    rounding, moved, lost = (float(sum(part)) for part in zip(*_errors(parts, steps), strict=True))
+    dominating, outside, inside = (
+        _widened(sums, rounding) for sums in (dominating, outside, inside)
+    )
+    hidden = float(np.log(1.001 * sum(n * step.unseen for step, n in parts)))
+    lower = _lower(dominating, hidden, moved)
+    tests = _tests(outside, inside, lost)
     if adversary == "relaxed-aligned":
-        others = absolute_sum(everything)
+        others = absolute_sum([(step, n) for step, n in everything if isinstance(step, Step)])
         tests = np.append(tests[0] + np.log(2.0), others[0]), np.append(tests[1], others[1])
-    upper = _upper(tests)
+    upper = joined_tests(tests)
     return (
         Polygon(*lower, kind, adversary, "certified lower curve", side=-1),
         Polygon(*upper, "attack", adversary, "certified upper curve", side=1),
     )
 
 
-def _shortened(parts: list[tuple[Step, int]]) -> list[tuple[Step, int]]:
+def bracket(parts: Parts, attack: Parts, kind: Kind, adversary: str) -> tuple[TradeOff, TradeOff]:
+    """Bound a curve from below by parts that dominate a mechanism, from above by an attack.
+
+    Where an attack has parts of its own, the same outputs with exchanged data sets are attacked as
+    well if the relation is symmetric: parts of a replaced record.
+    """
+    if attack == parts:
+        return ends(parts, kind, adversary)
+    lower, upper = (
+        _plain(side) or ends(side, kind, adversary)[end] for end, side in enumerate((parts, attack))
+    )
+    if any(isinstance(part, ReplacedStep) for part, _ in parts):
+        return lower, upper.symmetrized()
+    return lower, upper
+
+
+def _plain(parts: Parts) -> TradeOff | None:
+    """Give the closed form of Gaussian steps without sampling."""
+    if all(isinstance(part, GaussianStep) and part.rate == 1.0 for part, _ in parts):
+        return gaussian(leakage=sum(n * part.shift**2 for part, n in parts))
+    return None
+
+
+def _statistics(parts: Parts, steps: list[tuple[Lattice, int]], member: int) -> list[SumPart]:
+    """Give the laws of what an attacker adds up, under H0 or under H1."""
+    laws: list[SumPart] = []
+    for (part, _), (law, n) in zip(parts, steps, strict=True):
+        if member and isinstance(part, AllocatedSteps):
+            counts = part.inside(n)
+            laws += [(law.first, law.rounded[hit], some) for hit, some in counts if some]
+        else:
+            laws.append((law.first, law.rounded[member], n))
+    return laws
+
+
+def _errors(parts: Parts, steps: list[tuple[Lattice, int]]) -> Iterator[tuple[float, ...]]:
+    """Give the rounding, the error of the ratio and the lost mass of mechanisms of known law."""
+    yield 0.0, 0.0, 0.0
+    for (part, _), (law, n) in zip(parts, steps, strict=True):
+        if isinstance(part, Known):
+            yield n * law.rounding, n * law.moved, n * max(part.losses.lost)
+
+
+def _widened(sums: Sums, rounding: float) -> Sums:
+    """Allow for a relative error of all masses."""
+    if rounding == 0.0:
+        return sums
+    return replace(
+        sums,
+        low=sums.low - rounding,
+        high=sums.high + rounding,
+        log_below=sums.log_below + rounding,
+        log_above=sums.log_above + rounding,
+    )
+
+
+def _shortened(parts: Parts) -> Parts:
     """Cut off losses that are too rare to matter, in steps with far longer tails."""
     share = _UNSEEN / sum(n for _, n in parts)
     drawn = sum(n * step.rate for step, n in parts)
@@ -113,11 +187,12 @@ def _revealed_only(log_none: float, kind: Kind, adversary: str) -> Polygon:
     return Polygon(log_alpha, log_beta, kind, adversary, "certified lower curve", side=-1)
 
 
-def _lower(sums: Sums, hidden: float) -> tuple[Doubles, Doubles]:
+def _lower(sums: Sums, hidden: float, moved: float = 0.0) -> tuple[Doubles, Doubles]:
     """Take every vertex of the dominating pair at the least possible alpha and beta.
 
     A test of the true laws is a test of the dominating pair. The vertices of that pair lie above
-    and to the right of these, and so their hull lies above the hull of these.
+    and to the right of these, and so their hull lies above the hull of these. Where the ratios err
+    by a share `moved`, beta is bounded as in `octaves.curves`.
     """
     points = sums.points
     low, high = (
@@ -127,13 +202,19 @@ def _lower(sums: Sums, hidden: float) -> tuple[Doubles, Doubles]:
     below = np.logaddexp(sums.log_below, hidden)
     above = np.logaddexp(sums.log_above + points[-1], hidden)
     # Vertex i accuses the points from i on.
-    alpha = np.maximum(_from_above(low), _complement(_from_below(high, below)))
-    beta = np.maximum(_from_below(low + points), _complement(_from_above(high + points, above)))
+    alpha = np.maximum(from_above(low), complement(from_below(high, below)))
+    if moved > 0.0:
+        beta = moved_beta(low + (points - moved), high + (points + moved), above)
+    else:
+        beta = np.maximum(from_below(low + points), complement(from_above(high + points, above)))
     return lower_hull(alpha[::-1], beta[::-1])
 
 
-def _tests(h0: Sums, h1: Sums) -> Points:
-    """Give every test of a threshold at its largest possible alpha and beta."""
+def _tests(h0: Sums, h1: Sums, lost: float = 0.0) -> Points:
+    """Give every test of a threshold at its largest possible alpha and beta.
+
+    An output whose loss was lost is not accused or, in a second set of tests, accused.
+    """
     first = min(h0.first, h1.first)
     last = max(sums.first + sums.low.shape[1] for sums in (h0, h1))
 
@@ -144,19 +225,15 @@ def _tests(h0: Sums, h1: Sums) -> Points:
 
     low = [over(sums, sums.low, -1.0) for sums in (h0, h1)]
     high = [over(sums, sums.high, 1.0) for sums in (h0, h1)]
-    alpha = np.minimum(_from_above(high[0], h0.log_above), _complement(_from_below(low[0])))
-    beta = np.minimum(_from_below(high[1], h1.log_below), _complement(_from_above(low[1])))
+    above = from_above(high[0], h0.log_above), from_below(high[1], h1.log_below)
+    below = complement(from_below(low[0])), complement(from_above(low[1]))
+    alpha, beta = (np.minimum(one, other) for one, other in zip(above, below, strict=True))
+    if lost > 0.0:
+        log_lost = float(np.log(1.001 * lost))
+        sides = zip(above, below, strict=True)
+        more = [np.minimum(np.logaddexp(some, log_lost), rest) for some, rest in sides]
+        alpha, beta = np.append(alpha, more[0]), np.append(more[1], beta)
     return alpha, beta
-
-
-def _upper(tests: Points) -> Points:
-    """Join tests by randomising between them, and with the tests that accuse none or all."""
-    alpha, beta = (np.minimum(values, 0.0) for values in tests)
-    order = np.lexsort((beta, alpha))
-    return lower_hull(
-        np.concatenate([[-np.inf], alpha[order], [0.0]]),
-        np.concatenate([[0.0], beta[order], [-np.inf]]),
-    )
 
 
 def _moved(log_mass: Doubles, sign: float, largest: float = 0.0) -> Doubles:
@@ -173,18 +250,3 @@ def _moved(log_mass: Doubles, sign: float, largest: float = 0.0) -> Doubles:
 def _joined(masses: Doubles) -> Doubles:
     """Add the masses that a point receives from the blocks on both sides."""
     return np.asarray(np.logaddexp(np.append(masses[0], -np.inf), np.append(-np.inf, masses[1])))
-
-
-def _from_below(log_mass: Doubles, start: float = -np.inf) -> Doubles:
-    """Return logs of the sums of the first 0, 1, ... masses and the mass before them."""
-    return _core.running_log_sums(start, np.ascontiguousarray(log_mass))
-
-
-def _from_above(log_mass: Doubles, start: float = -np.inf) -> Doubles:
-    return _from_below(log_mass[::-1], start)[::-1]
-
-
-def _complement(log_mass: Doubles) -> Doubles:
-    """Return log(1 - mass)."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log1p(-np.exp(np.minimum(log_mass, 0.0))))

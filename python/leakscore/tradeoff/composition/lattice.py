@@ -19,7 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscore._types import Doubles
-from leakscore.tradeoff.composition.losses import Step
+from leakscore.tradeoff.composition.caps import Part
+from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep, Hit, Step
+from leakscore.tradeoff.octaves.curves import Losses
+from leakscore.tradeoff.octaves.known import Known
+from leakscore.tradeoff.octaves.law import EXPONENTIAL
+from leakscore.tradeoff.octaves.one_step import shares
 
 
 @dataclass(frozen=True)
@@ -27,15 +32,74 @@ class Lattice:
     """Logs of the masses at the points ``first + k * spacing`` of one step's losses.
 
     `dominating` under H0 (under H1 e^loss times that); `rounded` under H0 and under H1.
+    `rounding` is the relative error of the masses, and `moved` that of the ratios, beyond those
+    of a step's (`sums._UNIT`).
     """
 
     first: float
     dominating: Doubles
     rounded: tuple[Doubles, Doubles]
+    rounding: float = 0.0
+    moved: float = 0.0
 
 
-def lattice(step: Step, spacing: float) -> Lattice:
-    """Put the losses of a step on a lattice that starts at the least loss."""
+def on_lattice(part: Part, spacing: float) -> Lattice:
+    """Put the losses of a step, or of a mechanism of known law, on a lattice."""
+    if isinstance(part, Known):
+        return _regrouped(part.losses, spacing)
+    if isinstance(part, AllocatedSteps):
+        return _with_hits(part, spacing)
+    return lattice(part, spacing)
+
+
+def _regrouped(law: Losses, spacing: float) -> Lattice:
+    """Split given points between those of an even lattice; round the statistic down."""
+    first = float(law.points[0])
+    places = (law.points - first) / spacing
+    cell = np.floor(places).astype(int)
+    left, right = shares(EXPONENTIAL, places - cell, np.array(spacing))
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
+    size = int(cell[-1]) + 2
+
+    def grouped(log_mass: Doubles) -> Doubles:
+        top = np.maximum.reduceat(log_mass, starts)
+        top = np.where(np.isneginf(top), 0.0, top)
+        group = np.repeat(top, np.diff(starts, append=log_mass.size))
+        sums = np.full(size, -np.inf)
+        with np.errstate(divide="ignore", under="ignore"):
+            sums[cell[starts]] = top + np.log(np.add.reduceat(np.exp(log_mass - group), starts))
+        return sums
+
+    with np.errstate(divide="ignore"):
+        outer = grouped(law.dominating[0] + np.log(left))
+        inner = grouped(law.dominating[0] + np.log(right))
+    dominating = np.logaddexp(outer, np.append(-np.inf, inner[:-1]))
+    rounded = grouped(law.statistic[0]), grouped(law.statistic[1])
+    terms = int(np.diff(starts, append=cell.size).max())
+    largest = float(np.abs(law.points).max())
+    return Lattice(
+        first,
+        dominating,
+        rounded,
+        law.rounding + (terms + 20) * 2.0**-53,
+        law.moved + 1e-15 * (1.0 + largest),
+    )
+
+
+def _with_hits(step: AllocatedSteps, spacing: float) -> Lattice:
+    """Give the laws of the rounded loss of a step without the record, and of one with it."""
+    plain = lattice(GaussianStep(step.mu, step.rate, step.hidden), spacing)
+    x, width, used = _cells(step, spacing)[:3]
+    hit = np.logaddexp(*_split(Hit(step.mu, step.rate, step.hidden), x[:-1], width, used))
+    low, high = step.support
+    _, _, below, above = GaussianStep(step.mu, 1.0).outside(low, high)
+    hit[0] = np.logaddexp(hit[0], below)
+    hit[-1] = np.logaddexp(hit[-1], above)
+    return Lattice(plain.first, plain.dominating, (plain.rounded[0], hit))
+
+
+def _cells(step: Step, spacing: float) -> tuple[Doubles, Doubles, Doubles, Doubles]:
+    """Give the ends of the cells in x, their widths, the part within the support, the losses."""
     low, high = step.support
     first, last = step.loss(np.array([low, high])).tolist()
     count = max(1, int(np.ceil((last - first) / spacing * (1.0 - 1e-12))))
@@ -44,7 +108,14 @@ def lattice(step: Step, spacing: float) -> Lattice:
     x[0] = low
     # Rounding may hide a cell's width; its mass is then beyond double precision as well.
     width = np.maximum(np.diff(x), 4e-16 * np.abs(x[1:]) + 1e-300)
-    used = np.clip((high - x[:-1]) / width, 0.0, 1.0)
+    return x, width, np.clip((high - x[:-1]) / width, 0.0, 1.0), points
+
+
+def lattice(step: Step, spacing: float) -> Lattice:
+    """Put the losses of a step on a lattice that starts at the least loss."""
+    x, width, used, points = _cells(step, spacing)
+    low, high = step.support
+    first = float(points[0])
     left, right = _split(step, x[:-1], width, used)
     under_h0 = np.logaddexp(left, right)
     under_h1 = points[:-1] + np.logaddexp(left, right + spacing)

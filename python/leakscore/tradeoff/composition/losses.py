@@ -43,6 +43,26 @@ class Step(ABC):
         return self.mu > 30.0
 
     @property
+    def far(self) -> bool:
+        """Whether the shift is too large for a lattice."""
+        return self.mu > self.largest
+
+    @property
+    def unseen(self) -> float:
+        """What each of both laws may have beyond the losses."""
+        return self.hidden
+
+    @property
+    def shift(self) -> float:
+        """How far the record moves one output over the noise."""
+        return self.mu
+
+    @property
+    def distance(self) -> float:
+        """A bound on the advantage of any test."""
+        return self.rate * min(self.mu, 1.0)
+
+    @property
     @abstractmethod
     def support(self) -> tuple[float, float]:
         """The range of x in which r varies, perhaps without a mass of `hidden`."""
@@ -192,6 +212,29 @@ class GaussianStep(Step):
             _mixed(below, member_below, self.rate),
             _mixed(above, member_above, self.rate),
         )
+
+
+@dataclass(frozen=True)
+class AllocatedSteps(GaussianStep):
+    """An attacker's view of one of `slots` steps, `hits` of which hold the record.
+
+    The loss is that of a step sampled at the rate hits / slots, and is rounded alike in all steps.
+    """
+
+    slots: int = 1
+    hits: int = 1
+
+    def inside(self, count: int) -> list[tuple[bool, int]]:
+        """Say how many of so many steps are as under H0, and how many hold the record."""
+        epochs = count // self.slots
+        return [(False, epochs * (self.slots - self.hits)), (True, epochs * self.hits)]
+
+
+class Hit(GaussianStep):
+    """A step that holds the record, at the losses of a sampled step: for masses of cells."""
+
+    def log_density(self, x: Doubles) -> Doubles:
+        return super().log_density(x - self.mu)
 
 
 class GaussianMagnitude(Step):

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscore._numeric import bisect, gauss_panels
-from leakscore._types import Doubles
-from leakscore.tradeoff.composition.losses import Step
+from leakscore._types import Doubles, Flags
+from leakscore.tradeoff.composition.caps import Part
+from leakscore.tradeoff.octaves.known import Known
 
 # Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is
 # below 1. It is larger for longer sequences, as their rounding and their time require.
@@ -19,6 +20,7 @@ _GAP = 4e-5
 _CELLS = 1 << 21  # of all windows together
 _STEP_CELLS = 1 << 18  # of one step's lattice
 _FEWEST = 1 << 14  # from end to end of few steps, whose law may end steeply
+_TOO_WIDE = 0.8  # of the spacing that fits the deviation: a lattice of octaves does better
 _RISE = 30.0  # log of how much a tilted law may differ from the law itself over a block
 _PANEL = 2.25  # the width of a panel of Gauss's rule, at most
 # Tilts are placed to where tails are e^-_DEEP, neighbours where a law is down to e^-_APART, and
@@ -43,23 +45,24 @@ class Window:
 
 @dataclass(frozen=True)
 class Plan:
-    """Spacing of the lattice, cells in a block of results, and windows of the tilted laws."""
+    """Spacing of the lattice, cells in a block of results, and windows of the tilted laws.
+
+    `coarse`: the spacing is too wide for the deviation of the sequence, as rare losses are huge.
+    """
 
     spacing: float
     block: int
     windows: tuple[Window, ...]
+    coarse: bool = False
 
 
 class _Cumulants:
     """log E_0 exp(theta L) of the whole sequence, with mean and deviation of the tilted law."""
 
-    def __init__(self, parts: list[tuple[Step, int]]) -> None:
-        nodes = [(*_coarse(step), step, count) for step, count in parts]
-        self.laws = [(mass, step.loss(x), count) for mass, x, step, count in nodes]
-        self.inner = [
-            np.full(x.size, True) if step.atomic else x < step.support[1] - 3.0
-            for _, x, step, _ in nodes
-        ]
+    def __init__(self, parts: list[tuple[Part, int]]) -> None:
+        nodes = [(*_coarse(step), count) for step, count in parts]
+        self.laws = [(mass, loss, count) for mass, loss, _, count in nodes]
+        self.inner = [inner for _, _, inner, _ in nodes]
         self.low = sum(float(loss.min()) * n for _, loss, n in self.laws)
         self.high = sum(float(loss.max()) * n for _, loss, n in self.laws)
 
@@ -129,8 +132,14 @@ class _Cumulants:
         return (at - of) * mean - total + self(of)[0]
 
 
-def _coarse(step: Step) -> tuple[Doubles, Doubles]:
-    """Give log masses at some hundred nodes of one step, more for a large shift, and the nodes."""
+def _coarse(step: Part) -> tuple[Doubles, Doubles, Flags]:
+    """Give log masses at some hundred nodes of one step, more for a large shift, and their losses.
+
+    Also whether a node is away from the end of the range.
+    """
+    if isinstance(step, Known):
+        mass, loss = step.coarse()
+        return mass, loss, np.full(loss.size, True)
     low, high = step.support
     edges = np.linspace(low, high, 1 + max(80, int(np.ceil((high - low) / _PANEL))))
     x, weights = gauss_panels(edges[:-1], np.diff(edges), 4)
@@ -138,10 +147,11 @@ def _coarse(step: Step) -> tuple[Doubles, Doubles]:
     if step.atomic:
         below, above, _, _ = step.outside(low, high)
         x, mass = np.concatenate([[low], x, [high]]), np.concatenate([[below], mass, [above]])
-    return mass, x
+    inner = np.full(x.size, True) if step.atomic else x < high - 3.0
+    return mass, step.loss(x), inner
 
 
-def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
+def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     """Choose spacing and windows; a larger `fineness` divides the spacing."""
     cumulants = _Cumulants(parts)
     count = sum(n for _, n in parts)
@@ -157,27 +167,29 @@ def plan(parts: list[tuple[Step, int]], fineness: float = 1.0) -> Plan:
     # For a large shift epsilon's relative accuracy matters, and epsilon is of the size of the
     # losses under H1.
     if any(step.steep for step, _ in parts):
-        shift = max(step.mu for step, _ in parts)
+        shift = max(step.shift for step, _ in parts)
         scale = max(scale, 2e-5 * shift * abs(cumulants(1.0)[1]))
     gap = _GAP * scale * max(1.0, count / 1e4) ** 0.5
     spacing = np.sqrt(8.0 * gap / (count * decay))
     # A tail far longer than the deviation needs a finer lattice, unless it never matters.
     typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]
     typical = [deviation for deviation in typical if deviation > 1e-9 * reach]
-    spacing = min(spacing, 0.05 * min(typical, default=reach) / np.sqrt(count))
+    fine = 0.05 * min(typical, default=reach) / np.sqrt(count)
+    spacing = min(spacing, fine)
     spacing = min(spacing, (cumulants.high - cumulants.low) / _FEWEST) / fineness
-    steps = max(np.diff(step.loss(np.array(step.support)))[0] for step, _ in parts)
+    steps = max(step.span for step, _ in parts)
     spacing = max(spacing, steps / _STEP_CELLS)
     windows = [_window(cumulants, theta) for theta in _tilts(cumulants, float(spacing))]
     widest = sum(window.low + window.high for window in windows)
     spacing = max(spacing, widest / _CELLS)
+    coarse = bool(spacing > _TOO_WIDE * fine)
     if len(parts) == 1 and parts[0][0].atomic:  # both atoms on the lattice
         spacing = steps / np.ceil(steps / spacing)
     # Results are kept for blocks of cells: one more rounding, to a tenth of the gap.
     block = max(1, int(np.sqrt(0.15 * count)))
     steep = max(1.0, *(abs(window.tilt) for window in windows))
     block = max(1, min(block, int(_RISE / (spacing * steep))))
-    return Plan(float(spacing), block, tuple(windows))
+    return Plan(float(spacing), block, tuple(windows), coarse)
 
 
 def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:

@@ -1,0 +1,1 @@
+"""Sums of ratios, and of losses, on lattices of octaves: in positive arithmetic."""

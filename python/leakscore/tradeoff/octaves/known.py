@@ -1,0 +1,232 @@
+"""Mechanisms whose law of the loss is known on points of their own: one epoch, or one step.
+
+They are composed as steps are: `on_lattice` splits the points of the pair that dominates once more
+between points of an even lattice, and rounds the attacker's statistic down to it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from leakscore._types import Doubles
+from leakscore.distributions import norm
+from leakscore.tradeoff.octaves.curves import Losses, log_losses, ratio_losses
+from leakscore.tradeoff.octaves.law import power
+from leakscore.tradeoff.octaves.one_step import Component, loss_step, ratio_step, upper_half_step
+
+_U = 2.0**-53
+_WORK = 1.5e7  # octaves times n^2 of one law
+_FEWEST, _MOST = 128, 1024
+_FINE = 2048  # n of a law of one step, which costs no sums
+_GROUPS = 400  # nodes that a plan looks at
+_NEVER = 1e-37
+_CELL = 0.005  # of the largest output
+
+
+@dataclass(frozen=True)
+class Known(ABC):
+    """A mechanism that is composed from its law; `hidden` is how much each tail may be cut off."""
+
+    hidden: float = _NEVER
+
+    # What plans and caps ask of every part.
+    far: ClassVar[bool] = False
+    steep: ClassVar[bool] = False
+    atomic: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def shift(self) -> float:
+        """How far the record moves one output, at most, over the noise: bounds the advantage."""
+
+    @abstractmethod
+    def whole(self) -> Losses:
+        """Give the law, without a cut; computed once."""
+
+    @property
+    def losses(self) -> Losses:
+        """The law, both tails cut off where they are rarer than `hidden` under both hypotheses."""
+        law = self.whole()
+        return law if self.hidden <= _NEVER else _cut(law, 0.5 * self.hidden)
+
+    @property
+    def unseen(self) -> float:
+        """What each of both laws may have beyond the losses."""
+        return max(self.losses.lost)
+
+    @property
+    def span(self) -> float:
+        """The largest loss less the least."""
+        points = self.losses.points
+        return float(points[-1] - points[0])
+
+    @property
+    def distance(self) -> float:
+        """A bound on the advantage of any test."""
+        return min(self.shift, 1.0)
+
+    @property
+    def rate(self) -> float:
+        """How often the loss is far from 0, roughly."""
+        return self.distance
+
+    def coarse(self) -> tuple[Doubles, Doubles]:
+        """Give log masses and losses of some hundred groups of points, for a plan."""
+        law = self.losses
+        starts = np.arange(0, law.points.size, max(1, law.points.size // _GROUPS))
+        mass = np.logaddexp.reduceat(law.dominating[0], starts)
+        member = np.logaddexp.reduceat(law.dominating[1], starts)
+        seen = np.isfinite(mass) & np.isfinite(member)
+        return mass[seen], (member - mass)[seen]
+
+
+@dataclass(frozen=True)
+class AllocatedEpoch(Known):
+    """One epoch in which the record is in one of `slots` steps, all as probable."""
+
+    mu: float = 1.0
+    slots: int = 2
+
+    @property
+    def shift(self) -> float:
+        return self.mu
+
+    def whole(self) -> Losses:
+        return _allocated(self.mu, self.slots)
+
+
+@dataclass(frozen=True)
+class MixedStep(Known):
+    """One step that reveals which of several sampled steps it is."""
+
+    components: tuple[Component, ...] = ()
+    error: float = 0.0  # relative, of weights and rates
+
+    @property
+    def shift(self) -> float:
+        return sum(one.weight * one.rate * min(one.mu, 1.0) for one in self.components)
+
+    def whole(self) -> Losses:
+        law = _mixed(self.components)
+        wide = law.rounding + self.error
+        return law._replace(rounding=wide, moved=law.moved + self.error)
+
+
+@dataclass(frozen=True)
+class ReplacedStep(Known):
+    """The pair of a sampled step that dominates both of its orders: min(f, its inverse)**."""
+
+    mu: float = 2.0
+    sampled: float = 0.5  # the share of records in a batch
+
+    @property
+    def shift(self) -> float:
+        return self.sampled * min(self.mu, 1.0)
+
+    def whole(self) -> Losses:
+        return _mirrored(self.mu, self.sampled)
+
+
+@dataclass(frozen=True)
+class LargestOutput(Known):
+    """An attack: the largest of `slots` outputs, one of which is moved by mu, or by 2 mu."""
+
+    mu: float = 1.0
+    slots: int = 2
+
+    @property
+    def shift(self) -> float:
+        return self.mu
+
+    def whole(self) -> Losses:
+        return _largest(self.mu, self.slots)
+
+
+@lru_cache(maxsize=32)
+def _allocated(mu: float, slots: int) -> Losses:
+    # From the spacing of the first lattice to the largest ratio of a step.
+    widest = (mu * (12.5 + mu) + mu * 9.5) / np.log(2.0) + 10.0
+    half = 64 * round(float(np.sqrt(_WORK / widest)) / 64)
+    half = min(max(half, _FEWEST), _MOST)
+    return ratio_losses(power(ratio_step(mu, slots, half), slots))
+
+
+@lru_cache(maxsize=32)
+def _mixed(components: tuple[Component, ...]) -> Losses:
+    law, least = loss_step(list(components), 1, _FINE)
+    return log_losses(law, least)
+
+
+@lru_cache(maxsize=32)
+def _mirrored(mu: float, rate: float) -> Losses:
+    """Take the losses above 0, the same with exchanged hypotheses below 0, and the rest at 0.
+
+    Dong, Roth and Su, theorem 4.2: where the ratio r of a sampled step exceeds 1, at x > mu/2, the
+    pair has the loss log r with the step's masses, and -log r with the masses exchanged.
+    """
+    half = log_losses(upper_half_step(mu, rate, _FINE), 0.0)
+    outside, member = half.dominating
+    with np.errstate(divide="ignore"):
+        log_rest = float(np.log((1.0 - rate) * math.erf(mu / math.sqrt(8.0))))
+    # The first point is 0, where the ratio is 1: both masses are the same.
+    at_zero = [np.logaddexp(np.logaddexp(outside[0], member[0]), log_rest)]
+    points, outside, member = half.points[1:], outside[1:], member[1:]
+    points = np.concatenate([-points[::-1], [0.0], points])
+    pair = (
+        np.concatenate([member[::-1], at_zero, outside]),
+        np.concatenate([outside[::-1], at_zero, member]),
+    )
+    lost = (sum(half.lost), sum(half.lost))
+    return half._replace(points=points, dominating=pair, statistic=pair, lost=lost)
+
+
+@lru_cache(maxsize=32)
+def _largest(mu: float, slots: int) -> Losses:
+    """Integrate the densities of the largest output over cells; an attacker sees the cell.
+
+    With a shift s the density is (T - 1) phi(c) Phi(c)^(T-2) Phi(c - s) + Phi(c)^(T-1) phi(c - s).
+    It starts where Phi(c)^(T-1) is e^-90, and is at most as steep there as e^(600 c).
+    """
+    others = slots - 1.0
+    low = max(-12.5, float(norm.ppf(np.exp(-90.0 / others))))
+    starts = np.arange(low, 2.0 * mu + 12.5, _CELL)
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    c = starts[:, np.newaxis] + (0.5 * _CELL) * (1.0 + nodes)
+    all_lower, density = others * norm.logcdf(c), norm.logpdf(c)
+    masses = []
+    for shift in (mu, 2.0 * mu):
+        one_of_them = np.log(others) + density - norm.logcdf(c) + norm.logcdf(c - shift)
+        logs = all_lower + np.logaddexp(one_of_them, norm.logpdf(c - shift))
+        top = logs.max(axis=1)
+        inner = np.exp(logs - top[:, np.newaxis]) @ (0.5 * _CELL * weights)
+        masses.append(top + np.log(inner))
+    pair = masses[0], masses[1]
+    points = np.maximum.accumulate(pair[1] - pair[0])
+    lost = 7.5e-36 * (slots + 1.0)
+    return Losses(points, pair, pair, 2e-12, 0.0, (lost, lost))
+
+
+def _cut(law: Losses, share: float) -> Losses:
+    """Drop both tails where they are rarer than a share under both hypotheses."""
+    both = np.logaddexp(*law.dominating)
+    with np.errstate(under="ignore"):
+        mass = np.exp(both)
+    first = int(np.searchsorted(np.cumsum(mass), share))
+    last = mass.size - int(np.searchsorted(np.cumsum(mass[::-1]), share))
+    kept = slice(first, last)
+    gone = 1.001 * (float(mass[:first].sum()) + float(mass[last:].sum()))
+    # An attacker's statistic differs from the dominating pair by the rounding of one lattice.
+    beyond = [np.exp(one[:first]).sum() + np.exp(one[last:]).sum() for one in law.statistic]
+    gone = max(gone, 1.001 * float(max(beyond)))
+    return law._replace(
+        points=law.points[kept],
+        dominating=(law.dominating[0][kept], law.dominating[1][kept]),
+        statistic=(law.statistic[0][kept], law.statistic[1][kept]),
+        lost=(law.lost[0] + gone, law.lost[1] + gone),
+    )

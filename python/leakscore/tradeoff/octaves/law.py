@@ -1,0 +1,237 @@
+"""Sums of independent likelihood ratios, or of their logs, on a lattice of octaves.
+
+A number S >= 0 has its laws under both hypotheses on the points o + d i, i < 2n, and in octave b on
+o + d 2^b i, n <= i < 2n (`octaves.hpp` adds two such numbers). Every step, every sum and every
+change of the lattice splits a mass between two neighbouring points, so that the mean of the ratio
+is kept: of S itself where S is a sum of ratios, of e^S where it is a sum of logs.
+
+- The law under H0 and the numbers S are those of a pair that dominates the true one: the true ratio
+  is a mean of the split one, which is larger in the convex order, and this order passes to sums,
+  multiples and mixtures of independent terms. Its masses under H1 are those under H0 times the
+  ratio. For sums of logs `tilted` holds them: masses under H0 may underflow where these do not.
+- The split is a randomisation that does not look at the hypothesis. So `under_h0` and `under_h1`
+  are the laws of one statistic that an attacker can compute.
+
+What errs, besides both splits, which err by the square of the spacing:
+
+- `rounding`, relatively, of every mass: nothing is ever subtracted.
+- `moved`, relatively, of every number S: rounded positions.
+- `lost`, under H0 and under H1, of what was dropped at both ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from leakscore import _core
+from leakscore._types import Doubles
+
+_U = 2.0**-53
+_RARE = 1e-30  # the mass that is dropped at an end of each sum, as a share of all steps
+# The octaves of a law times n^2, and the largest n: for sums in some hundredths of a second.
+_WORK, _MOST = 1.5e7, 2048
+# What a split keeps (`octaves.hpp`).
+MEAN, EXPONENTIAL, TILTED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Octaves:
+    """The laws of a sum of `steps` terms; `tilted` is None for sums of ratios."""
+
+    origin: float
+    spacing: float
+    under_h0: Doubles  # (rows, 2n)
+    under_h1: Doubles
+    tilted: Doubles | None
+    steps: int
+    rounding: float
+    moved: float
+    lost: tuple[float, float]
+
+    @property
+    def half(self) -> int:
+        """The n of the lattice."""
+        return int(self.under_h0.shape[1]) // 2
+
+    @property
+    def offsets(self) -> Doubles:
+        """The points less the origin, in the shape of the laws."""
+        rows = self.under_h0.shape[0]
+        widths = np.ldexp(self.spacing, np.arange(rows))
+        return np.asarray(widths[:, np.newaxis] * np.arange(2.0 * self.half))
+
+    @property
+    def numbers(self) -> Doubles:
+        """The points in ascending order."""
+        return self.origin + _in_use(self.offsets)
+
+    @property
+    def laws(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Masses at the points under H0, times the ratio, and of the statistic under H1."""
+        under_h0, under_h1 = _in_use(self.under_h0), _in_use(self.under_h1)
+        if self.tilted is None:
+            return under_h0, under_h0 * (self.numbers / self.steps), under_h1
+        return under_h0, _in_use(self.tilted), under_h1
+
+
+def power(one: Octaves, steps: int) -> Octaves:
+    """Add up so many independent copies of a step, the highest bit of the number first."""
+    result = one
+    for bit in f"{steps:b}"[1:]:
+        result = _refit(_plus(result, result), steps)
+        if bit == "1":
+            result = _refit(
+                _plus(result, _moved(one, one.origin, result.spacing, result.half)), steps
+            )
+    return result
+
+
+def joined(left: Octaves, right: Octaves) -> Octaves:
+    """Add two independent sums of logs."""
+    spacing, half = max(left.spacing, right.spacing), max(left.half, right.half)
+    total = _plus(*(_moved(law, law.origin, spacing, half) for law in (left, right)))
+    return _refit(total, total.steps)
+
+
+def _in_use(masses: Doubles) -> Doubles:
+    half = masses.shape[1] // 2
+    return np.concatenate([masses[0], masses[1:, half:].ravel()])
+
+
+def _plus(left: Octaves, right: Octaves) -> Octaves:
+    """Give the laws of a sum of two independent numbers on lattices of one spacing."""
+
+    def added(one: Doubles, other: Doubles, keeps: int) -> Doubles:
+        return _core.octave_sum(one, other, left.spacing, keeps)
+
+    steps = left.steps + right.steps
+    tilted = None
+    if left.tilted is None or right.tilted is None:  # one random step of all is that of H1
+        under_h0 = added(left.under_h0, right.under_h0, MEAN)
+        under_h1 = added(left.under_h1, right.under_h0, MEAN)
+        if left is not right:
+            under_h1 *= left.steps / steps
+            under_h1 += right.steps / steps * added(left.under_h0, right.under_h1, MEAN)
+        # What is lost of one part counts as it stands if the step of H1 is in that part, and with
+        # its mass under H0 otherwise.
+        shares = left.steps / steps, right.steps / steps
+        lost_h1 = sum(
+            share * part.lost[1] + (1.0 - share) * part.lost[0]
+            for share, part in zip(shares, (left, right), strict=True)
+        )
+    else:
+        under_h0 = added(left.under_h0, right.under_h0, EXPONENTIAL)
+        under_h1 = added(left.under_h1, right.under_h1, EXPONENTIAL)
+        tilted = added(left.tilted, right.tilted, TILTED)
+        lost_h1 = left.lost[1] + right.lost[1]
+    rows = under_h0.shape[0]
+    return Octaves(
+        left.origin + right.origin,
+        left.spacing,
+        under_h0,
+        under_h1,
+        tilted,
+        steps,
+        left.rounding + right.rounding + (3 * left.half + 8 * rows + 20) * _U,
+        max(left.moved, right.moved) + 2.0 * _U,
+        (left.lost[0] + right.lost[0], lost_h1),
+    )
+
+
+def _moved(law: Octaves, origin: float, spacing: float, half: int) -> Octaves:
+    """Put the laws on another lattice; none of their mass lies below its origin."""
+    shift = law.origin - origin
+    rows = _octaves(law, origin, spacing * half) + 1
+
+    def placed(masses: Doubles, keeps: int) -> Doubles:
+        return _core.octave_placed(masses, law.spacing, shift, half, spacing, rows, keeps)
+
+    keeps = MEAN if law.tilted is None else EXPONENTIAL
+    return replace(
+        law,
+        origin=origin,
+        spacing=spacing,
+        under_h0=placed(law.under_h0, keeps),
+        under_h1=placed(law.under_h1, keeps),
+        tilted=None if law.tilted is None else placed(law.tilted, TILTED),
+        rounding=law.rounding + 20.0 * _U,
+        moved=law.moved + 5.0 * _U,
+    )
+
+
+def _octaves(law: Octaves, origin: float, width: float) -> int:
+    """Count the octaves that a law takes, the first of them two of these widths wide."""
+    used = np.maximum(law.under_h0, law.under_h1) > 0.0
+    top = law.origin - origin + float(law.offsets[used].max())
+    return max(1, int(np.frexp(top / width)[1]))
+
+
+def _fitted(law: Octaves, origin: float, width: float, spacing: float = 0.0) -> Octaves:
+    """Take as fine a lattice as the work for its octaves allows: finer sums of fewer octaves."""
+    half = 64 * int(np.sqrt(_WORK / _octaves(law, origin, width)) / 64)
+    half = min(max(half, law.half), max(_MOST, law.half))
+    return _moved(law, origin, max(width / half, spacing), half)
+
+
+def _refit(law: Octaves, of: int) -> Octaves:
+    """Choose a lattice that fits the law: fine from its low end to its middle, octaves beyond."""
+    law = _without_top(law, _RARE * law.steps / of)
+    masses, offsets = _in_use(law.under_h0), _in_use(law.offsets)
+    below = np.cumsum(masses)
+    low, middle = (float(offsets[np.searchsorted(below, share)]) for share in (_RARE, 0.5))
+    reach = middle - low
+    if law.tilted is not None:
+        if reach <= 0.0:
+            return law
+        law = _without_bottom(law, law.origin + low)
+        return _fitted(law, law.origin + low, reach, law.spacing)
+    low += law.origin
+    if low <= 0.0 or reach <= 0.0:
+        return law
+    if reach > low:
+        return _fitted(law, 0.0, low)
+    law = _without_bottom(law, low - reach)
+    return _fitted(law, low - reach, reach)
+
+
+def _without_top(law: Octaves, share: float) -> Octaves:
+    """Drop the highest octaves while their mass is negligible under both hypotheses."""
+    rows = law.under_h0.shape[0]
+    lost = law.lost
+    while rows > 1:
+        gone = _weight(law, np.s_[rows - 1 :])
+        if max(gone) > share:
+            break
+        lost = law.lost[0] + gone[0], law.lost[1] + gone[1]
+        rows -= 1
+    return replace(
+        law,
+        under_h0=law.under_h0[:rows],
+        under_h1=law.under_h1[:rows],
+        tilted=None if law.tilted is None else law.tilted[:rows],
+        lost=lost,
+    )
+
+
+def _without_bottom(law: Octaves, origin: float) -> Octaves:
+    """Drop what lies below an origin."""
+    kept = law.origin + law.offsets >= origin
+    gone = _weight(law, ~kept)
+    return replace(
+        law,
+        under_h0=law.under_h0 * kept,
+        under_h1=law.under_h1 * kept,
+        tilted=None if law.tilted is None else law.tilted * kept,
+        lost=(law.lost[0] + gone[0], law.lost[1] + gone[1]),
+    )
+
+
+def _weight(law: Octaves, where: Any) -> tuple[float, float]:
+    """Bound the mass of some points under both hypotheses."""
+    spare = 1.0 + 2.0 * law.rounding + law.moved + 1e-12
+    ratio = law.under_h0 * ((law.origin + law.offsets) / law.steps)
+    member = ratio if law.tilted is None else law.tilted
+    return float(law.under_h0[where].sum()) * spare, float(member[where].sum()) * spare
