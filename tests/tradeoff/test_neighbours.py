@@ -66,6 +66,10 @@ MADE: dict[str, list[tuple[Callable[[], TradeOff], str | None]]] = {
         (lambda: tradeoff.relaxed_gaussian(1e40, 2), None),
     ],
     "tradeoff.relaxed_laplace": [(lambda: tradeoff.relaxed_laplace(1.0), None)],
+    "tradeoff.shifted_gaussian": [
+        (lambda: tradeoff.shifted_gaussian(1.0, 2.0), None),
+        (lambda: tradeoff.shifted_gaussian(1.0, [1.0, 2.0]), None),
+    ],
     "tradeoff.subsampled_gaussian": [
         (lambda: tradeoff.subsampled_gaussian(*SAMPLED), "add-remove"),
         (lambda: tradeoff.subsampled_gaussian(*SAMPLED, "relaxed-aligned"), "add-remove"),
