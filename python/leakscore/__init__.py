@@ -1,10 +1,10 @@
 """Membership leakage: with what certainty an attacker can tell that a record was in the data.
 
 The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
-`tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that ``import leakscore`` costs
-little more than ``import numpy``. So are `plot`, `reference`, `report` and `torch`, which are not
-in ``__all__``: two of them need more than numpy and scipy once they are used, `report` is the
-command as functions, and what `reference` holds lies here as well.
+`shadow`, `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that
+``import leakscore`` costs little more than ``import numpy``. So are `plot`, `reference`, `report`
+and `torch`, which are not in ``__all__``: two of them need more than numpy and scipy once they are
+used, `report` is the command as functions, and what `reference` holds lies here as well.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         leakage,
         scores,
         sequential,
+        shadow,
         tradeoff,
         whitebox,
     )
@@ -48,6 +49,7 @@ __all__ = [
     "scores",
     "sequential",
     "set_num_threads",
+    "shadow",
     "supported_isas",
     "tradeoff",
     "whitebox",
