@@ -23,6 +23,7 @@ from tests.contract.sequential import (
     SEQUENTIAL_RESULTS,
     SEQUENTIAL_WITHOUT_ARGUMENTS,
 )
+from tests.contract.shadow_laws import SHADOW_LAWS, SHADOW_LAWS_RESULTS
 from tests.contract.theory import THEORY
 from tests.contract.whitebox import WHITEBOX
 
@@ -205,7 +206,7 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | THEORY | WHITEBOX
+CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | SHADOW_LAWS | THEORY | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = (
@@ -231,6 +232,7 @@ RESULTS = (
     AUDIT_RESULTS
     | ONE_RUN_RESULTS
     | SEQUENTIAL_RESULTS
+    | SHADOW_LAWS_RESULTS
     | {
         "tradeoff.ComposedTradeOff",
         "SingularCovarianceError",

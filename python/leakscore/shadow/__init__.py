@@ -14,8 +14,12 @@ from leakscore.shadow._lira import lira
 from leakscore.shadow._one_step import one_step
 from leakscore.shadow._paired import paired
 from leakscore.shadow._signals import confidence_margin, log_confidence, logit_margin, loss_margin
+from leakscore.shadow.theory.laws import offline_power, online_power, required_models
+from leakscore.shadow.theory.leverage import LinearLaw, LogisticLaw, linear_law, logistic_law
 
 __all__ = [
+    "LinearLaw",
+    "LogisticLaw",
     "Prior",
     "base",
     "bayes",
@@ -23,13 +27,18 @@ __all__ = [
     "confidence_margin",
     "difficulty",
     "leave_one_model_out",
+    "linear_law",
     "lira",
     "log_confidence",
+    "logistic_law",
     "logit_margin",
     "loss_margin",
+    "offline_power",
     "one_step",
+    "online_power",
     "paired",
     "population_rank",
     "reference_rank",
+    "required_models",
     "rmia",
 ]
