@@ -17,6 +17,7 @@ void bind_random(py::module_& m);
 void bind_audit(py::module_& m);
 void bind_bands(py::module_& m);
 void bind_crossing(py::module_& m);
+void bind_many_audits(py::module_& m);
 void bind_one_run(py::module_& m);
 void bind_shadow(py::module_& m);
 void bind_sorted_bits(py::module_& m);
@@ -52,6 +53,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, m, pybind11::mod_gil_not_used(),
   leakscore::bind_audit(m);
   leakscore::bind_bands(m);
   leakscore::bind_crossing(m);
+  leakscore::bind_many_audits(m);
   leakscore::bind_one_run(m);
   leakscore::bind_shadow(m);
   leakscore::bind_sorted_bits(m);

@@ -367,6 +367,29 @@ def berk_jones_upper(
     count: npt.NDArray[np.int64], n: int, threshold: float
 ) -> tuple[_Doubles, _Doubles]: ...
 
+# --- bind_many_audits.cpp ---
+
+@overload
+def rows_epsilon(
+    scores: _Doubles,
+    member: npt.NDArray[np.uint8],
+    rows: _Counts,
+    delta: _Doubles,
+    n_nonmembers: int,
+    fpr_band: _Band,
+    fnr_band: _Band,
+) -> _Doubles: ...
+@overload
+def rows_epsilon(
+    scores: _Floats,
+    member: npt.NDArray[np.uint8],
+    rows: _Counts,
+    delta: _Doubles,
+    n_nonmembers: int,
+    fpr_band: _Band,
+    fnr_band: _Band,
+) -> _Doubles: ...
+
 # --- end of bind_crossing.cpp ---
 
 # --- bind_one_run.cpp ---

@@ -11,6 +11,8 @@ from tests.contract.inputs import Call
 X = good.SMALL[:, :4].copy()
 CLASSES = (np.arange(60) % 3).astype(float)
 LAW = shadow.logistic_law(X, CLASSES, train_fraction=0.5, ridge=1.0)
+SCORES = good.TABLE[:40, :30].copy()
+INCLUDED = np.add.outer(np.arange(40), np.arange(30)) % 3 == 0
 NO_VARIANCE = ("shared", None, 1)
 NO_OPEN_SHARE = (0.0, 1.0, good.NAN, "0.5", None, 1j)
 NO_POSITIVE = (0.0, *good.NO_POSITIVE)
@@ -92,8 +94,34 @@ SHADOW_LAWS: dict[str, list[Call]] = {
             },
         )
     ],
+    "shadow.risk": [
+        Call(
+            lambda scores=SCORES, fpr=0.1, least_power=0.5, confidence=0.9, delta=0.1: shadow.risk(
+                scores,
+                INCLUDED,
+                fpr=fpr,
+                least_power=least_power,
+                confidence=confidence,
+                delta=delta,
+            ),
+            {"scores": SCORES},
+            any_shape=True,
+            scalars={
+                "fpr": (0.25, NO_OPEN_SHARE),
+                "least_power": (0.25, NO_OPEN_SHARE),
+                "confidence": (0.5, NO_OPEN_SHARE),
+                "delta": (0.25, (-0.1, 1.0, good.NAN, "0.5", 1j)),
+            },
+        )
+    ],
+    "shadow.RecordRisk.top": [
+        Call(
+            shadow.risk(SCORES, INCLUDED).top,
+            scalars={"count": (3, good.NO_COUNT), "attack": (0, (-1, 1, 1.5, "0", None))},
+        )
+    ],
     "shadow.LogisticLaw.score": [
         Call(LAW.score, {"observed": good.POINTS[:60]}, any_shape=True),
     ],
 }
-SHADOW_LAWS_RESULTS = {"shadow.LinearLaw", "shadow.LogisticLaw"}
+SHADOW_LAWS_RESULTS = {"shadow.LinearLaw", "shadow.LogisticLaw", "shadow.RecordRisk"}

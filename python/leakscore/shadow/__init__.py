@@ -14,6 +14,7 @@ from leakscore.shadow._lira import lira
 from leakscore.shadow._one_step import one_step
 from leakscore.shadow._paired import paired
 from leakscore.shadow._signals import confidence_margin, log_confidence, logit_margin, loss_margin
+from leakscore.shadow.records.risk import RecordRisk, risk
 from leakscore.shadow.theory.laws import offline_power, online_power, required_models
 from leakscore.shadow.theory.leverage import LinearLaw, LogisticLaw, linear_law, logistic_law
 
@@ -21,6 +22,7 @@ __all__ = [
     "LinearLaw",
     "LogisticLaw",
     "Prior",
+    "RecordRisk",
     "base",
     "bayes",
     "choose",
@@ -40,5 +42,6 @@ __all__ = [
     "population_rank",
     "reference_rank",
     "required_models",
+    "risk",
     "rmia",
 ]
