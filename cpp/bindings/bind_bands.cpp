@@ -8,8 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "bindings/arrays.hpp"
-#include "leakscore/bounds/bands.hpp"
+#include "bindings/bands.hpp"
 #include "leakscore/bounds/epsilon.hpp"
 #include "leakscore/bounds/knots.hpp"
 
@@ -22,16 +21,6 @@ auto column(const std::vector<Row>& rows, Field field) {
   py::array_t<decltype(field(rows[0]))> out(std::ssize(rows));
   std::transform(rows.begin(), rows.end(), out.mutable_data(), field);
   return out;
-}
-
-// (half-width, knots, values): a linear band has no knots.
-using BandData = std::tuple<double, Counts, Doubles>;
-using AnyBand = std::variant<LinearBand, StepBand>;
-
-AnyBand band_of(const BandData& data, std::ptrdiff_t n) {
-  const auto& [width, knots, values] = data;
-  if (knots.size() == 0) return LinearBand(n, width);
-  return StepBand(span_of(knots), span_of(values));
 }
 
 // One row per delta: (epsilon, threshold, forward, false positives, false negatives, fpr_upper,

@@ -18,6 +18,7 @@
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
 #include "kernels/series.hpp"
+#include "kernels/shadow.hpp"
 #include "kernels/tradeoff.hpp"
 
 namespace leakscore {
@@ -39,6 +40,7 @@ struct Kernels {
   const ConvolutionKernels* convolution;
   const Gx2Kernels* gx2;
   const SeriesKernels* series;
+  const ShadowKernels* shadow;
 };
 
 const Kernels& kernels();

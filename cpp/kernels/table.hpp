@@ -15,6 +15,7 @@
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
 #include "kernels/series.hpp"
+#include "kernels/shadow.hpp"
 #include "kernels/tradeoff.hpp"
 #include "leakscore/isa.hpp"
 
@@ -35,6 +36,7 @@
   extern const ConvolutionKernels convolution_kernels;      \
   extern const Gx2Kernels gx2_kernels;                      \
   extern const SeriesKernels series_kernels;                \
+  extern const ShadowKernels shadow_kernels;                \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

@@ -1,11 +1,11 @@
 """Membership leakage: with what certainty an attacker can tell that a record was in the data.
 
 The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
-`testing`, `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that ``import
-leakscore`` costs little more than ``import numpy``. So are `dask`, `plot`, `reference`, `report`,
-`statistics` and `torch`, which are not in ``__all__``: three of them need more than numpy and scipy
-once they are used, `report` is the command as functions, `statistics` would hide the standard
-library's, and what `reference` holds lies here as well.
+`shadow`, `testing`, `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that
+``import leakscore`` costs little more than ``import numpy``. So are `dask`, `plot`, `reference`,
+`report`, `statistics` and `torch`, which are not in ``__all__``: three of them need more than numpy
+and scipy once they are used, `report` is the command as functions, `statistics` would hide the
+standard library's, and what `reference` holds lies here as well.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         leakage,
         scores,
         sequential,
+        shadow,
         testing,
         tradeoff,
         whitebox,
@@ -52,6 +53,7 @@ __all__ = [
     "scores",
     "sequential",
     "set_num_threads",
+    "shadow",
     "supported_isas",
     "testing",
     "tradeoff",

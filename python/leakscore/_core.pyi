@@ -279,6 +279,21 @@ def row_sums(
 
 # --- end of bind_random.cpp ---
 
+# --- bind_shadow.cpp ---
+
+def shadow_moments(x: _Array, included: _Array, rows: _Counts) -> _Doubles: ...
+def shadow_sums(x: _Array, included: _Array, rows: _Counts, kind: str) -> _Doubles: ...
+def shadow_left_out(
+    x: _Array,
+    included: _Array,
+    rows: _Counts,
+    moments: _Doubles,
+    log_ratio: bool,
+    out: _Doubles,
+) -> bool: ...
+def shadow_medians(x: _Array, included: _Array, rows: _Counts) -> _Doubles: ...
+def shadow_ranks(x: _Array, included: _Array, rows: _Counts, observed: _Array) -> _Doubles: ...
+
 # --- bind_sorted_bits.cpp ---
 
 def sorted_bits_grid(rounds: int) -> npt.NDArray[np.int64]: ...
@@ -351,6 +366,29 @@ def crossing_probability(
 def berk_jones_upper(
     count: npt.NDArray[np.int64], n: int, threshold: float
 ) -> tuple[_Doubles, _Doubles]: ...
+
+# --- bind_many_audits.cpp ---
+
+@overload
+def rows_epsilon(
+    scores: _Doubles,
+    member: npt.NDArray[np.uint8],
+    rows: _Counts,
+    delta: _Doubles,
+    n_nonmembers: int,
+    fpr_band: _Band,
+    fnr_band: _Band,
+) -> _Doubles: ...
+@overload
+def rows_epsilon(
+    scores: _Floats,
+    member: npt.NDArray[np.uint8],
+    rows: _Counts,
+    delta: _Doubles,
+    n_nonmembers: int,
+    fpr_band: _Band,
+    fnr_band: _Band,
+) -> _Doubles: ...
 
 # --- end of bind_crossing.cpp ---
 

@@ -52,6 +52,22 @@ AUDITS: dict[str, list[Call]] = {
             kind="scores",
         )
     ],
+    "audit.epsilons": [
+        Call(
+            lambda scores, delta=0.1, **options: audit.epsilons(
+                scores, np.arange(50) % 2 == 0, delta, **options
+            ),
+            {"scores": good.TABLE[:700]},
+            kind="scores",
+            any_shape=True,
+            scalars={
+                "delta": (1e-5, (-0.1, 1.0, good.NAN, "0", None, 1j)),
+                "confidence": (0.9, (0.0, 1.0, good.NAN, "0.9", None, 1j)),
+                "method": ("dkw-two-sided", ("best", None, 1, "split")),
+                "orientation": ("both", ("low", None, 1)),
+            },
+        )
+    ],
     "audit.Audit.epsilon": [
         Call(
             good.ROUNDS.epsilon,

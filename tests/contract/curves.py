@@ -46,6 +46,13 @@ CURVES: dict[str, list[Call]] = {
             scalars={"dim": DIM},
         ),
     ],
+    "tradeoff.shifted_gaussian": [
+        Call(
+            lambda shift, scale: tradeoff.shifted_gaussian(shift, scale).power([0.1, 0.5]),
+            {"shift": good.FEW[:999], "scale": good.POSITIVE[:999]},
+            kind="curve",
+        )
+    ],
     "tradeoff.compose_relaxed_gaussian": [
         Call(
             lambda mus, dim=3, weights="equal": tradeoff.compose_relaxed_gaussian(

@@ -24,6 +24,7 @@ from tests.contract.sequential import (
     SEQUENTIAL_RESULTS,
     SEQUENTIAL_WITHOUT_ARGUMENTS,
 )
+from tests.contract.shadow_laws import SHADOW_LAWS, SHADOW_LAWS_RESULTS
 from tests.contract.theory import THEORY
 from tests.contract.watched import WATCHED, WATCHED_RESULTS, WATCHED_WITHOUT_ARGUMENTS
 from tests.contract.whitebox import WHITEBOX
@@ -208,7 +209,7 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | THEORY | WATCHED | WHITEBOX
+CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | SHADOW_LAWS | THEORY | WATCHED | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = (
@@ -236,6 +237,7 @@ RESULTS = (
     | ONE_RUN_RESULTS
     | WATCHED_RESULTS
     | SEQUENTIAL_RESULTS
+    | SHADOW_LAWS_RESULTS
     | {
         "tradeoff.ComposedTradeOff",
         "SingularCovarianceError",

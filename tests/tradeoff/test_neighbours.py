@@ -73,6 +73,10 @@ MADE: dict[str, list[tuple[Callable[[], TradeOff], str | None]]] = {
         (lambda: tradeoff.relaxed_gaussian(1e40, 2), None),
     ],
     "tradeoff.relaxed_laplace": [(lambda: tradeoff.relaxed_laplace(1.0), None)],
+    "tradeoff.shifted_gaussian": [
+        (lambda: tradeoff.shifted_gaussian(1.0, 2.0), None),
+        (lambda: tradeoff.shifted_gaussian(1.0, [1.0, 2.0]), None),
+    ],
     "tradeoff.shuffled_gaussian": [(lambda: tradeoff.shuffled_gaussian(2.0, 4), "replace")],
     "tradeoff.truncated_poisson_gaussian": [(lambda: TRUNCATED, "add-remove")],
     "tradeoff.subsampled_gaussian": [

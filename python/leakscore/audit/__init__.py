@@ -10,6 +10,7 @@ from leakscore.audit.bands.uniform import critical_value
 from leakscore.audit.claims.compare import Comparison
 from leakscore.audit.claims.models import GaussianEpsilon, MuBound, ParameterBound
 from leakscore.audit.claims.required import RequiredRounds, required_rounds
+from leakscore.audit.many import epsilons
 from leakscore.audit.one_training.epsilon import OneRunBound, one_run
 from leakscore.audit.one_training.families import OneRunFamilyBound, OneRunTest, one_run_fdp
 from leakscore.audit.roc.band import RocBand
@@ -33,6 +34,7 @@ __all__ = [
     "Roc",
     "RocBand",
     "critical_value",
+    "epsilons",
     "one_run",
     "one_run_fdp",
     "required_rounds",

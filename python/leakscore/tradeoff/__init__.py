@@ -36,6 +36,7 @@ from leakscore.tradeoff.families.gaussian import (
 from leakscore.tradeoff.families.laplace import laplace, relaxed_laplace
 from leakscore.tradeoff.families.mean import gaussian_mean
 from leakscore.tradeoff.families.relaxed import compose_relaxed_gaussian, relaxed_gaussian
+from leakscore.tradeoff.families.shifted import shifted_gaussian
 from leakscore.tradeoff.families.subsampled import SubsampledTradeOff, subsampled_mean
 from leakscore.tradeoff.shapes import algebra, certificate  # noqa: F401, as they enter operations
 
@@ -64,6 +65,7 @@ __all__ = [
     "random_allocation",
     "relaxed_gaussian",
     "relaxed_laplace",
+    "shifted_gaussian",
     "shuffled_gaussian",
     "strategy_matrix",
     "subsampled_gaussian",

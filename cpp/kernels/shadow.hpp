@@ -1,0 +1,56 @@
+// Table of the loops over the signals of shadow models: filled once per ISA level.
+//
+// A tile holds some columns of all models and stays in the cache, so that it is read twice and its
+// memory once. Every column has sums of its own, added over the models in one order: they depend on
+// neither threads, layout, element type nor the width of a tile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace leakscore {
+
+// Columns of some models: a line for each, contiguous, of signals (float or double) and of bytes, 1
+// if the model was trained on the record and 0 if not.
+struct ShadowTile {
+  const void* const* signals;
+  const std::uint8_t* const* included;
+  std::ptrdiff_t models, cols;
+  bool in_float;
+};
+
+// Of each column: models IN, and of both sides the mean less `centre` and the squares about it.
+struct SideMoments {
+  static constexpr int arrays = 6;
+  double *count_in, *centre, *mean_in, *mean_out, *squares_in, *squares_out;
+};
+
+// Of each column: models IN, and of both sides the sum of the confidences.
+struct SideSums {
+  static constexpr int arrays = 3;
+  double *count_in, *sum_in, *sum_out;
+};
+
+// Arrays of both sides, one after the other, as models are left out in turn: those of
+// leakscore/shadow/sides.hpp, IN first.
+inline constexpr int side_arrays = 6;
+
+// What confidence a signal stands for: sigma(t) or sigma(-t) of a margin, or exp of its logarithm.
+enum class Confidence { of_margin, of_minus_margin, of_log };
+
+enum class LeftOutScore { log_ratio, deviation };
+
+struct ShadowKernels {
+  // work: 4 * cols doubles.
+  void (*moments)(const ShadowTile& tile, double* work, const SideMoments& out);
+  void (*confidences)(const ShadowTile& tile, Confidence kind, const SideSums& out);
+  // Fills the arrays of one side.
+  void (*prepare)(const double* count, const double* mean, const double* squares,
+                  std::ptrdiff_t cols, double* side);
+  // out[k * stride + c]: the normal score of model k by all others, or how many standard deviations
+  // it lies above the OUT models' mean; NaN where too few digits are left. Returns whether any is.
+  bool (*left_out)(const ShadowTile& tile, LeftOutScore score, const double* centre,
+                   const double* sides, double* out, std::ptrdiff_t stride);
+};
+
+}  // namespace leakscore

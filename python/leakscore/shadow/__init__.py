@@ -1,0 +1,47 @@
+"""Membership from the outputs of shadow models: trained on known parts of known records.
+
+The attacker has K models, knows which of N records each was trained on, and has one signal per
+model and record, its logit margin. A target model's signals are scored record by record; larger
+scores mean member. `choose` says which score to take.
+"""
+
+from leakscore.shadow._base import base, rmia
+from leakscore.shadow._baselines import difficulty, population_rank, reference_rank
+from leakscore.shadow._bayes import Prior, bayes
+from leakscore.shadow._choose import choose
+from leakscore.shadow._left_out import leave_one_model_out
+from leakscore.shadow._lira import lira
+from leakscore.shadow._one_step import one_step
+from leakscore.shadow._paired import paired
+from leakscore.shadow._signals import confidence_margin, log_confidence, logit_margin, loss_margin
+from leakscore.shadow.records.risk import RecordRisk, risk
+from leakscore.shadow.theory.laws import offline_power, online_power, required_models
+from leakscore.shadow.theory.leverage import LinearLaw, LogisticLaw, linear_law, logistic_law
+
+__all__ = [
+    "LinearLaw",
+    "LogisticLaw",
+    "Prior",
+    "RecordRisk",
+    "base",
+    "bayes",
+    "choose",
+    "confidence_margin",
+    "difficulty",
+    "leave_one_model_out",
+    "linear_law",
+    "lira",
+    "log_confidence",
+    "logistic_law",
+    "logit_margin",
+    "loss_margin",
+    "offline_power",
+    "one_step",
+    "online_power",
+    "paired",
+    "population_rank",
+    "reference_rank",
+    "required_models",
+    "risk",
+    "rmia",
+]

@@ -1,0 +1,245 @@
+"""Signals from what models put out: margins and log-confidences, with their digits."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Array, Counts, Doubles
+
+# log 2 in two doubles
+_LOG_TWO, _LOG_TWO_LOW = 0.6931471805599453, 2.3190468138462996e-17
+
+
+def logit_margin(
+    outputs: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    kind: Literal["logits", "probabilities"] = "logits",
+) -> Doubles:
+    """Return the margin of the labelled class: the logit of its confidence.
+
+    Parameters
+    ----------
+    outputs : (..., C) array_like
+        A model's logits or probabilities of C >= 2 classes. A class may be masked by a logit of
+        -inf. For a single logit z of two classes pass (0, z).
+    labels : array_like of int
+        Classes in 0, ..., C - 1, which broadcast to the outputs' leading axes.
+    kind : {"logits", "probabilities"}
+        What the outputs are.
+
+    Returns
+    -------
+    (...) ndarray
+        z_y - log sum_{j != y} exp z_j, or log p_y - log sum_{j != y} p_j. Infinite where that is
+        exact, as for p_y = 1.
+
+    Raises
+    ------
+    ValueError
+        If a label is not in its range; if outputs are NaN, or the margin is inf - inf; if
+        probabilities are not in [0, 1] or do not sum to one.
+
+    Notes
+    -----
+    Accurate to 1e-12 of max(1, |margin|). The sum over the other classes keeps the digits that
+    1 - p_y has lost.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.shadow.logit_margin([[2.0, 0.0], [0.0, 50.0]], [0, 1])
+    array([ 2., 50.])
+    >>> leakscore.shadow.logit_margin([[0.75, 0.25]], 0, kind="probabilities").round(4)
+    array([1.0986])
+    """
+    how = _validate.choice("kind", kind, ("logits", "probabilities"))
+    values = _validate.real_array("outputs", outputs)
+    if values.ndim == 0 or values.shape[-1] < 2:
+        raise ValueError(
+            f"Expected outputs of shape {values.shape} to be (..., C) with C >= 2 classes; of one "
+            "logit z of two classes, stack (0, z)"
+        )
+    classes = _labels(labels, values.shape)
+    if values.size == 0:
+        return np.zeros(values.shape[:-1])
+    doubles = values.astype(np.float64)
+    _refuse(np.isnan(doubles), "outputs", doubles, "without NaN")
+    own = np.take_along_axis(doubles, classes[..., np.newaxis], axis=-1)[..., 0]
+    if how == "probabilities":
+        _probabilities(doubles, values.dtype)
+        others = doubles.copy()
+        np.put_along_axis(others, classes[..., np.newaxis], 0.0, axis=-1)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(own) - np.log(others.sum(axis=-1)))
+    _refuse(doubles == np.inf, "outputs", doubles, "below inf")
+    np.put_along_axis(doubles, classes[..., np.newaxis], -np.inf, axis=-1)
+    top = doubles.max(axis=-1)
+    empty = ~np.isfinite(top)  # every other class is masked
+    if (empty & ~np.isfinite(own)).any():
+        index = int(np.argmax((empty & ~np.isfinite(own)).ravel()))
+        raise ValueError(
+            f"Expected outputs with a class that is not masked: row {index} holds only -inf, and "
+            "its margin is inf - inf"
+        )
+    origin = np.where(empty, 0.0, top)
+    with np.errstate(divide="ignore"):
+        # own - top first: a logsumexp of large logits would be rounded to their size.
+        tail = np.log(np.exp(doubles - origin[..., np.newaxis]).sum(axis=-1))
+    return np.asarray((own - origin) - tail)
+
+
+def _labels(labels: object, shape: tuple[int, ...]) -> Counts:
+    array = _validate.real_array("labels", labels)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"Expected labels to hold integers, not dtype {array.dtype}")
+    outside = (array < 0) | (array >= shape[-1])
+    if outside.any():
+        index = int(np.argmax(outside))
+        raise ValueError(
+            f"Expected labels in [0, {shape[-1] - 1}], as outputs of shape {shape} have "
+            f"{shape[-1]} classes; {int(outside.sum())} are not, the first "
+            f"{array.ravel()[index].item()!r} at {index}"
+        )
+    try:
+        return np.broadcast_to(array, shape[:-1]).astype(np.int64)
+    except ValueError:
+        raise ValueError(
+            f"Expected labels of shape {array.shape} to broadcast to {shape[:-1]}, the outputs' "
+            f"shape {shape} without its last axis of classes"
+        ) from None
+
+
+def _refuse(bad: npt.NDArray[np.bool_], name: str, values: Array, wanted: str) -> None:
+    if bad.any():
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+        raise ValueError(
+            f"Expected {name} {wanted}: {int(bad.sum())} of {values.size} are not, the first "
+            f"{name}{list(index)}={float(values[index])!r}"
+        )
+
+
+def _probabilities(values: Doubles, dtype: np.dtype[np.generic]) -> None:
+    _refuse((values < 0.0) | (values > 1.0), "outputs", values, "in [0, 1]")
+    # A float32 softmax of many classes is off by a few roundings of each; a float16 one by more.
+    unit = float(np.finfo(dtype).eps) if dtype.kind == "f" else 2.3e-16  # type: ignore[arg-type]
+    slack = max(1e-6, 4.0 * unit * values.shape[-1])
+    total = values.sum(axis=-1)
+    bad = np.abs(total - 1.0) > slack
+    if bad.any():
+        index = int(np.argmax(bad))
+        raise ValueError(
+            f"Expected outputs that sum to one over the last axis: {int(bad.sum())} rows do not, "
+            f"the first, row {index}, sums to {float(total.ravel()[index])!r}; pass logits with "
+            "kind='logits', or divide by the sum"
+        )
+
+
+def loss_margin(loss: npt.ArrayLike) -> Doubles:
+    """Return the margin behind a cross-entropy loss: -log(exp(loss) - 1).
+
+    Parameters
+    ----------
+    loss : array_like
+        Losses -log p in [0, inf]. Losses in float32 keep the digits that a float32 p near 1 has
+        lost. NaN gives NaN.
+
+    Returns
+    -------
+    ndarray
+        Margins log p - log(1 - p), of relative accuracy 1e-12.
+
+    Raises
+    ------
+    ValueError
+        If a loss is negative.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.shadow.loss_margin([1e-20, 0.5, 80.0]).round(4)
+    array([ 46.0517,   0.4328, -80.    ])
+    """
+    x = np.asarray(_validate.real_array("loss", loss), dtype=np.float64)
+    if (x < 0.0).any():
+        _refuse(x < 0.0, "loss", x, ">= 0")
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        excess = (x - _LOG_TWO) - _LOG_TWO_LOW
+        # exp(x) - 1 = 1 + 2 (exp(x - log 2) - 1), near log 2, where the margin crosses 0
+        near = -np.log1p(2.0 * np.expm1(np.where(np.abs(excess) < 0.5, excess, 0.0)))
+        large = -x - np.log1p(-np.exp(-np.maximum(x, 1.0)))
+        small = -np.log(np.expm1(np.minimum(x, 1.0)))
+    return np.asarray(np.where(np.abs(excess) < 0.5, near, np.where(x > 1.0, large, small)))
+
+
+def confidence_margin(
+    confidence: npt.ArrayLike, *, complement: npt.ArrayLike | None = None
+) -> Doubles:
+    """Return the logit of a confidence.
+
+    Parameters
+    ----------
+    confidence : array_like
+        Probabilities p in [0, 1] of the labelled class. NaN gives NaN.
+    complement : array_like, optional
+        The sum of the other classes' probabilities, added up from them: its digits are those that
+        1 - p has lost.
+
+    Returns
+    -------
+    ndarray
+        log p - log(1 - p), or log p - log(complement); infinite where that is exact.
+
+    Raises
+    ------
+    ValueError
+        If a probability is not in [0, 1], or both are 0.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.shadow.confidence_margin([0.5, 0.75]).round(4)
+    array([0.    , 1.0986])
+    >>> leakscore.shadow.confidence_margin([1.0], complement=1e-20).round(4)
+    array([46.0517])
+    """
+    p = _validate.interval("confidence", confidence, 0.0, 1.0, nan=True)
+    with np.errstate(divide="ignore"):
+        if complement is None:
+            # log p is rounded to p's digits near 1; log1p of p - 1, which is exact, is not.
+            top = np.log1p(np.where(p > 0.5, p - 1.0, 0.0))
+            return np.asarray(np.where(p > 0.5, top, np.log(p)) - np.log1p(-p))
+        q = _validate.interval("complement", complement, 0.0, 1.0, nan=True)
+        p, q = _validate.broadcast(confidence=p, complement=q)
+        if ((p == 0.0) & (q == 0.0)).any():
+            raise ValueError("Expected confidence and complement not to be 0 both")
+        return np.asarray(np.log(p) - np.log(q))
+
+
+def log_confidence(margin: npt.ArrayLike) -> Doubles:
+    """Return the logarithm of the confidence behind a margin: -log(1 + exp(-margin)).
+
+    Parameters
+    ----------
+    margin : array_like
+        Logit margins, infinite ones too. NaN gives NaN.
+
+    Returns
+    -------
+    ndarray
+        log p, of relative accuracy 1e-12.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.shadow.log_confidence([-800.0, 0.0, 50.0])
+    array([-8.00000000e+02, -6.93147181e-01, -1.92874985e-22])
+    """
+    t = np.asarray(_validate.real_array("margin", margin), dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        tail = np.log1p(np.exp(-np.abs(t)))
+    return np.asarray(np.where(t < 0.0, t - tail, -tail))

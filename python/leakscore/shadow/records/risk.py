@@ -1,0 +1,276 @@
+"""A table of records: how far an attack moves each, and which are certainly found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._results import Result
+from leakscore._types import Array, Counts, Doubles, Flags
+from leakscore.audit import epsilons
+from leakscore.shadow.records import tests
+from leakscore.shadow.sides import arrays, moments
+from leakscore.shadow.sides.arrays import Shadow
+
+_ASSUMPTIONS = (
+    "The target models were trained apart from each other, each on records drawn at random. Scores "
+    "of left-out models share shadow models: for them the bounds are approximate.",
+    "The scores of a record are normal of equal variance in and out, for the interval of its shift "
+    "only.",
+    "The common threshold is as good as known: it comes from all records' scores.",
+)
+_BLOCK = 1 << 20  # scores whose comparison with the threshold is held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class RecordRisk(Result):
+    """A line a record and attack; see `risk`.
+
+    Attributes
+    ----------
+    attacks : tuple of str
+        Names, the first axis of all arrays.
+    shift, shift_low, shift_high : ndarray, shape (A, N)
+        Mean score with the record less the one without, over their pooled standard deviation, and
+        its interval.
+    power, power_low : ndarray, shape (A, N)
+        Share of the target models with the record whose score is above the attack's common
+        threshold, and its lower confidence bound (Clopper and Pearson), each record by itself.
+    false_positive_rate : ndarray, shape (A, N)
+        The same share of the target models without the record: a record that an attack always
+        accuses has a power, but no secret.
+    certified : ndarray of bool, shape (A, N)
+        Records whose power is above `least_power`, with the given confidence that none of an
+        attack's is here wrongly (Holm).
+    epsilon : ndarray, shape (A, N), or None
+        Lower bounds on epsilon of each record that hold for all records of an attack at once.
+    threshold, n_certified : ndarray, shape (A,)
+        Of each attack.
+    agreement : ndarray, shape (A, A)
+        Rank correlation between attacks of the records' shifts.
+    fpr, least_power, confidence : float
+        As given.
+    assumptions : tuple of str
+        What must be true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> included = np.random.default_rng(0).random((64, 5)) < 0.5
+    >>> scores = np.random.default_rng(1).normal(size=(64, 5)) + 9.0 * included * np.eye(5)[0]
+    >>> table = risk(scores, included, fpr=0.05)
+    >>> table.top(1).tolist(), table.n_certified.tolist()
+    ([0], [1])
+    """
+
+    attacks: tuple[str, ...]
+    shift: Doubles
+    shift_low: Doubles
+    shift_high: Doubles
+    power: Doubles
+    power_low: Doubles
+    false_positive_rate: Doubles
+    certified: Flags
+    epsilon: Doubles | None
+    threshold: Doubles
+    n_certified: Counts
+    agreement: Doubles
+    fpr: float
+    least_power: float
+    confidence: float
+    assumptions: tuple[str, ...] = _ASSUMPTIONS
+
+    def top(self, count: int, *, attack: int = 0) -> Counts:
+        """Return the records with the largest shifts, by the lower end of their intervals.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 1; all if there are fewer.
+        attack : int
+            Which attack, from 0.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of records, the largest first.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range.
+        """
+        most = _validate.count("count", count, 1)
+        row = _validate.count("attack", attack, 0, len(self.attacks) - 1)
+        return np.argsort(-self.shift_low[row], kind="stable")[:most]
+
+
+def risk(
+    scores: npt.ArrayLike | Mapping[str, npt.ArrayLike],
+    included: npt.ArrayLike,
+    *,
+    fpr: float = 0.01,
+    least_power: float = 0.5,
+    confidence: float = 0.95,
+    delta: float | None = None,
+) -> RecordRisk:
+    """Judge every record by the scores that attacks gave it in many target models.
+
+    Parameters
+    ----------
+    scores : (S, N) array_like, or mapping of names to such
+        Scores of N records in S >= 3 target models, of one attack or of several; larger means
+        member. Those of `leave_one_model_out` will do.
+    included : (S, N) array_like of bool
+        Which target model was trained on which record. Every record is in one at least, and out of
+        one at least.
+    fpr : float
+        False-positive rate over all records, in (0, 1), at which an attack's common threshold
+        lies.
+    least_power : float
+        In (0, 1): records with a larger power are to be certified.
+    confidence : float
+        In (0, 1): of the intervals of single records, and of all certified records together.
+    delta : float, optional
+        In [0, 1): certify lower bounds on epsilon at this delta too, for all records at once. Some
+        microseconds a record and attack.
+
+    Returns
+    -------
+    RecordRisk
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, scores are NaN or infinite, a record lacks one side, or an argument
+        is out of range.
+
+    Notes
+    -----
+    The interval of a shift is that of a noncentral t variable: exact for normal scores of equal
+    variance, and too short where heavy tails are. The powers at the common threshold are binomial
+    whatever the scores' laws, and Holm's test that a power is at most `least_power` holds for
+    records that depend on each other, as those of one model do. With n models that have the record,
+    one of N records can only be certified if ``least_power**n <= (1 - confidence) / N``: 25 for 1e6
+    records at .5 and .95. Choosing the attack that certifies most costs a factor of the number of
+    attacks in ``1 - confidence``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> included = rng.random((40, 1000)) < 0.5
+    >>> gain = np.linspace(0, 4, 1000)
+    >>> one, two = (rng.normal(size=(40, 1000)) + gain * included for _ in range(2))
+    >>> table = risk({"one": one, "two": two}, included)
+    >>> bool(table.agreement[0, 1] > 0.9), bool(table.top(10).min() > 700)
+    (True, True)
+    """
+    rate = _validate.scalar("fpr", fpr, 0.0, 1.0, closed="neither")
+    least = _validate.scalar("least_power", least_power, 0.0, 1.0, closed="neither")
+    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    miss = None if delta is None else _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
+    given = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
+    if not given:
+        raise ValueError("Expected scores to hold at least one attack")
+    columns: dict[str, list[Any]] = {}
+    for name, values in given.items():
+        shadow = _read(name if len(given) > 1 else "scores", values, included)
+        found = _one(shadow, rate, least, level)
+        if miss is not None:
+            each = 1.0 - (1.0 - level) / shadow.num_records
+            rows = np.ascontiguousarray(shadow.signals.T)
+            mask = np.ascontiguousarray(shadow.included.T)
+            found["epsilon"] = epsilons(rows, mask, miss, each)
+        for field, value in found.items():
+            columns.setdefault(field, []).append(value)
+    stacked = {field: np.array(values) for field, values in columns.items()}
+    return RecordRisk(
+        attacks=tuple(given),
+        **{"epsilon": None} | stacked,
+        n_certified=stacked["certified"].sum(axis=1),
+        agreement=_agreement(stacked["shift"]),
+        fpr=rate,
+        least_power=least,
+        confidence=level,
+    )
+
+
+def _read(name: str, scores: npt.ArrayLike, included: npt.ArrayLike) -> Shadow:
+    values = _validate.real_array(name, scores)
+    if values.ndim != 2 or values.shape[0] < 3 or values.shape[1] < 1:
+        raise ValueError(
+            f"Expected {name} of shape {values.shape} to be (S, N): at least 3 target models, and "
+            "records"
+        )
+    shadow = arrays.read(values, included)
+    arrays.finite(name, values)
+    return shadow
+
+
+def _one(shadow: Shadow, fpr: float, least: float, confidence: float) -> dict[str, Any]:
+    """Judge every record by one attack."""
+    sides = moments.of(shadow)
+    inside, outside = sides.inside, sides.outside
+    arrays.refuse_few(
+        (inside.count == 0) | (outside.count == 0),
+        "target models with each record and without it",
+        "leave these records out, or draw more target models",
+    )
+    dof = shadow.models - 2.0
+    unit = np.sqrt(inside.count * (outside.count / shadow.models))
+    gap = inside.mean - outside.mean
+    sd = np.sqrt((inside.squares + outside.squares) / dof)
+    varies = sd > 0.0
+    same = np.where(gap == 0.0, 0.0, np.copysign(np.inf, gap))
+    shift = np.divide(gap, sd, out=same, where=varies)
+    t = np.where(varies, shift * unit, np.nan)
+    low, high = tests.shift_intervals(t, unit, dof, confidence)
+    threshold = _threshold(shadow, fpr)
+    hits, alarms = _above(shadow, threshold)
+    p = tests.p_values(hits, inside.count, least)
+    return {
+        "shift": shift,
+        "shift_low": low,
+        "shift_high": high,
+        "power": hits / inside.count,
+        "power_low": tests.lower_rates(hits, inside.count, confidence),
+        "false_positive_rate": alarms / outside.count,
+        "certified": tests.holm(p, 1.0 - confidence),
+        "threshold": threshold,
+    }
+
+
+def _threshold(shadow: Shadow, fpr: float) -> float:
+    """Return the least score that at most a share `fpr` of all non-members' scores is above."""
+    out = shadow.signals[shadow.included == 0]
+    place = out.size - 1 - int(fpr * out.size)
+    return float(np.partition(out, place)[place])
+
+
+def _above(shadow: Shadow, threshold: float) -> tuple[Doubles, Doubles]:
+    """Count the scores above the threshold, with the record and without it."""
+    hits, alarms = np.empty(shadow.num_records), np.empty(shadow.num_records)
+    width = max(1, _BLOCK // shadow.models)
+    for first in range(0, shadow.num_records, width):
+        part = slice(first, first + width)
+        above = shadow.signals[:, part] > threshold
+        every = np.count_nonzero(above, axis=0)
+        hits[part] = np.count_nonzero(above & (shadow.included[:, part] != 0), axis=0)
+        alarms[part] = every - hits[part]
+    return hits, alarms
+
+
+def _agreement(shift: Array) -> Doubles:
+    """Return rank correlations between the rows; ties in the order of records."""
+    ranks = np.empty(shift.shape)
+    for row, values in enumerate(shift):
+        ranks[row, np.argsort(values, kind="stable")] = np.arange(values.size)
+    ranks -= 0.5 * (shift.shape[1] - 1)
+    scale = max(1.0, float(ranks[0] @ ranks[0]))
+    return np.asarray(ranks @ ranks.T / scale)

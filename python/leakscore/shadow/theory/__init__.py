@@ -1,0 +1,1 @@
+"""Laws of attacks with shadow models: how many are needed, and what needs none."""

@@ -1,0 +1,315 @@
+"""What a record leaks by its leverage: laws of one output before any shadow model is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Doubles
+from leakscore.shadow.theory.logistic_fit import Fit, fitted, sigmoid
+
+
+class LinearLaw(NamedTuple):
+    """The prediction of a linear regression for a record, in and out of the training data.
+
+    Attributes
+    ----------
+    shift : float or ndarray
+        Difference of the means over the standard deviation without the record.
+    scale : float or ndarray
+        Standard deviation with the record over the one without it.
+    leverage : float or ndarray
+        Share of its own label in the record's prediction.
+
+    Examples
+    --------
+    >>> LinearLaw(1.0, 0.8, 0.2).leverage
+    0.2
+    """
+
+    shift: float | Doubles
+    scale: float | Doubles
+    leverage: float | Doubles
+
+
+def linear_law(
+    design: npt.ArrayLike,
+    target: npt.ArrayLike,
+    label: npt.ArrayLike,
+    beta: npt.ArrayLike,
+    sigma: float,
+    *,
+    ridge: float = 0.0,
+    noise_std: float = 0.0,
+) -> LinearLaw:
+    """Return the law of a linear regression's prediction for a record that is in it or not.
+
+    The other records' features are known, their labels have normal noise. The curve of an attacker
+    who sees the prediction is ``tradeoff.shifted_gaussian(law.shift, law.scale)``; without ridge
+    all coefficients tell no more than this one prediction.
+
+    Parameters
+    ----------
+    design : (n, d) array_like
+        Features of the other records.
+    target : (d,) or (k, d) array_like
+        Features of the record, or of several, each judged by itself.
+    label : float or (k,) array_like
+        Label of the record.
+    beta : (d,) array_like
+        True coefficients.
+    sigma : float
+        Standard deviation of the labels' noise, at least 0.
+    ridge : float
+        Weight of the penalty ``ridge * norm(w)**2`` beside the squared residuals, at least 0.
+    noise_std : float
+        Standard deviation of noise on the released prediction, at least 0; not both it and `sigma`
+        are 0.
+
+    Returns
+    -------
+    LinearLaw
+        Floats for one record, otherwise arrays (k,).
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, numbers are not finite or out of range, the others' design has not
+        full rank (use a ridge), or both noises are 0.
+
+    Notes
+    -----
+    With A = X'X + ridge I, g = x'A^-1 x and h = g/(1 + g) the residuals obey r_in = (1 - h) r_out,
+    so that shift = h b/s, scale = sqrt((1 - h)^2 q + noise^2)/s, q = sigma^2 abs(X A^-1 x)^2,
+    s^2 = q + noise^2, b = y - x'A^-1 X'X beta. Without ridge and noise: shift = e/sigma
+    sqrt(h (1 - h)) and scale 1 - h, e the true residual. A record of zeros moves nothing: shift 0,
+    scale 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> law = linear_law(X, [2.0, 0.0, 0.0], 3.0, [1.0, 1.0, 1.0], 1.0)
+    >>> print(round(law.shift, 3), round(law.scale, 3))
+    0.276 0.917
+    """
+    X = _validate.finite("design", _validate.matrix("design", design)).astype(np.float64)
+    rows = _validate.finite("target", _validate.rows("target", target, cols=X.shape[1]))
+    x = np.atleast_2d(rows).astype(np.float64)
+    single = rows.ndim == 1
+    y = _validate.doubles("label", label)
+    if y.shape != (() if single else (x.shape[0],)):
+        wanted = "a number" if single else f"({x.shape[0]},)"
+        raise ValueError(f"Expected label of shape {y.shape} to be {wanted}, one a record")
+    w = _validate.vector("beta", beta, size=X.shape[1])
+    sd = _validate.scalar("sigma", sigma, 0.0)
+    penalty = _validate.scalar("ridge", ridge, 0.0)
+    extra = _validate.scalar("noise_std", noise_std, 0.0)
+    if sd == 0.0 and extra == 0.0:
+        raise ValueError("Expected sigma=0.0 or noise_std=0.0 to be positive: nothing is random")
+    gram = X.T @ X + penalty * np.eye(X.shape[1])
+    if np.linalg.matrix_rank(gram, hermitian=True) < X.shape[1]:
+        raise ValueError(
+            f"Expected design of shape {X.shape} to have full rank without a ridge: pass ridge > 0"
+        )
+    v = np.linalg.solve(gram, x.T).T
+    g = (x * v).sum(axis=-1)
+    h = g / (1.0 + g)
+    own = (sd * np.linalg.norm(X @ v.T, axis=0)) ** 2
+    residual = np.ravel(y) - x @ w + penalty * (v @ w)
+    out, inside = np.hypot(np.sqrt(own), extra), np.hypot((1.0 - h) * np.sqrt(own), extra)
+    moves = out > 0.0
+    shift = np.divide(h * residual, out, out=np.zeros(h.shape), where=moves)
+    scale = np.divide(inside, out, out=np.ones(h.shape), where=moves)
+    if single:
+        return LinearLaw(float(shift[0]), float(scale[0]), float(h[0]))
+    return LinearLaw(shift, scale, h)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticLaw:
+    """The laws of the margins of logistic regressions on random subsets of a pool.
+
+    Attributes
+    ----------
+    mean, variance : ndarray, shape (N,)
+        Of a record's logit margin over models without it.
+    influence : ndarray, shape (N,)
+        g of ``t_in = t_out + g sigmoid(-t_in)``: by how much a record moves its own margin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> law = logistic_law(X, X[:, 0] > 0, train_fraction=0.5, ridge=1.0)
+    >>> law.influence.shape, bool((law.scale < 1).all())
+    ((200,), True)
+    """
+
+    mean: Doubles
+    variance: Doubles
+    influence: Doubles
+
+    @property
+    def _inside(self) -> Doubles:
+        """The margin with the record of a model whose margin without it is the mean."""
+        t = self.mean + 0.5 * self.influence
+        for _ in range(60):  # t - g sigmoid(-t) rises by at least 1, and is concave or convex
+            tail = sigmoid(-t)
+            step = (t - self.influence * tail - self.mean) / (
+                1.0 + self.influence * tail * sigmoid(t)
+            )
+            t = t - step
+            if np.abs(step).max(initial=0.0) < 1e-13:
+                break
+        return t
+
+    @property
+    def shift(self) -> Doubles:
+        """Predicted difference of the means in standard deviations without the record."""
+        return np.asarray((self._inside - self.mean) / np.sqrt(self.variance))
+
+    @property
+    def scale(self) -> Doubles:
+        """Predicted standard deviation with the record over the one without it."""
+        t = self._inside
+        return np.asarray(1.0 / (1.0 + self.influence * sigmoid(t) * sigmoid(-t)))
+
+    def score(self, observed: npt.ArrayLike) -> Doubles:
+        """Return the log-likelihood ratio of margins of target models.
+
+        Parameters
+        ----------
+        observed : (N,) or (S, N) array_like
+            Logit margins, as of `logit_margin`.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `observed`; larger means member.
+
+        Raises
+        ------
+        ValueError
+            If the last axis is not N, or a margin is not finite.
+        """
+        x = _validate.finite("observed", _validate.rows("observed", observed))
+        if x.shape[-1] != self.mean.size:
+            raise ValueError(
+                f"Expected observed of shape {x.shape} to have {self.mean.size} records in its "
+                "last axis"
+            )
+        x = x.astype(np.float64)
+        tail = sigmoid(-x)
+        y = x - self.influence * tail
+        fit = ((x - self.mean) ** 2 - (y - self.mean) ** 2) / (2.0 * self.variance)
+        return np.asarray(fit + np.log1p(self.influence * tail * sigmoid(x)))
+
+
+def logistic_law(
+    X: npt.ArrayLike, y: npt.ArrayLike, *, train_fraction: float, ridge: npt.ArrayLike
+) -> LogisticLaw:
+    """Predict the margins of logistic regressions on random subsets of a pool, without any.
+
+    Binary or multinomial. One fit of the whole pool gives each record's margin, how far other
+    records spread it and how far the record itself moves it.
+
+    Parameters
+    ----------
+    X : (N, d) array_like
+        Features of the pool; a column of ones for an intercept.
+    y : (N,) array_like of int
+        Classes 0 to C - 1. Two classes are one logit, more are C logits.
+    train_fraction : float
+        Share of the pool in each training set, in (0, 1).
+    ridge : float or (d,) array_like
+        Weight of the penalty ``sum(ridge * w**2) / 2`` beside the sum of the losses of one training
+        set, at least 0: ``1/C`` of scikit-learn, and 0 for the column of ones.
+
+    Returns
+    -------
+    LogisticLaw
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, numbers are not finite or out of range, there is one class only, or no
+        finite fit exists (classes that a plane separates: pass ridge > 0).
+
+    Notes
+    -----
+    Minimise f sum loss + sum(ridge w^2)/2 over the pool. With its Hessian H, logits z = x'W,
+    residual e = (1 at the class) - p and S = diag(p) - p p', let K = x'H^-1 x (C by C). Taking the
+    record out of H by its share f gives G = K (I - f S K)^-1: the logits without it are
+    z - f G e. The margin m moves by its gradient a, and e = sigmoid(-m) a, so that the
+    influence on the margin is g = a'G a, in the binary case k/(1 - f p (1 - p) k). The variance is
+    a'x'H^-1 B H^-1 x a, B = f (1 - f) times the sum of all records' squared gradients, with the
+    residuals of left-out records.
+
+    Ranks are trustworthy, absolute values less: on real data the mean has a rank correlation of .99
+    with that of shadow models, and the standard deviation is .75 to .9 of theirs. So state no
+    p-values from these scores. Where the linearisation ends, for records that turn the model round
+    or fits with hardly any ridge, it says nothing; see docs/shadow-risk.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = (X @ [2.0, 1.0, 0.0, 0.0] + rng.logistic(size=300) > 0).astype(int)
+    >>> law = logistic_law(X, y, train_fraction=0.5, ridge=0.1)
+    >>> print(int(law.shift.argmax()) == int((law.influence / (1 + np.exp(law.mean))).argmax()))
+    True
+    """
+    table = _validate.finite("X", _validate.matrix("X", X)).astype(np.float64)
+    classes = _classes(y, table.shape[0])
+    share = _validate.scalar("train_fraction", train_fraction, 0.0, 1.0, closed="neither")
+    penalty = _validate.per_coordinate("ridge", ridge, table.shape[1])
+    penalty = np.broadcast_to(penalty, table.shape[1:])
+    return _law(fitted(table, classes, share, penalty), table, share)
+
+
+def _classes(y: Any, size: int) -> npt.NDArray[np.intp]:
+    array = _validate.real_array("y", y)
+    if array.shape != (size,):
+        raise ValueError(f"Expected y of shape {array.shape} to be ({size},), one a row of X")
+    whole = _validate.finite("y", array).astype(np.intp)
+    if (whole != array).any() or (whole < 0).any():
+        raise ValueError("Expected y to hold classes from 0 on, as whole numbers")
+    if np.unique(whole).size < 2:
+        raise ValueError("Expected y to hold at least two classes")
+    return whole
+
+
+def _law(fit: Fit, X: Doubles, share: float) -> LogisticLaw:
+    """Take each record out of the fit, and add up what the others do to its margin."""
+    n, width = X.shape[0], fit.contrast.shape[1]
+    inverse = np.linalg.inv(fit.hessian)
+    blocks = inverse.reshape(width, X.shape[1], width, X.shape[1])
+    own = np.empty((n, width, width))
+    for a in range(width):
+        for b in range(width):
+            own[:, a, b] = np.einsum("ij,ij->i", X @ blocks[a, :, b, :], X)
+    p: Doubles = fit.probabilities
+    residual = -p
+    residual[np.arange(n), fit.classes] += 1.0
+    small = residual @ fit.contrast
+    spread = np.einsum("ca,ic,cb->iab", fit.contrast, p, fit.contrast)
+    spread -= np.einsum("ia,ib->iab", p @ fit.contrast, p @ fit.contrast)
+    G = own @ np.linalg.inv(np.eye(width) - share * spread @ own)
+    moved = np.einsum("iab,ib->ia", G, small)
+    logits = fit.logits - share * moved @ fit.contrast.T
+    mean, gradient, left_out = fit.margins(logits)
+    a = gradient @ fit.contrast
+    influence = np.einsum("ia,iab,ib->i", a, G, a)
+    # Rows of the gradients of all records, as vectors of all coefficients.
+    size = width * X.shape[1]
+    pull = ((left_out @ fit.contrast)[:, :, np.newaxis] * X[:, np.newaxis, :]).reshape(n, size)
+    push = (a[:, :, np.newaxis] * X[:, np.newaxis, :]).reshape(n, size) @ inverse
+    B = share * (1.0 - share) * (pull.T @ pull)
+    return LogisticLaw(mean, np.einsum("ij,ij->i", push @ B, push), influence)

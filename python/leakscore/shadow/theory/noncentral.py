@@ -1,0 +1,85 @@
+"""The upper tail of a normal variable over an estimated spread, and Student's quantiles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscore._numeric import doubled, sign_change
+from leakscore._types import Doubles
+from leakscore.distributions import norm
+
+_DROP = 40.0  # of the log density, beyond which nothing is left
+_POINTS = 384
+_STIRLING = 10.0
+_FAR = 1e8  # standard deviations, from which on the hazard is the distance to the last digit
+
+
+def log_tail(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
+    """Return log P(Z + shift > t S), Z standard normal, dof S^2 chi-square: a noncentral t.
+
+    Of arrays of one shape. Accurate in the upper tail; the lower one is its complement.
+    """
+    high = t >= 0.0
+    core = _log_upper(np.abs(t), np.where(high, shift, -shift), dof)
+    with np.errstate(divide="ignore"):
+        return np.where(high, core, np.log(-np.expm1(np.minimum(core, 0.0))))
+
+
+def student_isf(alpha: Doubles, dof: Doubles) -> Doubles:
+    """Return Student's quantile with alpha in (0, 1) above it."""
+    from scipy.special import gammaln, stdtrit
+
+    few = np.minimum(alpha, 1.0 - alpha)
+    t = -stdtrit(dof, few)
+    for _ in range(2):  # Newton's steps on the log of the tail, whose digits are ours
+        at = log_tail(t, np.zeros(t.shape), dof)
+        log_density = gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi)
+        log_density = log_density - (dof + 1.0) * np.log(np.hypot(1.0, t / np.sqrt(dof)))
+        t = t + (at - np.log(few)) * np.exp(at - log_density)
+    return np.where(alpha <= 0.5, t, -t)
+
+
+def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
+    """Sum over u = log S by the trapezoid rule, which converges geometrically.
+
+    The integrand is log-concave in u for t >= 0: log Phi falls and is concave, e^u is convex.
+    """
+
+    def height(u: Doubles) -> Doubles:
+        with np.errstate(over="ignore"):
+            return dof * (u - 0.5 * np.expm1(2.0 * u)) + norm.logcdf(shift - t * np.exp(u))
+
+    def slope(u: Doubles) -> Doubles:
+        at = shift - t * np.exp(u)
+        with np.errstate(over="ignore", under="ignore"):
+            near = np.maximum(at, -_FAR)
+            hazard = np.where(at < -_FAR, -at, np.exp(norm.logpdf(near) - norm.logcdf(near)))
+            return np.maximum(-dof * np.expm1(2.0 * u) - t * np.exp(u) * hazard, -1e300)
+
+    low = doubled(-np.ones(t.shape), lambda u: slope(u) <= 0.0)
+    top = sign_change(slope, low, np.zeros(t.shape))
+    most = height(top)
+
+    def lost(u: Doubles) -> Doubles:
+        return np.maximum(height(u) - most + _DROP, -1e300)
+
+    step = 1.0 / np.sqrt(dof)
+    left = doubled(-step, lambda u: lost(top + u) > 0.0)
+    right = doubled(step, lambda u: lost(top + u) > 0.0)
+    start = sign_change(lost, top + left, top, 1e-3)
+    end = sign_change(lost, top, top + right, 1e-3)
+    u = np.linspace(start, end, _POINTS)
+    total = np.exp(height(u) - most).sum(axis=0) * (end - start) / (_POINTS - 1)
+    return np.asarray(most + np.log(total) + _log_constant(0.5 * dof))
+
+
+def _log_constant(half: Doubles) -> Doubles:
+    """Return log(2 x^x e^-x / Gamma(x)), by Stirling's series from 10 on."""
+    from scipy.special import gammaln
+
+    x = np.maximum(half, _STIRLING)
+    y = 1.0 / (x * x)
+    series = (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / x
+    far = 0.5 * np.log(0.5 * x / np.pi) - series
+    near = half * np.log(half) - half - gammaln(half)
+    return np.asarray(np.log(2.0) + np.where(half < _STIRLING, near, far))

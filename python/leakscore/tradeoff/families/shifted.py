@@ -1,0 +1,348 @@
+"""Two normal laws that differ in mean and in spread: a record's score among shadow models."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._numeric import doubled, frozen, gauss_panels, sign_change
+from leakscore._types import Doubles, Scalar
+from leakscore.distributions import norm
+from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.families.gaussian import gaussian
+from leakscore.tradeoff.families.intervals import Interval, of_probability
+from leakscore.tradeoff.premise import UNSTATED, Premise
+from leakscore.tradeoff.shapes.joined import joined
+from leakscore.tradeoff.shapes.mirrored import Mirrored
+
+_LARGEST = 1e50  # of the arguments: squares of what the inverse curve has are doubles
+_CLOSE = -0.1  # log of cost over gain, from which on their difference is integrated
+_PANELS = 16
+_FAR = 50.0  # standard deviations, from which on Mills' ratio is a short series
+_REACH = 10.0  # standard deviations
+_LOG2 = float(np.log(2.0))
+_ANGLES = np.polynomial.legendre.leggauss(96)
+
+
+@overload
+def shifted_gaussian(shift: Scalar, scale: Scalar) -> TradeOff[float]: ...
+@overload
+def shifted_gaussian(shift: npt.ArrayLike, scale: npt.ArrayLike) -> TradeOff[Doubles]: ...
+def shifted_gaussian(shift: npt.ArrayLike, scale: npt.ArrayLike) -> TradeOff[Any]:
+    """Return the trade-off curve of N(0, 1) against N(shift, scale^2).
+
+    It is the curve of a record's score whose mean and spread both depend on the membership, in
+    units of the spread without the record: the likelihood-ratio attack on one output of a model, if
+    both laws are known and normal.
+
+    Parameters
+    ----------
+    shift : array_like
+        Difference of the means in standard deviations without the record, in [-1e50, 1e50].
+    scale : array_like
+        Standard deviation with the record over the one without it, in [1e-50, 1e50]; broadcast
+        with `shift`.
+
+    Returns
+    -------
+    TradeOff
+        Of the broadcast shape; a guarantee against attackers who see no more than the score. At
+        scale 1 it is ``gaussian(abs(shift))``, otherwise it is not symmetric.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or NaN, or they do not broadcast.
+
+    Notes
+    -----
+    With d = shift and r = scale the log-likelihood ratio of z is A (z - z0)^2 + C,
+    A = (1 - 1/r^2)/2, z0 = d/(1 - r^2) and C = -log r + d^2/(2 (1 - r^2)): the best test accuses
+    abs(z - z0) < q if r < 1, the outside if r > 1. alpha is the probability of this interval, or
+    of its complement, under N(0, 1), and the power is the one under N(d, r^2). Near r = 1 the
+    interval is huge, and its end next to 0 is solved for instead of its half-width, so that digits
+    are kept. epsilon(0) is max(0, C) forward for r < 1 and inf for r > 1. The inverse curve is
+    ``shifted_gaussian(d/r, 1/r)``.
+
+    References
+    ----------
+    Carlini et al., "Membership inference attacks from first principles" (S&P 2022): the score whose
+    curve this is.
+
+    Examples
+    --------
+    >>> f = shifted_gaussian(1.0, [0.5, 1.0, 2.0])
+    >>> print(f.power(0.05).round(4), f.epsilon(0.0, direction="forward").round(4))
+    [0.1925 0.2595 0.4021] [1.3598    inf    inf]
+    """
+    moved = np.abs(_validate.interval("shift", shift, -_LARGEST, _LARGEST))
+    spread = _validate.interval("scale", scale, 1.0 / _LARGEST, _LARGEST)
+    moved, spread = _validate.broadcast(shift=moved, scale=spread)
+
+    def uneven(where: Any) -> TradeOff[Any]:
+        return _Shifted(frozen(np.array(where(moved, 0.0))), frozen(np.array(where(spread, 2.0))))
+
+    def even(where: Any) -> TradeOff[Any]:
+        return gaussian(np.array(where(moved, 0.0)))
+
+    return joined(np.asarray(spread == 1.0), uneven, even)  # type: ignore[no-any-return]
+
+
+class _Shifted(TradeOff[Any]):
+    """The curve at scales other than 1; the shift is not negative."""
+
+    __slots__ = ("_scale", "_shift")
+
+    def __init__(self, shift: Doubles, scale: Doubles, premise: Premise = UNSTATED) -> None:
+        super().__init__(shift.shape, "guarantee", "informed", *premise)
+        self._shift, self._scale = shift, scale
+
+    def __repr__(self) -> str:
+        texts = [np.array2string(a, separator=", ") for a in (self._shift, self._scale)]
+        return "shifted_gaussian(shift={}, scale={})".format(*texts)
+
+    def inverse(self) -> _Shifted:
+        return _Shifted(self._shift / self._scale, 1.0 / self._scale, self._premise)
+
+    def symmetrized(self) -> TradeOff[Any]:
+        """Return the arc of the larger delta, a chord, and the arc's mirror image.
+
+        At a scale above 1 the curve has the larger delta at every epsilon >= 0: its likelihood
+        ratio is unbounded.
+        """
+        over, other = self._scale > 1.0, self.inverse()
+        steep = _Shifted(
+            np.where(over, self._shift, other._shift),
+            np.where(over, self._scale, other._scale),
+            self._premise,
+        )
+        test = _Test.at(np.zeros(()), steep._shift, steep._scale)
+        start, end = np.exp(test.log_alpha), np.exp(test.log_beta)
+        falls, shares = gauss_panels(np.arange(0.0, 40.0), np.ones(40), 12)
+        log_alpha = np.asarray(test.log_alpha)[..., np.newaxis] - falls
+        alpha = np.exp(log_alpha)
+        d, r = steep._shift[..., np.newaxis], steep._scale[..., np.newaxis]
+        beta = np.exp(_Test.of_rate(log_alpha, np.log1p(-alpha), d, r).log_beta)
+        return Mirrored(steep, start, end, np.sum(shares * alpha * beta, axis=-1))
+
+    def _with(self, argument: Doubles) -> tuple[Doubles, Doubles]:
+        return aligned(self._shift, argument), aligned(self._scale, argument)
+
+    def _beta(self, alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            test = _Test.of_rate(np.log(alpha), np.log1p(-alpha), *self._with(alpha))
+        return np.minimum(np.exp(test.log_beta), 1.0 - alpha)[()]
+
+    def _power(self, alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            test = _Test.of_rate(np.log(alpha), np.log1p(-alpha), *self._with(alpha))
+        return np.maximum(np.exp(test.log_power), alpha)[()]
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            near = np.log(-np.expm1(log_alpha))
+            log_rest = np.where(log_alpha > -_LOG2, near, np.log1p(-np.exp(log_alpha)))
+        test = _Test.of_rate(log_alpha, log_rest, *self._with(log_alpha))
+        return np.maximum(test.log_power, log_alpha)[()]
+
+    def _advantage(self) -> Any:
+        return self._delta(np.zeros(()))
+
+    def _auc(self) -> Any:
+        """Return P(U V > 0), or its complement, of two normal variables.
+
+        The squared distances from z0 of a draw of each law differ by the product of U = X0 - X1 and
+        V = X0 + X1 - 2 z0, of correlation (1 - r^2)/(1 + r^2).
+        """
+        d, r = self._shift, self._scale
+        size = np.hypot(1.0, r)
+        h, k = -d / size, (d - 2.0 * d / -_squares_apart(r)) / size
+        angle = np.arcsin((1.0 - r) / size * (1.0 + r) / size)
+        total = np.zeros(d.shape)
+        for node, weight in zip(*_ANGLES, strict=True):
+            theta = 0.5 * (1.0 + node) * angle
+            with np.errstate(over="ignore", under="ignore"):
+                exponent = ((h - k * np.sin(theta)) / np.cos(theta)) ** 2 + k * k
+                total += weight * np.exp(-0.5 * exponent)
+        same = norm.cdf(h) * norm.cdf(k) + norm.sf(h) * norm.sf(k) + total * angle / (2.0 * np.pi)
+        return np.where(r < 1.0, same, 1.0 - same)[()]
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        finite = np.abs(epsilon) < np.inf
+        delta = np.exp(_log_delta(np.where(finite, epsilon, 0.0), *self._with(epsilon)))
+        return np.where(finite, delta, np.where(epsilon < 0.0, 1.0, 0.0))[()]
+
+    def _most(self) -> Doubles:
+        """Return the supremum of the log-likelihood ratio."""
+        d, r = self._shift, self._scale
+        with np.errstate(over="ignore"):
+            top = -np.log(r) + 0.5 * d * (d / np.abs(_squares_apart(r)))
+        return np.where(r < 1.0, top, np.inf)
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        most = aligned(np.maximum(self._most(), 0.0), delta)
+        d, r, most, delta = np.broadcast_arrays(*self._with(delta), most, delta)
+        with np.errstate(divide="ignore"):
+            aim = np.log(delta)
+        usual = (delta > 0.0) & (aim < _log_delta(np.zeros(d.shape), d, r))
+        aim = np.where(usual, aim, 0.0)
+
+        def gap(epsilon: Doubles) -> Doubles:
+            return np.maximum(np.where(usual, _log_delta(epsilon, d, r) - aim, -1.0), -1e300)
+
+        unbounded = usual & np.isinf(most)
+        high = np.where(unbounded, 1.0, np.where(usual, most, 0.0))
+        high = doubled(high, lambda end: unbounded & (gap(end) > 0.0))
+        root = sign_change(gap, np.zeros(d.shape), high)
+        return np.where(usual, root, np.where(delta <= 0.0, most, 0.0))[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        return np.exp(-self._most())
+
+    def _touch(self, epsilon: float) -> tuple[float, float]:
+        test = _Test.at(np.asarray(epsilon), self._shift, self._scale)
+        return float(np.exp(test.log_alpha)), float(np.exp(test.log_beta))
+
+
+def _squares_apart(r: Doubles) -> Doubles:
+    """Return r^2 - 1."""
+    return (r - 1.0) * (r + 1.0)
+
+
+class _Test(NamedTuple):
+    """A likelihood-ratio test: an interval, and what is accused in or out of it by each law.
+
+    The interval lies about abs(z0): where r > 1, z0 is negative, and z is mirrored.
+    """
+
+    interval: Interval
+    log_alpha: Doubles
+    log_power: Doubles
+    log_beta: Doubles
+
+    @classmethod
+    def by(cls, interval: Interval, d: Doubles, r: Doubles) -> _Test:
+        """Evaluate both laws."""
+        centre = d / np.abs(_squares_apart(r)) * r
+        half = interval.half / r
+        near = (interval.near + np.where(r < 1.0, -d, d)) / r
+        # A narrow interval has the digits in its half-width.
+        near = np.where(interval.half < 1.0, centre - half, near)
+        seen = Interval(*np.broadcast_arrays(centre, near, half))
+        within, beyond = seen.log_inside(), seen.log_outside()
+        accused = r < 1.0
+        log_alpha = np.where(accused, interval.log_inside(), interval.log_outside())
+        return cls(
+            interval,
+            log_alpha,
+            np.where(accused, within, beyond),
+            np.where(accused, beyond, within),
+        )
+
+    @classmethod
+    def of_rate(cls, log_alpha: Doubles, log_rest: Doubles, d: Doubles, r: Doubles) -> _Test:
+        """Return the test that accuses a share alpha of non-members and spares the rest."""
+        d, r, log_alpha, log_rest = np.broadcast_arrays(d, r, log_alpha, log_rest)
+        few = log_alpha <= log_rest
+        log_p = np.where(few, log_alpha, log_rest)
+        usual = np.isfinite(log_p)
+        inside = (r < 1.0) == few
+        centre = d / np.abs(_squares_apart(r))
+        log_p = np.where(usual, log_p, -1.0)
+        # Within e^-600 of the centre both densities are constant, and both probabilities shrink
+        # alike.
+        least = np.where(inside, norm.logpdf(centre) - 600.0, -np.inf)
+        shrunk = np.minimum(log_p - least, 0.0)
+        test = cls.by(of_probability(centre, np.maximum(log_p, least), inside), d, r)
+        log_power = test.log_power + np.where(few, shrunk, 0.0)
+        log_beta = test.log_beta + np.where(few, 0.0, shrunk)
+        return test._replace(
+            log_power=np.where(usual, log_power, np.where(few, -np.inf, 0.0)),
+            log_beta=np.where(usual, log_beta, np.where(few, 0.0, -np.inf)),
+        )
+
+    @classmethod
+    def at(cls, epsilon: Doubles, d: Doubles, r: Doubles) -> _Test:
+        """Return the test at the ratio e^epsilon; of an empty interval where there is none."""
+        d, r, epsilon = np.broadcast_arrays(d, r, epsilon)
+        apart = _squares_apart(r)
+        level = np.log(r) + epsilon
+        # (r^2 - 1) z^2 + 2 d z - d^2 - 2 r^2 (log r + epsilon) = 0
+        root = r * np.sqrt(np.maximum(d * d + 2.0 * apart * level, 0.0))
+        lead = d * d + 2.0 * r * r * level
+        near = np.divide(lead, d + root, out=np.zeros(d.shape), where=d + root > 0.0)
+        centre, half = d / np.abs(apart), root / np.abs(apart)
+        near = np.where(r < 1.0, near, -near)
+        near = np.where(half < 1.0, centre - half, near)
+        return cls.by(Interval(centre, near, half), d, r)
+
+
+def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
+    """Return the log of power less e^epsilon alpha at a finite epsilon."""
+    d, r, epsilon = np.broadcast_arrays(d, r, epsilon)
+    test = _Test.at(epsilon, d, r)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        balance = _balance(test, epsilon, d, r)
+        direct = test.log_power + np.log(-np.expm1(np.minimum(balance, 0.0)))
+    result = np.array(np.where(np.isneginf(test.log_power), -np.inf, direct))
+    close = (balance > _CLOSE) & np.isfinite(test.log_power)
+    if close.any():
+        part = Interval(*(field[close] for field in test.interval))
+        result[close] = _integrated(part, epsilon[close], d[close], r[close])
+    return result
+
+
+def _balance(test: _Test, epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
+    """Return log(e^epsilon alpha / power).
+
+    Far out, epsilon and log alpha are huge and cancel. There alpha is the density at the near end
+    times Mills' ratios, and e^epsilon times that density is the one of N(d, r^2).
+    """
+    centre, near, half = test.interval
+    inside = r < 1.0
+    start, other = np.where(inside, near, -near), centre + half
+    far = start > _FAR
+    start, other = np.maximum(start, _FAR), np.maximum(other, _FAR)
+    rest = np.exp(-2.0 * centre * half) * _mills(other) / _mills(start)
+    ratio = np.log(_mills(start)) + np.log1p(np.where(inside, -rest, rest))
+    seen = (near + np.where(inside, -d, d)) / r
+    by_ends = norm.logpdf(seen) - np.log(r) + ratio - test.log_power
+    return np.where(far, by_ends, epsilon + test.log_alpha - test.log_power)
+
+
+def _mills(x: Doubles) -> Doubles:
+    """Return the tail of the normal law over its density, far out."""
+    y = 1.0 / (x * x)
+    return (1.0 - y * (1.0 - 3.0 * y * (1.0 - 5.0 * y * (1.0 - 7.0 * y)))) / x
+
+
+def _integrated(interval: Interval, epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
+    """Integrate phi(z) (ratio(z) - e^epsilon) over what is accused: no term is negative.
+
+    At a distance u from an end the log of the ratio exceeds epsilon by
+    abs(r^2 - 1)/(2 r^2) u (2 half -+ u), in and out of the interval.
+    """
+    inside = r < 1.0
+    width = 2.0 * interval.half
+    bend = 0.5 * np.abs(_squares_apart(r)) / (r * r)
+    starts = (np.where(inside, interval.near, -interval.near), interval.centre + interval.half)
+    total = np.zeros(d.shape)
+    for start, used in zip(starts, (np.ones(d.shape, bool), ~inside), strict=True):
+        first = np.maximum(-_REACH - start, 0.0)
+        ahead = np.maximum(start, 0.0)
+        last = np.minimum(_REACH, 45.0 / np.maximum(ahead, 1.0)) + np.maximum(-start, 0.0)
+        last = np.where(inside, np.minimum(last, width), last)
+        span = np.maximum(last - first, 0.0)[..., np.newaxis]
+        shares, weights = gauss_panels(np.arange(_PANELS) / _PANELS, np.ones(_PANELS) / _PANELS, 10)
+        u = first[..., np.newaxis] + shares * span
+        other = width[..., np.newaxis] + np.where(inside[..., np.newaxis], -u, u)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            log_density = norm.logpdf(start[..., np.newaxis] + u)
+            term = np.exp(log_density) * np.expm1(bend[..., np.newaxis] * u * other)
+        piece = np.sum(weights * np.where(np.isfinite(term), term, 0.0), axis=-1) * span[..., 0]
+        total += np.where(used, piece, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(epsilon + np.log(total))

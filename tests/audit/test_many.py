@@ -1,0 +1,71 @@
+"""Many audits at once: each row is the single audit's number, to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscore.audit import Audit, epsilons
+
+RNG = np.random.default_rng(0)
+
+
+def _alone(scores: np.ndarray, member: np.ndarray, **options: object) -> np.ndarray:
+    rows = np.broadcast_to(member, scores.shape)
+    return np.array(
+        [
+            Audit.from_rounds(row, inside).epsilon(**options).epsilon  # type: ignore[arg-type]
+            for row, inside in zip(scores, rows, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.float16])
+@pytest.mark.parametrize("orientation", ["high", "both"])
+@pytest.mark.parametrize("method", ["weighted-ell", "dkw", "ks", "bonferroni"])
+def test_rows_are_single_audits(dtype: type, orientation: str, method: str) -> None:
+    member = RNG.random((40, 48)) < 0.5
+    gain = np.linspace(-6, 6, 40)[:, np.newaxis]
+    scores = (2 * (RNG.normal(size=(40, 48)) + gain * member)).astype(dtype)
+    options = {"delta": [0.0, 0.05], "method": method, "orientation": orientation}
+    many = epsilons(scores, member, **options)  # type: ignore[arg-type]
+    alone = _alone(scores, member, **options)
+    assert many.shape == (40, 2)
+    assert many.tobytes() == alone.tobytes()
+    assert (many > 0.3).sum() > 10
+
+
+def test_one_mask_for_all_ties_and_infinite_scores() -> None:
+    member = np.arange(30) % 3 == 0
+    scores = np.round(RNG.normal(size=(25, 30)) + 2.0 * member)
+    scores[3, 5], scores[4, ::2], scores[5] = -np.inf, np.inf, 1.0
+    assert epsilons(scores, member).tobytes() == _alone(scores, member).tobytes()
+    wide = np.zeros((25, 60))
+    wide[:, ::2] = scores
+    assert epsilons(wide[:, ::2], member).tobytes() == epsilons(scores, member).tobytes()
+    assert epsilons(scores, member.astype(int)).tobytes() == epsilons(scores, member).tobytes()
+
+
+def test_many_blocks_are_as_few() -> None:
+    member = RNG.random(64) < 0.5
+    scores = RNG.normal(size=(3000, 64)) + member
+    every = epsilons(scores, member)
+    assert every[[0, 1023, 1024, 2999]].tobytes() == (
+        epsilons(scores[[0, 1023, 1024, 2999]], member).tobytes()
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "member", "words"),
+    [
+        (np.zeros((3, 4)), np.ones(4), r"member\[0\] to hold both"),
+        (np.zeros((3, 4)), np.eye(4)[:3].T, "transposed"),
+        (np.zeros((3, 4)), [0, 1, 2, 0], r"member in \{0, 1\}"),
+        (np.zeros((0, 4)), [0, 1, 1, 0], "not empty"),
+        (np.zeros(4), [0, 1, 1, 0], r"\(R, T\)"),
+        ([[0.0, 1.0, np.inf, -np.inf], [0.0, 1.0, np.nan, 2.0]], [0, 1, 1, 0], r"\[1, 2\]"),
+    ],
+)
+def test_what_is_refused(scores: object, member: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        epsilons(scores, member)  # type: ignore[arg-type]

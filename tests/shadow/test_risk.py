@@ -1,0 +1,124 @@
+"""A table of records: against loops, exact tests of scipy and coverage by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakscore.audit import Audit
+from leakscore.shadow import risk
+from leakscore.shadow.records import tests as record_tests
+
+RNG = np.random.default_rng(0)
+INCLUDED = RNG.random((40, 300)) < 0.5
+GAIN = np.concatenate([np.zeros(200), np.linspace(0, 6, 100)])
+SCORES = RNG.normal(size=(40, 300)) + GAIN * INCLUDED
+
+
+def test_columns_are_those_of_a_loop() -> None:
+    table = risk(SCORES, INCLUDED, fpr=0.05, least_power=0.6)
+    outside = np.sort(SCORES[~INCLUDED])[::-1]
+    assert table.threshold[0] == outside[int(0.05 * outside.size)]
+    for j in range(0, 300, 7):
+        x, y = SCORES[INCLUDED[:, j], j], SCORES[~INCLUDED[:, j], j]
+        t = stats.ttest_ind(x, y).statistic
+        unit = np.sqrt(x.size * y.size / 40)
+        assert table.shift[0, j] == pytest.approx(t / unit, rel=1e-10)
+        hits = int((x > table.threshold[0]).sum())
+        assert table.power[0, j] == hits / x.size
+        assert table.false_positive_rate[0, j] == (y > table.threshold[0]).mean()
+        low = stats.binomtest(hits, x.size, alternative="greater").proportion_ci(0.95).low
+        assert table.power_low[0, j] == pytest.approx(low, abs=1e-12)
+
+
+def test_intervals_are_those_of_the_noncentral_t() -> None:
+    table = risk(SCORES, INCLUDED)
+    n1 = INCLUDED.sum(axis=0)
+    unit = np.sqrt(n1 * (40 - n1) / 40)
+    t = table.shift[0] * unit
+    for j in range(0, 300, 11):
+        assert stats.nct.sf(t[j], 38, table.shift_low[0, j] * unit[j]) == pytest.approx(
+            0.025, rel=0.002
+        )
+        assert stats.nct.cdf(t[j], 38, table.shift_high[0, j] * unit[j]) == pytest.approx(
+            0.025, rel=0.002
+        )
+
+
+def test_intervals_cover() -> None:
+    rng = np.random.default_rng(3)
+    included = np.arange(12)[:, np.newaxis] < 5
+    included = np.broadcast_to(included, (12, 20_000))
+    for shift in (0.0, 2.0):
+        scores = rng.normal(size=(12, 20_000)) + shift * included
+        table = risk(scores, included)
+        covers = (table.shift_low[0] <= shift) & (shift <= table.shift_high[0])
+        assert abs(covers.mean() - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 20_000)
+
+
+def test_certified_records_are_hardly_ever_wrong() -> None:
+    """The familywise error at the edge: every record's power is exactly `least_power`."""
+    rng = np.random.default_rng(4)
+    wrong, repeats = 0, 400
+    included = np.broadcast_to(np.arange(30)[:, np.newaxis] < 20, (30, 200))
+    for _ in range(repeats):
+        hits = rng.random((30, 200)) < 0.5
+        scores = np.where(included, np.where(hits, 2.0, -2.0), -1.0)
+        table = risk(scores, included, least_power=0.5, confidence=0.9)
+        assert table.threshold[0] == -1.0
+        wrong += bool(table.certified.any())
+    assert wrong / repeats <= 0.1 + 4 * np.sqrt(0.09 / repeats)
+
+
+def test_holm_by_its_definition() -> None:
+    for seed in range(20):
+        p = np.random.default_rng(seed).beta(0.3, 1.0, size=15)
+        rejected = np.zeros(15, dtype=bool)
+        for step, place in enumerate(np.argsort(p)):
+            if p[place] > 0.1 / (15 - step):
+                break
+            rejected[place] = True
+        np.testing.assert_array_equal(record_tests.holm(p, 0.1), rejected)
+
+
+def test_epsilons_hold_for_all_records_at_once() -> None:
+    table = risk(SCORES[:, 190:], INCLUDED[:, 190:], delta=0.01)
+    assert table.epsilon is not None
+    for j in (0, 60, 109):
+        audit = Audit.from_rounds(SCORES[:, 190 + j], INCLUDED[:, 190 + j])
+        assert table.epsilon[0, j] == audit.epsilon(0.01, 1 - 0.05 / 110).epsilon
+    assert risk(SCORES, INCLUDED).epsilon is None
+
+
+def test_attacks_side_by_side() -> None:
+    noise = RNG.normal(size=SCORES.shape)
+    table = risk({"a": SCORES, "b": 2 * SCORES + 1, "noise": noise}, INCLUDED)
+    alone = risk(SCORES, INCLUDED)
+    assert table.attacks == ("a", "b", "noise")
+    assert table.power[0].tobytes() == alone.power[0].tobytes()
+    np.testing.assert_allclose(table.agreement[0], [1.0, 1.0, table.agreement[0, 2]], rtol=1e-4)
+    expected = stats.spearmanr(table.shift[0], table.shift[2])[0]
+    assert table.agreement[0, 2] == pytest.approx(expected, abs=1e-12)
+    assert set(table.top(20)) <= set(range(200, 300))
+    assert table.n_certified[2] == 0
+    assert table.to_dict()["n_certified"][0] > 5
+
+
+def test_scores_that_do_not_vary() -> None:
+    included = np.array([[1, 0], [1, 1], [0, 1], [0, 0]])
+    table = risk([[1.0, 3.0], [1.0, 3.0], [0.0, 3.0], [0.0, 3.0]], included)
+    assert table.shift[0].tolist() == [np.inf, 0.0]
+    assert (table.shift_low[0] == -np.inf).all()
+    assert (table.shift_high[0] == np.inf).all()
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ValueError, match="one of them is transposed"):
+        risk(SCORES, INCLUDED.T)
+    with pytest.raises(ValueError, match="2 of 300 records"):
+        risk(SCORES, np.where(np.arange(300) < 2, True, INCLUDED))
+    with pytest.raises(ValueError, match="noisy to be finite"):
+        risk({"good": SCORES, "noisy": np.full(SCORES.shape, np.nan)}, INCLUDED)
+    with pytest.raises(ValueError, match="at least 3 target models"):
+        risk(SCORES[:2], INCLUDED[:2])
