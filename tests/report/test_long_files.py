@@ -72,7 +72,7 @@ def test_one_result_for_every_source(values: np.ndarray, tmp_path: Path) -> None
         pandas.DataFrame(values, columns=list(NAMES)),
         lambda: iter(table.to_batches(max_chunksize=77)),
     ]
-    asked = {"n": 200, "rounds": 1000, "seed": 4}
+    asked = {"n": 200, "rounds": 400, "seed": 4}
     found = [numbers(report.analyse(source, **asked)) for source in sources]
     for one in found:
         for record in one["records"] + one["game"] + one["drivers"]:

@@ -59,7 +59,9 @@ def test_theory_is_that_of_the_whole_table(
     monkeypatch: pytest.MonkeyPatch, n: int, population: str
 ) -> None:
     """40: all records are above the limit; 2900: none is. 300 are kept."""
-    streamed, whole = both(monkeypatch, table(), n=n, population=population, records="all")
+    streamed, whole = both(
+        monkeypatch, table(), n=n, population=population, records="all", rounds=400
+    )
     ours, plain = (json.loads(one.to_json()) for one in (streamed, whole))
     keys = ("release", "drivers", "covariance", "worst_rows", "records", "threat_models")
     for key in keys:
@@ -72,7 +74,7 @@ def test_theory_is_that_of_the_whole_table(
 
 def test_median_of_an_odd_and_an_even_number(monkeypatch: pytest.MonkeyPatch) -> None:
     for size in (2999, 3000):
-        streamed, whole = both(monkeypatch, table(size=size), n=100)
+        streamed, whole = both(monkeypatch, table(size=size), n=100, rounds=400)
         for ours, plain in zip(streamed.counts, whole.counts, strict=True):
             assert ours.median_power == pytest.approx(plain.median_power, rel=1e-12)
             assert ours.median_row == plain.median_row
@@ -80,7 +82,7 @@ def test_median_of_an_odd_and_an_even_number(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_games_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    streamed, whole = both(monkeypatch, table(), n=600, rounds=8000)
+    streamed, whole = both(monkeypatch, table(), n=600, rounds=5000)
     assert [game.row for game in streamed.games[:4]] == [game.row for game in whole.games[:4]]
     for ours, plain in zip(streamed.games[:4], whole.games[:4], strict=True):
         assert ours.leakage == pytest.approx(plain.leakage, rel=1e-9)
@@ -92,13 +94,13 @@ def test_games_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("n", [100, 900])
 def test_noise_hides_every_record(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
-    streamed, whole = both(monkeypatch, table(), n=n, max_noise=50.0, rounds=20_000)
+    streamed, whole = both(monkeypatch, table(), n=n, max_noise=50.0, rounds=6000)
     assert streamed.noise is not None
     assert whole.noise is not None
     assert streamed.noise.theory_standard_errors == pytest.approx(
         whole.noise.theory_standard_errors, rel=1e-9
     )
-    assert streamed.noise.standard_errors == pytest.approx(whole.noise.standard_errors, rel=0.2)
+    assert streamed.noise.standard_errors == pytest.approx(whole.noise.standard_errors, rel=0.5)
     assert streamed.verdict is not None
     assert whole.verdict is not None
     assert streamed.verdict.decision == whole.verdict.decision
@@ -106,7 +108,7 @@ def test_noise_hides_every_record(monkeypatch: pytest.MonkeyPatch, n: int) -> No
 
 def test_clipped_values_are_scored_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows are in the sample here, so that the limits are those of the whole table."""
-    streamed, whole = both(monkeypatch, table(), n=300)
+    streamed, whole = both(monkeypatch, table(), n=300, rounds=400)
     ours, plain = (
         [one for one in result.remedies if one.kind == "winsorising"]
         for result in (streamed, whole)

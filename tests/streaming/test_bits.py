@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import leakscore
 from leakscore import Reference, leakage
 from leakscore.streaming import scores as second
+from leakscore.streaming.blas import on_one_thread
 from leakscore.streaming.first import First, first
 from leakscore.streaming.law import Law
 from leakscore.streaming.scores import Score, Scores
@@ -156,3 +158,23 @@ def test_blocks_are_cut_whatever_the_batches(batches: list[int]) -> None:
     if found:
         np.testing.assert_array_equal(np.concatenate(found), values)
     assert bool(found) == bool(sum(batches))
+
+
+def test_threads_change_no_bit() -> None:
+    """Neither those of the library nor, with threadpoolctl, those of BLAS."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    table = np.random.default_rng(1).standard_t(5, size=(140_000, 12))
+    source = Source((ArrayPart(table, "array", numbered(12)),), numbered(12))
+    every, threads = np.arange(12), leakscore.get_num_threads()
+    seen = set()
+    try:
+        for count in (1, 2, 3):
+            leakscore.set_num_threads(count)
+            with threadpoolctl.threadpool_limits(count, "blas"), on_one_thread():
+                found = run(source, first).result()
+                law = Law(every, every, 140_000, np.ones(12), found.moments.mean, found.moments.cov)
+                scored = run(source, Score(law, np.array([9.0]))).result()
+            seen.add((found.moments.to_bytes(), pickle.dumps(scored)))
+    finally:
+        leakscore.set_num_threads(threads)
+    assert len(seen) == 1

@@ -12,6 +12,7 @@ from leakscore._types import Doubles, Flags
 from leakscore.tables.grammar.codes import ends_of, might_be_code
 from leakscore.tables.row_names import are_dates
 
+_CACHED = 2048  # rows
 _TAIL = 3  # last rows that may sum up the others
 
 
@@ -110,7 +111,9 @@ def _looked_at(values: Doubles) -> tuple[Any, ...]:
         dates = np.array(
             [bool(one) and are_dates(column) for one, column in zip(whole, values.T, strict=True)]
         )
-        sums, sizes = values.sum(axis=0), np.abs(values).sum(axis=0)
+        sums, sizes = values.sum(axis=0), np.zeros(dim)
+        for start in range(0, rows, _CACHED):
+            sizes += np.abs(values[start : start + _CACHED]).sum(axis=0)
     counts = np.full(dim, rows, np.int64)
     ends = tuple(
         ends_of(column)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore._types import Doubles
 
-_MOST = 65_536
+_MOST = 16_384
 Words = npt.NDArray[np.uint64]
 
 
@@ -23,7 +23,7 @@ class Copies:
     Attributes
     ----------
     hashes : (k,) ndarray of uint64
-        Increasing, at most 65,536.
+        Increasing, at most 16,384.
     counts : (k,) ndarray of int
     """
 
@@ -44,11 +44,15 @@ class Copies:
 
     @classmethod
     def _smallest(cls, hashes: Words, counts: npt.NDArray[np.int64] | None = None) -> Copies:
-        order = np.argsort(hashes, kind="stable")
-        ordered = hashes[order]
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         if not len(hashes):
             return cls(hashes, np.zeros(0, np.int64))
+        order = np.zeros(0, np.intp)
+        if counts is None:
+            ordered = np.sort(hashes)
+        else:
+            order = np.argsort(hashes, kind="stable")
+            ordered = hashes[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         if counts is None:
             sums = np.diff(starts, append=len(ordered))
         else:

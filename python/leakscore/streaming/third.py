@@ -66,13 +66,8 @@ class Direction:
     row: int
     cuts: Doubles
 
-    def projected(self, scaled: Doubles) -> Doubles:
-        """Return the projections of rows."""
-        return np.asarray((scaled - self.centre) @ self.weight)
-
-    def line(self, scaled: Doubles, rows: Integers) -> Line:
+    def line(self, values: Doubles, rows: Integers) -> Line:
         """Look at the projections of a block without the target."""
-        values = self.projected(scaled)
         place = int(np.searchsorted(rows, self.row))
         if place < len(rows) and rows[place] == self.row:
             values, rows = np.delete(values, place), np.delete(rows, place)
@@ -147,8 +142,20 @@ class Project:
             if len(values):
                 moments.update(np.clip(values, *limits))
             clipped.append(moments)
-        lines = tuple(direction.line(scaled, rows) for direction in self.directions)
-        return Third(tuple(ties), lines, tuple(clipped))
+        return Third(tuple(ties), self._lines(scaled, rows), tuple(clipped))
+
+    def _lines(self, scaled: Doubles, rows: Integers) -> tuple[Line, ...]:
+        """Project the rows on all directions at once, centred so that no digits are lost."""
+        if not self.directions:
+            return ()
+        mean = self.law.mean
+        weights = np.stack([one.weight for one in self.directions], axis=1)
+        steps = [float((mean - one.centre) @ one.weight) for one in self.directions]
+        found = (scaled - mean) @ weights + steps
+        return tuple(
+            one.line(np.ascontiguousarray(values), rows)
+            for one, values in zip(self.directions, found.T, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)
