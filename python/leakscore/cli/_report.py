@@ -238,17 +238,7 @@ def _report(options: argparse.Namespace) -> int:
     with _cli.progress(options.quiet, options.progress) as progress, _client(options) as client:
         if progress is not None:
             progress("reading the table", 0.0)
-        table = (
-            report.embedded_table()
-            if options.data is None
-            else report.open_table(
-                options.data,
-                columns=options.columns,
-                exclude=options.exclude or (),
-                groups=tuple(options.group_by or ()),
-                **_cli.reading(options),
-            )
-        )
+        table = _table(options)
         result = report.analyse(
             table,
             n=options.n,
@@ -280,6 +270,21 @@ def _report(options: argparse.Namespace) -> int:
         )
     _cli.deliver(result, options)
     return report.EXIT_CODES[result.verdict.decision] if options.check and result.verdict else 0
+
+
+def _table(options: argparse.Namespace) -> Any:
+    """Open the table that the options name."""
+    from leakscore import report
+
+    if options.data is None:
+        return report.embedded_table()
+    return report.open_table(
+        options.data,
+        columns=options.columns,
+        exclude=options.exclude or (),
+        groups=tuple(options.group_by or ()),
+        **_cli.reading(options),
+    )
 
 
 def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
