@@ -59,7 +59,7 @@ def chosen_by_its_result(mechanism: Mechanism, epsilon: float, rng: np.random.Ge
     sizes = np.arange(1, PLAYED // 2 + 1)
     share = 1.0 / (1.0 + math.exp(-epsilon))
     for right in (np.cumsum(ranked[::-1]), np.cumsum(~ranked)):
-        if (stats.binom.sf(right[: sizes.size] - 1, sizes, share) <= MISS).any():
+        if np.any(stats.binom.sf(right[: sizes.size] - 1, sizes, share) <= MISS):
             return True
     return False
 
