@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 
 from leakscore.tradeoff import subsampled_gaussian, subsampled_laplace, subsampled_mean
+from leakscore.tradeoff.composition import ends as _ends
+from leakscore.tradeoff.composition.caps import Parts
+from leakscore.tradeoff.composition.losses import GaussianStep
+from leakscore.tradeoff.composition.rare import rare_losses
+from leakscore.tradeoff.octaves.curves import curves
 
 
 @pytest.mark.parametrize(
@@ -41,3 +46,30 @@ def test_the_profile_never_rises() -> None:
         profile = f.delta(np.linspace(0.0, 60.0, 301), direction)
         assert (np.diff(profile) <= 0.0).all()
         assert profile[-1] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "low", "high"),
+    [(0.5, 1e-6, 100_000, 0.56261, 0.56264), (0.5, 1e-6, 10**6, 0.94864, 0.94872)],
+)
+def test_losses_of_20_beside_a_millionth(
+    noise: float, rate: float, steps: int, low: float, high: float
+) -> None:
+    """One lattice spans both: its octaves."""
+    found = subsampled_gaussian(noise, rate, steps).interval("epsilon", 1e-10, "forward")
+    assert low < found[0] <= found[1] < high
+    assert found[1] - found[0] < 5e-5
+
+
+def test_octaves_and_an_even_lattice_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where both reach; different rates in one sequence too."""
+    monkeypatch.setattr(_ends, "fits", lambda _: False)
+    parts: Parts = [(GaussianStep(1.0, 1e-3), 300), (GaussianStep(2.0, 1e-4), 100)]
+    octaves, even = curves(rare_losses(parts)), _ends.ends(parts, "guarantee", "informed")
+    for direction in ("forward", "reverse"):
+        for delta in (1e-4, 1e-6, 1e-8):
+            ends_of = [
+                [float(one.epsilon(delta, direction)) for one in both] for both in (octaves, even)
+            ]
+            assert max(upper for _, upper in ends_of) <= min(lower for lower, _ in ends_of)
+            assert abs(ends_of[0][0] - ends_of[1][0]) < 2e-3 * max(ends_of[0][0], 0.1)

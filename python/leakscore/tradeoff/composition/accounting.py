@@ -156,10 +156,11 @@ def subsampled_gaussian(
     this relative amount where epsilon is small; deltas below 1e-12 get wider bounds. Where a small
     rate makes rare losses huge, at rates below some 1e-4, the informed attacker's bounds come from
     a lattice of octaves (see `random_allocation`), which takes deltas down to 1e-25; for others
-    losses of a mass below 1e-14 over all steps are cut off: epsilon is inf at smaller deltas. Where the noise is so small that epsilon is in the thousands, the bounds
-    are wider, relatively by 1e-4 for a few steps and by far more for 1e5 steps. Below a
-    `noise_multiplier` of 1/1024 (1/8192 for Laplace noise) the upper end assumes that the attacker
-    sees which batches hold the record: it is inf at a delta below 1 - (1 - sample_rate)^num_steps.
+    losses of a mass below 1e-14 over all steps are cut off: epsilon is inf at smaller deltas. Where
+    the noise is so small that epsilon is in the thousands, the bounds are wider, relatively by 1e-4
+    for a few steps and by far more for 1e5 steps. Below a `noise_multiplier` of 1/1024 (1/8192 for
+    Laplace noise) the upper end assumes that the attacker sees which batches hold the record: it is
+    inf at a delta below 1 - (1 - sample_rate)^num_steps.
 
     Against "relaxed-aligned" the lower curve is the informed attacker's; the upper one is attained
     by the better of two tests: one tries both signs, one takes the absolute sum of all outputs.
@@ -389,7 +390,8 @@ def _entry(index: int, item: Any) -> tuple[TradeOff, int]:
     if not _composable(curve):
         raise TypeError(
             f"Expected {name}={curve!r} to be a curve of gaussian, laplace, subsampled_gaussian, "
-            "subsampled_laplace, compose, or compose_relaxed_gaussian in one dimension"
+            "subsampled_laplace, compose, compose_relaxed_gaussian in one dimension, or of batches "
+            "(random_allocation and the like)"
         )
     if curve.shape:
         raise ValueError(f"Expected {name} of shape {curve.shape} to be of shape ()")

@@ -17,18 +17,19 @@ from leakscore.tradeoff.octaves.law import joined, power
 from leakscore.tradeoff.octaves.one_step import Component, loss_step
 
 _MOST_SHIFT = 16.0  # beyond, a lattice takes too many octaves
+_MOST_RATE = 1e-3  # beyond, an even lattice is the finer one
 _WORK = 1e7  # octaves times n^2 of one law
 
 
 def fits(parts: Parts) -> bool:
-    """Whether all steps are sampled steps with Gaussian noise."""
+    """Whether all steps are hardly ever sampled steps with Gaussian noise."""
     return all(_fits(part) for part, _ in parts)
 
 
 def _fits(part: Part) -> bool:
     if isinstance(part, AllocatedSteps) or not isinstance(part, (GaussianStep, MixedStep)):
         return False
-    return all(one.rate < 1.0 and one.mu <= _MOST_SHIFT for one in _components(part))
+    return all(one.rate <= _MOST_RATE and one.mu <= _MOST_SHIFT for one in _components(part))
 
 
 def _components(part: GaussianStep | MixedStep) -> tuple[Component, ...]:
