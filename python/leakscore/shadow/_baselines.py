@@ -104,7 +104,7 @@ def ranks(x: Array, shadow: Shadow) -> Doubles:
     """Return the share of the models OUT below each of the signals (S, N[, A]), ties by half."""
     count = counts_out(shadow)
     arrays.refuse_few(count < 1, OUT, REMEDY)
-    return below(x, shadow) / count.reshape(-1, *[1] * (x.ndim - 2))
+    return np.asarray(below(x, shadow) / count.reshape(-1, *[1] * (x.ndim - 2)))
 
 
 def counts_out(shadow: Shadow) -> Doubles:

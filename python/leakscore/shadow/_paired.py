@@ -96,7 +96,7 @@ def laws(shadow: Shadow) -> Laws:
     q = inside.squares / v_in + outside.squares / v_out
     rho = _correlation(shadow, sides, v_in, v_out, q)
     f, nu = _factors(q, shadow.models - 2, rho)
-    k = float(nu / (max(nu, 2.5) - 2.0)) if nu < np.inf else 1.0
+    k = nu / np.maximum(nu - 2.0, 0.5) if nu < np.inf else 1.0
     a_in, a_out = v_in / inside.count, v_out / outside.count
     r_both = rho * np.sqrt(a_in * a_out)
     w = a_in + a_out - 2.0 * r_both

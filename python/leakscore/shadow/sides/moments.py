@@ -75,7 +75,8 @@ def middles(shadow: Shadow) -> Doubles:
     for table, shape in shadow.tables():
         part = _core.shadow_medians(table, shadow.included, shadow.rows)
         parts.append(np.moveaxis(part.reshape(*shape, 2, 3), (-2, -1), (0, 1)))
-    return np.moveaxis(_assembled(parts), (0, 1), (-2, -1))
+    every: Array = _assembled(parts)
+    return np.moveaxis(every, (0, 1), (-2, -1))
 
 
 def with_locations(sides: Sides, inside: Doubles, outside: Doubles) -> Sides:
@@ -130,6 +131,8 @@ def down_dated(
     found = Sides(sides.centre, inside, outside)
     which = np.flatnonzero(lost.reshape(lost.shape[0], -1).any(axis=1))
     return _corrected(found, anew(which), which) if which.size else found
+
+
 
 
 def _corrected(sides: Sides, anew: Sides, which: Counts) -> Sides:
