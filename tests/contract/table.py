@@ -23,6 +23,7 @@ from tests.contract.sequential import (
     SEQUENTIAL_RESULTS,
     SEQUENTIAL_WITHOUT_ARGUMENTS,
 )
+from tests.contract.shadow import SHADOW
 from tests.contract.theory import THEORY
 from tests.contract.whitebox import WHITEBOX
 
@@ -205,7 +206,7 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | THEORY | WHITEBOX
+CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | SHADOW | THEORY | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = (

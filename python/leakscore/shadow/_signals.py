@@ -64,9 +64,9 @@ def logit_margin(
             f"Expected outputs of shape {values.shape} to be (..., C) with C >= 2 classes; of one "
             "logit z of two classes, stack (0, z)"
         )
-    classes = _labels(labels, values.shape)
     if values.size == 0:
-        return np.zeros(values.shape[:-1])
+        raise ValueError(f"Expected outputs of shape {values.shape} not to be empty")
+    classes = _labels(labels, values.shape)
     doubles = values.astype(np.float64)
     _refuse(np.isnan(doubles), "outputs", doubles, "without NaN")
     own = np.take_along_axis(doubles, classes[..., np.newaxis], axis=-1)[..., 0]
