@@ -128,7 +128,7 @@ def test_one_step(influence: str) -> None:
     close(found, fits.one_step(observed, signals, included, given), 4e-11)
 
 
-@pytest.mark.parametrize(("models", "records"), [(3, 40), (6, 40), (8, 420)])
+@pytest.mark.parametrize(("models", "records"), [(3, 40), (6, 40), (8, 220)])
 @pytest.mark.parametrize("complementary", [False, True])
 def test_paired(models: int, records: int, complementary: bool) -> None:
     observed, signals, included = example(models, records, models)

@@ -109,7 +109,8 @@ def ranks(x: Array, shadow: Shadow) -> Doubles:
 
 def counts_out(shadow: Shadow) -> Doubles:
     """Return the number of models OUT of each record."""
-    return shadow.models - shadow.included[shadow.rows].sum(axis=0, dtype=np.float64)
+    inside: Doubles = shadow.included[shadow.rows].sum(axis=0, dtype=np.float64)
+    return shadow.models - inside
 
 
 def below(x: Array, shadow: Shadow) -> Doubles:

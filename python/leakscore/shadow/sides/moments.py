@@ -145,7 +145,7 @@ def _put(side: Side, which: Counts, anew: Side) -> Side:
     """Put other sums in the place of those of some records."""
 
     def put(into: Doubles, value: Doubles) -> Doubles:
-        result = into.copy()
+        result: Doubles = into.copy()
         result[which] = value
         return result
 
