@@ -103,8 +103,9 @@ def test_the_page_of_clusters_shows_what_it_prints(capsys: pytest.CaptureFixture
     np.testing.assert_allclose(names["whole"].mean, given.mean(axis=0), atol=1e-14)  # type: ignore[attr-defined]
 
 
-def test_the_page_of_statistics_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(__file__).parents[1] / "docs" / "how-to" / "more-than-means.md").read_text()
+@pytest.mark.parametrize("page", ["more-than-means", "shadow"])
+def test_pages_show_what_they_print(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "how-to" / f"{page}.md").read_text()
     names: dict[str, object] = {}
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
         exec(block, names)

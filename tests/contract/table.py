@@ -24,6 +24,7 @@ from tests.contract.sequential import (
     SEQUENTIAL_RESULTS,
     SEQUENTIAL_WITHOUT_ARGUMENTS,
 )
+from tests.contract.shadow import SHADOW
 from tests.contract.shadow_laws import SHADOW_LAWS, SHADOW_LAWS_RESULTS
 from tests.contract.theory import THEORY
 from tests.contract.watched import WATCHED, WATCHED_RESULTS, WATCHED_WITHOUT_ARGUMENTS
@@ -209,7 +210,8 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | SHADOW_LAWS | THEORY | WATCHED | WHITEBOX
+CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | SHADOW | SHADOW_LAWS
+CALLS |= THEORY | WATCHED | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = (
