@@ -66,11 +66,13 @@ def _blocks(source: Source, threads: int) -> int:
 
 def _absolute(source: Source) -> Source:
     """Return a source whose files are found from any working directory."""
-    parts: list[Any] = [
-        replace(part, path=str(Path(part.path).absolute())) if hasattr(part, "path") else part
-        for part in source.parts
-    ]
-    return replace(source, parts=tuple(parts))
+    return replace(source, parts=tuple(map(_absolute_part, source.parts)))
+
+
+def _absolute_part(part: Any) -> Any:
+    if not hasattr(part, "path"):
+        return part
+    return replace(part, path=str(Path(part.path).absolute()))
 
 
 def _both(source: Source, one: Any) -> tuple[Source, Any]:

@@ -76,7 +76,8 @@ def options(
 ) -> Options:
     """Check the options of `bayes`."""
     if isinstance(prior, (tuple, list)):
-        if len(prior) != 2 or not all(isinstance(of, Prior) for of in prior):
+        given: list[object] = [*prior]
+        if len(given) != 2 or not all(isinstance(of, Prior) for of in given):
             raise TypeError("Expected prior to be (Prior of IN, Prior of OUT) or a name")
         known: str | Priors = (prior[0], prior[1])
     else:
