@@ -65,7 +65,14 @@ def test_tables_page_names_the_options_of_the_command(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/audits.md", "docs/glossary.md", "docs/shaped-noise.md"]
+    "page",
+    [
+        "README.md",
+        "docs/audits.md",
+        "docs/glossary.md",
+        "docs/shadow-risk.md",
+        "docs/shaped-noise.md",
+    ],
 )
 def test_pages_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Their Python blocks, one after the other, each as a reader would."""

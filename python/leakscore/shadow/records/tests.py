@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+
 import numpy as np
 
-from leakscore._numeric import doubled, sign_change
+from leakscore._numeric import doubled, frozen, sign_change
 from leakscore._types import Doubles, Flags
 from leakscore.distributions import clopper_pearson
 from leakscore.shadow.theory.noncentral import log_tail
 
-_GRID = 513
+_GRID = 257
 
 
 def shift_intervals(
@@ -21,14 +24,20 @@ def shift_intervals(
     a limit is a smooth rising function of t alone, and is solved for on a grid.
     """
     finite = np.isfinite(t)
-    reach = np.arcsinh(np.abs(t[finite]).max(initial=1.0))
-    grid = np.sinh(np.linspace(-reach, reach, _GRID))
-    miss = 0.5 * (1.0 - confidence)
-    ends = [_limit(grid, dof, miss), -_limit(-grid, dof, miss)]
+    reach = float(np.arcsinh(np.abs(t[finite]).max(initial=1.0)))
+    grid, *ends = _limits(dof, 0.5 * (1.0 - confidence), math.ceil(reach))
     limits = (np.interp(np.where(finite, t, 0.0), grid, end) / unit for end in ends)
     return tuple(
         np.where(finite, limit, side) for limit, side in zip(limits, (-np.inf, np.inf), strict=True)
     )
+
+
+@lru_cache(maxsize=64)
+def _limits(dof: float, miss: float, reach: int) -> tuple[Doubles, Doubles, Doubles]:
+    """Return t up to sinh(reach), and both limits of the noncentrality there."""
+    grid = np.sinh(np.linspace(-reach, reach, _GRID))
+    low = _limit(grid, dof, miss)
+    return frozen(grid), frozen(low), frozen(-low[::-1])
 
 
 def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
@@ -53,8 +62,9 @@ def p_values(hits: Doubles, of: Doubles, rate: float) -> Doubles:
     from scipy.special import bdtrc
 
     pairs, owner = _distinct(hits, of)
-    least = pairs[:, 0] - 1.0
-    found = np.where(least < 0.0, 1.0, bdtrc(np.maximum(least, 0.0), pairs[:, 1], rate))
+    whole = pairs.astype(np.int64)
+    fewer = np.maximum(whole[:, 0] - 1, 0)
+    found = np.where(whole[:, 0] == 0, 1.0, bdtrc(fewer, whole[:, 1], rate))
     return np.asarray(found)[owner]
 
 
