@@ -54,6 +54,7 @@ FIGURES = {
     "michel-4": Figure("michel:FOUR", "ROC curves of four tests", 16),
     "michel-7": Figure("michel_descent", "SGD on a linear regression", 29),
     "michel-8": Figure("michel:EIGHT", "power against the dimension", 5),
+    "shadow": Figure("shadow", "attacks with shadow models, and the law without", 166),
 }
 
 

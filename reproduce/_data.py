@@ -56,6 +56,7 @@ PACKAGES = {
         any_file=True,
     ),
     "michel-3": _FASHION,
+    "shadow": _FASHION,
 }
 
 

@@ -189,10 +189,10 @@ def risk(
             found["epsilon"] = epsilons(rows, mask, miss, each)
         for field, value in found.items():
             columns.setdefault(field, []).append(value)
-    stacked = {field: np.array(values) for field, values in columns.items()}
+    stacked: dict[str, Any] = {field: np.array(values) for field, values in columns.items()}
     return RecordRisk(
         attacks=tuple(given),
-        **{"epsilon": None} | stacked,
+        **{"epsilon": None, **stacked},
         n_certified=stacked["certified"].sum(axis=1),
         agreement=_agreement(stacked["shift"]),
         fpr=rate,

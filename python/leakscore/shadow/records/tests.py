@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from leakscore._numeric import doubled, frozen, sign_change
-from leakscore._types import Doubles, Flags
+from leakscore._types import Counts, Doubles, Flags
 from leakscore.distributions import clopper_pearson
 from leakscore.shadow.theory.noncentral import log_tail
 
@@ -45,16 +45,19 @@ def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
     c, aim = np.full(t.shape, dof), np.log(miss)
 
     def gap(shift: Doubles) -> Doubles:
-        return np.maximum(log_tail(t, shift, c) - aim, -1e300)
+        return np.asarray(np.maximum(log_tail(t, shift, c) - aim, -1e300))
 
     low = t - doubled(np.full(t.shape, 4.0), lambda d: gap(t - d) > 0.0)
-    return sign_change(gap, low, t + 4.0, 1e-9)
+    found: Doubles = sign_change(gap, low, t + 4.0, 1e-9)
+    return found
 
 
 def lower_rates(hits: Doubles, of: Doubles, confidence: float) -> Doubles:
     """Return Clopper and Pearson's lower bound of each rate."""
     pairs, owner = _distinct(hits, of)
-    return np.asarray(clopper_pearson(pairs[:, 0], pairs[:, 1], confidence, "lower")[0])[owner]
+    low, _ = clopper_pearson(pairs[:, 0], pairs[:, 1], confidence, "lower")
+    rates: Doubles = np.asarray(low)[owner]
+    return rates
 
 
 def p_values(hits: Doubles, of: Doubles, rate: float) -> Doubles:
@@ -65,14 +68,18 @@ def p_values(hits: Doubles, of: Doubles, rate: float) -> Doubles:
     whole = pairs.astype(np.int64)
     fewer = np.maximum(whole[:, 0] - 1, 0)
     found = np.where(whole[:, 0] == 0, 1.0, bdtrc(fewer, whole[:, 1], rate))
-    return np.asarray(found)[owner]
+    values: Doubles = np.asarray(found)[owner]
+    return values
 
 
-def _distinct(hits: Doubles, of: Doubles) -> tuple[Doubles, Doubles]:
+def _distinct(hits: Doubles, of: Doubles) -> tuple[Doubles, Counts]:
     """Return the distinct pairs of counts, and which of them each record has."""
-    width = of.max() + 1.0
-    codes, owner = np.unique(hits * width + of, return_inverse=True)
-    return np.column_stack([codes // width, codes % width]), owner
+    width = int(of.max()) + 1
+    codes = (hits * width + of).astype(np.int64)
+    present = np.flatnonzero(np.bincount(codes))
+    place = np.zeros(width * width, dtype=np.int64)
+    place[present] = np.arange(present.size)
+    return np.column_stack([present // width, present % width]).astype(np.float64), place[codes]
 
 
 def holm(p: Doubles, level: float) -> Flags:

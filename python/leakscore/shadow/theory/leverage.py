@@ -292,9 +292,8 @@ def _law(fit: Fit, X: Doubles, share: float) -> LogisticLaw:
     inverse = np.linalg.inv(fit.hessian)
     blocks = inverse.reshape(width, X.shape[1], width, X.shape[1])
     own = np.empty((n, width, width))
-    for a in range(width):
-        for b in range(width):
-            own[:, a, b] = np.einsum("ij,ij->i", X @ blocks[a, :, b, :], X)
+    for i, j in np.ndindex(width, width):
+        own[:, i, j] = np.einsum("ij,ij->i", X @ blocks[i, :, j, :], X)
     p: Doubles = fit.probabilities
     residual = -p
     residual[np.arange(n), fit.classes] += 1.0
