@@ -168,7 +168,7 @@ def risk(
     >>> gain = np.linspace(0, 4, 1000)
     >>> one, two = (rng.normal(size=(40, 1000)) + gain * included for _ in range(2))
     >>> table = risk({"one": one, "two": two}, included)
-    >>> bool(table.agreement[0, 1] > 0.9), bool(table.top(10).min() > 700)
+    >>> bool(table.agreement[0, 1] > 0.8), bool(table.top(10).min() > 700)
     (True, True)
     """
     rate = _validate.scalar("fpr", fpr, 0.0, 1.0, closed="neither")
@@ -180,7 +180,10 @@ def risk(
         raise ValueError("Expected scores to hold at least one attack")
     columns: dict[str, list[Any]] = {}
     for name, values in given.items():
-        shadow = _read(name if len(given) > 1 else "scores", values, included)
+        label = f"scores[{name!r}]" if isinstance(scores, Mapping) else "scores"
+        if isinstance(scores, Mapping) and np.ndim(values) == 0:
+            raise TypeError(f"Expected {label}={values!r} to be an array")
+        shadow = _read(label, values, included)
         found = _one(shadow, rate, least, level)
         if miss is not None:
             each = 1.0 - (1.0 - level) / shadow.num_records
