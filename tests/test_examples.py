@@ -109,8 +109,9 @@ def test_the_page_of_shaped_noise_states_what_it_prints(
         assert number in prose
 
 
-def test_the_page_of_statistics_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+@pytest.mark.parametrize("page", ["statistics", "shadow"])
+def test_pages_show_what_they_print(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).parents[1] / "docs" / f"{page}.md").read_text()
     names: dict[str, object] = {}
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
         exec(block, names)

@@ -11,8 +11,8 @@ ShadowSignals signals_of(const py::array& x, const py::array& included, const Co
 }
 
 SideMoments moments_in(double* first, py::ssize_t cols) {
-  return {first,           first + cols, first + 2 * cols, first + 3 * cols, first + 4 * cols,
-          first + 5 * cols};
+  const auto array = [=](int i) { return first + i * cols; };
+  return {array(0), array(1), array(2), array(3), array(4), array(5), array(6), array(7)};
 }
 
 Doubles shadow_moments(const py::array& x, const py::array& included, const Counts& rows) {

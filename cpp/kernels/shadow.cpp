@@ -95,28 +95,26 @@ LEAKSCORE_FN double about_mean(double squares, double sum, double count) {
 template <class T>
 void moments_of(const ShadowTile& tile, double* work, const SideMoments& out) {
   const ptrdiff_t cols = tile.cols;
-  double *about_in = work, *about_out = work + cols;
-  double *sum_in = work + 2 * cols, *sum_out = work + 3 * cols;
-  for (ptrdiff_t c = 0; c < cols; ++c) out.count_in[c] = about_in[c] = about_out[c] = 0;
-  over_models<T>(
-      tile, [&](const auto& few) { add_values(few, cols, out.count_in, about_in, about_out); });
-  const auto models = static_cast<double>(tile.models);
+  double *sum_in = work, *sum_out = work + cols;
+  for (ptrdiff_t c = 0; c < cols; ++c) out.count_in[c] = out.centre_in[c] = out.centre_out[c] = 0;
+  over_models<T>(tile, [&](const auto& few) {
+    add_values(few, cols, out.count_in, out.centre_in, out.centre_out);
+  });
   for (ptrdiff_t c = 0; c < cols; ++c) {
-    about_in[c] = quotient(about_in[c], out.count_in[c]);
-    about_out[c] = quotient(about_out[c], models - out.count_in[c]);
+    out.count_out[c] = static_cast<double>(tile.models) - out.count_in[c];
+    out.centre_in[c] = quotient(out.centre_in[c], out.count_in[c]);
+    out.centre_out[c] = quotient(out.centre_out[c], out.count_out[c]);
     sum_in[c] = sum_out[c] = out.squares_in[c] = out.squares_out[c] = 0;
   }
   over_models<T>(tile, [&](const auto& few) {
-    add_squares(few, cols, about_in, about_out, sum_in, sum_out, out.squares_in, out.squares_out);
+    add_squares(few, cols, out.centre_in, out.centre_out, sum_in, sum_out, out.squares_in,
+                out.squares_out);
   });
   for (ptrdiff_t c = 0; c < cols; ++c) {
-    const double in = out.count_in[c], outside = models - in;
-    const double centre = outside > 0.0 ? about_out[c] : about_in[c];
-    out.centre[c] = centre;
-    out.mean_in[c] = in > 0.0 ? (about_in[c] - centre) + sum_in[c] / in : 0.0;
-    out.mean_out[c] = quotient(sum_out[c], outside);
-    out.squares_in[c] = about_mean(out.squares_in[c], sum_in[c], in);
-    out.squares_out[c] = about_mean(out.squares_out[c], sum_out[c], outside);
+    out.mean_in[c] = quotient(sum_in[c], out.count_in[c]);
+    out.mean_out[c] = quotient(sum_out[c], out.count_out[c]);
+    out.squares_in[c] = about_mean(out.squares_in[c], sum_in[c], out.count_in[c]);
+    out.squares_out[c] = about_mean(out.squares_out[c], sum_out[c], out.count_out[c]);
   }
 }
 
@@ -167,25 +165,34 @@ void confidences(const ShadowTile& tile, Confidence kind, const SideSums& out) {
     confidences_as<double>(tile, kind, out);
 }
 
-void prepare(const double* count, const double* mean, const double* squares, ptrdiff_t cols,
-             double* side) {
+void prepare(const double* count, const double* centre, const double* mean, const double* squares,
+             ptrdiff_t cols, double* side) {
   for (ptrdiff_t c = 0; c < cols; ++c) {
     const double rest = count[c] - 1.0, variance = squares[c] / rest;
-    const double arrays[side_arrays] = {mean[c],         squares[c],
-                                        count[c] / rest, 1.0 / (rest - 1.0),
-                                        1.0 / variance,  log_positive(variance)};
+    const double arrays[side_arrays] = {centre[c],
+                                        mean[c],
+                                        squares[c],
+                                        count[c] / rest,
+                                        1.0 / (rest - 1.0),
+                                        1.0 / variance,
+                                        log_positive(variance)};
     for (int a = 0; a < side_arrays; ++a) side[a * cols + c] = arrays[a];
   }
 }
 
 LEAKSCORE_FN Side side_of(const double* side, ptrdiff_t cols, ptrdiff_t c) {
-  return {
-      side[c],           side[cols + c], side[2 * cols + c], side[3 * cols + c], side[4 * cols + c],
-      side[5 * cols + c]};
+  return {side[c],
+          side[cols + c],
+          side[2 * cols + c],
+          side[3 * cols + c],
+          side[4 * cols + c],
+          side[5 * cols + c],
+          side[6 * cols + c]};
 }
 
 LEAKSCORE_FN Side pick_side(double in, const Side& a, const Side& b) {
-  return {pick(in, a.mean, b.mean),
+  return {pick(in, a.centre, b.centre),
+          pick(in, a.mean, b.mean),
           pick(in, a.squares, b.squares),
           pick(in, a.down, b.down),
           pick(in, a.per_rest, b.per_rest),
@@ -194,33 +201,31 @@ LEAKSCORE_FN Side pick_side(double in, const Side& a, const Side& b) {
 }
 
 // Twice the log-ratio of the normal densities, OUT in the denominator: what the model's own side
-// says, from the other models, against what the other side says.
-LEAKSCORE_FN double log_ratio(double in, double y, const Side& other, const LeftOut& left) {
-  const double e = y - other.mean;
+// says, from the other models, against what the other side says. d, e: deviations from both means.
+LEAKSCORE_FN double log_ratio(double in, double e, const Side& other, const LeftOut& left) {
   const double of_own = left.distance / left.variance + log_positive(left.variance);
   const double of_other = e * e * other.per_variance + other.log;
   return (in + in - 1.0) * (of_other - of_own);
 }
 
-LEAKSCORE_FN double deviation(double in, double y, const Side& own, const Side& other,
+LEAKSCORE_FN double deviation(double in, double d, double e, const Side& own, const Side& other,
                               const LeftOut& left) {
-  const double inside = (y - other.mean) * __builtin_sqrt(other.per_variance);
-  const double outside = (y - own.mean) * own.down / __builtin_sqrt(left.variance);
-  return pick(in, inside, outside);
+  return pick(in, e * __builtin_sqrt(other.per_variance),
+              d * own.down / __builtin_sqrt(left.variance));
 }
 
 template <class T, class Score>
 [[gnu::noinline]] void left_out_line(const T* __restrict x, const uint8_t* __restrict included,
-                                     ptrdiff_t cols, const double* __restrict centre,
-                                     const double* __restrict sides, double* __restrict out,
-                                     Score score) {
+                                     ptrdiff_t cols, const double* __restrict sides,
+                                     double* __restrict out, Score score) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (ptrdiff_t c = 0; c < cols; ++c) {
-    const double in = included[c], y = static_cast<double>(x[c]) - centre[c];
+    const double in = included[c], v = static_cast<double>(x[c]);
     const Side a = side_of(sides, cols, c), b = side_of(sides + side_arrays * cols, cols, c);
     const Side own = pick_side(in, a, b), other = pick_side(in, b, a);
-    const LeftOut left = without(own, y - own.mean);
-    const double value = score(in, y, own, other, left);
+    const double d = (v - own.centre) - own.mean, e = (v - other.centre) - other.mean;
+    const LeftOut left = without(own, d);
+    const double value = score(in, d, e, own, other, left);
     out[c] = left.squares > least_left * own.squares ? value : nan;
   }
 }
@@ -231,33 +236,31 @@ bool any_nan(const double* values, ptrdiff_t count) {
   return found != 0;
 }
 
-template <class T>
-LEAKSCORE_FN bool left_out_as(const ShadowTile& tile, LeftOutScore score, const double* centre,
-                              const double* sides, double* out, ptrdiff_t stride) {
+template <class T, class Score>
+LEAKSCORE_FN bool left_out_as(const ShadowTile& tile, const double* sides, double* out,
+                              ptrdiff_t stride, Score score) {
   bool lost = false;
   for (ptrdiff_t k = 0; k < tile.models; ++k) {
-    const T* x = static_cast<const T*>(tile.signals[k]);
     double* line = out + k * stride;
-    const auto run = [&](auto of) {
-      left_out_line(x, tile.included[k], tile.cols, centre, sides, line, of);
-    };
-    if (score == LeftOutScore::log_ratio)
-      run([](double w, double y, const Side&, const Side& other, const LeftOut& left) {
-        return 0.5 * log_ratio(w, y, other, left);
-      });
-    else
-      run([](double w, double y, const Side& own, const Side& other, const LeftOut& left) {
-        return deviation(w, y, own, other, left);
-      });
+    left_out_line(static_cast<const T*>(tile.signals[k]), tile.included[k], tile.cols, sides, line,
+                  score);
     lost |= any_nan(line, tile.cols);
   }
   return lost;
 }
 
-bool left_out(const ShadowTile& tile, LeftOutScore score, const double* centre, const double* sides,
-              double* out, ptrdiff_t stride) {
-  return tile.in_float ? left_out_as<float>(tile, score, centre, sides, out, stride)
-                       : left_out_as<double>(tile, score, centre, sides, out, stride);
+bool left_out(const ShadowTile& tile, LeftOutScore score, const double* sides, double* out,
+              ptrdiff_t stride) {
+  const auto run = [&](auto of) {
+    return tile.in_float ? left_out_as<float>(tile, sides, out, stride, of)
+                         : left_out_as<double>(tile, sides, out, stride, of);
+  };
+  if (score == LeftOutScore::deviation)
+    return run([](double in, double d, double e, const Side& own, const Side& other,
+                  const LeftOut& left) { return deviation(in, d, e, own, other, left); });
+  return run([](double in, double, double e, const Side&, const Side& other, const LeftOut& left) {
+    return 0.5 * log_ratio(in, e, other, left);
+  });
 }
 
 }  // namespace

@@ -19,10 +19,12 @@ struct ShadowTile {
   bool in_float;
 };
 
-// Of each column: models IN, and of both sides the mean less `centre` and the squares about it.
+// Of each column and side: a centre, the mean less this, and the squares about the mean. An offset
+// of the signals costs no digits then, and an outlier on one side none of the other.
 struct SideMoments {
-  static constexpr int arrays = 6;
-  double *count_in, *centre, *mean_in, *mean_out, *squares_in, *squares_out;
+  static constexpr int arrays = 8;
+  double *count_in, *centre_in, *mean_in, *squares_in;
+  double *count_out, *centre_out, *mean_out, *squares_out;
 };
 
 // Of each column: models IN, and of both sides the sum of the confidences.
@@ -33,7 +35,7 @@ struct SideSums {
 
 // Arrays of both sides, one after the other, as models are left out in turn: those of
 // leakscore/shadow/sides.hpp, IN first.
-inline constexpr int side_arrays = 6;
+inline constexpr int side_arrays = 7;
 
 // What confidence a signal stands for: sigma(t) or sigma(-t) of a margin, or exp of its logarithm.
 enum class Confidence { of_margin, of_minus_margin, of_log };
@@ -41,16 +43,16 @@ enum class Confidence { of_margin, of_minus_margin, of_log };
 enum class LeftOutScore { log_ratio, deviation };
 
 struct ShadowKernels {
-  // work: 4 * cols doubles.
+  // work: 2 * cols doubles.
   void (*moments)(const ShadowTile& tile, double* work, const SideMoments& out);
   void (*confidences)(const ShadowTile& tile, Confidence kind, const SideSums& out);
   // Fills the arrays of one side.
-  void (*prepare)(const double* count, const double* mean, const double* squares,
-                  std::ptrdiff_t cols, double* side);
+  void (*prepare)(const double* count, const double* centre, const double* mean,
+                  const double* squares, std::ptrdiff_t cols, double* side);
   // out[k * stride + c]: the normal score of model k by all others, or how many standard deviations
   // it lies above the OUT models' mean; NaN where too few digits are left. Returns whether any is.
-  bool (*left_out)(const ShadowTile& tile, LeftOutScore score, const double* centre,
-                   const double* sides, double* out, std::ptrdiff_t stride);
+  bool (*left_out)(const ShadowTile& tile, LeftOutScore score, const double* sides, double* out,
+                   std::ptrdiff_t stride);
 };
 
 }  // namespace leakscore

@@ -23,6 +23,7 @@ from tests.contract.sequential import (
     SEQUENTIAL_RESULTS,
     SEQUENTIAL_WITHOUT_ARGUMENTS,
 )
+from tests.contract.shadow import SHADOW
 from tests.contract.shadow_laws import SHADOW_LAWS, SHADOW_LAWS_RESULTS
 from tests.contract.theory import THEORY
 from tests.contract.whitebox import WHITEBOX
@@ -206,7 +207,7 @@ CALLS |= {
         ("reconstruction", "kappa", good.SHARES),
     )
 }
-CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | SHADOW_LAWS | THEORY | WHITEBOX
+CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | SHADOW | SHADOW_LAWS | THEORY | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = (

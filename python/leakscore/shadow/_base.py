@@ -170,11 +170,8 @@ def rmia(
     counted = confidences.sums(population, "margin" if mean.margins else "log")
     # Every model is OUT: their mean, in the place of both sides' too.
     both = Sums(counted.count_out, counted.sum_out, counted.count_out, counted.sum_out)
-    z = (
-        scored(others, population, both, Mean(False, mean.a, mean.margins))
-        if not mean.online
-        else (scored(others, population, both, Mean(False, 1.0, mean.margins)))
-    )
+    of_all = Mean(False, 1.0 if mean.online else mean.a, mean.margins)
+    z = scored(others, population, both, of_all)
     threshold = x - np.log(ratio)
     below = [np.searchsorted(np.sort(zs), xs) for zs, xs in zip(z, threshold, strict=True)]
     return targets.finish(np.array(below, dtype=np.float64) / others.shape[1])

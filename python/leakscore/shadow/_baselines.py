@@ -104,20 +104,21 @@ def ranks(x: Array, shadow: Shadow) -> Doubles:
     """Return the share of the models OUT below each of the signals (S, N[, A]), ties by half."""
     count = counts_out(shadow)
     arrays.refuse_few(count < 1, OUT, REMEDY)
-    return below(x, shadow) / count.reshape(-1, *[1] * (x.ndim - 2))
+    return np.asarray(below(x, shadow) / count.reshape(-1, *[1] * (x.ndim - 2)))
 
 
 def counts_out(shadow: Shadow) -> Doubles:
     """Return the number of models OUT of each record."""
-    return shadow.models - shadow.included[shadow.rows].sum(axis=0, dtype=np.float64)
+    inside: Doubles = shadow.included[shadow.rows].sum(axis=0, dtype=np.float64)
+    return shadow.models - inside
 
 
 def below(x: Array, shadow: Shadow) -> Doubles:
     """Return how many models OUT are below each of the signals (S, N[, A]), ties by half."""
     parts = []
-    whole = x.reshape(len(x), -1)
     for index, (table, shape) in enumerate(shadow.tables()):
-        some = whole if len(shape) == x.ndim - 1 else x[:, :, index]
+        whole = len(shape) == x.ndim - 1  # every augmentation
+        some = x.reshape(len(x), -1) if whole else x[:, :, index]
         ranks = _core.shadow_ranks(table, shadow.included, shadow.rows, some)
         parts.append(ranks.reshape(len(x), *shape))
     return parts[0] if len(parts) == 1 else np.stack(parts, axis=-1)
@@ -162,4 +163,4 @@ def difficulty(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.Ar
 def easier(x: Doubles, sides: Sides) -> Doubles:
     """Return signals less the mean OUT."""
     arrays.refuse_few(sides.outside.count < 1, OUT, REMEDY)
-    return sides.centred(x) - sides.outside.mean
+    return sides.outside.centred(x)

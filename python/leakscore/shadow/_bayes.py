@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore._types import Doubles, Flags
 from leakscore.shadow.sides import arrays, moments, student, variances
 from leakscore.shadow.sides.arrays import TooFew
 from leakscore.shadow.sides.moments import Side, Sides
@@ -158,26 +158,33 @@ def bayes(
 
 def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
     """Score signals by both sides."""
-    y = sides.centred(x)
-    location, scale2, nu, few = _predictive(sides, "OUT", chosen)
-    z = (y - location) / np.sqrt(scale2)
+    outside, few_out = _predictive(sides.outside, "OUT", chosen)
     if chosen.kind == "offline":
-        return np.where(few, np.nan, -student.log_tail(z, nu))
-    outside = student.log_density(z, scale2, nu)
-    location, scale2, nu, few_in = _predictive(sides, "IN", chosen)
-    z = (y - location) / np.sqrt(scale2)
-    return np.where(few | few_in, np.nan, student.log_density(z, scale2, nu) - outside)
+        return np.where(few_out, np.nan, -student.log_tail(outside.deviations(x), outside.nu))
+    inside, few_in = _predictive(sides.inside, "IN", chosen)
+    ratio = inside.log_density(x) - outside.log_density(x)
+    return np.where(few_in | few_out, np.nan, ratio)
 
 
-def _predictive(
-    sides: Sides, name: str, chosen: Options
-) -> tuple[Doubles, Doubles, Doubles, npt.NDArray[np.bool_]]:
-    """Return location less the centre, squared scale and degrees of freedom of a side's law.
+@dataclass(frozen=True)
+class _Law:
+    """Student's law of each record: location centre + rest, squared scale, degrees of freedom."""
 
-    And which records have too few models, with a law that means nothing.
-    """
-    side = sides.inside if name == "IN" else sides.outside
-    scale, mean, per_strength = _prior(side, sides.centre, name, chosen.prior)
+    centre: Doubles
+    rest: Doubles
+    scale2: Doubles
+    nu: Doubles
+
+    def deviations(self, x: Doubles) -> Doubles:
+        return ((x - self.centre) - self.rest) / np.sqrt(self.scale2)
+
+    def log_density(self, x: Doubles) -> Doubles:
+        return student.log_density(self.deviations(x), self.scale2, self.nu)
+
+
+def _predictive(side: Side, name: str, chosen: Options) -> tuple[_Law, Flags]:
+    """Return the laws of a side, and which records have too few models for one."""
+    scale, mean, per_strength = _prior(side, name, chosen.prior)
     informed = np.isfinite(per_strength)
     few = ~informed & (side.count < 1)
     if chosen.too_few == "raise":
@@ -188,23 +195,20 @@ def _predictive(
             + (", kind='offline'" if name == "IN" else "")
             + " or too_few='nan'",
         )
-    count = np.where(few, 1.0, side.count)
+    count = np.where(informed, side.count, np.maximum(side.count, 1.0))
     # 1 / (k0 + c) and k0 / (k0 + c) from 1 / k0, which is inf for a flat prior.
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # where there is nothing to be known
         pull = np.where(informed, 1.0 / (1.0 + count * per_strength), 0.0)
-        per_total = np.where(informed, per_strength * pull, 1.0 / count)
-    gap = np.where(informed, mean - sides.centre - side.mean, 0.0)
-    gap = np.where(side.count > 0, gap, mean - sides.centre)
-    dof = np.where(informed, count, count - 1.0)
-    squares = side.squares + pull * count * gap * gap
+        per_total = np.where(informed, per_strength * pull, 1.0 / np.maximum(count, 1.0))
+    gap = np.where(informed, (mean - side.centre) - side.rest, 0.0)
+    dof = np.where(informed, side.count, count - 1.0)
+    squares = side.squares + pull * side.count * gap * gap
     variance = variances.shrunk(squares, dof, scale)
-    location = side.mean + pull * gap
-    return location, (1.0 + per_total) * variance, scale.dof + dof, few
+    law = _Law(side.centre, side.rest + pull * gap, (1.0 + per_total) * variance, scale.dof + dof)
+    return law, few
 
 
-def _prior(
-    side: Side, centre: Doubles, name: str, prior: str | Priors
-) -> tuple[Scale, Doubles, Doubles]:
+def _prior(side: Side, name: str, prior: str | Priors) -> tuple[Scale, Doubles, Doubles]:
     """Return the law of variances, the mean of means, and 1 / k0: inf if nothing is known of it."""
     if not isinstance(prior, str):
         known = prior[0 if name == "IN" else 1]
@@ -214,13 +218,13 @@ def _prior(
     scale = variances.fitted(side, name)
     if prior == "flat-mean":
         return scale, np.asarray(0.0), np.asarray(np.inf)
-    return scale, *_of_means(side, centre, scale, name)
+    return scale, *_of_means(side, scale, name)
 
 
-def _of_means(side: Side, centre: Doubles, scale: Scale, name: str) -> tuple[Doubles, Doubles]:
+def _of_means(side: Side, scale: Scale, name: str) -> tuple[Doubles, Doubles]:
     """Return the mean of means and their variance in units of the signal's, per augmentation."""
     seen = side.count >= 1
-    means = np.where(seen, centre + side.mean, 0.0)
+    means = np.where(seen, side.mean, 0.0)
     middle = means.sum(axis=0) / seen.sum(axis=0)
     nu = scale.dof + side.dof
     used = seen & (nu > 2.0)

@@ -100,6 +100,8 @@ def scores_of(
         return _each(shadow, together, lambda x, sides: _bayes.scored(x, sides, chosen))
     if name == "base":
         return _base_scores(shadow, together, options)
+    if name in ("one_step", "paired"):
+        arrays.finite("signals", shadow.signals)
     if name == "one_step" and not isinstance(options.get("influence", "global"), str):
         return _one_step_scores(shadow, together, **options)
     if name in ("one_step", "paired"):
@@ -177,9 +179,12 @@ def _lira_scores(shadow: Shadow, together: list[Counts], chosen: _lira.Options) 
 
 def _in_one_pass(shadow: Shadow, sides: Sides, chosen: _lira.Options) -> Doubles:
     """Score by each record's own variances: sums, down-dates and scores in C++."""
-    inside, outside = sides.inside, sides.outside
     known = np.stack(
-        [inside.count, sides.centre, inside.mean, outside.mean, inside.squares, outside.squares]
+        [
+            part
+            for side in (sides.inside, sides.outside)
+            for part in (side.count, side.centre, side.rest, side.squares)
+        ]
     )
     online = chosen.kind == "online"
     result = _result(shadow)
@@ -210,7 +215,7 @@ def _with_medians(
         mine = (shadow.included[rows[0]] != 0).reshape(-1, *[1] * (x.ndim - 1))
         inside = _median_without(x, mine, sides.inside.count, middles[..., 0, :])
         outside = _median_without(x, ~mine, sides.outside.count, middles[..., 1, :])
-    return moments.with_locations(without, inside - without.centre, outside - without.centre)
+    return moments.with_medians(without, inside, outside)
 
 
 def _median_without(x: Doubles, mine: Flags, count: Doubles, middle: Doubles) -> Doubles:

@@ -126,10 +126,9 @@ def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
     """Score signals by both sides."""
     if chosen.kind != "online":
         return from_deviations(deviations(x, sides, chosen), chosen)
-    y = sides.centred(x)
     v_out, few_out = _variance(sides.outside, "OUT", chosen)
     v_in, few_in = _variance(sides.inside, "IN", chosen)
-    e_out, e_in = y - sides.outside.location, y - sides.inside.location
+    e_out, e_in = sides.outside.centred(x), sides.inside.centred(x)
     score = 0.5 * (e_out * (e_out / v_out) - e_in * (e_in / v_in) + np.log(v_out / v_in))
     return np.where(few_in | few_out, np.nan, score)
 
@@ -137,7 +136,7 @@ def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
 def deviations(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
     """Return how many standard deviations signals lie above the models OUT."""
     v, few = _variance(sides.outside, "OUT", chosen)
-    z = (sides.centred(x) - sides.outside.location) / np.sqrt(v)
+    z = sides.outside.centred(x) / np.sqrt(v)
     return np.where(few, np.nan, z)
 
 

@@ -111,12 +111,12 @@ def pulled_back(shadow: Shadow, g: Doubles) -> Sides:
     for where, t, inside in shadow.blocks():
         u = np.where(inside, t - g[where] * sigmoid(-t), t)
         nobody = np.broadcast_to(np.zeros(1, dtype=np.uint8), u.shape)
-        sides = moments.of(Shadow(u, nobody, models))
-        parts.append(np.stack([sides.centre, sides.outside.mean, sides.outside.squares]))
-    centre, mean, squares = np.concatenate(parts, axis=1)
+        side = moments.of(Shadow(u, nobody, models)).outside
+        parts.append(np.stack([side.centre, side.rest, side.squares]))
+    centre, rest, squares = np.concatenate(parts, axis=1)
     count = np.full(centre.size, float(shadow.models))
     none = moments.Side(*np.zeros((4, centre.size)))
-    return Sides(centre, none, moments.Side(count, mean, squares, mean))
+    return Sides(none, moments.Side(count, centre, rest, squares))
 
 
 def sigmoid(t: Doubles) -> Doubles:
@@ -136,7 +136,7 @@ def _fitted(shadow: Shadow, *, per_record: bool) -> Doubles:
             "give the influence, or use more models"
         )
     sums = confidences.sums(shadow, "minus-margin")
-    gain, e = (inside.mean - outside.mean)[both], sums.sum_in[both] / inside.count[both]
+    gain, e = sides.gain[both], sums.sum_in[both] / inside.count[both]
     g = np.full(both.size, max(0.0, _quotient(gain.sum(), e.sum())))
     if not per_record:
         return g
@@ -175,7 +175,7 @@ def scored(x: Doubles, model: Known) -> Doubles:
     v, nu = _variance(model.sides)
     scale = np.sqrt(v * (1.0 + 1.0 / side.count))
     up, down = sigmoid(x), sigmoid(-x)
-    after = model.sides.centred(x) - side.mean
+    after = side.centred(x)
     before = after - model.g * down
     ratio = student.log_kernel(before / scale, nu) - student.log_kernel(after / scale, nu)
     return ratio + np.log1p(model.g * up * down)

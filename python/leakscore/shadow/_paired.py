@@ -91,26 +91,26 @@ def laws(shadow: Shadow) -> Laws:
     sides = moments.of(shadow)
     _refuse(shadow, sides)
     inside, outside = sides.inside, sides.outside
-    curve = _curves(sides.centre + 0.5 * (inside.mean + outside.mean))
+    curve = _curves(0.5 * inside.mean + 0.5 * outside.mean)
     v_in, v_out = _level(inside, curve, "IN"), _level(outside, curve, "OUT")
     q = inside.squares / v_in + outside.squares / v_out
     rho = _correlation(shadow, sides, v_in, v_out, q)
     f, nu = _factors(q, shadow.models - 2, rho)
-    k = float(nu / (max(nu, 2.5) - 2.0)) if nu < np.inf else 1.0
+    k = nu / np.maximum(nu - 2.0, 0.5) if nu < np.inf else 1.0
     a_in, a_out = v_in / inside.count, v_out / outside.count
     r_both = rho * np.sqrt(a_in * a_out)
     w = a_in + a_out - 2.0 * r_both
     a = (a_out - r_both) / w
     v_s = (a_in * a_out - r_both * r_both) / w
-    gain = inside.mean - outside.mean
+    gain = sides.gain
     h = curve(gain, 1.0 / f)
     spread = np.maximum(0.0, curve((gain - h) ** 2 / (f * k) - w, 1.0 / (w * w)))
     r = spread / (spread + w)
     p = r * w * f
     e = _positive(h + r * (gain - h), np.sqrt(k * p))
-    s = a * inside.mean + (1.0 - a) * outside.mean
+    s = outside.rest + a * gain
     return Laws(
-        sides.centre,
+        outside.centre,
         s + (1.0 - a) * e,
         s - a * e,
         f * (v_in + v_s) + (1.0 - a) ** 2 * p,
@@ -214,8 +214,8 @@ def _correlation(shadow: Shadow, sides: Sides, v_in: Doubles, v_out: Doubles, q:
         return 0.0
     products = np.empty(q.size)
     for where, t, included in shadow.blocks():
-        y = t - sides.centre[where]
-        mean = np.where(included, sides.inside.mean[where], sides.outside.mean[where])
-        z = (y - mean) / np.sqrt(np.where(included, v_in[where], v_out[where]))
+        d_in = (t - sides.inside.centre[where]) - sides.inside.rest[where]
+        d_out = (t - sides.outside.centre[where]) - sides.outside.rest[where]
+        z = np.where(included, d_in / np.sqrt(v_in[where]), d_out / np.sqrt(v_out[where]))
         products[where] = (z[couples[:, 0]] * z[couples[:, 1]]).sum(axis=0)
     return float(np.clip((2.0 * products[some] / q[some]).mean(), -1.0, 0.0))

@@ -29,7 +29,8 @@ LEAKSCORE_FN double sigmoid(double t) {
 // One side without one of its c models, whose deviation from the mean is d: the squares about the
 // other models' mean are SS - down d^2, the deviation from that mean is down d, down = c / (c - 1).
 struct Side {
-  double mean, squares, down;
+  double centre, mean;  // the mean less the centre
+  double squares, down;
   double per_rest;           // 1 / (c - 2): from squares to the variance of the other models
   double per_variance, log;  // 1 / v and log v of the whole side
 };

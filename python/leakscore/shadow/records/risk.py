@@ -227,7 +227,7 @@ def _one(shadow: Shadow, fpr: float, least: float, confidence: float) -> dict[st
     )
     dof = shadow.models - 2.0
     unit = np.sqrt(inside.count * (outside.count / shadow.models))
-    gap = inside.mean - outside.mean
+    gap = sides.gain
     sd = np.sqrt((inside.squares + outside.squares) / dof)
     varies = sd > 0.0
     same = np.where(gap == 0.0, 0.0, np.copysign(np.inf, gap))

@@ -51,6 +51,9 @@ class Shadow:
             yield signals, (self.num_records,)
             return
         models, records, augmentations = signals.shape
+        if augmentations == 1:
+            yield signals[:, :, 0], (records, 1)
+            return
         if records == 1 or signals.strides[1] == augmentations * signals.strides[2]:
             shape, strides = (models, records * augmentations), signals.strides
             yield (
@@ -128,13 +131,13 @@ def _bytes(mask: Array) -> npt.NDArray[np.uint8]:
 def finite(name: str, values: Array) -> None:
     """Refuse NaN and infinite signals: how many, the first of them, and what to do."""
     total, first = 0, None
-    for index in range(values.shape[0] if values.ndim > 1 else 1):
-        line = values[index] if values.ndim > 1 else values
-        bad = ~np.isfinite(line)
+    rows = max(1, (1 << 20) * len(values) // values.size)
+    for start in range(0, len(values), rows):
+        bad = ~np.isfinite(values[start : start + rows])
         count = int(np.count_nonzero(bad))
         if count and first is None:
             at = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            first = [*([index] if values.ndim > 1 else []), *(int(i) for i in at)]
+            first = [start + int(at[0]), *(int(i) for i in at[1:])]
         total += count
     if first is not None:
         raise ValueError(

@@ -18,55 +18,62 @@ LEAST_LEFT = 1e-3
 
 @dataclass(frozen=True)
 class Side:
-    """Models of one side of each record, (N,) or (N, A): mean less the centre, squares about it.
+    """Models of one side of each record, (N,) or (N, A), and squares about their mean.
 
-    The location is the mean or the median, less the centre; 0 where there is no model.
+    The mean is centre + rest, so that an offset of the signals costs no digits; 0 without models.
+    The location of a law is the mean, or the median if it is known.
     """
 
     count: Doubles
-    mean: Doubles
+    centre: Doubles
+    rest: Doubles
     squares: Doubles
-    location: Doubles
+    median: Doubles | None = None
 
     @property
     def dof(self) -> Doubles:
         """Return c - 1, the degrees of freedom of the squares; not below 0."""
         return np.maximum(self.count - 1.0, 0.0)
 
+    @property
+    def mean(self) -> Doubles:
+        """Return the mean, rounded to the size of the signals."""
+        return self.centre + self.rest
+
+    def centred(self, x: Doubles) -> Doubles:
+        """Return signals less the location."""
+        return (x - self.centre) - self.rest if self.median is None else x - self.median
+
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides, about one centre a record: an offset of the signals costs no digits."""
+    """Both sides of each record."""
 
-    centre: Doubles
     inside: Side
     outside: Side
 
-    def centred(self, x: Doubles) -> Doubles:
-        """Return signals less the centre."""
-        return x - self.centre
+    @property
+    def gain(self) -> Doubles:
+        """Return the mean IN less the mean OUT."""
+        inside, outside = self.inside, self.outside
+        return (inside.centre - outside.centre) + (inside.rest - outside.rest)
 
 
 def of(shadow: Shadow, *, medians: bool = False) -> Sides:
     """Sum over all models that count: one read of the signals."""
-    parts = [
-        (_core.shadow_moments(table, shadow.included, shadow.rows), shape, table)
-        for table, shape in shadow.tables()
-    ]
-    raw = _assembled([part.reshape(part.shape[0], *shape) for part, shape, _ in parts])
-    count, centre, mean_in, mean_out, squares_in, squares_out = raw
-    if not (np.isfinite(centre).all() and np.isfinite(squares_in + squares_out).all()):
+    parts = []
+    for table, shape in shadow.tables():
+        part = _core.shadow_moments(table, shadow.included, shadow.rows)
+        parts.append(part.reshape(len(part), *shape))
+    raw = _assembled(parts)
+    if not np.isfinite(raw).all():
         arrays.finite("signals", shadow.signals)
         raise ValueError("Expected signals below 1e150 in size: their squares overflow")
-    sides = Sides(
-        centre,
-        Side(count, mean_in, squares_in, mean_in),
-        Side(shadow.models - count, mean_out, squares_out, mean_out),
-    )
+    sides = Sides(Side(*raw[:4]), Side(*raw[4:]))
     if not medians:
         return sides
     middle = middles(shadow)[..., 1]
-    return with_locations(sides, middle[..., 0] - centre, middle[..., 1] - centre)
+    return with_medians(sides, middle[..., 0], middle[..., 1])
 
 
 def middles(shadow: Shadow) -> Doubles:
@@ -75,16 +82,13 @@ def middles(shadow: Shadow) -> Doubles:
     for table, shape in shadow.tables():
         part = _core.shadow_medians(table, shadow.included, shadow.rows)
         parts.append(np.moveaxis(part.reshape(*shape, 2, 3), (-2, -1), (0, 1)))
-    return np.moveaxis(_assembled(parts), (0, 1), (-2, -1))
+    every: Array = _assembled(parts)
+    return np.moveaxis(every, (0, 1), (-2, -1))
 
 
-def with_locations(sides: Sides, inside: Doubles, outside: Doubles) -> Sides:
-    """Return the same sides with locations of their own, less the centre; 0 without models."""
-    return replace(
-        sides,
-        inside=replace(sides.inside, location=np.where(sides.inside.count > 0, inside, 0.0)),
-        outside=replace(sides.outside, location=np.where(sides.outside.count > 0, outside, 0.0)),
-    )
+def with_medians(sides: Sides, inside: Doubles, outside: Doubles) -> Sides:
+    """Return the same sides with medians for locations."""
+    return Sides(replace(sides.inside, median=inside), replace(sides.outside, median=outside))
 
 
 def _assembled(parts: list[Array]) -> Array:
@@ -92,21 +96,11 @@ def _assembled(parts: list[Array]) -> Array:
     return parts[0] if len(parts) == 1 else np.stack(parts, axis=-1)
 
 
-def _side_without(side: Side, y: Doubles, mine: Flags) -> Side:
-    """Leave one model out of the records of one side that are `mine`."""
-    count = side.count - mine
-    left = np.maximum(count, 1.0)
-    d = np.where(mine, y - side.mean, 0.0)
-    mean = np.where(count > 0, side.mean - d / left, 0.0)
-    squares = np.where(count > 1, side.squares - d * d * (side.count / left), 0.0)
-    return Side(count, mean, squares, mean)
-
-
 def without(shadow: Shadow, sides: Sides, group: Counts) -> Sides:
     """Leave the models of a group out; what has lost its digits is summed anew."""
 
     def read(row: int) -> tuple[Doubles, Flags]:
-        mine = (shadow.included[row] != 0).reshape(-1, *[1] * (sides.centre.ndim - 1))
+        mine = (shadow.included[row] != 0).reshape(-1, *[1] * (sides.inside.count.ndim - 1))
         return shadow.signals[row].astype(np.float64), mine
 
     return down_dated(sides, group, read, lambda which: of(shadow.columns(which).without(group)))
@@ -122,30 +116,42 @@ def down_dated(
     inside, outside = sides.inside, sides.outside
     for row in group:
         x, mine = read(int(row))
-        y = sides.centred(x)
-        inside, outside = _side_without(inside, y, mine), _side_without(outside, y, ~mine)
-    lost = np.zeros(sides.centre.shape, dtype=np.bool_)
-    for now, before in ((inside, sides.inside), (outside, sides.outside)):
-        lost |= (now.squares < LEAST_LEFT * before.squares) & (now.count < before.count)
-    found = Sides(sides.centre, inside, outside)
+        inside, outside = _side_without(inside, x, mine), _side_without(outside, x, ~mine)
+    lost = _lost(inside, sides.inside) | _lost(outside, sides.outside)
     which = np.flatnonzero(lost.reshape(lost.shape[0], -1).any(axis=1))
-    return _corrected(found, anew(which), which) if which.size else found
+    if not which.size:
+        return Sides(inside, outside)
+    summed = anew(which)
+    return Sides(_put(inside, which, summed.inside), _put(outside, which, summed.outside))
 
 
-def _corrected(sides: Sides, anew: Sides, which: Counts) -> Sides:
+def _side_without(side: Side, x: Doubles, mine: Flags) -> Side:
+    """Leave one model out of the records of one side that are `mine`."""
+    count = side.count - mine
+    left = np.maximum(count, 1.0)
+    d = np.where(mine, side.centred(x), 0.0)
+    rest = np.where(count > 0, side.rest - d / left, 0.0)
+    squares = np.where(count > 1, side.squares - d * d * (side.count / left), 0.0)
+    return Side(count, np.where(count > 0, side.centre, 0.0), rest, squares)
+
+
+def _lost(now: Side, before: Side) -> Flags:
+    """Where the squares that are left have lost too many digits."""
+    lost: Flags = (now.squares < LEAST_LEFT * before.squares) & (now.count < before.count)
+    return lost
+
+
+def _put(side: Side, which: Counts, anew: Side) -> Side:
     """Put other sums in the place of those of some records."""
 
     def put(into: Doubles, value: Doubles) -> Doubles:
-        result = into.copy()
+        result: Doubles = into.copy()
         result[which] = value
         return result
 
-    def side(into: Side, value: Side) -> Side:
-        mean = put(into.mean, value.mean)
-        return Side(into.count, mean, put(into.squares, value.squares), mean)
-
-    return Sides(
-        put(sides.centre, anew.centre),
-        side(sides.inside, anew.inside),
-        side(sides.outside, anew.outside),
+    return Side(
+        side.count,
+        put(side.centre, anew.centre),
+        put(side.rest, anew.rest),
+        put(side.squares, anew.squares),
     )

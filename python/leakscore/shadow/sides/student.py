@@ -55,7 +55,7 @@ def log_tail(z: Doubles, nu: Doubles) -> Doubles:
     infinite = np.isinf(nu)
     result[infinite] = norm.logsf(z[infinite])
     # There the fraction converges fast: where it does at all, and from three variances on.
-    far = ~infinite & (z * z >= 3.0 * nu / (nu + 2.0))
+    far = ~infinite & (z * z >= 3.0 / (1.0 + 2.0 / nu))
     near = ~infinite & ~far
     result[near] = np.log(0.5 - _from_centre(z[near], nu[near]))
     tail = _log_far_tail(np.abs(z[far]), nu[far])
@@ -100,4 +100,4 @@ def _log_far_tail(z: Doubles, nu: Doubles) -> Doubles:
     # x^a y^b / B(a, b) over the fraction, B(a, 1/2) = sqrt(pi / a) / exp(excess)
     log_power = -a * np.log1p(ratio) + 0.5 * np.log(y)
     log_beta = 0.5 * np.log(np.pi / a) - log_gamma_excess(a)
-    return log_power - log_beta - np.log(value) - np.log(2.0)
+    return np.asarray(log_power - log_beta - np.log(value) - np.log(2.0))

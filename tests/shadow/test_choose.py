@@ -1,0 +1,65 @@
+"""The choice between scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscore import shadow
+from leakscore.shadow import _choose
+from tests.shadow.test_left_out import auc, balanced
+
+
+@pytest.mark.parametrize("fpr", [None, 0.01, 0.1])
+def test_rates_are_those_of_scores_left_out(fpr: float | None) -> None:
+    noise, included = balanced(10, 400, 1)
+    signals = noise + np.random.default_rng(2).normal(size=400) + 2 * included
+    name, rates = shadow.choose(signals, included, fpr=fpr)
+    assert list(rates) == ["base", "one_step", "paired"]
+    assert name == max(rates, key=rates.__getitem__)
+    for score, rate in rates.items():
+        found = shadow.leave_one_model_out(
+            signals,
+            included,
+            score=score,
+            groups=np.arange(10) // 2,  # type: ignore[arg-type]
+        )
+        members, others = found[included], np.sort(found[~included])[::-1]
+        if fpr is None:
+            expected = auc(found, included)
+        else:
+            most = int(fpr * others.size)
+            thresholds = [t for t in others if (others > t).sum() <= most]
+            expected = (members > min(thresholds)).mean()
+        assert rate == pytest.approx(expected, abs=1e-12)
+
+
+def test_few_models_do_without_paired() -> None:
+    noise, included = balanced(6, 300, 3)
+    assert list(shadow.choose(noise + included, included)[1]) == ["base", "one_step"]
+
+
+def test_models_without_a_partner_are_left_out_alone() -> None:
+    noise, included = balanced(10, 300, 4)
+    included[:, 0] = np.arange(10) % 3 == 0
+    signals = noise + 2.0 * included
+    alone = shadow.choose(signals, included, groups=np.arange(10))
+    assert shadow.choose(signals, included) == alone
+
+
+def test_a_score_that_fails_is_left_out() -> None:
+    noise, included = balanced(10, 300, 5)
+    constant = np.where(included, 1.0, 0.0)  # no variance on either side
+    assert list(shadow.choose(constant, included)[1]) == ["base", "one_step"]
+    with pytest.raises(ValueError, match="models enough"):
+        shadow.choose(noise[:2], included[:2])
+    with pytest.raises(ValueError, match="were and were not trained on"):
+        shadow.choose(noise, np.zeros(noise.shape, dtype=bool))
+
+
+def test_the_largest_rate_at_a_false_positive_rate() -> None:
+    members = np.array([True] * 4 + [False] * 10)
+    scores = np.concatenate([[9.0, 5.0, 4.0, 1.0], np.arange(10.0)])
+    assert _choose._rate(scores, members, 0.05) == 0.0  # 9 ties with a non-member
+    assert _choose._rate(scores, members, 0.1) == 0.25
+    assert _choose._rate(scores, members, 0.5) == 0.5

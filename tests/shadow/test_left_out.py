@@ -1,0 +1,155 @@
+"""Each model scored by the others: against recomputation, and on pure noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from leakscore import shadow
+from tests.oracles import shadow as oracle
+from tests.shadow.test_scores import close, example
+
+Array = npt.NDArray[Any]
+SCORES: dict[str, tuple[Callable[..., Array], dict[str, Any]]] = {
+    "lira": (shadow.lira, {}),
+    "lira offline": (shadow.lira, {"kind": "offline"}),
+    "lira two-sided": (shadow.lira, {"kind": "offline-two-sided"}),
+    "lira median": (shadow.lira, {"location": "median"}),
+    "lira pooled median": (shadow.lira, {"location": "median", "variance": "pooled"}),
+    "lira shrunk": (shadow.lira, {"variance": "shrunk"}),
+    "bayes": (shadow.bayes, {}),
+    "bayes empirical": (shadow.bayes, {"prior": "empirical", "kind": "offline"}),
+    "base": (shadow.base, {}),
+    "base offline": (shadow.base, {"kind": "offline", "a": 1.0}),
+    "one_step": (shadow.one_step, {}),
+    "one_step given": (shadow.one_step, {"influence": 1.5}),
+    "paired": (shadow.paired, {}),
+    "difficulty": (shadow.difficulty, {}),
+    "reference_rank": (shadow.reference_rank, {}),
+}
+
+
+def recomputed(
+    score: Callable[..., Array], signals: Array, included: Array, groups: Array, **options: Any
+) -> Array:
+    rows = []
+    for k in range(len(signals)):
+        rest = groups != groups[k]
+        rows.append(score(signals[k], signals[rest], included[rest], **options))
+    return np.array(rows)
+
+
+def left_out(name: str, signals: Array, included: Array, groups: Any = None) -> Array:
+    return shadow.leave_one_model_out(
+        signals, included, score=name.split()[0], groups=groups, **SCORES[name][1]
+    )
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("models", [12, 13])
+@pytest.mark.parametrize("name", SCORES)
+def test_the_same_as_recomputation(name: str, models: int, grouped: bool) -> None:
+    _, signals, included = example(models, 30, models)
+    included[:4], included[-4:] = [[0], [1], [0], [1]], [[1], [0], [1], [0]]
+    signals = np.round(signals * 4) / 4 if "rank" in name else signals  # ties
+    groups = np.arange(models) // 3 if grouped else np.arange(models)
+    score, options = SCORES[name]
+    found = left_out(name, signals, included, groups if grouped else None)
+    expected = recomputed(score, signals, included, groups, **options)
+    np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)
+
+
+@pytest.mark.parametrize("name", [name for name in SCORES if name not in ("one_step", "paired")])
+def test_what_loses_its_digits_is_summed_anew(name: str) -> None:
+    """Models that hold nearly all of a side's squares or confidences, alone or two of them."""
+    _, signals, included = example(9, 40, 3)
+    signals[2, ::3] += 1e7
+    signals[5, ::4] -= 3e5
+    signals[7, ::5] = 700.0
+    if "base" in name or "one_step" in name:
+        signals = np.clip(signals, -600.0, 40.0)
+        signals[:, 1] = [-80, -75, -70, -60, -75, 3, -71, 2, -90]
+    score, options = SCORES[name]
+    found = left_out(name, signals, included)
+    expected = recomputed(score, signals, included, np.arange(9), **options)
+    np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)
+
+
+def test_many_digits() -> None:
+    _, signals, included = example(9, 5, 4)
+    signals[2, 3] += 1e7
+    expected = oracle.leave_one_out(oracle.lira, signals, included)
+    close(shadow.leave_one_model_out(signals, included), expected, 4e-12)
+    groups = np.arange(9) // 2
+    found = shadow.leave_one_model_out(signals, included, score="bayes", groups=groups)
+    expected = oracle.leave_one_out(oracle.bayes, signals, included, list(groups))
+    close(found, expected, 4e-11)
+
+
+def test_float32_with_an_offset() -> None:
+    """100 standard deviations off: the score of the very numbers in float32."""
+    observed, signals, included = example(16, 10, 5)
+    observed, signals = (np.float32(x + 200.0) for x in (observed, signals))
+    close(shadow.lira(observed, signals, included), oracle.lira(observed, signals, included), 4e-12)
+    expected = oracle.leave_one_out(oracle.lira, signals, included)
+    close(shadow.leave_one_model_out(signals, included), expected, 4e-12)
+
+
+@pytest.mark.parametrize("name", ["lira", "lira median", "bayes", "reference_rank"])
+def test_augmentations_are_averaged(name: str) -> None:
+    _, signals, included = example(12, 9, 6)
+    more = np.stack([signals, np.cos(signals)], axis=-1)
+    expected = 0.5 * (left_out(name, signals, included) + left_out(name, more[..., 1], included))
+    np.testing.assert_allclose(left_out(name, more, included), expected, rtol=1e-12)
+
+
+def balanced(models: int, records: int, seed: int) -> tuple[Array, Array]:
+    """Return pure noise, and pairs of models trained on complementary halves."""
+    rng = np.random.default_rng(seed)
+    half = rng.random((models // 2, records)) < 0.5
+    included = np.stack([half, ~half], axis=1).reshape(models, records)
+    return rng.normal(size=(models, records)), included
+
+
+def auc(scores: Array, members: Array) -> float:
+    inside, outside = scores[members], np.sort(scores[~members])
+    below = np.searchsorted(outside, inside, "left") + np.searchsorted(outside, inside, "right")
+    return float(below.mean() / (2 * outside.size))
+
+
+@pytest.mark.parametrize("models", [6, 8, 16])
+@pytest.mark.parametrize("name", ["lira", "bayes", "base", "one_step"])
+def test_noise_of_a_balanced_design_scores_a_half(name: str, models: int) -> None:
+    """And what it scores where each model is left out alone (specification, 2.7)."""
+    signals, included = balanced(models, 20_000, models)
+    pairs = auc(left_out(name, signals, included, np.arange(models) // 2), included)
+    assert abs(pairs - 0.5) < 0.005  # five standard errors
+    alone = {"lira": {6: 0.37, 8: 0.44, 16: 0.49}, "bayes": {6: 0.42, 8: 0.45, 16: 0.48}}
+    expected = alone.get(name, {}).get(models, 0.5)
+    assert auc(left_out(name, signals, included), included) == pytest.approx(expected, abs=0.01)
+
+
+def test_options_and_groups_are_checked() -> None:
+    _, signals, included = example(6, 5, 7)
+    with pytest.raises(ValueError, match="two groups at least"):
+        shadow.leave_one_model_out(signals, included, groups=np.zeros(6, dtype=int))
+    with pytest.raises(ValueError, match=r"groups of shape \(5,\)"):
+        shadow.leave_one_model_out(signals, included, groups=np.arange(5))
+    with pytest.raises(TypeError, match="groups to hold integers"):
+        shadow.leave_one_model_out(signals, included, groups=np.linspace(0, 1, 6))
+    for name in ("lira", "bayes", "one_step", "base", "paired", "difficulty"):
+        with pytest.raises(TypeError, match="nonsense"):
+            shadow.leave_one_model_out(signals, included, score=name, nonsense=1)  # type: ignore[arg-type]
+
+
+def test_too_few_models_are_left() -> None:
+    _, signals, included = example(6, 5, 7)
+    included[:, 2] = [1, 1, 0, 0, 0, 0]
+    with pytest.raises(ValueError, match=r"2 models IN at least.*the first has index 2"):
+        shadow.leave_one_model_out(signals, included)
+    found = shadow.leave_one_model_out(signals, included, too_few="nan")
+    np.testing.assert_array_equal(np.isnan(found[:, 2]), included[:, 2])

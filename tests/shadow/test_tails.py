@@ -1,0 +1,93 @@
+"""Tails far beyond underflow, and the prior of variances."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakscore import shadow
+from leakscore.shadow.sides import student, variances
+from tests.oracles import shadow as oracle
+
+DEVIATIONS = np.array([-1e100, -40.0, -3.0, -1.7, 0.0, 0.5, 1.2, 1.7, 1.8, 3.0, 9.0, 60.0, 1e5])
+
+
+def t_tail(z: float, nu: float) -> mp.mpf:
+    """Log upper tail, by a convergent series of the incomplete beta function in many digits."""
+    with mp.workdps(60):
+        n, x = mp.mpf(nu), mp.mpf(z)
+        a, y = n / 2, n / (n + x * x)
+        if x * x > n:  # y < 1/2
+            series = mp.hyp2f1(a + mp.mpf(1) / 2, 1, a + 1, y)
+            log_half = (
+                a * mp.log(y) + mp.log1p(-y) / 2 - mp.log(a) - mp.log(mp.beta(a, mp.mpf(1) / 2))
+            ) + mp.log(series / 2)
+        else:
+            centre = mp.betainc(mp.mpf(1) / 2, a, 0, 1 - y, regularized=True)
+            log_half = mp.log((1 - centre) / 2)
+        return log_half if z > 0 else mp.log1p(-mp.exp(log_half))
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.7, 1.0, 2.5, 7.0, 31.0, 33.0, 200.0, 4e3, 1e5])
+def test_student(nu: float) -> None:
+    found = student.log_tail(DEVIATIONS, np.full(DEVIATIONS.shape, nu))
+    for z, value in zip(DEVIATIONS, found, strict=True):
+        expected = t_tail(float(z), nu)
+        assert abs(value - expected) <= 4e-12 * max(1, abs(expected)), (z, nu)
+    np.testing.assert_allclose(found[2:-3], stats.t.logsf(DEVIATIONS[2:-3], nu), rtol=1e-8)
+
+
+@pytest.mark.parametrize("nu", [1e8, 1e17])
+def test_many_degrees_of_freedom_are_nearly_normal(nu: float) -> None:
+    """The first terms of the expansion about the normal law (Abramowitz & Stegun 26.7.8)."""
+    z = np.linspace(-3, 8, 45)
+    found = student.log_tail(z, np.full(z.shape, nu))
+    with mp.workdps(40):
+        for value, x in zip(found, map(mp.mpf, z), strict=True):
+            density = mp.npdf(x)
+            first = density * x * (x**2 + 1) / 4 / nu
+            second = density * x * (3 * x**6 - 7 * x**4 - 5 * x**2 - 3) / 96 / mp.mpf(nu) ** 2
+            tail = mp.erfc(x / mp.sqrt(2)) / 2 + first + second
+            assert abs(value - mp.log(tail)) <= 4e-12 * max(1, abs(mp.log(tail)))
+
+
+def test_tails_increase_up_to_huge_deviations() -> None:
+    z = np.concatenate([-np.geomspace(1e150, 1e-3, 400), np.geomspace(1e-3, 1e150, 400)])
+    for nu in (0.5, 3.0, 100.0, np.inf):
+        tail = student.log_tail(z, np.full(z.shape, nu))
+        assert np.isfinite(tail).all()
+        assert (np.diff(tail) <= 0).all()
+        assert (np.diff(tail[400:]) < 0).all()
+
+
+def test_offline_scores_far_out() -> None:
+    signals = np.array([[0.0], [1.0], [2.0], [5.0]])
+    included = np.array([[0], [0], [0], [1]])
+    for x in (-1e6, -30.0, 0.0, 1.0, 7.0, 39.0, 1e4, 1e150):
+        found = shadow.lira([x], signals, included, kind="offline")
+        expected = oracle.lira([x], signals, included, "offline")
+        assert abs(found[0] - expected[0]) <= 4e-12 * max(1, abs(expected[0]))
+    known = shadow.Prior(0.0, 0.0, 0.5, 1.0)
+    for x in (1e3, 1e80, 1e150):
+        found = shadow.bayes([x], signals, included, kind="offline", prior=(known, known))
+        scale2 = (1 + 1 / 3) * (0.5 + 2.0) / 2.5
+        expected = [-t_tail((x - 1.0) / float(np.sqrt(scale2)), 2.5)]
+        assert abs(found[0] - expected[0]) <= 4e-11 * max(1, abs(expected[0]))
+
+
+@pytest.mark.parametrize("value", [1e-12, 1e-3, 0.3, 1.0, 40.0, 1e7, 1e14])
+def test_inverse_trigamma(value: float) -> None:
+    y = variances.inverse_trigamma(value)
+    assert mp.psi(1, y) == pytest.approx(value, rel=1e-12)
+
+
+def test_the_prior_finds_the_law_that_variances_were_drawn_from() -> None:
+    rng = np.random.default_rng(0)
+    dof, scale, size = 6.0, 2.5, 200_000
+    variance = dof * scale / rng.chisquare(dof, size)
+    estimates = variance * rng.chisquare(4, size) / 4
+    found = variances.from_variances(estimates, np.full(size, 4.0))
+    assert float(found.dof) == pytest.approx(dof, rel=0.03)
+    assert float(found.variance) == pytest.approx(scale, rel=0.02)
