@@ -55,6 +55,7 @@ FIGURES = {
     "michel-7": Figure("michel_descent", "SGD on a linear regression", 29),
     "michel-8": Figure("michel:EIGHT", "power against the dimension", 5),
     "shaped-noise": Figure("shaped_noise", "DP-SGD with noise of the shape that costs least", 12),
+    "shadow": Figure("shadow", "attacks with shadow models, and the law without", 166),
 }
 
 

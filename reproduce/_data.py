@@ -57,6 +57,7 @@ PACKAGES = {
     ),
     "michel-3": _FASHION,
     "shaped-noise": _FASHION,
+    "shadow": _FASHION,
 }
 
 

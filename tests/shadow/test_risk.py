@@ -118,7 +118,7 @@ def test_what_is_refused() -> None:
         risk(SCORES, INCLUDED.T)
     with pytest.raises(ValueError, match="2 of 300 records"):
         risk(SCORES, np.where(np.arange(300) < 2, True, INCLUDED))
-    with pytest.raises(ValueError, match="noisy to be finite"):
+    with pytest.raises(ValueError, match=r"scores\['noisy'\] to be finite"):
         risk({"good": SCORES, "noisy": np.full(SCORES.shape, np.nan)}, INCLUDED)
     with pytest.raises(ValueError, match="at least 3 target models"):
         risk(SCORES[:2], INCLUDED[:2])

@@ -62,7 +62,7 @@ def epsilons(
     >>> member = np.arange(64) % 2 == 0
     >>> scores = rng.normal(size=(3, 64)) + np.outer([0.0, 2.0, 9.0], member)
     >>> print(epsilons(scores, member).round(2))
-    [0.   0.94 1.83]
+    [0.   0.68 1.74]
     """
     table = _table(scores)
     inside = _members(member, table.shape)

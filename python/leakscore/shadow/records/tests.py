@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+
 import numpy as np
 
-from leakscore._numeric import doubled, sign_change
-from leakscore._types import Doubles, Flags
+from leakscore._numeric import doubled, frozen, sign_change
+from leakscore._types import Counts, Doubles, Flags
 from leakscore.distributions import clopper_pearson
 from leakscore.shadow.theory.noncentral import log_tail
 
-_GRID = 513
+_GRID = 257
 
 
 def shift_intervals(
@@ -21,14 +24,20 @@ def shift_intervals(
     a limit is a smooth rising function of t alone, and is solved for on a grid.
     """
     finite = np.isfinite(t)
-    reach = np.arcsinh(np.abs(t[finite]).max(initial=1.0))
-    grid = np.sinh(np.linspace(-reach, reach, _GRID))
-    miss = 0.5 * (1.0 - confidence)
-    ends = [_limit(grid, dof, miss), -_limit(-grid, dof, miss)]
+    reach = float(np.arcsinh(np.abs(t[finite]).max(initial=1.0)))
+    grid, *ends = _limits(dof, 0.5 * (1.0 - confidence), math.ceil(reach))
     limits = (np.interp(np.where(finite, t, 0.0), grid, end) / unit for end in ends)
     return tuple(
         np.where(finite, limit, side) for limit, side in zip(limits, (-np.inf, np.inf), strict=True)
     )
+
+
+@lru_cache(maxsize=64)
+def _limits(dof: float, miss: float, reach: int) -> tuple[Doubles, Doubles, Doubles]:
+    """Return t up to sinh(reach), and both limits of the noncentrality there."""
+    grid = np.sinh(np.linspace(-reach, reach, _GRID))
+    low = _limit(grid, dof, miss)
+    return frozen(grid), frozen(low), frozen(-low[::-1])
 
 
 def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
@@ -36,16 +45,19 @@ def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
     c, aim = np.full(t.shape, dof), np.log(miss)
 
     def gap(shift: Doubles) -> Doubles:
-        return np.maximum(log_tail(t, shift, c) - aim, -1e300)
+        return np.asarray(np.maximum(log_tail(t, shift, c) - aim, -1e300))
 
     low = t - doubled(np.full(t.shape, 4.0), lambda d: gap(t - d) > 0.0)
-    return sign_change(gap, low, t + 4.0, 1e-9)
+    found: Doubles = sign_change(gap, low, t + 4.0, 1e-9)
+    return found
 
 
 def lower_rates(hits: Doubles, of: Doubles, confidence: float) -> Doubles:
     """Return Clopper and Pearson's lower bound of each rate."""
     pairs, owner = _distinct(hits, of)
-    return np.asarray(clopper_pearson(pairs[:, 0], pairs[:, 1], confidence, "lower")[0])[owner]
+    low, _ = clopper_pearson(pairs[:, 0], pairs[:, 1], confidence, "lower")
+    rates: Doubles = np.asarray(low)[owner]
+    return rates
 
 
 def p_values(hits: Doubles, of: Doubles, rate: float) -> Doubles:
@@ -53,16 +65,21 @@ def p_values(hits: Doubles, of: Doubles, rate: float) -> Doubles:
     from scipy.special import bdtrc
 
     pairs, owner = _distinct(hits, of)
-    least = pairs[:, 0] - 1.0
-    found = np.where(least < 0.0, 1.0, bdtrc(np.maximum(least, 0.0), pairs[:, 1], rate))
-    return np.asarray(found)[owner]
+    whole = pairs.astype(np.int64)
+    fewer = np.maximum(whole[:, 0] - 1, 0)
+    found = np.where(whole[:, 0] == 0, 1.0, bdtrc(fewer, whole[:, 1], rate))
+    values: Doubles = np.asarray(found)[owner]
+    return values
 
 
-def _distinct(hits: Doubles, of: Doubles) -> tuple[Doubles, Doubles]:
+def _distinct(hits: Doubles, of: Doubles) -> tuple[Doubles, Counts]:
     """Return the distinct pairs of counts, and which of them each record has."""
-    width = of.max() + 1.0
-    codes, owner = np.unique(hits * width + of, return_inverse=True)
-    return np.column_stack([codes // width, codes % width]), owner
+    width = int(of.max()) + 1
+    codes = (hits * width + of).astype(np.int64)
+    present = np.flatnonzero(np.bincount(codes))
+    place = np.zeros(width * width, dtype=np.int64)
+    place[present] = np.arange(present.size)
+    return np.column_stack([present // width, present % width]).astype(np.float64), place[codes]
 
 
 def holm(p: Doubles, level: float) -> Flags:
