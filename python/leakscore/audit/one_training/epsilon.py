@@ -136,8 +136,9 @@ def one_run(
     docs/explanation/one-run.md. The bound is the largest epsilon at which the right side is below
     1 - confidence. It holds even where the right side does not grow with epsilon, since it depends
     on one number only, v. With ``delta = 0`` it is the logit of the Clopper-Pearson bound on the
-    share of right guesses. It is rounded down in the last bits. The published inequality (theorem 5.2 of the reference) is
-    exceeded by some mechanisms (docs/explanation/errata.md) and is not used.
+    share of right guesses. It is rounded down in the last bits. The published inequality
+    (theorem 5.2 of the reference) is exceeded by some mechanisms (docs/explanation/errata.md) and
+    is not used.
 
     The same holds for a walk of guesses and any critical counts, with the probability that a walk
     of steps Bernoulli(q) reaches one of them. With ``k="all"`` there are three walks: from both

@@ -254,7 +254,7 @@ def logistic_law(
     Ranks are trustworthy, absolute values less: on real data the mean has a rank correlation of .99
     with that of shadow models, and the standard deviation is .75 to .9 of theirs. So state no
     p-values from these scores. Where the linearisation ends, for records that turn the model round
-    or fits with hardly any ridge, it says nothing; see docs/shadow-risk.md.
+    or fits with hardly any ridge, it says nothing; see docs/how-to/shadow-risk.md.
 
     Examples
     --------
