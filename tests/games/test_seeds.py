@@ -74,7 +74,7 @@ def test_none_is_fresh_and_the_result_keeps_the_seed(draw: Callable[[Any], Any])
         (np.random.PCG64(7), None),
         (np.random.default_rng(7), None),
     ],
-    ids=str,
+    ids=["int", "uint8", "huge", "sequence", "spawned", "words", "pool", "bits", "generator"],
 )
 def test_which_seed_is_kept(rng: Any, seed: int | None, draw: Callable[[Any], Any]) -> None:
     """An int that draws the same again, or none where no int does."""
