@@ -214,8 +214,16 @@ def test_strategies() -> None:
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="batch_size=6 <= num_records=5"):
         fixed_batch_gaussian(1.0, 6, 5, 1)
-    with pytest.raises(ValueError, match="noise_multiplier"):
-        fixed_batch_gaussian(0.05, 1, 5, 10)
+    # A curve that is named as a remedy must hold: a replaced record moves a sum by 2.
+    for refused in (
+        lambda: fixed_batch_gaussian(0.05, 1, 5, 10),
+        lambda: truncated_poisson_gaussian(0.05, 0.5, 1, 5, 10),
+        lambda: shuffled_gaussian(0.1, 5, num_epochs=3),
+    ):
+        with pytest.raises(ValueError, match=r"noise_multiplier=.* take gaussian\(2 \* sqrt\(num_"):
+            refused()
+    with pytest.raises(ValueError, match=r"take gaussian\(sqrt\(num_epochs\) / noise_multiplier"):
+        shuffled_gaussian(0.05, 5, neighbours="zero-out")
     with pytest.raises(ValueError, match="neighbours"):
         shuffled_gaussian(1.0, 5, neighbours="add-remove")
     with pytest.raises(ValueError, match="lower triangular"):

@@ -107,7 +107,7 @@ def random_allocation(
     _validate.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
     _validate.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
     mu, turns = (1.0 / noise, epochs) if again else (math.sqrt(epochs) / noise, 1)
-    require_noise(noise, mu, slots)
+    require_noise(noise, mu, slots, "gaussian(sqrt(selected * num_epochs) / noise_multiplier)")
     name = (
         f"random_allocation(noise_multiplier={noise!r}, num_steps={slots}, selected={hits}, "
         f"num_epochs={epochs}, reallocate={again})"
@@ -119,14 +119,14 @@ def random_allocation(
     return ComposedTradeOff(parts, "guarantee", "informed", name, premise, attack)
 
 
-def require_noise(noise: float, mu: float, slots: int) -> None:
-    """Refuse noise whose ratios overflow, and name the remedy."""
+def require_noise(noise: float, mu: float, slots: int, guarantee: str) -> None:
+    """Refuse noise whose ratios overflow, and name a curve that holds for the same batches."""
     if mu * LEAST_NOISE > 1.0:
         least = f"{LEAST_NOISE * mu * noise:.4g}"
         raise ValueError(
             f"Expected noise_multiplier={noise!r} >= {least} with num_steps={slots}: the ratios of "
-            "smaller noise overflow; take gaussian(sqrt(selected * num_epochs) / noise_multiplier) "
-            "as a guarantee, which lets the attacker see the steps"
+            f"smaller noise overflow; take {guarantee} as a guarantee, which lets the attacker see "
+            "the batches"
         )
 
 

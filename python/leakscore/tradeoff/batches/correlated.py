@@ -76,7 +76,7 @@ def correlated_gaussian(
     patterns = _patterns(participation, matrix.shape[0])
     noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
     product = matrix.T @ matrix
-    absolute = np.sqrt(_forms(patterns, np.abs(product)).max()) / noise
+    absolute = float(np.sqrt(_forms(patterns, np.abs(product)).max())) / noise
     if not 0.0 < absolute < np.inf:
         raise ValueError(
             f"Expected strategy_matrix over noise_multiplier={noise!r} in the range of doubles: "
@@ -85,13 +85,14 @@ def correlated_gaussian(
     premise = Premise("add-remove", (CORRELATED, EXACT_NOISE))
     together = (patterns.T @ patterns) > 0.0
     if not (product[together] < 0.0).any():
-        return gaussian(float(absolute))._about(premise)
+        return gaussian(absolute)._about(premise)
     attained = float(np.linalg.norm(matrix @ patterns.T, axis=0).max()) / noise
-    # Rounded down: sums of T products, twice.
-    attained *= 1.0 - 4.0 * matrix.shape[0] * 2.0**-53
+    # Rounded outwards: sums of T products, twice.
+    rounding = 4.0 * matrix.shape[0] * 2.0**-53
+    attained *= 1.0 - rounding
     name = f"correlated_gaussian of {matrix.shape[0]} steps, noise_multiplier={noise!r}"
     return ComposedTradeOff(
-        [(GaussianStep(float(absolute), 1.0), 1)],
+        [(GaussianStep(absolute * (1.0 + rounding), 1.0), 1)],
         "guarantee",
         "informed",
         name,

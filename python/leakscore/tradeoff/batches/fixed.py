@@ -16,6 +16,8 @@ from leakscore.tradeoff.octaves.one_step import Component
 from leakscore.tradeoff.premise import EXACT_NOISE, FIXED_SAMPLE, TRUNCATED, Premise
 
 _MOST_STEPS = 10**6
+# In a full batch the record takes the place of another one, which moves the sum by 2.
+_SEEN = "gaussian(2 * sqrt(num_steps) / noise_multiplier)"
 _TAIL = 1e-11  # relative error of a binomial tail
 
 
@@ -87,7 +89,7 @@ def fixed_batch_gaussian(
     if batch == records:
         return gaussian(mu * math.sqrt(steps))._about(premise)
     _validate.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
-    require_noise(noise, 0.5 * mu, steps)
+    require_noise(noise, 0.5 * mu, steps, _SEEN)
     name = (
         f"fixed_batch_gaussian(noise_multiplier={noise!r}, batch_size={batch}, "
         f"num_records={records}, num_steps={steps})"
@@ -165,7 +167,7 @@ def truncated_poisson_gaussian(
         return subsampled_gaussian(noise, rate, steps)
     _validate.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
     mu = 1.0 / noise
-    require_noise(noise, mu, steps)
+    require_noise(noise, mu, steps, _SEEN)
     name = (
         f"truncated_poisson_gaussian(noise_multiplier={noise!r}, sample_rate={rate!r}, "
         f"max_batch_size={most}, num_records={records}, num_steps={steps})"

@@ -83,7 +83,8 @@ def shuffled_gaussian(
         return gaussian(mu * math.sqrt(epochs))._about(premise)
     _validate.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
     _validate.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
-    require_noise(noise, mu, slots)
+    moved = "2 * " if relation == "replace" else ""
+    require_noise(noise, mu, slots, f"gaussian({moved}sqrt(num_epochs) / noise_multiplier)")
     name = (
         f"shuffled_gaussian(noise_multiplier={noise!r}, num_steps={slots}, num_epochs={epochs}, "
         f"neighbours={relation!r})"
