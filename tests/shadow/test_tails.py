@@ -77,6 +77,23 @@ def test_offline_scores_far_out() -> None:
         assert abs(found[0] - expected[0]) <= 4e-11 * max(1, abs(expected[0]))
 
 
+def test_observed_signals_whose_squares_overflow() -> None:
+    rng = np.random.default_rng(4)
+    signals, included = rng.normal(size=(8, 6)), np.indices((8, 6)).sum(axis=0) % 2
+    known = shadow.Prior(0.0, 0.0, 0.5, 1.0)
+    for x in (1e160, 1e300):
+        observed = np.where(np.arange(6) == 2, x, 0.5)
+        with pytest.raises(ValueError, match=r"1 of 6 scores overflow.* at record 2"):
+            shadow.lira(observed, signals, included)
+        for found in (
+            shadow.bayes(observed, signals, included, prior=(known, known)),
+            shadow.bayes(observed, signals, included, prior=(known, known), kind="offline"),
+        ):
+            assert np.isfinite(found).all()
+        tail = float(student.log_tail(np.array(x), np.array(2.5)))
+        assert abs(tail - t_tail(x, 2.5)) <= 4e-12 * abs(tail)
+
+
 @pytest.mark.parametrize("value", [1e-12, 1e-3, 0.3, 1.0, 40.0, 1e7, 1e14])
 def test_inverse_trigamma(value: float) -> None:
     y = variances.inverse_trigamma(value)

@@ -163,8 +163,9 @@ def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
     if chosen.kind == "offline":
         return np.where(few_out, np.nan, -student.log_tail(outside.deviations(x), outside.nu))
     inside, few_in = _predictive(sides.inside, "IN", chosen)
-    ratio = inside.log_density(x) - outside.log_density(x)
-    return np.where(few_in | few_out, np.nan, ratio)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = inside.log_density(x) - outside.log_density(x)
+    return arrays.decided(ratio, few_in | few_out)
 
 
 @dataclass(frozen=True)

@@ -129,8 +129,9 @@ def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
     v_out, few_out = _variance(sides.outside, "OUT", chosen)
     v_in, few_in = _variance(sides.inside, "IN", chosen)
     e_out, e_in = sides.outside.centred(x), sides.inside.centred(x)
-    score = 0.5 * (e_out * (e_out / v_out) - e_in * (e_in / v_in) + np.log(v_out / v_in))
-    return np.where(few_in | few_out, np.nan, score)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = e_out * (e_out / v_out) - e_in * (e_in / v_in)
+    return arrays.decided(0.5 * (squares + np.log(v_out / v_in)), few_in | few_out)
 
 
 def deviations(x: Doubles, sides: Sides, chosen: Options) -> Doubles:

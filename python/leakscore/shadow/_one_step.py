@@ -177,5 +177,6 @@ def scored(x: Doubles, model: Known) -> Doubles:
     up, down = sigmoid(x), sigmoid(-x)
     after = side.centred(x)
     before = after - model.g * down
-    ratio = student.log_kernel(before / scale, nu) - student.log_kernel(after / scale, nu)
-    return ratio + np.log1p(model.g * up * down)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = student.log_kernel(before / scale, nu) - student.log_kernel(after / scale, nu)
+    return arrays.decided(ratio + np.log1p(model.g * up * down))

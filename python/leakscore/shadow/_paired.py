@@ -81,9 +81,9 @@ def scored(x: Doubles, model: Laws) -> Doubles:
     y = x - model.centre
     z_in = (y - model.location_in) / np.sqrt(model.scale2_in)
     z_out = (y - model.location_out) / np.sqrt(model.scale2_out)
-    return student.log_density(z_in, model.scale2_in, model.nu) - student.log_density(
-        z_out, model.scale2_out, model.nu
-    )
+    with np.errstate(invalid="ignore"):
+        inside = student.log_density(z_in, model.scale2_in, model.nu)
+        return arrays.decided(inside - student.log_density(z_out, model.scale2_out, model.nu))
 
 
 def laws(shadow: Shadow) -> Laws:

@@ -87,10 +87,10 @@ def logit_margin(
             "its margin is inf - inf"
         )
     origin = np.where(empty, 0.0, top)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):  # a margin beyond 1.8e308 is infinite
         # own - top first: a logsumexp of large logits would be rounded to their size.
         tail = np.log(np.exp(doubles - origin[..., np.newaxis]).sum(axis=-1))
-    return np.asarray((own - origin) - tail)
+        return np.asarray((own - origin) - tail)
 
 
 def _labels(labels: object, shape: tuple[int, ...]) -> Counts:

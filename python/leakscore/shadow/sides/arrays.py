@@ -146,6 +146,18 @@ def finite(name: str, values: Array) -> None:
         )
 
 
+def decided(scores: Doubles, few: Flags | bool = False) -> Doubles:
+    """Return scores (S, N[, A]), NaN where there are too few models; refuse any other NaN."""
+    lost = np.isnan(scores) & ~np.asarray(few)
+    if lost.any():
+        target, record = (int(i) for i in np.argwhere(lost)[0][:2])
+        raise ValueError(
+            f"Expected observed nearer to the signals: {int(lost.sum())} of {scores.size} scores "
+            f"overflow, the first of target {target} at record {record}; clip the signals yourself"
+        )
+    return np.where(few, np.nan, scores)
+
+
 @dataclass(frozen=True)
 class Targets:
     """Signals of S target models in float64, (S, N) or (S, N, A); `single` if S was left out."""

@@ -7,6 +7,7 @@ import numpy as np
 from leakscore._types import Doubles
 from leakscore.distributions import norm
 
+_HUGE = 1e150  # its square does not overflow
 _HALF_LOG_TWO_PI = 0.9189385332046727
 # log Gamma(a + 1/2) - log Gamma(a) - log(a) / 2 in powers of 1/a: DLMF 5.11.8 with h = 1/2 and 0.
 _SERIES = (
@@ -43,22 +44,29 @@ def log_kernel(z: Doubles, nu: Doubles) -> Doubles:
     """Return log f(z) + log(2 pi) / 2 at scale 1; -z^2 / 2 at nu = inf."""
     infinite = np.isinf(nu)
     n = np.where(infinite, 1.0, nu)
-    with np.errstate(over="ignore"):
-        t = -0.5 * (n + 1.0) * np.log1p(z * z / n) + log_gamma_excess(0.5 * n)
+    with np.errstate(over="ignore", divide="ignore"):
+        huge = np.abs(z) > _HUGE
+        logs = np.where(huge, 2.0 * np.log(np.abs(z)) - np.log(n), np.log1p(z * z / n))
+        t = -0.5 * (n + 1.0) * logs + log_gamma_excess(0.5 * n)
         return np.where(infinite, -0.5 * z * z, t)
 
 
 def log_tail(z: Doubles, nu: Doubles) -> Doubles:
-    """Return log P(T > z) of Student's law, nu in (0, inf]; increasing in -z up to |z| = 1e150."""
+    """Return log P(T > z) of Student's law, nu in (0, inf]; increasing in -z.
+
+    At nu = inf up to |z| = 1e150.
+    """
     z, nu = np.broadcast_arrays(np.asarray(z, dtype=np.float64), np.asarray(nu, dtype=np.float64))
     result = np.empty(z.shape)
     infinite = np.isinf(nu)
     result[infinite] = norm.logsf(z[infinite])
     # There the fraction converges fast: where it does at all, and from three variances on.
-    far = ~infinite & (z * z >= 3.0 / (1.0 + 2.0 / nu))
+    far = ~infinite & (np.abs(z) >= np.sqrt(3.0 / (1.0 + 2.0 / nu)))
     near = ~infinite & ~far
     result[near] = np.log(0.5 - _from_centre(z[near], nu[near]))
-    tail = _log_far_tail(np.abs(z[far]), nu[far])
+    size = np.abs(z[far])
+    near_end = np.minimum(size, _HUGE)  # from there on a power of z
+    tail = _log_far_tail(near_end, nu[far]) - nu[far] * np.log(size / near_end)
     result[far] = np.where(z[far] > 0.0, tail, np.log1p(-np.exp(tail)))
     return result
 
