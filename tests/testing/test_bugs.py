@@ -58,7 +58,9 @@ def test_data_that_is_changed_is_a_copy() -> None:
 
 
 def test_refused_outputs() -> None:
-    for answer, error in ((object(), TypeError), (1j, TypeError), (np.zeros(20_000), ValueError)):
+    day = np.datetime64("2020-01-01")
+    strange = ((object(), TypeError), (1j, TypeError), (day, TypeError))
+    for answer, error in (*strange, (np.complex128(1j), TypeError), (np.zeros(20_000), ValueError)):
         with pytest.raises(error, match="Expected mechanism to return"):
             check_private(lambda d, r, a=answer: a, 0, 1, claim=PURE)
     for mechanism in (None, 3):
@@ -67,6 +69,11 @@ def test_refused_outputs() -> None:
     odd = [True, math.nan, math.inf, 10**400, b"x", None, {"k": (1, [2.0])}, np.float32(3)]
     found = check_private(lambda d, r: odd[int(r.integers(8))], 0, 1, claim=PURE, rounds=300)
     assert not found.refuted
+
+
+def test_what_a_mask_hides_is_no_output() -> None:
+    found = check_private(lambda d, r: np.ma.masked_array([d], [True]), 0, 1, claim=PURE)
+    assert "all outputs were alike" in found.witness
 
 
 def test_outputs_without_end() -> None:

@@ -46,11 +46,12 @@ def _flatten(value: object, parts: list[float]) -> None:
     """Append the numbers of an output, depth first; what is no number by a hash."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         _require_few(len(parts) + value.size)
-        numbers = value.astype(np.float64).ravel()
+        # What a mask hides is no output.
+        numbers = np.ma.filled(value.astype(np.float64), np.nan).ravel()
         _append(parts, np.nan_to_num(numbers, nan=MISSING, posinf=1e300, neginf=-1e300).tolist())
     elif isinstance(value, np.ndarray):
         _flatten(value.tolist(), parts)
-    elif isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.character):
+    elif isinstance(value, (bool, int, float, np.number, np.bool_)):
         _append(parts, [_number(value)])
     elif value is None:
         _append(parts, [MISSING])
