@@ -206,9 +206,12 @@ class LogisticLaw:
             )
         x = x.astype(np.float64)
         tail = sigmoid(-x)
-        y = x - self.influence * tail
-        fit = ((x - self.mean) ** 2 - (y - self.mean) ** 2) / (2.0 * self.variance)
-        return np.asarray(fit + np.log1p(self.influence * tail * sigmoid(x)))
+        step = self.influence * tail
+        # (x - mean)^2 - (x - step - mean)^2, whose squares would cancel; 0 for a record of zeros,
+        # which moves no margin and has no variance.
+        moved = step / np.where(self.variance > 0.0, self.variance, 1.0)
+        fit = moved * ((x - self.mean) - 0.5 * step)
+        return np.asarray(fit + np.log1p(step * sigmoid(x)))
 
 
 def logistic_law(
