@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,8 @@ def run_on(
         Called after each task with the rows that are done.
     """
     if source.rows is None:
-        return run(source, one, told=told).result()
+        with on_one_thread():
+            return run(source, one, told=told).result()
     with cluster.told(client), client.as_current():
         cluster.check_workers(client)
         # A task of its own, so that a worker receives both once, and again if it dies.
@@ -66,9 +67,10 @@ def _blocks(source: Source, threads: int) -> int:
 
 def _absolute(source: Source) -> Source:
     """Return a source whose files are found from any working directory."""
-    parts: list[Any] = [
+    given: Sequence[Any] = source.parts
+    parts = [
         replace(part, path=str(Path(part.path).absolute())) if hasattr(part, "path") else part
-        for part in source.parts
+        for part in given
     ]
     return replace(source, parts=tuple(parts))
 
