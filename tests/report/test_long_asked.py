@@ -168,3 +168,20 @@ def test_blocks_without_a_row_to_judge(monkeypatch: pytest.MonkeyPatch, last: st
     assert streamed.input.rows_judged == whole.input.rows_judged
     assert streamed.counts[0].above == whole.counts[0].above
     assert streamed.counts[0].worst_row == whole.counts[0].worst_row
+
+
+def test_records_with_nearly_all_variance_are_not_subtracted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is left of a variance after 1e18 was taken from it is no number to tell."""
+    for seed in range(3):
+        values = np.random.default_rng(seed).normal(size=(1500, 3))
+        values[3, 0], values[4, 1] = 1e9, 1e6
+        streamed = report.analyse(sources.of_array(values).with_size(256), rounds=400)
+        monkeypatch.setattr(_report, "LONG", 10**6)
+        whole = report.analyse(values, rounds=400, noise_shape="same")
+        monkeypatch.setattr(_report, "LONG", 1000)
+        expected = {one.what: one.leakage for one in whole.remedies}
+        for one in streamed.remedies:
+            if one.kind == "fewer records":
+                assert one.leakage == pytest.approx(expected[one.what], rel=1e-7)
