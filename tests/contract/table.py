@@ -219,19 +219,12 @@ NO_ARGUMENTS = (
     | WATCHED_WITHOUT_ARGUMENTS
     | SEQUENTIAL_WITHOUT_ARGUMENTS
     | {
-        "ColumnGram.reference",
-        "Moments.to_bytes",
-        "tradeoff.GaussianTradeOff.inverse",
-        "tradeoff.GaussianTradeOff.symmetrized",
-        "tradeoff.ComposedTradeOff.inverse",
-        "tradeoff.ComposedTradeOff.symmetrized",
-        "tradeoff.SubsampledTradeOff.inverse",
-        "tradeoff.SubsampledTradeOff.symmetrized",
-        "tradeoff.TradeOff.advantage",
-        "tradeoff.TradeOff.auc",
-        "tradeoff.TradeOff.inverse",
-        "tradeoff.TradeOff.symmetrized",
+        f"tradeoff.{curve}.{method}"
+        for curve in ("ComposedTradeOff", "GaussianTradeOff", "SubsampledTradeOff", "TradeOff")
+        for method in ("inverse", "symmetrized")
     }
+    | {"ColumnGram.reference", "Moments.to_bytes"}
+    | {"tradeoff.TradeOff.advantage", "tradeoff.TradeOff.auc"}
 )
 # Made by the library, not by its users: results, and the base of what constructors return.
 RESULTS = (

@@ -59,3 +59,16 @@ def test_no_cluster_is_one_line(
     assert told.err.count("\n") == 1
     assert message in told.err
     assert not (tmp_path / "none.json").exists()
+
+
+@pytest.mark.parametrize(
+    "address", ["foo", "", "http://a:1", "tcp://127.0.0.1:99999", "tcp://127.0.0.1:0", "tcp://a"]
+)
+def test_addresses_that_nothing_can_answer_at(
+    capsys: pytest.CaptureFixture[str], address: str
+) -> None:
+    assert main(["report", "--scheduler", address]) == 1
+    refusal = (
+        f"leakscore: error: Expected scheduler={address!r} to be an address as tcp://host:8786\n"
+    )
+    assert capsys.readouterr().err == refusal

@@ -210,3 +210,15 @@ def test_what_needs_the_table_whole_reads_it_or_refuses(
     monkeypatch.setattr("leakscore.tables.memory_limit.DEFAULT", 1000)
     with pytest.raises(ValueError, match="earlier means are judged in memory"):
         report.analyse(complete, previous=2000)
+
+
+def test_callables_and_frames_that_are_no_blocks(values: np.ndarray) -> None:
+    for wrong in (None, values, frame(values)):
+        with pytest.raises(TypeError, match=f"iterator of blocks, not {type(wrong).__name__}"):
+            report.analyse(lambda wrong=wrong: wrong, n=100)
+    with pytest.raises(ValueError, match=r"of shape \(0, 2\) to have at least 1 row"):
+        report.analyse(lambda: iter([np.empty((0, 2))]))
+    pandas = pytest.importorskip("pandas")
+    person = pandas.Index(np.random.default_rng(0).permutation(N), name="visit")
+    named = pandas.DataFrame(values, columns=list(NAMES), index=person)
+    assert report.analyse(named, n=100, rounds=400).input.columns_judged == NAMES

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 _PATIENCE = "10s"
+_NETWORKS = ("tcp", "tls", "ws", "wss", "ucx")
+_LAST_PORT = 65_535
 _CRITICAL = 50  # the level of logging: what a report must say, it says itself
 
 
@@ -97,12 +99,26 @@ def opened(*, workers: int | None = None, scheduler: str | None = None) -> Itera
         ):
             yield client
         return
+    _require_address(scheduler)
     try:
         client = room.Client(scheduler, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as problem:
         raise ClusterError(f"No dask scheduler answers at {scheduler}") from problem
     with client:
         yield client
+
+
+def _require_address(address: str) -> None:
+    """Refuse what no client can reach, before it tries: it would print what went wrong later."""
+    room = distributed()
+    try:
+        scheme, place = room.comm.parse_address(address)
+        port = room.comm.addressing.parse_host_port(place)[1] if scheme in _NETWORKS else 1
+        known = scheme in room.comm.registry.backends and 1 <= port <= _LAST_PORT
+    except ValueError:
+        known = False
+    if not known:
+        raise ValueError(f"Expected scheduler={address!r} to be an address as tcp://host:8786")
 
 
 def check_workers(client: Any = None) -> None:

@@ -38,7 +38,8 @@ def run_on(
         Called after each task with the rows that are done.
     """
     if source.rows is None:
-        return run(source, one, told=told).result()
+        with on_one_thread():
+            return run(source, one, told=told).result()
     with cluster.told(client), client.as_current():
         cluster.check_workers(client)
         # A task of its own, so that a worker receives both once, and again if it dies.

@@ -48,6 +48,7 @@ from leakscore.report._setup import (
     listed_of,
     published_of,
     release_of,
+    require_all_drawn,
     rounds_of,
     shrinkage_of,
     threat_models_of,
@@ -296,11 +297,7 @@ class _Analysis:
             asked.base_population,
             self.featured.statistic,
         )
-        if asked.draw_noise is not None and self.release.n != len(self.records.rows):
-            raise ValueError(
-                f"Expected draw_noise with the mean of all {len(self.records.rows)} records, not "
-                f"of n={self.release.n}: which records are averaged is not known"
-            )
+        require_all_drawn(asked, self.release.n, len(self.records.rows))
         totals = () if self.earlier is None else self.earlier.records
         self.published = published_of(self.records, self.release, totals)
         self.rows = self.records.rows[self.published.owned.first]

@@ -86,6 +86,15 @@ def checked(asked: Options) -> Options:
     )
 
 
+def require_all_drawn(asked: Options, n: int, size: int) -> None:
+    """Refuse a draw of noise for the mean of some of the records, which is not known."""
+    if asked.draw_noise is not None and n != size:
+        raise ValueError(
+            f"Expected draw_noise with the mean of all {size} records, not of n={n}: which records "
+            "are averaged is not known"
+        )
+
+
 def rounds_of(rounds: int | None, n: int, size: int) -> int:
     """Return the rounds of a game, an even number: as asked, or as many as n of `size` allow."""
     if rounds is None:

@@ -104,6 +104,8 @@ class Law:
         With M the squared distance in the whole table it is M N/(N-1) / (1 - M/(N-1)): leaving the
         row out subtracts N/(N-1) (x-mean)(x-mean)' from the scatter (Sherman and Morrison).
         """
+        if not len(scaled):  # a block without a complete row
+            return np.empty(0)
         share = self._reference.squared_mahalanobis(scaled) / (self.rows - 1)
         grow = self.rows / (self.rows - 1)
         with np.errstate(divide="ignore"):

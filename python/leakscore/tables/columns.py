@@ -6,7 +6,7 @@ judged: a column that is left out may hold what it likes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -80,7 +80,7 @@ def content_of(grid: Grid, options: Options) -> Content:
     """
     notes = list(grid.notes)
     names = _named(grid)
-    options = _with_names(grid.name, names, options)
+    options = with_names(grid.name, names, options)
     wanted = dict.fromkeys(name for name in names if _is_wanted(name, options))
     surveys = _surveys(names, wanted, options)
     numeric = {n: s for n, s in surveys.items() if _is_numeric(names[n], s)}
@@ -128,7 +128,7 @@ def _named(grid: Grid) -> dict[str, Cells]:
     return names
 
 
-def _with_names(file: str, names: Mapping[str, Cells], options: Options) -> Options:
+def with_names(file: str, names: Collection[str], options: Options) -> Options:
     """Return the options with the names of the file; a name may be given as messages show it."""
     shown = {visible(name): name for name in names}
 

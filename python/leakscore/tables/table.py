@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
@@ -343,6 +343,21 @@ def table_of_frame(frame: Any) -> Table:
     understood = content_of(grid, Options(skip_last=0, missing_values=("none",)))
     table = _table("frame", "frame", "", understood, grid)
     return replace(table, sha256=hashlib.sha256(table.values.tobytes()).hexdigest())
+
+
+def table_of_numbers(
+    columns: Mapping[str, npt.NDArray[np.float64]],
+    options: Options,
+    *,
+    name: str,
+    index: Collection[str],
+    notes: Iterable[str],
+) -> Table:
+    """Make a table from columns of a file of numbers, as `read_table` understands them."""
+    cells = [Cells(one, numbers=numbers, index=one in index) for one, numbers in columns.items()]
+    rows = len(next(iter(columns.values())))
+    grid = Grid(name, cells, rows, notes=list(notes), header=options.header)
+    return _table(name, name, "", content_of(grid, options), grid)
 
 
 # --- numpy ---------------------------------------------------------------------------------------

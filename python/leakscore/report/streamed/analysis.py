@@ -31,10 +31,12 @@ from leakscore.report._setup import (
     budget_of,
     listed_of,
     release_from,
+    require_all_drawn,
     rounds_of,
     threat_models_of,
 )
 from leakscore.report._verdict import verdict_of
+from leakscore.report.noise.drawing import drawn
 from leakscore.report.streamed.changes import changes_of
 from leakscore.report.streamed.judged import Judged, judged_of
 from leakscore.report.streamed.passes import Passes
@@ -80,6 +82,7 @@ class Streamed:
             asked.base_population,
             Mean().on(self.judged.columns),
         )
+        require_all_drawn(asked, self.release.n, self.law.rows)
         n, self.finite = self.release.n, asked.population == "finite"
         self.divisor = n * (1 - n / self.law.rows) if self.finite else float(n)
         self.rounds = rounds_of(asked.rounds, n, self.law.rows)
@@ -99,6 +102,8 @@ class Streamed:
         third, ready = self._third()
         games = [self._played(one, line) for one, line in zip(ready, third.lines, strict=True)]
         noise = self._noise(games)
+        if self.asked.draw_noise is not None:
+            noise = drawn(noise, self.law.mean * self.law.scale, self.asked.draw_noise)
         remedies = self._remedies(third)
         report = self._written(games, noise, remedies, third)
         report = replace(report, verdict=verdict_of(report, self.budget, self.asked.max_noise))

@@ -17,6 +17,7 @@ from leakscore.report.streamed.views import Outcome, View, remedy
 from leakscore.streaming.law import Law
 
 _SURE = 1e-10  # share of a variance that squares still tell from none
+_DIGITS = 1e-9  # share of a variance below which it is not found as a difference
 _LARGEST = 0.5  # joint leverage up to which a bound is worth having
 
 
@@ -143,6 +144,9 @@ def _without_worst(crowd: Crowd) -> list[Change]:
         n = min(crowd.n, rest)
         if crowd.finite and n > rest - 1:
             continue
+        share = _joint_leverage(crowd, worst)
+        if 1 - share < _DIGITS:  # what is left of some variance has lost its digits
+            continue
         law = crowd.law.without(crowd.raw[worst])
         if not _regular(law.cov):
             continue
@@ -151,7 +155,7 @@ def _without_worst(crowd: Crowd) -> list[Change]:
         rows = frozenset(int(row) for row in crowd.numbers[worst])
         found.append(
             _change(
-                View(law, n * correction, _growth(crowd, worst), {}, rows),
+                View(law, n * correction, _growth(share), {}, rows),
                 "fewer records",
                 f"without {what}",
                 "the next records stand out more",
@@ -167,16 +171,20 @@ def _regular(cov: Doubles) -> bool:
     )
 
 
-def _growth(crowd: Crowd, worst: np.ndarray) -> float:
+def _joint_leverage(crowd: Crowd, worst: np.ndarray) -> float:
+    """Return the largest share of the variance in any direction that is of these records."""
+    away = crowd.centred[worst]
+    joint = away @ crowd.reference.solve(away).T / (crowd.size - 1)
+    return float(np.linalg.eigvalsh((joint + joint.T) / 2)[-1])
+
+
+def _growth(share: float) -> float:
     """Bound by which factor a score grows when records are left out; inf if they weigh much.
 
     The scatter falls by the share of their joint leverage in any direction, and the mean moves by
     so little that four times the factor covers it.
     """
-    away = crowd.centred[worst]
-    joint = away @ crowd.reference.solve(away).T / (crowd.size - 1)
-    largest = float(np.linalg.eigvalsh((joint + joint.T) / 2)[-1])
-    return 4 / (1 - largest) if largest < _LARGEST else np.inf
+    return 4 / (1 - share) if share < _LARGEST else np.inf
 
 
 def _more_records(crowd: Crowd, budget: Budget) -> list[Change]:

@@ -70,9 +70,10 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
         return read_table(paths[0], **reading)
     values = reading.get("missing_values", ())
     checked = "none" not in [word.lower() for word in values]
-    return opened.reading(
+    opened = opened.publishing(reading.get("columns"), reading.get("exclude", ())).reading(
         missing=numbers or (), sums=reading.get("skip_last") is None, codes=checked
     )
+    return opened if opened.is_longer_than(LONG) else opened.whole()
 
 
 def _numbers(words: Any) -> tuple[float, ...] | None:

@@ -98,6 +98,7 @@ def judged_of(
     columns, exclude, missing
         As in `report.analyse`.
     """
+    asked = opened.asked if columns is None else columns
     left: dict[str, str] = {}
     wanted = _wanted(opened, columns, exclude, left)
     source = replace(opened.source, columns=tuple(wanted))
@@ -105,7 +106,7 @@ def judged_of(
     published = [name for name in opened.columns if left.get(name) not in NOT_PUBLISHED]
     if opened.sums:
         _refuse_sums(opened, found)
-    useless = _useless(opened, source.columns, found, asked=columns, missing=missing)
+    useless = _useless(opened, source.columns, found, asked=asked, missing=missing)
     published = [name for name in published if useless.get(name) not in NOT_PUBLISHED]
     left |= useless
     _require_codes(opened, source.columns, found, left)

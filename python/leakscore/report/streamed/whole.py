@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -13,6 +12,7 @@ from leakscore import _validate
 from leakscore.report._setup import Options
 from leakscore.statistics import Mean
 from leakscore.tables import memory_limit
+from leakscore.tables.columns import ASKED
 from leakscore.tables.sources import opened as sources
 from leakscore.tables.sources.opened import Opened
 from leakscore.tables.table import Table, table_of, table_of_frame
@@ -45,7 +45,7 @@ def why_whole(opened: Opened, table: Tabular, asked: Options) -> str:
         return "noise of another shape"
     if isinstance(table, Table) and table.ids is not None:
         return "persons"
-    unasked = set(opened.left) - set(asked.exclude)
+    unasked = {name for name, why in opened.left.items() if why != ASKED} - set(asked.exclude)
     if asked.columns is not None:
         unasked &= set(asked.columns)
     return "columns of text" if unasked and not isinstance(table, Table) else ""
@@ -70,9 +70,8 @@ def whole_of(table: Tabular, opened: Opened, why: str) -> Table:
             )
     if hasattr(table, "__arrow_c_stream__"):
         return table_of_frame(table)
-    if isinstance(table, Opened) or callable(table):
-        # What a file of numbers needs is looked for in the blocks only.
-        blocks = itertools.chain(block.values for block in opened.source.blocks())
-        values = np.concatenate(list(blocks))
-        return table_of(values, opened.columns if opened.named else None)
+    if isinstance(table, Opened):
+        return opened.whole()
+    if callable(table):
+        return table_of(opened.source.values(), opened.columns if opened.named else None)
     return table_of(np.asarray(table))

@@ -89,5 +89,5 @@ def might_be_code(value: float) -> bool:
     """Tell whether the digits of a number are nines or eights, or it is huge."""
     if abs(value) >= _HUGE:
         return True
-    shown = repr(value)
+    shown = repr(float(value))  # a scalar of numpy 2 is shown with its type
     return _CODE.fullmatch(shown.removesuffix(".0")) is not None and abs(value) >= 9

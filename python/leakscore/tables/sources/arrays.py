@@ -106,7 +106,7 @@ class CallablePart:
     @classmethod
     def of(cls, function: Callable[[], Iterable[Any]], names: Sequence[str] | None) -> CallablePart:
         """Look at the first block."""
-        first = next(iter(function()), None)
+        first = next(_blocks(function), None)
         if first is None:
             raise ValueError("the callable yields no block of records")
         columns, values = _block(first)
@@ -122,7 +122,7 @@ class CallablePart:
 
         def read() -> Iterator[Doubles]:
             names = None
-            for number, block in enumerate(self.function(), start=1):
+            for number, block in enumerate(_blocks(self.function), start=1):
                 found, values = _block(block)
                 names = names or found
                 if found != names or values.shape[1] != width:
@@ -132,13 +132,28 @@ class CallablePart:
                     )
                 yield values
 
-        for values in states.part_of(self.digest.watched(read(), self.name), first, last):
+        watched = self.digest.watched(read(), self.columns, self.name)
+        for values in states.part_of(watched, first, last):
             yield values[:, chosen]
+
+
+def _blocks(function: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """Call a function; refuse one table, whose rows would be taken for blocks."""
+    found: Any = function()
+    if isinstance(found, np.ndarray) or not isinstance(found, Iterable) or _is_frame(found):
+        raise TypeError(
+            f"Expected the callable to return an iterator of blocks, not {type(found).__name__}"
+        )
+    return iter(found)
+
+
+def _is_frame(block: Any) -> bool:
+    return hasattr(block, "__arrow_c_stream__") or hasattr(block, "__arrow_c_array__")
 
 
 def _block(block: Any) -> tuple[tuple[str, ...], Doubles]:
     """Return names and values of one block."""
-    if hasattr(block, "__arrow_c_stream__") or hasattr(block, "__arrow_c_array__"):
+    if _is_frame(block):
         names, batches = frame_batches(block)
         parts = list(batches)
         return names, np.concatenate(parts) if parts else np.empty((0, len(names)))

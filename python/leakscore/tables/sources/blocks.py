@@ -108,6 +108,11 @@ class Source:
         counts = [part.rows for part in self.parts]
         return None if None in counts else sum(count for count in counts if count is not None)
 
+    def values(self) -> Doubles:
+        """Return all rows as one array."""
+        none = np.empty((0, len(self.columns)))
+        return np.concatenate([none, *(block.values for block in self.blocks())])
+
     def spans(self, blocks: int) -> list[Span]:
         """Cut the table into spans of so many blocks; the last of each part may have fewer.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from leakscore._types import Doubles
 from leakscore._visible import visible
-from leakscore.tables.formats.arrow import is_number, kind_of
+from leakscore.tables.formats.arrow import index_of, is_number, kind_of
 from leakscore.tables.sources import states
 
 _CACHED = 2048  # rows
@@ -100,8 +100,7 @@ class FramePart:
             for name, one in zip(names, schema.types, strict=True)
             if not is_number(one)
         }
-        index = tuple(name for name in names if name.startswith("__index_level_"))
-        return cls(frame, f"the {kind}", names, left, index)
+        return cls(frame, f"the {kind}", names, left, tuple(sorted(index_of(schema))))
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
@@ -114,4 +113,5 @@ class FramePart:
             for batch in reader:
                 yield doubles(batch, chosen)
 
-        yield from states.part_of(self.digest.watched(read(), self.name), first, last)
+        watched = self.digest.watched(read(), columns, self.name)
+        yield from states.part_of(watched, first, last)

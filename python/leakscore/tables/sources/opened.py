@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._visible import listed, visible
+from leakscore.tables.cells import Options
+from leakscore.tables.columns import ASKED, with_names
 from leakscore.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
 from leakscore.tables.sources.blocks import ROWS, Block, Part, Source
 from leakscore.tables.sources.frames import FramePart
 from leakscore.tables.sources.parquet import ParquetPart
-from leakscore.tables.table import Table
+from leakscore.tables.table import Table, table_of_numbers
 
 _PIECE = 1 << 20
 
@@ -52,6 +54,8 @@ class Opened:
         Whether it is the table in the package.
     understood : bool
         Whether it is known already which columns name the rows.
+    asked : tuple of str, optional
+        The columns that are published, where that was said when the table was opened.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Opened:
     named: bool = True
     embedded: bool = False
     understood: bool = False
+    asked: tuple[str, ...] | None = None
 
     def with_size(self, size: int) -> Opened:
         """Return the same in blocks of another size."""
@@ -78,6 +83,38 @@ class Opened:
         """Return the same with numbers that stand for missing values, and what is looked for."""
         source = replace(self.source, missing=missing)
         return replace(self, source=source, sums=sums, codes=codes)
+
+    def publishing(self, columns: Sequence[str] | None, exclude: Sequence[str]) -> Opened:
+        """Return the same of which some columns only are published; refuse unknown names."""
+        asked = Options(columns=None if columns is None else tuple(columns), exclude=tuple(exclude))
+        asked = with_names(self.name, self.columns, asked)
+        among = self.columns if asked.columns is None else asked.columns
+        wanted = set(among) - set(asked.exclude)
+        unwanted = dict.fromkeys((name for name in self.columns if name not in wanted), ASKED)
+        read = tuple(name for name in self.source.columns if name in wanted)
+        source = replace(self.source, columns=read)
+        return replace(self, source=source, left={**self.left, **unwanted}, asked=asked.columns)
+
+    def whole(self) -> Table:
+        """Read all rows into memory, and look for what a file of numbers is asked for."""
+        read = self.source.columns
+        values = self.source.values()
+        unread = np.full(len(values), np.nan)
+        at = {name: values[:, j] for j, name in enumerate(read)}
+        table = table_of_numbers(
+            {name: at.get(name, unread) for name in self.columns},
+            Options(
+                skip_last=None if self.sums else 0,
+                missing_values=() if self.codes else ("none",),
+                header="yes" if self.named else "no",
+                columns=self.asked,
+                exclude=tuple(name for name, why in self.left.items() if why == ASKED),
+            ),
+            name=self.name,
+            index=self.index,
+            notes=self.notes,
+        )
+        return replace(table, path=self.path, sha256=self.digest())
 
     def is_longer_than(self, rows: int) -> bool:
         """Tell whether it has more rows; reads as many, where the source does not tell."""

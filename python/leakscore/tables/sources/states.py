@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,24 +33,32 @@ def require_same(path: str, name: str, state: State) -> None:
 
 @dataclass
 class Digest:
-    """Checksum and length of what a stream yielded first."""
+    """Length of what a stream yielded first, and a checksum of each column that was read."""
 
-    known: tuple[int, int] | None = None
+    rows: int | None = None
+    known: dict[str, int] = field(default_factory=dict)
 
-    def watched(self, batches: Iterable[Doubles], name: str) -> Iterator[Doubles]:
-        """Yield the batches; at the end, refuse others than the first time."""
-        rows = checksum = 0
+    def watched(
+        self, batches: Iterable[Doubles], columns: Sequence[str], name: str
+    ) -> Iterator[Doubles]:
+        """Yield batches of some columns; at the end, refuse others than the first time."""
+        rows, checksums = 0, [0] * len(columns)
         for batch in batches:
             rows += len(batch)
-            checksum = zlib.crc32(np.ascontiguousarray(batch).data, checksum)
+            pairs = zip(np.ascontiguousarray(batch.T), checksums, strict=True)
+            checksums = [zlib.crc32(column.data, checksum) for column, checksum in pairs]
             yield batch
-        if self.known is None:
-            self.known = (rows, checksum)
-        elif self.known != (rows, checksum):
+        found = dict(zip(columns, checksums, strict=True))
+        self.rows = rows if self.rows is None else self.rows
+        if rows != self.rows or found != {**found, **self._seen(columns)}:
             raise ValueError(
                 f"{name} yielded {rows} records that are not those of the first pass "
-                f"({self.known[0]}): a report reads them several times, in the same order each time"
+                f"({self.rows}): a report reads them several times, in the same order each time"
             )
+        self.known |= found
+
+    def _seen(self, columns: Sequence[str]) -> dict[str, int]:
+        return {name: self.known[name] for name in columns if name in self.known}
 
 
 def part_of(batches: Iterable[Doubles], first: int, last: int | None) -> Iterator[Doubles]:
