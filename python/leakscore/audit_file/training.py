@@ -143,11 +143,7 @@ def judge_training(
             f"{name} has no membership for each score: --one-run needs canaries, one a row, with "
             "their scores and whether they were in"
         )
-    if read.attack is not None and (read.attack.left_out or read.attack.targets > 1):
-        raise ValueError(
-            f"{name} holds {read.attack.targets} targets: --one-run needs observed (N,) and member "
-            "(N,) of one training"
-        )
+    _require_one_target(read)
     if claim is not None and claim.epsilon is None:
         raise ValueError(
             "--one-run bounds no mu: claim an epsilon, or see leakscore.audit.one_run_fdp"
@@ -184,6 +180,16 @@ def judge_training(
         constant=constant,
         attack=read.attack,
     )
+
+
+def _require_one_target(read: Read) -> None:
+    """Refuse the outputs of several trainings."""
+    attack = read.attack
+    if attack is not None and (attack.left_out or attack.targets > 1):
+        raise ValueError(
+            f"{read.files[0].name} holds {attack.targets} targets: --one-run needs observed (N,) "
+            "and member (N,) of one training"
+        )
 
 
 def _judged(claim: Claim, bound: OneRunBound, constant: bool) -> Verdict:

@@ -41,9 +41,9 @@ files
 outputs of shadow models
   an npz with signals (K, N[, A]), logit margins of K models at N records, and
   included (K, N), 1 where a model was trained on a record; of the target
-  observed ([S, ]N[, A]) and member (N) or (S, N). Or logits (K, N, C), labels (N)
-  and observed_logits ([S, ]N, C). Without member each shadow model is the target
-  of the others, complementary pairs left out together
+  observed ([S, ]N[, A]) and member (N) or (S, N). Or logits (K, N, C), labels
+  (N) and observed_logits ([S, ]N, C). Without member each shadow model is the
+  target of the others, complementary pairs left out together
 
 looking at rounds as they come
   Every other audit fixes its number of rounds before a score is seen. With
