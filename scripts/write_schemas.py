@@ -125,6 +125,15 @@ def reports() -> Iterator[report.Report]:
     yield report.analyse(sexes, statistic=statistics.GroupMeans("sex"), rounds=500)
 
 
+def _models(folder: str) -> str:
+    """Write the outputs of eight shadow models and return the path."""
+    rng = np.random.default_rng(1)
+    included = np.tile([[True], [False]], (4, 1)) ^ (rng.random((1, 60)) < 0.5)
+    path = str(Path(folder) / "models.npz")
+    np.savez(path, signals=rng.normal(2.0 * included), included=included)
+    return path
+
+
 def findings() -> Iterator[Any]:
     """Yield findings in which every part occurs."""
     rng = np.random.default_rng(0)
@@ -148,6 +157,8 @@ def findings() -> Iterator[Any]:
             path = str(Path(folder) / f"{name}.json")
             Path(path).write_text(json.dumps(columns), "utf-8")
             yield judge(read_scores(path), setting=Setting())
+        for attack in ("choose", "base"):
+            yield judge(read_scores(_models(folder), attack=attack), setting=Setting())
 
 
 def schemas() -> dict[str, Schema]:

@@ -138,6 +138,13 @@ def test_findings_meet_their_schema(tmp_path: Path) -> None:
         made = judge(read_scores(str(path)), setting=Setting(), **words)  # type: ignore[arg-type]
         document = json.loads(made.to_json())
         assert [error.message for error in validator.iter_errors(document)] == [], words
+    included = np.tile([[True], [False]], (3, 1)) ^ (rng.random((1, 50)) < 0.5)
+    models = str(tmp_path / "models.npz")
+    np.savez(models, signals=rng.normal(1.0 * included), included=included)
+    for attack in ("choose", "lira"):
+        made = judge(read_scores(models, attack=attack), setting=Setting())
+        document = json.loads(made.to_json())
+        assert [error.message for error in validator.iter_errors(document)] == [], attack
     del document["bounds"]
     assert not validator.is_valid(document)
 

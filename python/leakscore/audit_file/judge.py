@@ -207,6 +207,7 @@ def _input(read: Read, audit: Audit, lower_is_member: bool) -> Input:
         nonmembers=audit.n_nonmembers,
         lower_is_member=lower_is_member,
         notes=read.notes,
+        attack=read.attack,
     )
 
 

@@ -10,7 +10,9 @@ stands for what was not asked for or does not apply)
         files (name and sha256 of each), format, form ("rounds": a score and a membership each;
         "samples": members beside non-members; "counts" between edges), writer (the program that
         writes such files), columns, dtype, members and nonmembers (how many),
-        lower_is_member, notes
+        lower_is_member, notes, attack (null for a file of scores; of the outputs of shadow models:
+        name, shadow_models and targets, how many, left_out, whether the targets are the shadow
+        models, and tried, what "choose" saw of each, null for a named attack)
     setting
         what the file does not say: neighbours, threat_model, random_bits, seed (of the order of
         ties), threshold (one that was fixed beforehand, for the methods that take it)
@@ -54,6 +56,7 @@ from leakscore._visible import in_json
 from leakscore.audit import EpsilonBound, MuBound
 from leakscore.audit_file.curves import Curves
 from leakscore.audit_file.recheck import critical_values
+from leakscore.audit_file.shadows import Attack
 
 Doubles = npt.NDArray[np.float64]
 
@@ -81,6 +84,7 @@ class Input:
     nonmembers: int
     lower_is_member: bool
     notes: tuple[str, ...]
+    attack: Attack | None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from leakscore._results import Notice
 from leakscore.audit.assumptions import CLAIM
 from leakscore.audit_file.model import ONE_THRESHOLD, Findings
+from leakscore.audit_file.shadows import Attack
 
 
 def notices_of(findings: Findings) -> tuple[Notice, ...]:
@@ -60,6 +61,8 @@ def _about_rounds(findings: Findings) -> Iterator[Notice]:
             f"{seen.writer} usually writes the scores of many records against one model. These are "
             "no independent rounds, and unless yours are, the confidence is not what it says.",
         )
+    if seen.attack is not None:
+        yield from _about_models(seen.attack)
     yield _note(
         "fixed-beforehand",
         "The attack, and whether large or small scores mean a member, must not have been chosen "
@@ -72,6 +75,27 @@ def _about_rounds(findings: Findings) -> Iterator[Notice]:
             "lower-is-member",
             "Small scores mean a member here: scores were negated to be audited, thresholds are "
             "told on the scale of the file.",
+        )
+
+
+def _about_models(attack: Attack) -> Iterator[Notice]:
+    """Say what the scores of shadow models are not."""
+    if attack.left_out:
+        who = "many records against shadow models, each scored by the others"
+    else:
+        who = f"many records against {'one model' if attack.targets == 1 else 'each target'}"
+    yield _warning(
+        "one-model",
+        f"These are the scores of {who}. They are no independent rounds, and the confidence is not "
+        "what it says unless each record was decided on and learnt by itself. For one target whose "
+        "records fair coins put in, see --one-run.",
+    )
+    if attack.left_out and attack.tried is not None:
+        yield _warning(
+            "attack-chosen-here",
+            f"The attack, {attack.name}, is the best of {len(attack.tried)} on these very scores, "
+            "so that the bound may be too large: name one beforehand (--attack), or give a target "
+            "with its member.",
         )
 
 

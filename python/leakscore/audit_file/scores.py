@@ -2,7 +2,8 @@
 
 Known by their names: a score and a membership for each round (Privacy Meter's npz archives have
 ``scores`` and ``memberships``, LeakPro's JSON ``signal_values`` and ``true_labels``), the scores of
-members beside those of non-members, counts between edges, and LeakPro's confusion counts.
+members beside those of non-members, counts between edges, and LeakPro's confusion counts. Outputs
+of shadow models are scored here (`shadows`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._visible import listed
+from leakscore.audit_file import shadows
 from leakscore.audit_file.columns import Columns, columns_of
 from leakscore.tables import files, memory_limit
 from leakscore.tables.cells import Options
@@ -88,6 +90,8 @@ class Read:
     data : Rounds, Samples or Counts
     notes : tuple of str
         What had to be found out or was taken for granted.
+    attack : Attack or None
+        What made the scores of the outputs of shadow models.
     """
 
     files: tuple[files.File, ...]
@@ -97,6 +101,7 @@ class Read:
     dtype: str
     data: Data
     notes: tuple[str, ...]
+    attack: shadows.Attack | None = None
 
 
 def read_scores(
@@ -105,6 +110,7 @@ def read_scores(
     nonmembers: str | None = None,
     score: str | None = None,
     member: str | None = None,
+    attack: str | None = None,
     options: Options | None = None,
     max_memory: int = memory_limit.DEFAULT,
 ) -> Read:
@@ -118,6 +124,8 @@ def read_scores(
         A second file with the scores of the non-members; then the first holds those of the members.
     score, member : str, optional
         The columns; found by their names if not given.
+    attack : str, optional
+        Of `shadows.ATTACKS`, for a file of the outputs of shadow models.
     options : Options, optional
         How the files are to be read.
     max_memory : int
@@ -137,8 +145,10 @@ def read_scores(
     """
     options = replace(options or Options(), max_memory=max_memory)
     first = columns_of(files.open_file(path, max_memory), options)
+    if attack is not None and (nonmembers is not None or score is not None or member is not None):
+        raise ValueError("--attack takes arrays by their names, and no columns or second file")
     if nonmembers is None:
-        return _read(first, score, member)
+        return _of_models(first, score, member, attack) or _read(first, score, member)
     if member is not None:
         raise ValueError("a column of memberships means nothing where non-members have their file")
     second = columns_of(files.open_file(nonmembers, max_memory), options)
@@ -153,6 +163,26 @@ def read_scores(
         data=Samples(inside, outside),
         notes=(*first.notes, *second.notes),
     )
+
+
+def _of_models(
+    columns: Columns, score: str | None, member: str | None, attack: str | None
+) -> Read | None:
+    """Score the outputs of shadow models; None for a file of scores."""
+    known = (*SCORE_NAMES, *_MEMBERS, "edges", "tp")
+    plain = score or member or any(plain_name(name) in known for name in columns.names)
+    found = None if plain and attack is None else shadows.arrays_of(columns)
+    if found is None:
+        if attack is not None:
+            shadows.refuse_plain(columns)
+        return None
+    made = shadows.scored(columns.file, found, attack)
+    if made.member.all() or not made.member.any():
+        missing = "non-members" if made.member.all() else "members"
+        raise ValueError(f"{columns.file.name}: there are no {missing}")
+    roles = {name: name for name in made.used}
+    read = _made(columns, roles, np.dtype(made.dtype), Rounds(made.scores, made.member))
+    return replace(read, notes=(*columns.notes, *made.notes), attack=made.attack)
 
 
 def _sole(columns: Columns, score: str | None) -> str:

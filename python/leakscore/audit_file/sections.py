@@ -214,7 +214,12 @@ def _read(findings: Findings) -> Iterator[tuple[str, str]]:
     columns = ", ".join(
         role if role == name else f"{role} from {name!r}" for role, name in seen.columns.items()
     )
-    yield "format", f"{seen.format}{made}; {columns}; scores are {seen.dtype}"
+    yield (
+        "format",
+        f"{seen.format}{made}; {columns}; {words.values(seen.attack is not None)} are {seen.dtype}",
+    )
+    if seen.attack is not None:
+        yield "attack", words.attack(seen.attack)
     yield "member if", f"the score is {'small' if seen.lower_is_member else 'large'}"
     yield "neighbours", words.relation(findings.setting.neighbours)
     yield "threat model", setting.threat_model or "not stated (--threat-model)"

@@ -17,6 +17,7 @@ from leakscore.audit_file.direction import require_direction
 from leakscore.audit_file.judge import negated
 from leakscore.audit_file.model import Claim, Setting, Verdict
 from leakscore.audit_file.scores import Read, Rounds
+from leakscore.audit_file.shadows import Attack
 from leakscore.render import checks, html, text
 from leakscore.render import document as doc
 
@@ -37,6 +38,7 @@ class Training:
     confidence: float
     bounds: tuple[OneRunBound, ...]
     constant: bool
+    attack: Attack | None = None
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -58,7 +60,7 @@ class Training:
             "tool": "leakscore",
             "command": "audit --one-run",
             "tool_version": self.tool_version,
-            "input": self.input,
+            "input": self.input | {"attack": self.attack and asdict(self.attack)},
             "setting": asdict(self.setting),
             "claim": self.claim and asdict(self.claim),
             "verdict": self.verdict and asdict(self.verdict),
@@ -141,6 +143,7 @@ def judge_training(
             f"{name} has no membership for each score: --one-run needs canaries, one a row, with "
             "their scores and whether they were in"
         )
+    _require_one_target(read)
     if claim is not None and claim.epsilon is None:
         raise ValueError(
             "--one-run bounds no mu: claim an epsilon, or see leakscore.audit.one_run_fdp"
@@ -175,7 +178,18 @@ def judge_training(
         confidence=confidence,
         bounds=bounds,
         constant=constant,
+        attack=read.attack,
     )
+
+
+def _require_one_target(read: Read) -> None:
+    """Refuse the outputs of several trainings."""
+    attack = read.attack
+    if attack is not None and (attack.left_out or attack.targets > 1):
+        raise ValueError(
+            f"{read.files[0].name} holds {attack.targets} targets: --one-run needs observed (N,) "
+            "and member (N,) of one training"
+        )
 
 
 def _judged(claim: Claim, bound: OneRunBound, constant: bool) -> Verdict:
@@ -251,14 +265,18 @@ def _table(found: Training) -> doc.Table:
 
 
 def _read(found: Training) -> list[tuple[str, str]]:
-    seen = found.input
+    seen, attack = found.input, found.attack
     columns = ", ".join(
         role if role == name else f"{role} from {name!r}" for role, name in seen["columns"].items()
     )
     return [
         *(("file", file["name"]) for file in seen["files"]),
         *(("sha256", file["sha256"]) for file in seen["files"]),
-        ("format", f"{seen['format']}; {columns}; scores are {seen['dtype']}"),
+        (
+            "format",
+            f"{seen['format']}; {columns}; {words.values(attack is not None)} are {seen['dtype']}",
+        ),
+        *([("attack", words.attack(attack))] if attack else []),
         ("member if", f"the score is {'small' if seen['lower_is_member'] else 'large'}"),
         ("neighbours", words.relation(found.setting.neighbours)),
         *(("note", note) for note in seen["notes"]),

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from leakscore._results import Notice
 from leakscore.audit import EpsilonBound, MuBound
 from leakscore.audit_file.model import Claim, Findings, Verdict
+from leakscore.audit_file.shadows import Attack
 
 DOUBTS = ("constant-scores", "auc-below-half")
 """Codes of the notices that a reader must see before the bound."""
@@ -105,6 +106,22 @@ def certificate(findings: Findings, bound: EpsilonBound) -> str:
 
 def _errors(rate: float, size: int) -> str:
     return f"{round(rate * size)} of {size}"
+
+
+def values(of_models: bool) -> str:
+    """Name what the file holds of each record."""
+    return "outputs" if of_models else "scores"
+
+
+def attack(made: Attack) -> str:
+    """Say which attack made the scores, on what."""
+    targets = f"{made.targets} target{'s' if made.targets > 1 else ''}"
+    said = f"{made.name}, of {made.shadow_models} shadow models; "
+    said += "each the target of the others" if made.left_out else targets
+    if made.tried is None:
+        return said
+    rates = ", ".join(f"{one.name} {one.rate:.4f}" for one in made.tried)
+    return f"{said}; chosen by the true-positive rate at 1\u00a0% of models left out: {rates}"
 
 
 def relation(neighbours: str | None) -> str:

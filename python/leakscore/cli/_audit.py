@@ -38,6 +38,13 @@ files
   or with below and above: how many members and non-members score outside
   Privacy Meter's npz archives and LeakPro's JSON are read as they are
 
+outputs of shadow models
+  an npz with signals (K, N[, A]), logit margins of K models at N records, and
+  included (K, N), 1 where a model was trained on a record; of the target
+  observed ([S, ]N[, A]) and member (N) or (S, N). Or logits (K, N, C), labels
+  (N) and observed_logits ([S, ]N, C). Without member each shadow model is the
+  target of the others, complementary pairs left out together
+
 looking at rounds as they come
   Every other audit fixes its number of rounds before a score is seen. With
   --watch the confidence holds however often one looks: rounds are read from a
@@ -124,6 +131,12 @@ def _add_file_options(group: Any) -> None:
         "--nonmembers",
         metavar="FILE",
         help="the non-members' scores; the other file holds the members'",
+    )
+    group.add_argument(
+        "--attack",
+        choices=("choose", "base", "one-step", "paired", "bayes", "lira"),
+        help="by which to score the outputs of shadow models, see below (choose: the best of base, "
+        "one-step and paired on shadow models that are left out)",
     )
     direction = group.add_mutually_exclusive_group()
     direction.add_argument(
@@ -262,14 +275,21 @@ def _read(options: argparse.Namespace) -> Any:
     from leakscore.audit_file.scores import read_scores
     from leakscore.tables.cells import Options
 
-    return read_scores(
+    read = read_scores(
         options.file,
         nonmembers=options.nonmembers,
         score=options.score,
         member=options.member,
+        attack=options.attack,
         options=Options(**_cli.reading(options)),
         max_memory=options.max_memory,
     )
+    if read.attack is not None and options.lower_is_member:
+        raise ValueError(
+            "--lower-is-member means nothing for outputs of shadow models: signals are margins, "
+            "and the scores of an attack are larger for members"
+        )
+    return read
 
 
 def _of_rounds(options: argparse.Namespace) -> Any:
@@ -362,6 +382,7 @@ _OF_KINDS = (
     ("state", None, _WATCH),
     ("idle", 60.0, _WATCH),
     ("inclusion", 0.5, _WATCH),
+    ("attack", None, _TABLES),
     ("thousands", None, _TABLES),
     ("encoding", None, _TABLES),
     ("header", "auto", _TABLES),

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Counts, Doubles, Flags
-from leakscore.shadow import _left_out, _paired
-from leakscore.shadow.sides import arrays
+from leakscore.shadow import _left_out
+from leakscore.shadow.sides import arrays, pairs
 from leakscore.shadow.sides.arrays import Shadow
 
 _ENOUGH_FOR_PAIRED = 8
@@ -91,9 +91,7 @@ def choose(
 
 def _groups(shadow: Shadow, groups: npt.ArrayLike | None) -> list[Counts]:
     if groups is None:
-        pairs = _paired.pairs(shadow)
-        if pairs is not None and len(pairs) > 1:
-            return list(pairs)
+        groups = pairs.groups(shadow)
     return _left_out.group_rows(groups, shadow.models)
 
 

@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Counts, Doubles
+from leakscore._types import Doubles
 from leakscore.distributions import norm
-from leakscore.shadow.sides import arrays, moments, student, variances
+from leakscore.shadow.sides import arrays, moments, pairs, student, variances
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Side, Sides
 
@@ -187,28 +187,9 @@ def _positive(gain: Doubles, sd: Doubles) -> Doubles:
     return np.where(some, sd * (z + hazard), np.maximum(gain, 0.0))
 
 
-def pairs(shadow: Shadow) -> Counts | None:
-    """Return the complementary pairs of models (K / 2, 2), by place among those that count.
-
-    None if not all models form such pairs.
-    """
-    if shadow.models % 2:
-        return None
-    waiting: dict[bytes, list[int]] = {}
-    found = []
-    for place, row in enumerate(shadow.rows):
-        mask = np.packbits(shadow.included[row])
-        other = waiting.get(np.packbits(1 - shadow.included[row]).tobytes())
-        if other:
-            found.append((other.pop(0), place))
-        else:
-            waiting.setdefault(mask.tobytes(), []).append(place)
-    return np.array(found, dtype=np.int64) if 2 * len(found) == shadow.models else None
-
-
 def _correlation(shadow: Shadow, sides: Sides, v_in: Doubles, v_out: Doubles, q: Doubles) -> float:
     """Return the correlation of the models of a complementary pair, in [-1, 0]."""
-    couples = pairs(shadow)
+    couples = pairs.of(shadow)
     some = q > 0.0
     if couples is None or not some.any():
         return 0.0
