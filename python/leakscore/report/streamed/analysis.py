@@ -269,7 +269,7 @@ class Streamed:
         limits: list[tuple[Doubles, Moments]] = list(
             zip(self._limits(), third.clipped, strict=True)
         )
-        changes = changes_of(self.crowd, self.budget, self.judged.columns, limits)
+        changes = changes_of(self.crowd, self.budget, self.judged.columns, limits, self.least)
         found = outcomes(
             [change.view for change in changes],
             self.crowd,
