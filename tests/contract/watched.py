@@ -74,5 +74,9 @@ WATCHED: dict[str, list[Call]] = {
     "testing.check_private": [Call(_checked, scalars=CHECK)],
     "testing.assert_private": [Call(_asserted, scalars=CHECK)],
 }
-WATCHED_WITHOUT_ARGUMENTS = {"audit.Monitor.mu", "audit.Monitor.to_bytes"}
+WATCHED_WITHOUT_ARGUMENTS = {
+    "audit.Monitor.mu",
+    "audit.Monitor.to_bytes",
+    "testing.PrivacyCheck.refutation",
+}
 WATCHED_RESULTS = {"audit.Monitor", "testing.PrivacyCheck"}

@@ -18,12 +18,16 @@ GROUPS = PROJECT["dependency-groups"]
 @pytest.mark.parametrize("name", ["test", "lint", "docs", "bench", "accuracy"])
 def test_groups_hold_what_the_extras_of_their_names_hold(name: str) -> None:
     """An extra may ask for another extra of this package, a group cannot."""
-    extra = [
-        part
-        for entry in EXTRAS[name]
-        for part in (EXTRAS["tables"] if entry == "leakscore[tables]" else [entry])
-    ]
-    assert sorted(GROUPS[name]) == sorted(extra)
+    assert sorted(GROUPS[name]) == sorted(set(packages(name)))
+
+
+def packages(extra: str) -> list[str]:
+    """Return what an extra asks for, of others too."""
+    found = []
+    for entry in EXTRAS[extra]:
+        other = re.fullmatch(r"leakscore\[(\w+)\]", entry)
+        found += packages(other[1]) if other else [entry]
+    return found
 
 
 def floors(entries: list[Any]) -> dict[str, str]:
@@ -40,8 +44,7 @@ def test_the_oldest_versions_are_the_floors() -> None:
     """A later patch stands for a floor that has no wheel for Python 3.10."""
     text = (ROOT / ".ci" / "oldest.txt").read_text("utf-8")
     pinned = dict(re.findall(r"^([\w.-]+)==([\d.]+)$", text, flags=re.M))
-    expected = floors(PROJECT["project"]["dependencies"]) | floors(EXTRAS["test"])
-    expected |= floors(EXTRAS["tables"])
+    expected = floors(PROJECT["project"]["dependencies"]) | floors(packages("test"))
     assert sorted(pinned) == sorted(expected)
     for name, floor in expected.items():
         assert f"{pinned[name]}.".startswith(f"{floor}."), name

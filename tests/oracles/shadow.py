@@ -1,6 +1,7 @@
 """Scores from shadow models as they are written down, in many digits, one record at a time.
 
-Slow, and of nothing but lists and mpmath: signals[k][n], included[k][n].
+Slow, and of nothing but lists and mpmath: signals[k][n], included[k][n]. The fixture `digits` says how
+many digits.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from typing import Any
 
 import mpmath as mp
 
-mp.mp.dps = 30
 Signals = Sequence[Sequence[float]]
 Mask = Sequence[Sequence[bool]]
 

@@ -81,6 +81,16 @@ def test_median_of_an_odd_and_an_even_number(monkeypatch: pytest.MonkeyPatch) ->
             assert ours.worst_row == plain.worst_row
 
 
+def test_median_of_a_sorted_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = table()
+    away = np.linalg.solve(np.cov(values.T), (values - values.mean(axis=0)).T).T * values
+    values = values[np.argsort(away.sum(axis=1))]
+    streamed, whole = both(monkeypatch, values, n=100, rounds=400)
+    for ours, plain in zip(streamed.counts, whole.counts, strict=True):
+        assert ours.median_power == pytest.approx(plain.median_power, rel=1e-12)
+        assert ours.median_row == plain.median_row
+
+
 def test_games_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     streamed, whole = both(monkeypatch, table(), n=600, rounds=5000)
     assert [game.row for game in streamed.games[:4]] == [game.row for game in whole.games[:4]]

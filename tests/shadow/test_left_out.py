@@ -13,6 +13,8 @@ from leakscore import shadow
 from tests.oracles import shadow as oracle
 from tests.shadow.test_scores import close, example
 
+pytestmark = pytest.mark.usefixtures("digits")
+
 Array = npt.NDArray[Any]
 SCORES: dict[str, tuple[Callable[..., Array], dict[str, Any]]] = {
     "lira": (shadow.lira, {}),

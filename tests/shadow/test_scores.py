@@ -14,6 +14,8 @@ from leakscore import shadow
 from tests.oracles import shadow as oracle
 from tests.oracles import shadow_fits as fits
 
+pytestmark = pytest.mark.usefixtures("digits")
+
 Array = npt.NDArray[Any]
 
 

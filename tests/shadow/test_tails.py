@@ -11,6 +11,8 @@ from leakscore import shadow
 from leakscore.shadow.sides import student, variances
 from tests.oracles import shadow as oracle
 
+pytestmark = pytest.mark.usefixtures("digits")
+
 DEVIATIONS = np.array([-1e100, -40.0, -3.0, -1.7, 0.0, 0.5, 1.2, 1.7, 1.8, 3.0, 9.0, 60.0, 1e5])
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from leakscore.report.streamed.playing import bins_of
+from leakscore.streaming.histogram import Histogram
 from leakscore.streaming.lines import SINGLE, Line, cuts_of
-from leakscore.streaming.third import Ties
+from leakscore.streaming.middle import Middle, Ties
 
 
 @pytest.mark.parametrize("law", ["normal", "t2", "few values", "outlier"])
@@ -59,5 +60,28 @@ def test_middle_scores_are_those_of_all() -> None:
         joined = joined.merge(one)
     for rank in (0, 17, 1000, 2000):
         score, row = joined.of_rank(rank)
+        assert score == np.sort(scores)[rank]
+        assert row == int(np.flatnonzero(scores == score)[0])
+
+
+@pytest.mark.parametrize("order", ["drawn", "sorted"])
+@pytest.mark.parametrize("size", [1, 2, 9000, 9001])
+def test_scores_about_the_median_are_collected_unless_sorted(order: str, size: int) -> None:
+    scores = np.random.default_rng(6).chisquare(5, size).round(3)
+    scores = np.sort(scores) if order == "sorted" else scores
+    blocks = [np.arange(at, min(at + 3000, size)) for at in range(0, size, 3000)]
+    whole = Histogram.of(scores[:0])
+    middle = Middle.of(scores[:0], blocks[0][:0], whole)
+    for rows in blocks:
+        one = Histogram.of(scores[rows])
+        whole = whole.merge(one)
+        middle = middle.merge(Middle.of(scores[rows], rows, one), whole)
+    found = middle.found(whole.middle)
+    if order == "sorted" and size > 3000:
+        assert found is None
+        return
+    assert found is not None
+    for rank in ((size - 1) // 2, size // 2):
+        score, row = found.of_rank(rank - whole.holding((size - 1) // 2)[1])
         assert score == np.sort(scores)[rank]
         assert row == int(np.flatnonzero(scores == score)[0])

@@ -35,6 +35,11 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "csv of empty cells": (b'""\n""\n \n', "is empty"),
     "csv of blanks": (b" " * 70_000 + b"\n\t\n", "is empty"),
     "an open quote": (b'a,b\n1,"2\n3,4\n', "unexpected end of data"),
+    "an open quote far from the end": (
+        b'"a","b"\n1,2\n3,"4\n5,6\n7,8\n',
+        "line 5: unexpected end of data",
+    ),
+    "a wrong quote below others": (b'"a","b"\n1,2\n3,"4"5\n7,8\n', "line 3: ',' expected after"),
     "a wrong quote": (b'a,b\n1,"2"3\n', "expected after"),
     "nul bytes": (b"a,b\n1,\x002\n", "neither csv"),
     "npy cut in its magic": (b"\x93NUMPY", "no npy array"),

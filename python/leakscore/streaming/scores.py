@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from leakscore._types import Doubles
 from leakscore.streaming.copies import Words, mixed
+from leakscore.streaming.histogram import Histogram
 from leakscore.streaming.law import Law
+from leakscore.streaming.middle import Middle
 from leakscore.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]
@@ -21,48 +23,6 @@ KEPT = 5000
 """Rows of largest score that are kept."""
 SAMPLED = 65_536
 """Rows of the sample, or a few more or less."""
-_BITS = 44  # of the code of a score that its bin leaves out: 256 bins between powers of two
-
-
-def bin_of(scores: Doubles) -> Integers:
-    """Return the bin of each score, the upper bits of its code: larger scores, larger bins."""
-    return np.asarray(np.abs(scores).view(np.int64) >> _BITS)
-
-
-def lower_end(bins: Integers) -> Doubles:
-    """Return the least score of each bin."""
-    return np.asarray((bins << _BITS).view(np.float64))
-
-
-@dataclass(frozen=True, eq=False)
-class Histogram:
-    """How many scores lie in each bin that is not empty; `bins` increase."""
-
-    bins: Integers
-    counts: Integers
-
-    @classmethod
-    def of(cls, scores: Doubles) -> Histogram:
-        """Count scores."""
-        return cls(*np.unique(bin_of(scores), return_counts=True))
-
-    def merge(self, other: Histogram) -> Histogram:
-        """Add other scores."""
-        bins, place = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
-        counts = np.zeros(len(bins), np.int64)
-        np.add.at(counts, place.reshape(-1), np.concatenate([self.counts, other.counts]))
-        return Histogram(bins, counts)
-
-    @property
-    def total(self) -> int:
-        """How many scores there are."""
-        return int(self.counts.sum())
-
-    def holding(self, rank: int) -> tuple[int, int]:
-        """Return the bin of the score of this rank, from 0, and how many lie in bins below."""
-        ends = np.cumsum(self.counts)
-        place = int(np.searchsorted(ends, rank, side="right"))
-        return int(self.bins[place]), int(ends[place] - self.counts[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +85,8 @@ class Scores:
     sample : Sample
     worst : (float, int)
         The largest score to the weaker attacker, and its row.
+    middle : tuple of Middle
+        Scores about the median, for both attackers.
     every : tuple of (rows, scores, weaker, in-sample distances), or None
         Of all rows, where they are to be listed.
     """
@@ -135,6 +97,7 @@ class Scores:
     kept: Kept
     sample: Sample
     worst: tuple[float, int]
+    middle: tuple[Middle, Middle]
     every: tuple[Integers, Doubles, Doubles] | None
 
     def merge(self, other: Scores) -> Scores:
@@ -142,13 +105,15 @@ class Scores:
         every = None
         if self.every is not None and other.every is not None:
             every = tuple(map(np.concatenate, zip(self.every, other.every, strict=True)))
+        histograms = self.informed.merge(other.informed), self.weaker.merge(other.weaker)
+        joined = zip(self.middle, other.middle, histograms, strict=True)
         return Scores(
-            self.informed.merge(other.informed),
-            self.weaker.merge(other.weaker),
+            *histograms,
             self.above + other.above,
             self.kept.joined(other.kept).most(KEPT),
             self.sample.merge(other.sample),
             max(self.worst, other.worst, key=lambda worst: worst[0]),
+            tuple(one.merge(more, counted) for one, more, counted in joined),  # type: ignore[arg-type]
             every,  # type: ignore[arg-type]
         )
 
@@ -180,13 +145,17 @@ class Score:
         above = [[int((one > at).sum()) for at in self.thresholds] for one in (informed, weaker)]
         worst = _largest(informed)
         sampled = sampled_rows(rows, law.rows)
+        histograms = Histogram.of(informed), Histogram.of(weaker)
         return Scores(
-            Histogram.of(informed),
-            Histogram.of(weaker),
+            *histograms,
             np.array(above, np.int64).reshape(2, len(self.thresholds)),
             Kept(rows[worst], informed[worst], weaker[worst], values[worst]).most(KEPT),
             Sample(rows[sampled], values[sampled]),
             _worst(weaker, rows),
+            (
+                Middle.of(informed, rows, histograms[0]),
+                Middle.of(weaker, rows, histograms[1]),
+            ),
             (rows, informed, weaker) if self.every else None,
         )
 

@@ -10,41 +10,13 @@ import numpy.typing as npt
 
 from leakscore._types import Doubles
 from leakscore.reference import Moments
+from leakscore.streaming.histogram import bin_of
 from leakscore.streaming.law import Law
 from leakscore.streaming.lines import Line
-from leakscore.streaming.scores import bin_of
+from leakscore.streaming.middle import Ties
 from leakscore.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Ties:
-    """Different scores, how many rows have each, and the first of these rows."""
-
-    scores: Doubles
-    counts: Integers
-    rows: Integers
-
-    @classmethod
-    def of(cls, scores: Doubles, rows: Integers) -> Ties:
-        """Count scores; rows increase."""
-        different, first, counts = np.unique(scores, return_index=True, return_counts=True)
-        return cls(different, counts, rows[first])
-
-    def merge(self, other: Ties) -> Ties:
-        """Add later rows."""
-        scores, first, place = np.unique(
-            np.concatenate([self.scores, other.scores]), return_index=True, return_inverse=True
-        )
-        counts = np.zeros(len(scores), np.int64)
-        np.add.at(counts, place.reshape(-1), np.concatenate([self.counts, other.counts]))
-        return Ties(scores, counts, np.concatenate([self.rows, other.rows])[first])
-
-    def of_rank(self, rank: int) -> tuple[float, int]:
-        """Return the score of this rank, from 0, and the first row that has it."""
-        place = int(np.searchsorted(np.cumsum(self.counts), rank, side="right"))
-        return float(self.scores[place]), int(self.rows[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +86,7 @@ class Project:
     ----------
     law : Law
     middle : tuple of (k,) ndarray of int
-        The bins in the middle for the two attackers; empty to look for none.
+        The bins in the middle for the two attackers; an empty array to look for none.
     directions : tuple of Direction
     limits : tuple of (2, d) ndarray
         What values are clipped at.
@@ -133,8 +105,8 @@ class Project:
         ties = []
         functions = (self.law.distances, self.law.weaker)
         for bins, scores_of in zip(self.middle, functions, strict=False):
-            scores = scores_of(scaled)
-            inside = np.isin(bin_of(scores), bins)
+            scores = scores_of(scaled) if len(bins) else np.zeros(0)
+            inside = np.flatnonzero(np.isin(bin_of(scores), bins))
             ties.append(Ties.of(scores[inside], rows[inside]))
         clipped = []
         for limits in self.limits:

@@ -71,7 +71,8 @@ def names_rows(name: str, *, unnamed: bool, whole: bool, counting: bool) -> bool
 
 def _counts(values: npt.NDArray[np.float64]) -> bool:
     known = values[np.isfinite(values)]
-    return len(known) > 1 and bool((np.diff(known) == 1).all())
+    with np.errstate(over="ignore"):
+        return len(known) > 1 and bool((np.diff(known) == 1).all())
 
 
 def _are_whole(values: npt.NDArray[np.float64]) -> bool:

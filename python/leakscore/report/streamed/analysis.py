@@ -45,17 +45,17 @@ from leakscore.report.streamed.playing import Asked, Projected, played, prepared
 from leakscore.report.streamed.views import THRESHOLDS, outcomes
 from leakscore.statistics import Mean
 from leakscore.streaming.copies import Copies
+from leakscore.streaming.histogram import Histogram, lower_end
 from leakscore.streaming.lines import Line
+from leakscore.streaming.middle import Ties
 from leakscore.streaming.scores import (
     Count,
-    Histogram,
     Kept,
     Score,
     Scores,
     Views,
-    lower_end,
 )
-from leakscore.streaming.third import Others, Project, Third, Ties, Without
+from leakscore.streaming.third import Others, Project, Third, Without
 from leakscore.tables.sources.opened import Opened
 
 _REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
@@ -174,14 +174,22 @@ class Streamed:
         asked.append(Asked(self.playable[0], "weaker"))
         asked += [Asked(self.middle)] if self.middle not in first else []
         ready = [prepared(self.crowd, one, self.sample) for one in asked]
-        size = self.law.rows
         bins = tuple(
-            np.array([one.holding(rank)[0] for rank in ((size - 1) // 2, size // 2)])
-            for one in (self.found.informed, self.found.weaker)
+            np.zeros(0, np.int64) if ties is not None else histogram.middle
+            for ties, histogram in zip(self._ties(), self._histograms, strict=True)
         )
         project = Project(self.law, bins, tuple(one.direction for one in ready), self._limits())
         third: Third = self._pass(project, "projecting records for the games")
         return third, ready
+
+    @property
+    def _histograms(self) -> tuple[Histogram, Histogram]:
+        return self.found.informed, self.found.weaker
+
+    def _ties(self) -> list[Ties | None]:
+        """Return the scores in the middle for both attackers, where the second pass met all."""
+        pairs = zip(self.found.middle, self._histograms, strict=True)
+        return [middle.found(histogram.middle) for middle, histogram in pairs]
 
     def _limits(self) -> tuple[Doubles, ...]:
         """Return the quantiles of the sample at which values are clipped."""
@@ -274,7 +282,7 @@ class Streamed:
         limits: list[tuple[Doubles, Moments]] = list(
             zip(self._limits(), third.clipped, strict=True)
         )
-        changes = changes_of(self.crowd, self.budget, self.judged.columns, limits)
+        changes = changes_of(self.crowd, self.budget, self.judged.columns, limits, self.least)
         found = outcomes(
             [change.view for change in changes],
             self.crowd,
@@ -360,10 +368,11 @@ class Streamed:
             (self.found.worst[0] / self.divisor, self.found.worst[1]),
         )
         found = []
-        for place, (attacker, ties) in enumerate(
-            zip(("informed", "weaker"), third.middle, strict=True)
+        for place, (attacker, known) in enumerate(
+            zip(("informed", "weaker"), self._ties(), strict=True)
         ):
-            histogram = (self.found.informed, self.found.weaker)[place]
+            histogram = self._histograms[place]
+            ties = third.middle[place] if known is None else known
             above = dict(
                 zip(
                     (f"{100 * level:g}%" for level in (0.1, 0.5, 0.9)),

@@ -19,6 +19,7 @@ from leakscore.streaming.law import Law
 _SURE = 1e-10  # share of a variance that squares still tell from none
 _DIGITS = 1e-9  # share of a variance below which it is not found as a difference
 _LARGEST = 0.5  # joint leverage up to which a bound is worth having
+_ROUNDING = 1 + 1e-6  # far more than the rounding of scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,11 @@ class Change:
 
 
 def changes_of(
-    crowd: Crowd, budget: Budget, columns: Sequence[str], limits: Sequence[tuple[Doubles, Moments]]
+    crowd: Crowd,
+    budget: Budget,
+    columns: Sequence[str],
+    limits: Sequence[tuple[Doubles, Moments]],
+    least: float,
 ) -> list[Change]:
     """Return all changes that are tried.
 
@@ -41,11 +46,13 @@ def changes_of(
     columns : sequence of str
     limits : sequence of (limits, moments)
         What values are clipped at, and the moments of the clipped table.
+    least : float
+        No record that is not kept has a larger score; -inf if all are kept.
     """
     return [
         *_fewer_columns(crowd, columns),
         *_clipped(crowd, limits),
-        *_without_worst(crowd),
+        *_without_worst(crowd, least),
         *_more_records(crowd, budget),
     ]
 
@@ -134,7 +141,7 @@ def _clipped_law(law: Law, ends: Doubles, moments: Moments) -> Law | None:
     )
 
 
-def _without_worst(crowd: Crowd) -> list[Change]:
+def _without_worst(crowd: Crowd, least: float) -> list[Change]:
     """Leave the worst records out: those behind them become the unusual ones."""
     found = []
     order = np.argsort(-crowd.informed(), kind="stable")
@@ -155,7 +162,7 @@ def _without_worst(crowd: Crowd) -> list[Change]:
         rows = frozenset(int(row) for row in crowd.numbers[worst])
         found.append(
             _change(
-                View(law, n * correction, _growth(share), {}, rows),
+                View(law, n * correction, _growth(share, crowd.size, count, least), {}, rows),
                 "fewer records",
                 f"without {what}",
                 "the next records stand out more",
@@ -178,13 +185,23 @@ def _joint_leverage(crowd: Crowd, worst: np.ndarray) -> float:
     return float(np.linalg.eigvalsh((joint + joint.T) / 2)[-1])
 
 
-def _growth(share: float) -> float:
-    """Bound by which factor a score grows when records are left out; inf if they weigh much.
+def _growth(leverage: float, size: int, count: int, least: float) -> float:
+    """Bound the scores of the records that are not kept when others are left out, over `least`.
 
-    The scatter falls by the share of their joint leverage in any direction, and the mean moves by
-    so little that four times the factor covers it.
+    Of N records k are left out, N' remain; `leverage` is their joint one. With T the scatter about the mean, A the left out
+    records less the mean and L the largest eigenvalue of A T^-1 A', the scatter left is
+    T - A' (I + 11'/N') A, at least 1 - L (1 + k/N') times T, and the mean moves by 1'A / N', in
+    units of T by at most sqrt(k L) / N'. A score is N p / (1 - p), p = N/(N-1) (x-m)' T^-1 (x-m).
+    Return inf if the records that are left out weigh much.
     """
-    return 4 / (1 - share) if share < _LARGEST else np.inf
+    rest = size - count
+    weight = max(leverage * (size - 1) / size, 0.0)
+    if not (least > 0 and weight < _LARGEST and weight * (1 + count / rest) < 1):
+        return np.inf
+    before = least / (size + least) * (size - 1) / size
+    moved = np.sqrt(before) + np.sqrt(count * weight) / rest
+    share = moved**2 / (1 - weight * (1 + count / rest)) * rest / (rest - 1)
+    return _ROUNDING * rest * share / (1 - share) / least if share < 1 else np.inf
 
 
 def _more_records(crowd: Crowd, budget: Budget) -> list[Change]:

@@ -43,7 +43,7 @@ def read_delimited(file: File, options: Options) -> Grid:
         If the lines have different numbers of cells, or something cannot be told.
     """
     text, notes = _decoded(file, options)
-    if '"' in text and _BLANK_BEFORE_QUOTE.search(text):
+    if '"' in text and _BLANK_BEFORE_QUOTE.search(text, 0, text.rfind('"') + 2):
         # After blanks a quote begins a quoted cell all the same.
         text = _BLANK_BEFORE_QUOTE.sub(r"\1", text)
     _require_room(file, text, options.delimiter)
@@ -173,14 +173,25 @@ def _require_room(file: File, text: str, delimiter: str | None) -> None:
 
 def _require_quotes(name: str, text: str, delimiter: str) -> None:
     """Refuse quotes that do not close, or that close within a cell: pyarrow would join cells."""
+    # Lines below the one of the last quote are fine if that line ends outside a cell.
+    last = text.find("\n", text.rfind('"')) + 1
+    if last and _quote_error(text[:last], delimiter) is None:
+        return
+    found = _quote_error(text, delimiter)
+    if found is not None:
+        line, error = found
+        raise ValueError(f"{name}, line {line}: {error} (a quoted cell does not end as it should)")
+
+
+def _quote_error(text: str, delimiter: str) -> tuple[int, csv.Error] | None:
+    """Return the line and the error of the first quotes that are wrong."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         with sniff.long_cells():
             deque(reader, maxlen=0)
     except csv.Error as error:
-        raise ValueError(
-            f"{name}, line {reader.line_num}: {error} (a quoted cell does not end as it should)"
-        ) from None
+        return reader.line_num, error
+    return None
 
 
 def _without(data: bytes, first: int, last: int) -> tuple[bytes, int]:

@@ -91,6 +91,8 @@ def _mapped(path: str, name: str) -> npt.NDArray[Any]:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (ValueError, EOFError, SyntaxError) as error:
         raise ValueError(f"{name} is damaged: {error}") from None
+    except (MemoryError, RecursionError, TypeError, KeyError, OverflowError):
+        raise ValueError(f"{name} is damaged: its header is none that numpy writes") from None
 
 
 @dataclass(eq=False)
