@@ -139,11 +139,20 @@ def test_a_report_is_the_same(client: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert any("3,000 of 3,000 records" in step for step in steps)
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://here", "127.0.0.1:what"])
-def test_no_scheduler(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_PATIENCE", "1s")
+    address = "tcp://127.0.0.1:9"
     with (
         pytest.raises(ClusterError, match=f"^No dask scheduler answers at {address}$"),
+        cluster.opened(scheduler=address),
+    ):
+        raise AssertionError("a scheduler answered")
+
+
+@pytest.mark.parametrize("address", ["nonsense://here", "127.0.0.1:what"])
+def test_no_address(address: str) -> None:
+    with (
+        pytest.raises(ValueError, match=f"^Expected scheduler='{address}' to be an address"),
         cluster.opened(scheduler=address),
     ):
         raise AssertionError("a scheduler answered")

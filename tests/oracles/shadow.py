@@ -1,7 +1,7 @@
 """Scores from shadow models as they are written down, in many digits, one record at a time.
 
-Slow, and of nothing but lists and mpmath: signals[k][n], included[k][n]. The fixture `digits` says how
-many digits.
+Slow, and of nothing but lists and mpmath: signals[k][n], included[k][n]. The fixture
+`digits` says how many digits.
 """
 
 from __future__ import annotations

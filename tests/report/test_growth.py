@@ -35,11 +35,16 @@ def test_no_score_grows_more_than_the_bound(size: int, count: int, freedom: int)
             np.testing.assert_allclose(after, anew, rtol=1e-9)
         for share in (0.3, 0.9, 1.0):
             least = float(np.quantile(scores[rest], share))
-            bound = changes._growth(crowd, worst, least) * least
+            bound = growth(crowd, worst, least) * least
             largest = float(after[scores[rest] <= least].max())
             assert largest <= bound
             if size == 5000 and freedom == 30:  # and worth having
                 assert bound < 1.1 * largest
+
+
+def growth(crowd: Crowd, worst: np.ndarray, least: float) -> float:
+    leverage = changes._joint_leverage(crowd, worst)
+    return changes._growth(leverage, crowd.size, len(worst), least)
 
 
 def _anew(values: np.ndarray, rest: np.ndarray, row: int) -> float:
@@ -54,5 +59,5 @@ def test_no_bound_where_records_weigh_much() -> None:
     cov = np.cov(values.T, bias=True)
     law = Law(np.arange(2), np.arange(2), 50, np.ones(2), values.mean(axis=0), cov)
     crowd = Crowd(law, values, np.arange(50), 10, finite=False)
-    assert changes._growth(crowd, np.array([7]), 1.0) == np.inf
-    assert changes._growth(crowd, np.array([3]), -np.inf) == np.inf
+    assert growth(crowd, np.array([7]), 1.0) == np.inf
+    assert growth(crowd, np.array([3]), -np.inf) == np.inf
