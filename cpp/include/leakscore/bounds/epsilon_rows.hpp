@@ -50,8 +50,8 @@ void epsilon_of_rows(const ScoreRows<T>& table, std::span<const std::int64_t> ro
       std::sort(sorted.begin(), middle);
       std::sort(middle, sorted.end());
       const std::span<const T> all(sorted);
-      const auto bounds = epsilon_lower_bounds(all.first(below), all.subspan(below), fpr_band,
-                                               fnr_band, deltas);
+      const auto bounds =
+          epsilon_lower_bounds(all.first(below), all.subspan(below), fpr_band, fnr_band, deltas);
       for (std::size_t d = 0; d < deltas.size(); ++d) {
         out[i * std::ssize(deltas) + static_cast<std::ptrdiff_t>(d)] = bounds[d].epsilon;
       }

@@ -191,7 +191,8 @@ def _growth(leverage: float, size: int, count: int, least: float) -> float:
     Of N records k are left out, N' remain; `leverage` is their joint one. With T the scatter about
     the mean, A the left out records less the mean and L the largest eigenvalue of A T^-1 A', the
     scatter left is T - A' (I + 11'/N') A, at least 1 - L (1 + k/N') times T, and the mean moves by
-    1'A / N', in units of T by at most sqrt(k L) / N'. A score is N p / (1 - p), p = N/(N-1) (x-m)' T^-1 (x-m).
+    1'A / N', in units of T by at most sqrt(k L) / N'. A score is N p / (1 - p) with
+    p = N/(N-1) (x-m)' T^-1 (x-m).
     Return inf if the records that are left out weigh much.
     """
     rest = size - count
