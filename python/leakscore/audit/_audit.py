@@ -247,9 +247,9 @@ class Audit(Certified, Refuted, Intervals):
         Raises
         ------
         ValueError
-            If `data` is damaged, of another version, or no audit can have made it.
+            If ``data`` is damaged, of another version, or no audit can have made it.
         TypeError
-            If `data` is not bytes.
+            If ``data`` is not bytes.
 
         Examples
         --------

@@ -1,8 +1,8 @@
 """Tables and scores that are spread over a dask cluster: the bits of one process, for any chunks.
 
 An optional room (extra ``dask``): it imports dask only when it is used. Data are dask arrays or
-dask frames; the work runs wherever dask runs it: on the workers of a `distributed.Client`, if there
-is one, and in the threads of this process otherwise.
+dask frames; the work runs wherever dask runs it: on the workers of a ``distributed.Client``, if
+there is one, and in the threads of this process otherwise.
 
 Rows are cut into blocks of 65,536, counted from the first row, whatever the chunks are, and what is
 summed over blocks is summed along a fixed binary tree over their numbers. So neither the chunks nor

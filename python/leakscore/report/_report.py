@@ -64,6 +64,7 @@ from leakscore.report.streamed.whole import Tabular, opened_of, whole_of, why_wh
 from leakscore.statistics import Statistic
 from leakscore.tables.records import records_of
 from leakscore.tables.sources.opened import LONG
+from leakscore.tables.sources.partitions import without_graph
 from leakscore.tables.table import Table
 
 Progress: TypeAlias = Callable[[str, float], None]
@@ -138,8 +139,9 @@ def analyse(
         From `read_table`, `table_of`, `embedded_table` or `open_table`; if it has `ids`, persons
         are judged, each by all of their records. Or an array (N, d), which may be mapped from a
         file; anything with the Arrow stream interface (frames of pandas, polars, pyarrow, duckdb);
-        a function that yields blocks of records anew at each call. Of more than 65536 records,
-        blocks are read several times and memory does not grow with the table; see Notes.
+        a frame or array of dask, computed part by part; a function that yields blocks of records
+        anew at each call. Of more than 65536 records, blocks are read several times and memory does
+        not grow with the table; see Notes.
     n : int, optional
         Records averaged, 2 to the number judged. Default: all of them; 100 of the embedded table.
     previous : int or sequence of int, optional
@@ -263,6 +265,7 @@ def analyse(
         records=records,
     )
     asked = checked(asked)
+    table = without_graph(table)
     opened = opened_of(table)
     why = why_whole(opened, table, asked)
     if not why and opened.is_longer_than(LONG):

@@ -46,8 +46,8 @@ def logit_margin(
 
     Notes
     -----
-    Accurate to 1e-12 of max(1, |margin|). The sum over the other classes keeps the digits that
-    1 - p_y has lost.
+    Accurate to 1e-12 of ``max(1, abs(margin))``. The sum over the other classes keeps the digits
+    that 1 - p_y has lost.
 
     Examples
     --------

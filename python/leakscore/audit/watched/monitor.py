@@ -64,7 +64,7 @@ class Monitor:
     p_value : float
         1 over the largest e-value so far, rounded up, at most 1: valid at every moment.
     refuted : bool
-        Whether `p_value` is at most 1 - confidence; stays true.
+        Whether ``p_value`` is at most 1 - confidence; stays true.
     claim : tuple, str or None
         (epsilon, delta), or the name of the curve.
     confidence, delta, design, epsilons, mus, inclusion, history
@@ -140,7 +140,7 @@ class Monitor:
     def update(self, scores: npt.ArrayLike, member: npt.ArrayLike) -> None:
         """Count rounds, one or many, in the order in which they were played.
 
-        An update that is interrupted (Ctrl-C) has counted the first `rounds`.
+        An update that is interrupted (Ctrl-C) has counted the first ``rounds``.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class Monitor:
         Returns
         -------
         float
-            With probability `confidence` it is at no time above the true epsilon: the last of
+            With probability ``confidence`` it is at no time above the true epsilon: the last of
             `epsilons` up to which all were refuted, or 0. It never falls.
 
         Raises
@@ -278,13 +278,13 @@ class Monitor:
         Returns
         -------
         float
-            The last of `mus` up to which all were refuted, or 0. No mechanism that is mu-GDP for a
-            smaller mu gives such scores, at this confidence.
+            The last of ``mus`` up to which all were refuted, or 0. No mechanism that is mu-GDP for
+            a smaller mu gives such scores, at this confidence.
 
         Raises
         ------
         ValueError
-            If the monitor has no `mus`.
+            If the monitor has no ``mus``.
 
         Examples
         --------
@@ -343,7 +343,7 @@ class Monitor:
         Returns
         -------
         bytes
-            Of at most 17 bytes for each round that `history` keeps, and some kilobytes.
+            Of at most 17 bytes for each round that ``history`` keeps, and some kilobytes.
 
         Examples
         --------

@@ -54,9 +54,10 @@ def correlated_gaussian(
 
     Notes
     -----
-    The outputs differ by m_t = sum_s C_ts pi_s v_s / sigma with |v_s| <= 1, chosen from what came
-    before. |m|^2 is at most B^2 = max over patterns of sum pi_s pi_s' |C'C|_ss' / sigma^2, and a
-    step of the missing norm makes it B^2 always: then the log-ratio is N(+-B^2/2, B^2).
+    The outputs differ by m_t = sum_s C_ts pi_s v_s / sigma with v_s of norm at most 1, chosen from
+    what came before. The square of m's norm is at most B^2, the largest over patterns of
+    sum pi_s pi_s' abs(C'C)_ss' / sigma^2, and a step of the missing norm makes it B^2 always: then
+    the log-ratio is N(+-B^2/2, B^2).
 
     Patterns are taken as known: there is no amplification by sampling.
 
