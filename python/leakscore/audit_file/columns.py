@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._visible import visible
+from leakscore._visible import listed, visible
 from leakscore.tables import files, memory_limit, strict_json
 from leakscore.tables.cells import Options, blank_at_end
 from leakscore.tables.columns import content_of
@@ -181,6 +181,7 @@ def _of_json(file: files.File) -> Columns:
     if isinstance(document, dict) and isinstance(document.get("primitives"), dict):
         document = document["primitives"]  # LeakPro's CombinedMetricResult
     columns = document if isinstance(document, dict) else {}
+    _refuse_sacro(file, columns)
     names = [name for name, value in columns.items() if isinstance(value, (list, int, float))]
     if not names:
         raise ValueError(f"Expected {file.name} to hold a JSON object of lists")
@@ -189,6 +190,29 @@ def _of_json(file: files.File) -> Columns:
         "json",
         tuple(names),
         lambda name: strict_json.array_of(file, name, _numbers(columns[name])),
+    )
+
+
+def _refuse_sacro(file: files.File, document: dict[str, Any]) -> None:
+    """Name the archives in which SACRO-ML keeps the scores that its report.json leaves out."""
+    experiments = [
+        attack["attack_experiment_logger"]
+        for attack in document.values()
+        if isinstance(attack, dict) and isinstance(attack.get("attack_experiment_logger"), dict)
+    ]
+    if not experiments:
+        return
+    instances = [
+        one
+        for experiment in experiments
+        for one in (experiment.get("attack_instance_logger") or {}).values()
+        if isinstance(one, dict)
+    ]
+    kept = [str(one["arrays_file"]) for one in instances if "arrays_file" in one]
+    where = f"in {listed(kept)}: audit one of them" if kept else "nowhere"
+    raise ValueError(
+        f"{file.name} is a report of SACRO-ML without the records' scores. They are {where}; an "
+        "attack saves them if it runs with report_individual=True"
     )
 
 

@@ -1,9 +1,10 @@
 """Which columns of a file are the scores, and what they are the scores of.
 
 Known by their names: a score and a membership for each round (Privacy Meter's npz archives have
-``scores`` and ``memberships``, LeakPro's JSON ``signal_values`` and ``true_labels``), the scores of
-members beside those of non-members, counts between edges, and LeakPro's confusion counts. Outputs
-of shadow models are scored here (`shadows`).
+``scores`` and ``memberships``, LeakPro's JSON ``signal_values`` and ``true_labels``, SACRO-ML's npz
+archives ``individual.member_prob`` and ``individual.member``), the scores of members beside those
+of non-members, counts between edges, and LeakPro's confusion counts. Outputs of shadow models are
+scored here (`shadows`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from leakscore.tables.cells import Options
 
 Array: TypeAlias = npt.NDArray[Any]
 
-SCORE_NAMES = ("score", "scores", "signal_values", "mia_scores", "statistic")
+_SACRO = ("individual.member_prob", "individual.member")
+SCORE_NAMES = ("score", "scores", "signal_values", "mia_scores", "statistic", _SACRO[0])
 MEMBER_NAMES = (
     "member",
     "membership",
@@ -33,6 +35,7 @@ MEMBER_NAMES = (
     "true_labels",
     "true_membership",
     "included",
+    _SACRO[1],
 )
 _MEMBERS = ("members", "member_scores")
 _NONMEMBERS = ("nonmembers", "non_members", "nonmember_scores", "non_member_scores")
@@ -234,6 +237,8 @@ def _writer(columns: Columns) -> str | None:
         return "Privacy Meter"
     if columns.format == "json" and "true_labels" in names:
         return "LeakPro"
+    if set(_SACRO) <= names:
+        return "SACRO-ML"
     return None
 
 

@@ -36,7 +36,8 @@ files
   member and non-member), a row a round; or members and nonmembers; or edges,
   member_counts and nonmember_counts, the edges from -inf to inf ("inf" in JSON)
   or with below and above: how many members and non-members score outside
-  Privacy Meter's npz archives and LeakPro's JSON are read as they are
+  Privacy Meter's and SACRO-ML's npz archives and LeakPro's JSON are read as
+  they are
 
 outputs of shadow models
   an npz with signals (K, N[, A]), logit margins of K models at N records, and
