@@ -222,3 +222,15 @@ def test_callables_and_frames_that_are_no_blocks(values: np.ndarray) -> None:
     person = pandas.Index(np.random.default_rng(0).permutation(N), name="visit")
     named = pandas.DataFrame(values, columns=list(NAMES), index=person)
     assert report.analyse(named, n=100, rounds=400).input.columns_judged == NAMES
+
+
+def test_what_only_resembles_a_frame_is_refused_with_the_remedy() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    class LazyFrame:  # of polars, narwhals, ...
+        def collect_schema(self) -> None: ...
+
+    with pytest.raises(TypeError, match=r"not a LazyFrame: pass what its collect\(\) returns"):
+        report.analyse(LazyFrame(), n=2)
+    with pytest.raises(TypeError, match=r"not a Series: make a frame of it \(to_frame\)"):
+        report.analyse(pandas.Series([1.0, 2.0, 4.0]), n=2)

@@ -30,6 +30,11 @@ def opened_of(table: Tabular) -> Opened:
         return sources.of_frame(table)
     if callable(table):
         return sources.of_callable(table)
+    if hasattr(table, "collect_schema"):
+        raise TypeError(
+            f"Expected table to hold its records, not a {type(table).__name__}: pass what its "
+            "collect() returns, or a parquet file"
+        )
     return sources.of_array(_validate.matrix("table", table))
 
 

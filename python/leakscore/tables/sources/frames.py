@@ -25,7 +25,13 @@ def reader_of(frame: Any) -> Any:
             f"reading a {type(frame).__name__} needs pyarrow (pip install 'leakscore[tables]')"
         ) from None
     if hasattr(frame, "__arrow_c_stream__"):
-        return pyarrow.RecordBatchReader.from_stream(frame)
+        try:
+            return pyarrow.RecordBatchReader.from_stream(frame)
+        except pyarrow.ArrowInvalid as error:  # the stream of one column has no names
+            raise TypeError(
+                f"Expected a frame with named columns, not a {type(frame).__name__}: make a frame "
+                "of it (to_frame)"
+            ) from error
     batch = pyarrow.record_batch(frame)
     return pyarrow.RecordBatchReader.from_batches(batch.schema, [batch])
 
