@@ -2,7 +2,11 @@
 # the stack, probes of large frames, checked copies of the C library, checked targets of indirect
 # jumps, tables of the linker that are read-only before any code runs. Costs less than the noise.
 include(CheckCXXCompilerFlag)
-foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full)
+set(flags -fstack-protector-strong -fcf-protection=full)
+if(NOT WIN32)  # whose frames of exceptions GCC cannot describe with it
+  list(APPEND flags -fstack-clash-protection)
+endif()
+foreach(flag IN LISTS flags)
   string(MAKE_C_IDENTIFIER "LEAKSCORE_HAS${flag}" known)
   # A flag of another processor is an error or a warning, by compiler.
   set(CMAKE_REQUIRED_FLAGS -Werror)
@@ -17,4 +21,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # it needs the optimiser
 endif()
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   target_link_options(leakscore_core INTERFACE LINKER:-z,relro,-z,now LINKER:-z,noexecstack)
+endif()
+if(MINGW)  # the library of the stack's canaries is named by the flag
+  target_link_options(leakscore_core INTERFACE -fstack-protector-strong)
 endif()

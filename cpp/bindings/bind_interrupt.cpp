@@ -1,9 +1,8 @@
-#include <pthread.h>
-
 #include <atomic>
 #include <utility>
 
 #include "bindings/interrupt.hpp"
+#include "leakscore/parallel/fork.hpp"
 #include "leakscore/parallel/interrupt.hpp"
 
 namespace leakscore {
@@ -43,7 +42,7 @@ void abandon_ufunc(const py::error_already_set& error) {
 void bind_interrupt() {
   const py::object thread = py::module_::import("threading").attr("main_thread")();
   main_thread = thread.attr("ident").cast<unsigned long>();
-  pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
+  at_fork([] { main_thread = PyThread_get_thread_ident(); });
   set_interrupt_check(check_signals);
 }
 

@@ -1,7 +1,5 @@
 #include "leakscore/parallel/pool.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "leakscore/parallel/fork.hpp"
 #include "leakscore/parallel/interrupt.hpp"
 
 namespace leakscore {
@@ -161,8 +160,7 @@ struct Shared {
 // made: it starts with a fresh pool. The old one is leaked on purpose, being in an unknown state.
 // Workers of a process that ends may still wait on their pool, so it is never destroyed either.
 std::atomic<Shared*> shared{nullptr};
-[[maybe_unused]] const int fork_handler =
-    pthread_atfork(nullptr, nullptr, [] { shared.store(nullptr); });
+[[maybe_unused]] const int fork_handler = at_fork([] { shared.store(nullptr); });
 
 Shared& shared_for_this_process() {
   Shared* current = shared.load();
