@@ -93,6 +93,12 @@ def _add_table_options(group: Any) -> None:
     )
     _cli.add_names(group, "--group-by", "publish means and counts of the groups of these columns")
     group.add_argument("--weights", metavar="COLUMN", help="publish means with these weights")
+    group.add_argument(
+        "--weights-are",
+        choices=("data", "ratio", "public"),
+        help="data (default): they are data of the records, and their sum is published, too; "
+        "ratio: data, and their sum is not published; public: everybody knows them",
+    )
     group.add_argument("--response", metavar="COLUMN", help="what a regression predicts")
     group.add_argument(
         "--min-cell",
@@ -278,9 +284,12 @@ def _table(options: argparse.Namespace) -> Any:
 
     if options.data is None:
         return report.embedded_table()
+    columns, named = options.columns, (options.weights, options.response)
+    if columns is not None:  # what the statistic is by needs no name of its own there
+        columns = [*columns, *(name for name in named if name and name not in columns)]
     return report.open_table(
         options.data,
-        columns=options.columns,
+        columns=columns,
         exclude=options.exclude or (),
         groups=tuple(options.group_by or ()),
         **_cli.reading(options),
@@ -312,13 +321,15 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
     if sum(map(bool, named.values())) > 1:
         given = " and ".join(option for option, value in named.items() if value)
         raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
+    if options.weights_are is not None and options.weights is None:
+        raise ValueError(f"--weights-are {options.weights_are} belongs to --weights COLUMN")
     regression = options.statistic in ("regression", "cross-products")
     if regression != (options.response is not None):
         raise ValueError("--response COLUMN belongs to --statistic regression or cross-products")
     if options.group_by:
         return statistics.GroupMeans(options.group_by)
     if options.weights is not None:
-        return statistics.WeightedMean(options.weights)
+        return _weighted(options)
     if options.statistic == "regression":
         return statistics.Regression(options.response)
     if options.statistic == "cross-products":
@@ -327,6 +338,16 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         return statistics.Quantile(0.5)
     plain = {"sum": statistics.Sum, "covariance": statistics.Covariance}
     return plain[options.statistic]() if options.statistic in plain else None
+
+
+def _weighted(options: argparse.Namespace) -> Statistic:
+    from leakscore import statistics
+
+    if options.weights_are == "public":
+        return statistics.KnownWeights(options.weights)
+    if options.weights_are == "ratio":
+        return statistics.WeightedRatio(options.weights)
+    return statistics.WeightedMean(options.weights)
 
 
 def _population(options: argparse.Namespace) -> str:

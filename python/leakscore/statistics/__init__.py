@@ -7,15 +7,17 @@ a table.
 """
 
 from leakscore.statistics._groups import GroupMeans
-from leakscore.statistics._means import Histogram, Mean, Proportions, Sum, WeightedMean
+from leakscore.statistics._means import Histogram, Mean, Proportions, Sum
 from leakscore.statistics._products import Covariance, CrossProducts, Quantile, Regression
 from leakscore.statistics._statistic import Statistic
+from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
 __all__ = [
     "Covariance",
     "CrossProducts",
     "GroupMeans",
     "Histogram",
+    "KnownWeights",
     "Mean",
     "Proportions",
     "Quantile",
@@ -23,4 +25,5 @@ __all__ = [
     "Statistic",
     "Sum",
     "WeightedMean",
+    "WeightedRatio",
 ]

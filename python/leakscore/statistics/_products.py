@@ -12,6 +12,8 @@ from leakscore import _validate
 from leakscore._types import Doubles
 from leakscore.statistics._statistic import Exactness, Statistic
 
+_ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
+
 
 @dataclass(frozen=True)
 class Covariance(Statistic):
@@ -75,6 +77,11 @@ class CrossProducts(Statistic):
         if len(self.columns) < 2:
             raise ValueError("Expected a column beside the response to predict it with")
 
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The response."""
+        return (self.response,)
+
     def _parts(self) -> tuple[list[int], int]:
         return self._numbers(self.response), self._index("response", self.response)
 
@@ -134,6 +141,11 @@ class Regression(Statistic):
         if len(self.columns) < 2:
             raise ValueError("Expected a column beside the response to predict it with")
 
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The response."""
+        return (self.response,)
+
     def prepare(self, values: npt.ArrayLike) -> Regression:
         """Estimate the coefficients and E x x' from records.
 
@@ -148,7 +160,8 @@ class Regression(Statistic):
         Raises
         ------
         ValueError
-            If the predictors are linearly dependent.
+            If the predictors are linearly dependent, or the response follows from them: then it
+            is among them, perhaps in other units.
         """
         array = _validate.matrix("values", values)
         x, y = self._split(np.asarray(array, dtype=np.float64))
@@ -157,10 +170,16 @@ class Regression(Statistic):
         if (np.abs(np.diag(triangle)) <= 1e-10 * scale).any():
             raise ValueError("Expected the predictors to be linearly independent: leave one out")
         inverse = np.linalg.inv(triangle)
+        coefficients = inverse @ (factor.T @ y)
+        if np.linalg.norm(y - x @ coefficients) <= _ROUNDING * np.linalg.norm(y - y.mean()):
+            raise ValueError(
+                f"Expected response={self.response!r} not to follow from the predictors: it is "
+                "among them, or the same in every record"
+            )
         return replace(
             self,
             _inverse=tuple(map(tuple, (len(x) * inverse @ inverse.T).tolist())),
-            _coefficients=tuple((inverse @ (factor.T @ y)).tolist()),
+            _coefficients=tuple(coefficients.tolist()),
         )
 
     def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:

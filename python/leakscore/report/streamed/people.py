@@ -53,6 +53,7 @@ class Crowd(Population):
         self.n, self.finite, self.shrinkage = n, finite, None
         self.size, self.dim = law.rows, values.shape[1]
         self.correction = 1 - n / self.size if finite else 1.0
+        self.pull = None
         self.refitted = refitted or {}
         self.reference = Reference(law.mean, law.cov)
         self.centred = self.values - law.mean
