@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 _MOST_WORKERS = 1024
-STATISTICS = ("mean", "sum", "covariance", "cross-products", "regression", "quantile")
+STATISTICS = (
+    *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
+    "quantile",
+)
 
 
 def add_report(commands: Any) -> None:
@@ -92,6 +95,11 @@ def _add_table_options(group: Any) -> None:
         help="what is published of the columns (default: their mean)",
     )
     _cli.add_names(group, "--group-by", "publish means and counts of the groups of these columns")
+    group.add_argument(
+        "--separate-tables",
+        action="store_true",
+        help="one table by each of these columns instead of one by all of them; judged together",
+    )
     group.add_argument("--weights", metavar="COLUMN", help="publish means with these weights")
     group.add_argument(
         "--weights-are",
@@ -313,11 +321,16 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
     """Return the statistic that the options ask for."""
     from leakscore import statistics
 
+    counts = options.statistic == "counts"
     named = {
         "--group-by": options.group_by,
         "--weights": options.weights,
-        "--statistic": options.statistic not in (None, "mean"),
+        "--statistic": options.statistic not in (None, "mean") and not counts,
     }
+    if counts and not options.group_by:
+        raise ValueError("--statistic counts needs --group-by COLUMN,...")
+    if options.separate_tables and len(options.group_by or ()) < 2:
+        raise ValueError("--separate-tables needs --group-by with two columns at least")
     if sum(map(bool, named.values())) > 1:
         given = " and ".join(option for option, value in named.items() if value)
         raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
@@ -327,7 +340,10 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
     if regression != (options.response is not None):
         raise ValueError("--response COLUMN belongs to --statistic regression or cross-products")
     if options.group_by:
-        return statistics.GroupMeans(options.group_by)
+        table = statistics.Counts if counts else statistics.GroupMeans
+        if options.separate_tables:
+            return statistics.Several([table(name) for name in options.group_by])
+        return table(options.group_by)
     if options.weights is not None:
         return _weighted(options)
     if options.statistic == "regression":
@@ -336,7 +352,11 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         return statistics.CrossProducts(options.response)
     if options.statistic == "quantile":
         return statistics.Quantile(0.5)
-    plain = {"sum": statistics.Sum, "covariance": statistics.Covariance}
+    plain = {
+        "sum": statistics.Sum,
+        "covariance": statistics.Covariance,
+        "correlations": statistics.Correlations,
+    }
     return plain[options.statistic]() if options.statistic in plain else None
 
 

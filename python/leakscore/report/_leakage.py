@@ -514,9 +514,13 @@ def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[f
 
 
 def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> Counts:
-    """How many records the attacker identifies, the middle one and the worst one."""
+    """How many records the attacker identifies, the middle one and the worst one.
+
+    Of records with equal leakage the first is named, as in long tables.
+    """
     order = np.argsort(risk.leakage, kind="stable")
-    middle, worst = order[(len(order) - 1) // 2], order[-1]
+    middle = risk.leakage[order[(len(order) - 1) // 2]]
+    worst, middle = (int((risk.leakage == one).argmax()) for one in (risk.leakage.max(), middle))
     return Counts(
         attacker=attacker,
         records=len(order),

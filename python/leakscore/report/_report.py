@@ -63,7 +63,7 @@ from leakscore.report.statistic.pooled import Pooled, small_cells
 from leakscore.report.streamed.analysis import Streamed
 from leakscore.report.streamed.passes import Passes
 from leakscore.report.streamed.whole import Tabular, opened_of, whole_of, why_whole
-from leakscore.statistics import GroupMeans, Statistic
+from leakscore.statistics import Statistic
 from leakscore.tables.sources.opened import LONG
 from leakscore.tables.sources.partitions import without_graph
 from leakscore.tables.table import Table
@@ -518,14 +518,10 @@ class _Analysis:
 
     def _pooled(self) -> tuple[str, ...]:
         found = self.featured
-        if (
-            found.pooled is None
-            or found.cell is None
-            or not isinstance(found.statistic, GroupMeans)
-        ):
+        if found.pooled is None:
             return ()
-        numbers = np.unique(found.cell).tolist()
-        return small_cells(found.pooled, tuple(found.statistic.cells[k] for k in numbers))
+        (table,) = found.tables
+        return small_cells(found.pooled, [table.names[k] for k in np.unique(table.cell).tolist()])
 
     def _previous(self) -> Previous | None:
         if self.earlier is None:

@@ -260,7 +260,7 @@ def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinka
 
 
 def input_of(table: Table, records: Records, asked: Options, used: Sequence[str] = ()) -> Input:
-    """Return what was read and what of it is judged; a statistic may be of columns it has `used`."""
+    """Return what was read and what of it is judged; `used` are columns that features are of."""
     published = [
         name
         for j, name in enumerate(table.columns)

@@ -6,13 +6,21 @@ columns, `features` returns phi of a block of records. `report.analyse(table, st
 a table.
 """
 
-from leakscore.statistics._groups import GroupMeans
+from leakscore.statistics._groups import Counts, GroupMeans, Several
 from leakscore.statistics._means import Histogram, Mean, Proportions, Sum
-from leakscore.statistics._products import Covariance, CrossProducts, Quantile, Regression
+from leakscore.statistics._products import (
+    Correlations,
+    Covariance,
+    CrossProducts,
+    Quantile,
+    Regression,
+)
 from leakscore.statistics._statistic import Statistic
 from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
 __all__ = [
+    "Correlations",
+    "Counts",
     "Covariance",
     "CrossProducts",
     "GroupMeans",
@@ -22,6 +30,7 @@ __all__ = [
     "Proportions",
     "Quantile",
     "Regression",
+    "Several",
     "Statistic",
     "Sum",
     "WeightedMean",

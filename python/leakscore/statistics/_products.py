@@ -52,6 +52,86 @@ class Covariance(Statistic):
 
 
 @dataclass(frozen=True)
+class Correlations(Statistic):
+    """Correlations of all pairs of columns alone, without means and standard deviations.
+
+    phi(z) = u_i u_j - rho_ij (u_i^2 + u_j^2) / 2, u the standardised columns: as n grows the
+    published correlations are rho plus the mean of phi (van der Vaart, *Asymptotic Statistics*,
+    1998, example 3.6). `prepare` estimates means, variances and correlations from a table.
+
+    Examples
+    --------
+    >>> from leakscore import statistics
+    >>> rows = [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]
+    >>> pairs = statistics.Correlations().on(["a", "b"]).prepare(rows)
+    >>> pairs.names, pairs.features(rows)[0].round(3).tolist()
+    (('correlation of a and b',), [0.715])
+    """
+
+    exact: ClassVar[Exactness] = "asymptotic"
+    kind: ClassVar[str] = "correlations"
+    _means: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+    _scales: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+    _pairs: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+
+    def _require(self) -> None:
+        super()._require()
+        if len(self.columns) < 2:
+            raise ValueError(f"Expected columns={self.columns} to be two at least")
+
+    def prepare(self, values: npt.ArrayLike) -> Correlations:
+        """Estimate means, variances and correlations from records.
+
+        Parameters
+        ----------
+        values : (N, d) array_like
+
+        Returns
+        -------
+        Correlations
+
+        Raises
+        ------
+        ValueError
+            If a column is the same in all records.
+        """
+        array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+        means, scales = array.mean(axis=0), array.std(axis=0)
+        if not (scales > 0).all():
+            name = self.columns[int((scales == 0).argmax())]
+            raise ValueError(f"Expected column {name!r} to vary: it has no correlation")
+        standard = (array - means) / scales
+        pairs = (standard.T @ standard / len(array))[np.triu_indices(len(means), 1)]
+        return replace(
+            self,
+            _means=tuple(means.tolist()),
+            _scales=tuple(scales.tolist()),
+            _pairs=tuple(pairs.tolist()),
+        )
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        numbers = columns.replace("column", "number")
+        return f"The correlations of n = {records} records ({numbers} in all)"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The pairs."""
+        rows, columns = (at.tolist() for at in np.triu_indices(len(self.columns), 1))
+        pairs = zip(rows, columns, strict=True)
+        return tuple(f"correlation of {self.columns[i]} and {self.columns[j]}" for i, j in pairs)
+
+    def _features(self, values: Doubles) -> Doubles:
+        if not self._pairs:
+            raise ValueError("Expected estimates of the correlations: call prepare(values) first")
+        u = (values - np.array(self._means)) / np.array(self._scales)
+        rows, columns = np.triu_indices(values.shape[1], 1)
+        squares = u * u
+        both = np.array(self._pairs) / 2 * (squares[:, rows] + squares[:, columns])
+        return np.asarray(u[:, rows] * u[:, columns] - both)
+
+
+@dataclass(frozen=True)
 class CrossProducts(Statistic):
     """The matrices X'X and X'y of a least-squares regression with an intercept.
 

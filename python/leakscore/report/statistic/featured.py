@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,15 +13,24 @@ from leakscore._visible import visible
 from leakscore.report._leakage import Shrinkage
 from leakscore.report._model import Cell, Risk
 from leakscore.report.statistic.pooled import Cells
-from leakscore.statistics import GroupMeans, KnownWeights, Mean, Statistic
+from leakscore.statistics import Counts, GroupMeans, KnownWeights, Mean, Several, Statistic
 from leakscore.tables.records import CONSTANT, LeftColumn, LeftRows, Records, records_of
 from leakscore.tables.table import Table
 
 _FOLLOWS = "within its cell it is the same in all records, or follows from other columns"
 _GROUPLESS = "its group is not known"
+_UNCOUNTED = "counts are published only"
 _WEIGHTS = "it holds the weights, which everybody knows"
 
 Integers = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Tabled:
+    """A table by group: the names of its cells, and the cell of each record (N,)."""
+
+    names: tuple[str, ...]
+    cell: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +43,8 @@ class Featured:
         The features of the records.
     statistic : Statistic
         Of the table's columns.
-    cell : (N,) ndarray of int or None
-        The cell of each record.
+    tables : tuple of Tabled
+        The tables by group in it.
     weights : (N,) ndarray or None
         Of each record, where everybody knows them.
     pooled : Cells or None
@@ -46,7 +55,7 @@ class Featured:
 
     records: Records
     statistic: Statistic
-    cell: npt.NDArray[np.intp] | None = None
+    tables: tuple[Tabled, ...] = ()
     weights: Doubles | None = None
     pooled: Cells | None = None
     used: tuple[str, ...] = ()
@@ -71,12 +80,15 @@ def featured(
         chosen = Mean() if statistic is None else statistic
         return Featured(records, chosen.on(records.columns))
     apart = _apart(table, statistic, exclude)
-    records = records_of(
-        table,
-        columns=None if columns is None else [name for name in columns if name not in apart],
-        exclude=(*exclude, *apart),
-        missing=missing,
-    )
+    if _only_counts(statistic):
+        records = _without_numbers(table)
+    else:
+        records = records_of(
+            table,
+            columns=None if columns is None else [name for name in columns if name not in apart],
+            exclude=(*exclude, *apart),
+            missing=missing,
+        )
     records, beside = _with_apart(table, records, statistic, apart)
     labels = {name: given[records.rows - 1] for name, given in table.groups.items()}
     known = np.ones(len(records.rows), dtype=bool)
@@ -91,14 +103,42 @@ def featured(
         [*(code.astype(np.float64) for code in codes), records.values, beside[known]]
     )
     bound = bound.prepare(block)
-    cell = bound.cell_of(block) if isinstance(bound, GroupMeans) else None
-    if cell is not None and isinstance(bound, GroupMeans) and shrinkage is None:
+    tables = tuple(_tables(bound, block))
+    if isinstance(bound, GroupMeans) and shrinkage is None:
+        cell = tables[0].cell
         pooled = _pooled(records, cell)
         if pooled is not None:
             made = _of_cells(records, bound, cell, pooled)
-            return Featured(made, bound, cell, pooled=pooled, used=bound.columns)
+            return Featured(made, bound, tables, pooled=pooled, used=bound.columns)
     made = _features(table, records, bound, block)
-    return Featured(made, bound, cell, bound.weights_of(block), used=bound.columns)
+    used = table.columns if _only_counts(statistic) else bound.columns
+    return Featured(made, bound, tables, bound.weights_of(block), used=used)
+
+
+def _only_counts(statistic: Statistic) -> bool:
+    parts = statistic.parts if isinstance(statistic, Several) else (statistic,)
+    return all(isinstance(part, Counts) for part in parts)
+
+
+def _without_numbers(table: Table) -> Records:
+    """Return all records of a table of which counts are published only."""
+    size = len(table.values)
+    if size < 3:
+        raise ValueError(f"{table.name} has {size} record(s), at least 3 are needed")
+    none = np.empty((size, 0))
+    left = tuple(
+        LeftColumn(name, table.left.get(j, _UNCOUNTED)) for j, name in enumerate(table.columns)
+    )
+    rows = np.arange(1, size + 1)
+    return Records(none, (), rows, left, (), (), lines=table.lines, ids=table.ids)
+
+
+def _tables(bound: Statistic, block: Doubles) -> Iterator[Tabled]:
+    """Yield the tables by group that a statistic is, or holds beside other parts."""
+    whole = ((bound, list(range(block.shape[1]))),)
+    for part, places in bound.tables if isinstance(bound, Several) else whole:
+        if isinstance(part, (Counts, GroupMeans)):
+            yield Tabled(part.cells, part.cell_of(block[:, places]))
 
 
 def _pooled(records: Records, cell: Integers) -> Cells | None:
@@ -221,25 +261,25 @@ def cells_of(
     risk : Risk
         Of each person.
     """
-    statistic, cell = found.statistic, found.cell
-    if cell is None or not isinstance(statistic, GroupMeans):
-        return ()
+    return tuple(one for table in found.tables for one in _cells_of(table, owner, rows, risk))
+
+
+def _cells_of(
+    table: Tabled, owner: npt.NDArray[np.intp], rows: npt.NDArray[np.int64], risk: Risk
+) -> Iterator[Cell]:
+    cell = table.cell
     inside, person = np.divmod(np.unique(cell * len(rows) + owner), len(rows))
     numbers, first = np.unique(inside, return_index=True)
     records = np.bincount(cell)
-    cells = []
     for k, people in zip(numbers.tolist(), np.split(person, first[1:]), strict=True):
         worst = people[int(risk.leakage[people].argmax())]
-        cells.append(
-            Cell(
-                cell=statistic.cells[k],
-                records=int(records[k]),
-                persons=len(people),
-                row=int(rows[worst]),
-                leakage=float(risk.leakage[worst]),
-                advantage=float(risk.advantage[worst]),
-                power=float(risk.power[worst]),
-                above_half=int((risk.power[people] > 0.5).sum()),
-            )
+        yield Cell(
+            cell=table.names[k],
+            records=int(records[k]),
+            persons=len(people),
+            row=int(rows[worst]),
+            leakage=float(risk.leakage[worst]),
+            advantage=float(risk.advantage[worst]),
+            power=float(risk.power[worst]),
+            above_half=int((risk.power[people] > 0.5).sum()),
         )
-    return tuple(cells)

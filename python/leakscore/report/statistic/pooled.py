@@ -1,8 +1,8 @@
 """A table by group with cells of few records: their covariances are taken to be the same.
 
 The features of a record of cell g are t = (1, z) there and 0 elsewhere. Their second moments are
-E_h = p_h (C_h + m_h m_h') in each cell h, p_h its share, m_h and C_h mean and covariance of t in it,
-and the covariance of all features is B - q q', B the matrix of the blocks E_h, q their means
+E_h = p_h (C_h + m_h m_h') in each cell h, p_h its share, m_h and C_h mean and covariance of t in
+it, and the covariance of all features is B - q q', B the matrix of the blocks E_h, q their means
 p_h m_h. A cell of fewer than 10 (d + 1) records does not tell its C_h: there it is the scatter
 within all cells over N - K, K the number of cells.
 
@@ -12,9 +12,10 @@ as its own cell is judged by it. (Without noise no other cell's covariance matte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +90,7 @@ class Cells:
         starts = np.cumsum([len(self.small) - 1, *(len(of) for of in self.columns)])
         return tuple(
             np.concatenate([np.arange(h - 1, h) if h else np.arange(0), np.arange(start, stop)])
-            for h, (start, stop) in enumerate(zip(starts[:-1], starts[1:], strict=True))
+            for h, (start, stop) in enumerate(pairwise(starts.tolist()))
         )
 
     def features(self) -> Doubles:
@@ -370,6 +371,6 @@ class Pooled(Population):
         return Pooled(self.cells, n, finite=self.finite, published=published, told=told)
 
 
-def small_cells(cells: Cells, names: tuple[str, ...]) -> tuple[str, ...]:
+def small_cells(cells: Cells, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the cells that are judged by the pooled covariance."""
     return tuple(name for name, few in zip(names, cells.small.tolist(), strict=True) if few)
