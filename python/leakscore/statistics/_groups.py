@@ -151,7 +151,7 @@ class Several(Statistic):
     """Several statistics of the same records at once: all their features beside each other.
 
     Tables by two columns that are not crossed, or totals beside subgroups, tell together what
-    follows from them by subtraction. `leakscore report` leaves features out that follow from others.
+    follows from them by subtraction. `report.analyse` leaves features out that follow from others.
 
     Parameters
     ----------
