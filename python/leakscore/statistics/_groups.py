@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -172,12 +172,13 @@ class Several(Statistic):
 
     def __post_init__(self) -> None:
         """Refuse what is no statistic."""
-        for part in self.parts:
+        parts: tuple[Any, ...] = tuple(self.parts)
+        for part in parts:
             if not isinstance(part, Statistic) or isinstance(part, Several):
                 raise TypeError(f"Expected parts of leakscore.statistics, not {part!r}")
-        if any(part.exact != "exact" for part in self.parts):
+        if any(part.exact != "exact" for part in parts):
             raise ValueError("Expected parts whose law is exact: not a regression or a quantile")
-        object.__setattr__(self, "parts", tuple(self.parts))
+        object.__setattr__(self, "parts", parts)
 
     def on(
         self, columns: Sequence[str], levels: Mapping[str, Sequence[str]] | None = None
