@@ -64,8 +64,8 @@ class Correlations(Statistic):
     >>> from leakscore import statistics
     >>> rows = [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]
     >>> pairs = statistics.Correlations().on(["a", "b"]).prepare(rows)
-    >>> pairs.names, pairs.features(rows)[0].round(3).tolist()
-    (('correlation of a and b',), [0.715])
+    >>> pairs.names, pairs.features(rows)[0].round(2).tolist()
+    (('correlation of a and b',), [0.72])
     """
 
     exact: ClassVar[Exactness] = "asymptotic"
