@@ -123,6 +123,11 @@ def reports() -> Iterator[report.Report]:
     yield report.analyse(table, rounds=500, noise_shape="same", max_power=0.05)
     sexes = report.table_of(X, names, groups={"sex": ["m", "f"] * 60})
     yield report.analyse(sexes, statistic=statistics.GroupMeans("sex"), rounds=500)
+    weights = np.random.default_rng(1).uniform(1, 3, size=30)
+    weighted = report.table_of(np.column_stack([X[:30, :2], weights]), ["a", "b", "w"])
+    yield report.analyse(weighted, statistic=statistics.KnownWeights("w"), rounds=500)
+    few = report.table_of(X[:30, :2], ["a", "b"], groups={"g": [str(i % 3) for i in range(30)]})
+    yield report.analyse(few, statistic=statistics.GroupMeans("g"), rounds=500)
 
 
 def _models(folder: str) -> str:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 _MOST_WORKERS = 1024
-STATISTICS = ("mean", "sum", "covariance", "cross-products", "regression", "quantile")
+STATISTICS = (
+    *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
+    "quantile",
+)
 
 
 def add_report(commands: Any) -> None:
@@ -92,7 +95,18 @@ def _add_table_options(group: Any) -> None:
         help="what is published of the columns (default: their mean)",
     )
     _cli.add_names(group, "--group-by", "publish means and counts of the groups of these columns")
+    group.add_argument(
+        "--separate-tables",
+        action="store_true",
+        help="one table by each of these columns instead of one by all of them; judged together",
+    )
     group.add_argument("--weights", metavar="COLUMN", help="publish means with these weights")
+    group.add_argument(
+        "--weights-are",
+        choices=("data", "ratio", "public"),
+        help="data (default): they are data of the records, and their sum is published, too; "
+        "ratio: data, and their sum is not published; public: everybody knows them",
+    )
     group.add_argument("--response", metavar="COLUMN", help="what a regression predicts")
     group.add_argument(
         "--min-cell",
@@ -278,9 +292,12 @@ def _table(options: argparse.Namespace) -> Any:
 
     if options.data is None:
         return report.embedded_table()
+    columns, named = options.columns, (options.weights, options.response)
+    if columns is not None:  # what the statistic is by needs no name of its own there
+        columns = [*columns, *(name for name in named if name and name not in columns)]
     return report.open_table(
         options.data,
-        columns=options.columns,
+        columns=columns,
         exclude=options.exclude or (),
         groups=tuple(options.group_by or ()),
         **_cli.reading(options),
@@ -304,29 +321,53 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
     """Return the statistic that the options ask for."""
     from leakscore import statistics
 
+    counts = options.statistic == "counts"
     named = {
         "--group-by": options.group_by,
         "--weights": options.weights,
-        "--statistic": options.statistic not in (None, "mean"),
+        "--statistic": options.statistic not in (None, "mean") and not counts,
     }
+    if counts and not options.group_by:
+        raise ValueError("--statistic counts needs --group-by COLUMN,...")
+    if options.separate_tables and len(options.group_by or ()) < 2:
+        raise ValueError("--separate-tables needs --group-by with two columns at least")
     if sum(map(bool, named.values())) > 1:
         given = " and ".join(option for option, value in named.items() if value)
         raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
+    if options.weights_are is not None and options.weights is None:
+        raise ValueError(f"--weights-are {options.weights_are} belongs to --weights COLUMN")
     regression = options.statistic in ("regression", "cross-products")
     if regression != (options.response is not None):
         raise ValueError("--response COLUMN belongs to --statistic regression or cross-products")
     if options.group_by:
-        return statistics.GroupMeans(options.group_by)
+        table = statistics.Counts if counts else statistics.GroupMeans
+        if options.separate_tables:
+            return statistics.Several([table(name) for name in options.group_by])
+        return table(options.group_by)
     if options.weights is not None:
-        return statistics.WeightedMean(options.weights)
+        return _weighted(options)
     if options.statistic == "regression":
         return statistics.Regression(options.response)
     if options.statistic == "cross-products":
         return statistics.CrossProducts(options.response)
     if options.statistic == "quantile":
         return statistics.Quantile(0.5)
-    plain = {"sum": statistics.Sum, "covariance": statistics.Covariance}
+    plain = {
+        "sum": statistics.Sum,
+        "covariance": statistics.Covariance,
+        "correlations": statistics.Correlations,
+    }
     return plain[options.statistic]() if options.statistic in plain else None
+
+
+def _weighted(options: argparse.Namespace) -> Statistic:
+    from leakscore import statistics
+
+    if options.weights_are == "public":
+        return statistics.KnownWeights(options.weights)
+    if options.weights_are == "ratio":
+        return statistics.WeightedRatio(options.weights)
+    return statistics.WeightedMean(options.weights)
 
 
 def _population(options: argparse.Namespace) -> str:

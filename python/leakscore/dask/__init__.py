@@ -12,9 +12,19 @@ dask sends pickles, and who may send a pickle runs code. Use a cluster of your o
 """
 
 from leakscore.dask._audit import audit
+from leakscore.dask._columns import ColumnReference
 from leakscore.dask._leakage import leave_one_out
-from leakscore.dask._moments import fit, moments
+from leakscore.dask._moments import fit, fit_columns, moments
 from leakscore.dask._scores import score
 from leakscore.dask.cluster import ClusterError
 
-__all__ = ["ClusterError", "audit", "fit", "leave_one_out", "moments", "score"]
+__all__ = [
+    "ClusterError",
+    "ColumnReference",
+    "audit",
+    "fit",
+    "fit_columns",
+    "leave_one_out",
+    "moments",
+    "score",
+]

@@ -12,6 +12,7 @@ import numpy as np
 from leakscore import _validate
 from leakscore._types import Array, Doubles
 from leakscore.dask import _data, cluster, tree
+from leakscore.dask._columns import ColumnReference
 from leakscore.reference import ColumnGram, Moments, Reference
 
 Options: TypeAlias = tuple[object, object, object]
@@ -116,7 +117,7 @@ def fit(
     cov : {"full", "diagonal", "low-rank"}
         As in `Reference.fit`. With "low-rank" the table is cut into blocks of columns; the workers
         make their Gram matrices, and this process receives the rows themselves, which such a
-        reference holds, and 8 n0^2 bytes.
+        reference holds, and 8 n0^2 bytes; `fit_columns` leaves the rows where they are.
     shrinkage : float in [0, 1], "auto", "ledoit-wolf", "oas" or None
         As in `Reference.fit`. With cov="full", "auto" and "ledoit-wolf" read the data twice.
     ridge : float
@@ -202,6 +203,67 @@ def _by_columns(table: Any, empty: Callable[[], ColumnGram]) -> Reference:
     sums, *columns = cluster.compute(tree.levels(grams, two)[-1][0], *parts)
     rows = [_data.block(each, table.dtype) for each in columns]
     return cast("ColumnGram", sums)._with_parts(rows).reference()
+
+
+def fit_columns(
+    data: Any,
+    *,
+    shrinkage: float | Literal["auto"] | None = None,
+    ridge: float = 0.0,
+    ddof: int = 0,
+) -> ColumnReference:
+    """Estimate mean and low-rank covariance of rows that stay where they are.
+
+    Parameters
+    ----------
+    data : (n0, d) dask array or dask frame
+        One record a row, n0 >= 2: as gradients, few rows of many columns. It is cut into blocks of
+        columns.
+    shrinkage : float in [0, 1], "auto" or None
+        As in `Reference.fit` with cov="low-rank", where None is "auto".
+    ridge : float
+        Added to every variance, at least 0.
+    ddof : int
+        Variances divide by n0 - ddof.
+
+    Returns
+    -------
+    ColumnReference
+        For `score`. This process receives two numbers of each column and 8 n0^2 bytes. The same
+        bits for any chunks and any number of workers.
+
+    Raises
+    ------
+    TypeError
+        If `data` is neither, or holds something other than real numbers.
+    ValueError
+        As by `Reference.fit`; if shrinkage and ridge leave a column no variance of its own.
+    ClusterError
+        If the cluster is lost, or its workers hold another version of leakscore.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> import leakscore.dask
+    >>> data = da.from_array(np.array([[0.0, 1.0, 5.0], [2.0, 5.0, 5.5]]), chunks=1)
+    >>> reference = leakscore.dask.fit_columns(data, shrinkage=0.5)
+    >>> scores = leakscore.dask.score("covariance_score", [1, 3, 5.2], data, reference, 10)
+    >>> scores.compute().round(3)
+    array([ 0.025, -0.175])
+    """
+    table = _data.table("data", data)
+    if table.shape[0] < 2:
+        raise ValueError(f"Expected data of shape {table.shape} to have at least 2 rows")
+    rule: Any = "auto" if shrinkage is None else shrinkage
+    empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
+    empty()  # refuses wrong options before anything is read
+    cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})
+    one, two = (cluster.dask().delayed(task) for task in (_gram, _joined))
+    # In float64: sums in float32 would have to be corrected with the rows at hand.
+    grams = [one(part, np.float64, empty) for part in _data.tasks(cut)]
+    sums = cast("ColumnGram", cluster.compute(tree.levels(grams, two)[-1][0])[0])
+    return ColumnReference(cut, *sums._columns.estimate())
 
 
 def columns_of(rows: int) -> int:

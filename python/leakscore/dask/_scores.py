@@ -8,14 +8,20 @@ import numpy as np
 
 from leakscore import _validate, scores
 from leakscore._types import Array, Doubles
-from leakscore.dask import _data, cluster
+from leakscore.dask import _columns, _data, cluster
+from leakscore.dask._columns import ColumnReference
 from leakscore.reference import Reference
 
 _NAMES = ("covariance_score", "gaussian_llr", "edgeworth_llr")
 
 
 def score(
-    name: str, observed: Any, target: Any, reference: Reference, n: int, **options: Any
+    name: str,
+    observed: Any,
+    target: Any,
+    reference: Reference | ColumnReference,
+    n: int,
+    **options: Any,
 ) -> Any:
     """Membership scores of a dask array of targets in releases, or of targets in a dask array.
 
@@ -27,8 +33,11 @@ def score(
         Released means, one a row.
     target : (d,) or (k, d) array_like, dask array or dask frame
         Records whose membership is asked for, one a row. This, or `observed`, or both are of dask.
-    reference : Reference
-        Mean and covariance of one record, from `fit` or given.
+    reference : Reference or ColumnReference
+        Mean and covariance of one record, from `fit` or given. With the latter, whose rows stay on
+        the workers, `observed` and `target` are cut by columns as well and may be arrays; there is
+        neither noise nor another notion of neighbours, and no "edgeworth_llr". The first of two
+        readings of the rows is done when this function returns.
     n : int
         Number of records averaged, at least 2.
     **options
@@ -63,6 +72,8 @@ def score(
     array([0.1, 0. ])
     """
     _validate.choice("name", name, _NAMES)
+    if isinstance(reference, ColumnReference):
+        return _by_columns(name, observed, target, reference, n, options)
     _validate.instance("reference", reference, Reference)
     mean = reference.mean[np.newaxis]
     getattr(scores, name)(mean, mean, reference, n, **options)  # refuses what is wrong at once
@@ -73,11 +84,7 @@ def score(
         )
     x, z = _rows("observed", observed, reference.dim), _rows("target", target, reference.dim)
     paired = bool(options.get("paired", False))
-    if paired and x.shape != z.shape:
-        raise ValueError(
-            f"Expected target of shape {z.shape} and observed of shape {x.shape} to be (T, d), "
-            "both the same, if paired"
-        )
+    _require_pairs(x, z, paired)
     sides = "i" if paired else "j"
     result = cluster.dask().array.blockwise(
         _scored,
@@ -90,12 +97,50 @@ def score(
         given=(x.dtype, z.dtype),
         call={"name": name, "n": n, **options},
     )
-    if not paired and np.ndim(target) == 1:
+    return result if paired else _shaped(result, observed, target)
+
+
+def _by_columns(
+    name: str,
+    observed: Any,
+    target: Any,
+    reference: ColumnReference,
+    n: int,
+    options: dict[str, Any],
+) -> Any:
+    _validate.choice("name", name, _columns.NAMES)
+    n = _validate.count("n", n, low=2)
+    unknown = set(options) - {"paired"}
+    if unknown:
+        raise ValueError(
+            f"Expected no {sorted(unknown)[0]} with rows that stay on workers: use fit(data, "
+            "'low-rank')"
+        )
+    paired = _validate.flag("paired", options.get("paired", False))
+    x, z = (
+        _rows(argument, given, reference.dim, by_rows=False)
+        for argument, given in (("observed", observed), ("target", target))
+    )
+    _require_pairs(x, z, paired)
+    result = reference._score(name, x, z, n, paired)
+    return result if paired else _shaped(result, observed, target)
+
+
+def _require_pairs(x: Any, z: Any, paired: bool) -> None:
+    if paired and x.shape != z.shape:
+        raise ValueError(
+            f"Expected target of shape {z.shape} and observed of shape {x.shape} to be (T, d), "
+            "both the same, if paired"
+        )
+
+
+def _shaped(result: Any, observed: Any, target: Any) -> Any:
+    if np.ndim(target) == 1:
         return result[:, 0]
-    return result[0] if not paired and np.ndim(observed) == 1 else result
+    return result[0] if np.ndim(observed) == 1 else result
 
 
-def _rows(name: str, given: Any, dim: int) -> Any:
+def _rows(name: str, given: Any, dim: int, *, by_rows: bool = True) -> Any:
     """Return an argument as a dask array of whole rows, cut into blocks that its shape decides."""
     if _data.is_dask(given):
         table = _data.table(name, given)
@@ -106,7 +151,7 @@ def _rows(name: str, given: Any, dim: int) -> Any:
         raise ValueError(
             f"Expected {name} of shape {table.shape} to have {dim} coordinates in its last axis"
         )
-    return _data.by_rows(table, _data.rows_of(dim))
+    return _data.by_rows(table, _data.rows_of(dim)) if by_rows else table
 
 
 def _scored(

@@ -50,7 +50,7 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
     if fit.shrinkage is None:
         covariance = reference._by_rows
         if covariance is not None and (covariance.diagonal > 0).all():
-            return _of_low_rank(table, covariance, fit, freedom)
+            return _of_low_rank(table, covariance, fit)
         return _of_full(table, reference, fit, freedom)
     if fit.rows * work_of(table, reference.kind) > MOST_WORK:
         raise ValueError(
@@ -118,7 +118,7 @@ def from_shares(share: Doubles, fit: Fit) -> Doubles:
         return np.asarray(factor * freedom * share / np.maximum(1 - share, 0.0))
 
 
-def _of_low_rank(table: Table, covariance: LowRank, fit: Fit, freedom: int) -> Doubles:
+def _of_low_rank(table: Table, covariance: LowRank, fit: Fit) -> Doubles:
     """Each row from the inverse of the n0 x n0 matrix S = I + X D^-1 X' / freedom.
 
     (x-mean)' A^-1 (x-mean) / f is 1 less the row's entry q on the diagonal of S^-1, and 1 - t is
@@ -126,11 +126,35 @@ def _of_low_rank(table: Table, covariance: LowRank, fit: Fit, freedom: int) -> D
     large eigenvalue in that direction removes it before it can cancel.
     """
     rows = fit.rows
-    matrix = covariance._factorised().gram.matrix / freedom
+    gram = covariance._factorised().gram.matrix
+    if _along(gram, fit) > _STIFF and rows * work_of(table, "low-rank") <= MOST_WORK:
+        return np.array([_left_out(table, row, fit, "low-rank") for row in range(rows)])
+    return _of_gram(gram, fit)
+
+
+def from_gram(gram: Doubles, fit: Fit) -> Doubles:
+    """Return the distances of rows of which the Gram matrix X D^-1 X' only is known.
+
+    Refused if its inverse would lose digits.
+    """
+    if _along(gram, fit) > _STIFF:
+        raise ValueError(
+            f"Expected a larger ridge: with {fit.ridge!r} the distances of rows that are not at "
+            "hand would lose digits"
+        )
+    return _of_gram(gram, fit)
+
+
+def _along(gram: Doubles, fit: Fit) -> float:
+    freedom = fit.rows - 1 - fit.ddof
+    return 1 + fit.rows + float(np.trace(gram)) / freedom
+
+
+def _of_gram(gram: Doubles, fit: Fit) -> Doubles:
+    rows, freedom = fit.rows, fit.rows - 1 - fit.ddof
+    matrix = gram / freedom
     matrix.flat[:: rows + 1] += 1
     along = 1 + float(np.trace(matrix))
-    if along > _STIFF and rows * work_of(table, "low-rank") <= MOST_WORK:
-        return np.array([_left_out(table, row, fit, "low-rank") for row in range(rows)])
     matrix += (along - 1) / rows
     lower, _ = _core.cholesky(matrix)
     inverse = np.eye(rows)

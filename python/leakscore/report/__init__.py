@@ -57,6 +57,11 @@ undefined or not asked for):
         of rows between two means, with counts. new: whether a record is in the last batch; alone:
         leakage, advantage and power of the present mean alone, for comparison; power_if_gaussian:
         of the best test, exact for small batches of Gaussian records, null where they are several
+    cells, min_cell, pooled_cells
+        only of tables by group: the cells with their worst records; those judged by the covariance
+        within all cells, as they hold fewer than 10 (d + 1) records
+    effective_n
+        only with known weights: how many records with equal weights give a mean that varies as much
     warnings
         code and message
 """

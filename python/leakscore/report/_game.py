@@ -27,6 +27,7 @@ DIFFERENCE = 4.0
 """Standard errors between theory and game from which on the report warns."""
 
 _MOST_ROUNDS, _LEAST_ROUNDS, _DRAWS = 20_000, 2_000, 100_000_000
+_TOGETHER = 2**20  # records that are drawn at once
 _ROC_POINTS = 60
 _UPPER = 0.95
 _NORMAL_UPPER = float(norm.ppf(_UPPER))
@@ -78,6 +79,12 @@ def play(
         Numbers of all records in the file, from 1 by default.
     """
     attack = _attack(population, index, attacker, noise_std, noise_cov)
+    if population.pull is not None:
+        (strand,) = attack.strands
+        pull = np.append(np.delete(population.pull, strand.rows), population.pull[strand.rows])
+        member, nonmember = _rounds_of_weights(attack, pull, rounds, rng)
+        skewness = attack.skewness() * float(np.mean(pull**3) / np.mean(pull**2) ** 1.5)
+        return held_against_theory(attack, row, attacker, (member, nonmember), rng, skewness)
     if attack.plain:
         member, nonmember = _rounds_of_one(population, attack, rounds, rng)
     else:
@@ -180,8 +187,10 @@ def _attack(
         projected = (population.values - known.mean) @ weight
         others = np.delete(projected, population.owned.rows(index))
         away = (population.values[part.rows] - known.mean).sum(axis=0)
-        size = int(published.sizes[part.batch])
-        strands.append(Strand(size, part.rows, projected, others, float(away @ weight)))
+        size, own = int(published.sizes[part.batch]), float(away @ weight)
+        if population.pull is not None:
+            own *= float(population.pull[part.rows[0]])
+        strands.append(Strand(size, part.rows, projected, others, own))
     n = strands[-1].size
     lengths = [float(np.linalg.norm(weight)) for weight in weights]
     noise = float(np.hypot.reduce(np.multiply(noises, lengths)))
@@ -212,6 +221,29 @@ def _rounds_of_one(
         balanced=True,
     )
     return outcome[member], outcome[~member]
+
+
+def _rounds_of_weights(
+    attack: Attack, pull: Doubles, rounds: int, rng: np.random.Generator
+) -> tuple[Doubles, Doubles]:
+    """Play one record in a mean with known weights; the last of `pull` is its own.
+
+    Every place but that of the target is filled with one of the other records; so is the target's
+    in the rounds without it.
+    """
+    (strand,) = attack.strands
+    outcomes = []
+    for inside in (True, False):
+        places = len(pull) - inside
+        means = np.empty((rounds // 2, 1))
+        tile = max(1, _TOGETHER // places)
+        for start in range(0, len(means), tile):
+            some = means[start : start + tile, 0]
+            drawn = rng.integers(len(strand.others), size=(len(some), places))
+            # Not by BLAS, whose last bits depend on threads.
+            np.einsum("ij,j->i", strand.others[drawn], pull[:places], out=some)
+        outcomes.append(attack.score((means + inside * strand.own) / strand.size))
+    return outcomes[0], outcomes[1]
 
 
 def _rounds_of_several(

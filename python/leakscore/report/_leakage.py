@@ -65,7 +65,13 @@ class Population:
         Persons and batches. Default: each record is a person, and one mean is published.
     told : (P,) ndarray, optional
         What earlier means told of each person, if these values are not theirs.
+    weights : (N,) ndarray, optional
+        Weights of the records in the one mean, each a person's only one, that everybody knows.
+        With `pull` w over its mean, a mean of n records is C mean(pull^2) / n about its
+        expectation, and moves by pull (z - mu) / n with a record z in it.
     """
+
+    pooled = False  # whether cells of few records are judged by one covariance
 
     def __init__(
         self,
@@ -76,6 +82,7 @@ class Population:
         shrinkage: Shrinkage,
         published: Published | None = None,
         told: Doubles | None = None,
+        weights: Doubles | None = None,
     ) -> None:
         self.scale = values.std(axis=0)
         self.values = values / self.scale
@@ -83,7 +90,10 @@ class Population:
         self.finite = finite
         self.shrinkage = shrinkage
         self.size, self.dim = values.shape
+        self.pull = None if weights is None else weights / weights.mean()
         self.correction = 1 - n / self.size if finite else 1.0
+        if self.pull is not None:
+            self.correction = float(np.mean(self.pull**2))
         self.reference = Reference.fit(self.values, shrinkage=shrinkage)
         self.centred = self.values - self.reference.mean
         self.published = published or Published.of(None, self.size, n)
@@ -104,7 +114,11 @@ class Population:
     @cached_property
     def divisors(self) -> Doubles:
         """What the squared distance of each record is divided by, (N,)."""
-        return np.asarray(self.published.sizes[self.published.batch] * self.correction)
+        every = np.asarray(self.published.sizes[self.published.batch] * self.correction)
+        if self.pull is None:
+            return every
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.asarray(every / self.pull**2)
 
     def replaced(self, values: Doubles) -> Population:
         """Return the release of other values; what earlier means told remains."""
@@ -129,16 +143,22 @@ class Population:
         if not columns:
             return None, persons
         n = min(self.n, len(kept)) if published.last == 0 else self.n - len(rows)
-        return self._other(values[:, columns], n, published, told), persons
+        return self._other(values[:, columns], n, published, told, kept), persons
 
     def can_spare(self, rows: Integers) -> bool:
         """Tell whether the release can be judged without some records of the last batch."""
         rest = self.size - len(rows)
         of_row = np.delete(self.owned.of_row, rows)
         others = rest - int(np.bincount(of_row).max(initial=0))
-        drawn = min(self.n, rest) if self.published.last == 0 else self.batch_size - len(rows)
         fewest = 2 if self.shrinkage else max(2, self.dim + 1)
-        return others >= fewest and drawn >= 2 and not (self.finite and self.n > others - 1)
+        return others >= fewest and self._can_draw(rows)
+
+    def _can_draw(self, rows: Integers) -> bool:
+        """Tell whether the records without some of the last batch are enough to draw from."""
+        rest = self.size - len(rows)
+        others = rest - int(np.bincount(np.delete(self.owned.of_row, rows)).max(initial=0))
+        drawn = min(self.n, rest) if self.published.last == 0 else self.batch_size - len(rows)
+        return drawn >= 2 and not (self.finite and self.n > others - 1)
 
     @property
     def most_drawn(self) -> int:
@@ -150,10 +170,20 @@ class Population:
         rows = self.owned.rows(person)
         rows = rows[self.published.batch[rows] == self.published.last]
         if len(rows) == 1:
-            return np.asarray(self.values[rows[0]])
+            row = self.values[rows[0]]
+            if self.pull is None:
+                return np.asarray(row)
+            return np.asarray(known.mean + self.pull[rows[0]] * (row - known.mean))
         return np.asarray(known.mean + (self.values[rows] - known.mean).sum(axis=0))
 
-    def _other(self, values: Doubles, n: int, published: Published, told: Doubles) -> Population:
+    def _other(
+        self,
+        values: Doubles,
+        n: int,
+        published: Published,
+        told: Doubles,
+        kept: Integers | slice = slice(None),
+    ) -> Population:
         return Population(
             values,
             n,
@@ -161,6 +191,7 @@ class Population:
             shrinkage=self.shrinkage,
             published=published,
             told=told,
+            weights=None if self.pull is None else self.pull[kept],
         )
 
     def informed_of(self, values: Doubles) -> Doubles:
@@ -190,6 +221,8 @@ class Population:
             several = sums[~alone]
             near[~alone] = np.sum(several * self.reference.solve(several), axis=1)
         near = near / self.published.sizes[batch] / self.correction
+        if self.pull is not None:
+            near = near * self.pull[self.owned.first[person]] ** 2
         return np.bincount(person, near, minlength=self.persons).astype(np.float64)
 
     @cached_property
@@ -200,7 +233,7 @@ class Population:
         if self.published.last == 0:
             return np.zeros(self.persons)
         before = self.published.batch < self.published.last
-        scores = self._leakages(self.reference, before)
+        scores = self._leakages(None, before)
         scores[self.published.given_away(slice(0, -1))] = np.inf
         return scores
 
@@ -212,7 +245,7 @@ class Population:
         share = self.n / self.batch_size  # the attacker multiplies the noise when subtracting
         variance = self.batch_size * (share * noise_std) ** 2 / self.correction
         now = self.published.batch == self.published.last
-        scores = self._leakages(self.reference.add_diagonal(variance), now)
+        scores = self._leakages(variance, now)
         scores[self.published.given_away(slice(-1, None))] = np.inf
         return scores
 
@@ -277,32 +310,39 @@ class Population:
         sizes, batch = self.published.sizes, self.published.batch
         scales, vectors = release_modes(np.cumsum(sizes).astype(np.float64))
         for scale, vector in zip(scales.tolist(), vectors.T, strict=True):
-            known = self.reference.add_diagonal(noise_std**2 * scale)
+            variance = noise_std**2 * scale
             weight = (vector / np.sqrt(sizes))[batch]
-            scores[alone] += (weight**2 * self._distances(known))[self.owned.first[alone]]
+            scores[alone] += (weight**2 * self._distances(variance))[self.owned.first[alone]]
+            known = self._noisy(variance)
             scores += grouped.distances(
                 self.values, known, self.owned, np.zeros_like(batch), weight
             )
         return scores
 
-    def _leakages(self, reference: Reference, chosen: npt.NDArray[np.bool_]) -> Doubles:
-        """Leakage of each person's chosen records, the person left out, (P,)."""
+    def _leakages(self, variance: float | None, chosen: npt.NDArray[np.bool_]) -> Doubles:
+        """Leakage of each person's chosen records, the person left out, (P,).
+
+        `variance` of noise, if any, is added to that of one record.
+        """
         scores, alone = np.zeros(self.persons), self.owned.alone
         if alone.any():
-            every = np.where(chosen, self._distances(reference) / self.divisors, 0.0)
+            every = np.where(chosen, self._distances(variance) / self.divisors, 0.0)
             scores[alone] = every[self.owned.first[alone]]
         if not alone.all():
             weight = np.where(chosen, 1 / np.sqrt(self.divisors), 0.0)
             with self._too_few_records():
                 scores += grouped.distances(
-                    self.values, reference, self.owned, self.published.batch, weight
+                    self.values, self._noisy(variance), self.owned, self.published.batch, weight
                 )
         return scores
 
-    def _distances(self, reference: Reference) -> Doubles:
+    def _noisy(self, variance: float | None) -> Reference:
+        return self.reference if variance is None else self.reference.add_diagonal(variance)
+
+    def _distances(self, variance: float | None) -> Doubles:
         """Squared distance of each record from the others, (N,)."""
         with self._too_few_records():
-            return 2 * leakage.leave_one_out(self.values, reference, 2)
+            return 2 * leakage.leave_one_out(self.values, self._noisy(variance), 2)
 
     @contextmanager
     def _too_few_records(self) -> Iterator[None]:
@@ -474,9 +514,13 @@ def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[f
 
 
 def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> Counts:
-    """How many records the attacker identifies, the middle one and the worst one."""
+    """How many records the attacker identifies, the middle one and the worst one.
+
+    Of records with equal leakage the first is named, as in long tables.
+    """
     order = np.argsort(risk.leakage, kind="stable")
-    middle, worst = order[(len(order) - 1) // 2], order[-1]
+    middle = risk.leakage[order[(len(order) - 1) // 2]]
+    worst, middle = (int((risk.leakage == one).argmax()) for one in (risk.leakage.max(), middle))
     return Counts(
         attacker=attacker,
         records=len(order),
@@ -528,11 +572,11 @@ def covariance_of(
     worst = float(scores[index])
     others = people.size - int(people.owned.sizes[index])
     low = high = power_low = power_high = None
-    if not people.shrinkage:
+    if not people.shrinkage and not people.pooled:
         low, high = interval_of(worst, others, people.dim, confidence)
         power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
     return Covariance(
-        kind="full",
+        kind="pooled" if people.pooled else "full",
         shrinkage=people.reference.shrinkage if people.shrinkage else None,
         condition_number=float(np.linalg.cond(people.reference.cov)),
         rows_per_column=people.size / people.dim,

@@ -430,6 +430,8 @@ class Content:
     owned: Owned | None = None
     cells: tuple[Cell, ...] = ()
     min_cell: int = 10
+    pooled_cells: tuple[str, ...] = ()  # judged by the covariance within all cells
+    effective_n: float | None = None  # of a plain mean that varies as that with known weights
     bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
 
     @property
@@ -480,6 +482,10 @@ class Content:
             plain["previous"] = self.previous
         if self.cells:
             plain |= {"cells": self.cells, "min_cell": self.min_cell}
+        if self.pooled_cells:
+            plain["pooled_cells"] = self.pooled_cells
+        if self.effective_n is not None:
+            plain["effective_n"] = self.effective_n
         plain["records_listed"] = {
             "which": self.listed_as,
             "count": len(self.listed),

@@ -122,10 +122,18 @@ def _about_release(report: Content, embedded: str | None) -> Iterator[Notice]:
             "All records are averaged, so the table does not tell how many people might have been "
             "in it: give --base-population N for the predictive value at the base rate n/N.",
         )
-    if release.n < _SMALL_N:
+    if report.effective_n is not None:
+        yield _note(
+            "known-weights",
+            "The weights are taken as known to everybody. With them this mean varies as one of "
+            f"{report.effective_n:.4g} records with equal weights, and a record leaks in proportion"
+            " to the square of its weight.",
+        )
+    if (report.effective_n or release.n) < _SMALL_N:
         yield _warning(
             "small-n",
-            f"With n = {release.n} the normal theory is rough; trust the simulated game.",
+            f"With n = {report.effective_n or release.n:.4g} the normal theory is rough; trust the "
+            "simulated game.",
         )
 
 
@@ -265,6 +273,8 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
             f"{known.shrinkage:.3g}. The leakage depends on that choice, and theory and game may "
             "differ.",
         )
+    elif report.pooled_cells:
+        yield _warning("pooled-covariance", _pooled(report))
     elif known.rows_per_column < _FEW_ROWS_PER_COLUMN:
         yield _warning(
             "few-rows",
@@ -277,6 +287,24 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
             f"The correlations have condition number {known.condition_number:.1e}: some columns "
             "nearly follow from others, and what leaks along them hangs on their last digits.",
         )
+
+
+def _pooled(report: Content) -> str:
+    cells = report.pooled_cells
+    return (
+        f"{_some(cells)} {'holds' if len(cells) == 1 else 'hold'} fewer than 10 (d + 1) records, "
+        "d the columns of numbers: too few to tell how these vary together. The covariance within "
+        f"all cells is taken for {'its own' if len(cells) == 1 else 'theirs'}; the game draws the "
+        "records themselves, so theory and game may differ there."
+    )
+
+
+def _some(cells: Sequence[str]) -> str:
+    """Name a cell or some."""
+    if len(cells) == 1:
+        return f"The cell {cells[0]}"
+    shown = ", ".join(cells[:3]) + (", ..." if len(cells) > 3 else "")
+    return f"{len(cells)} of the cells ({shown})"
 
 
 def _about_games(report: Content) -> Iterator[Notice]:

@@ -49,20 +49,21 @@ from leakscore.report._setup import (
     published_of,
     release_of,
     require_all_drawn,
+    require_plain,
     rounds_of,
     shrinkage_of,
     threat_models_of,
 )
-from leakscore.report._statistic import cells_of, featured
 from leakscore.report._verdict import verdict_of
 from leakscore.report._words import named
 from leakscore.report.noise.drawing import drawn
 from leakscore.report.noise.shaped import Search, why_same
+from leakscore.report.statistic.featured import cells_of, featured
+from leakscore.report.statistic.pooled import Pooled, small_cells
 from leakscore.report.streamed.analysis import Streamed
 from leakscore.report.streamed.passes import Passes
 from leakscore.report.streamed.whole import Tabular, opened_of, whole_of, why_whole
 from leakscore.statistics import Statistic
-from leakscore.tables.records import records_of
 from leakscore.tables.sources.opened import LONG
 from leakscore.tables.sources.partitions import without_graph
 from leakscore.tables.table import Table
@@ -280,10 +281,14 @@ class _Analysis:
     def __init__(self, table: Table, asked: Options, progress: Progress | None) -> None:
         self.table, self.asked = table, asked
         self.budget = budget_of(asked)
-        records = records_of(
-            table, columns=asked.columns, exclude=asked.exclude, missing=asked.missing
+        self.featured = featured(
+            table,
+            asked.statistic,
+            columns=asked.columns,
+            exclude=asked.exclude,
+            missing=asked.missing,
+            shrinkage=asked.shrinkage,
         )
-        self.featured = featured(table, records, asked.statistic)
         self.records = self.featured.records
         n = asked.n
         self.earlier: Earlier | None = None
@@ -303,6 +308,8 @@ class _Analysis:
         require_all_drawn(asked, self.release.n, len(self.records.rows))
         totals = () if self.earlier is None else self.earlier.records
         self.published = published_of(self.records, self.release, totals)
+        if self.featured.weights is not None:
+            require_plain(asked, self.release, self.published)
         self.rows = self.records.rows[self.published.owned.first]
         size = len(self.records.rows)
         self.rounds = rounds_of(asked.rounds, self.release.n, size)
@@ -328,14 +335,7 @@ class _Analysis:
         return replace(report, warnings=notices_of(report, self.table, self.records))
 
     def _score(self) -> None:
-        largest = int(self.published.owned.sizes.max())
-        self.people = Population(
-            self.records.values,
-            self.release.n,
-            finite=self.asked.population == "finite",
-            shrinkage=shrinkage_of(self.records.values, self.asked.shrinkage, largest),
-            published=self.published,
-        )
+        self.people = self._population()
         self.scores = self.people.informed()
         self.order = np.argsort(-self.scores, kind="stable")
         played = self.order[np.isfinite(self.scores[self.order])]
@@ -349,6 +349,20 @@ class _Analysis:
                 "of its own? a mean of its own?): any trace of it in the mean gives it away, and "
                 "there is nothing to simulate"
             )
+
+    def _population(self) -> Population:
+        cells, finite = self.featured.pooled, self.asked.population == "finite"
+        if cells is not None:
+            return Pooled(cells, self.release.n, finite=finite, published=self.published)
+        largest = int(self.published.owned.sizes.max())
+        return Population(
+            self.records.values,
+            self.release.n,
+            finite=finite,
+            shrinkage=shrinkage_of(self.records.values, self.asked.shrinkage, largest),
+            published=self.published,
+            weights=self.featured.weights,
+        )
 
     def _game(
         self,
@@ -460,7 +474,7 @@ class _Analysis:
         return Report(
             tool_version=_version(),
             seed=asked.seed,
-            input=input_of(self.table, self.records, asked),
+            input=input_of(self.table, self.records, asked, self.featured.used),
             release=self.release,
             threat_models=threat_models_of(
                 len(self.records.columns), not bool(self.published.owned.alone.all())
@@ -487,6 +501,8 @@ class _Analysis:
             owned=self._owned(),
             cells=self._cells(informed),
             min_cell=asked.min_cell,
+            pooled_cells=self._pooled(),
+            effective_n=None if people.pull is None else people.n / people.correction,
         )
 
     def _drivers(self, index: int) -> Drivers:
@@ -499,6 +515,13 @@ class _Analysis:
 
     def _cells(self, risk: Risk) -> tuple[Cell, ...]:
         return cells_of(self.featured, self.published.owned.of_row, self.rows, risk)
+
+    def _pooled(self) -> tuple[str, ...]:
+        found = self.featured
+        if found.pooled is None:
+            return ()
+        (table,) = found.tables
+        return small_cells(found.pooled, [table.names[k] for k in np.unique(table.cell).tolist()])
 
     def _previous(self) -> Previous | None:
         if self.earlier is None:

@@ -27,6 +27,7 @@ from leakscore.report._words import (
 )
 from leakscore.report.noise.section import noise_section
 
+_SINGULAR = ("mean", "sum", "weighted-mean", "weighted-ratio", "known-weights")
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
 
 
@@ -75,7 +76,7 @@ def _head(report: Content) -> list[list[doc.Part]]:
 
 
 def _is_or_are(report: Content) -> str:
-    return "is" if report.release.statistic in ("mean", "sum", "weighted-mean") else "are"
+    return "is" if report.release.statistic in _SINGULAR else "are"
 
 
 def _kind(report: Content) -> str:
@@ -263,7 +264,8 @@ def _drivers(report: Content) -> doc.Section:
 def _covariance(report: Content) -> str:
     """Say how well the covariance is known."""
     known = report.covariance
-    interval = "no interval, as the covariance is shrunk"
+    how = "pooled" if known.kind == "pooled" else "shrunk"
+    interval = f"no interval, as the covariance is {how}"
     low, high = known.leakage_low, known.leakage_high
     least, most = known.power_low, known.power_high
     if not (low is None or high is None or least is None or most is None):

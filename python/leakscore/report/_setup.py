@@ -95,6 +95,22 @@ def require_all_drawn(asked: Options, n: int, size: int) -> None:
         )
 
 
+def require_plain(asked: Options, release: Release, published: Published) -> None:
+    """Refuse known weights where they do not tell which weight a record has in the mean."""
+    size = len(published.batch)
+    why = ""
+    if release.n != size:
+        why = f"the mean of all {size} records, not of n={release.n}: which weights these have"
+    elif asked.population == "finite":
+        why = "an infinite population: which weights a record drawn from the table gets"
+    elif asked.previous is not None:
+        why = "one mean, without previous ones: which weights these had"
+    elif not published.owned.alone.all():
+        why = "one record a person, without ids: of several records which law holds"
+    if why:
+        raise ValueError(f"Expected known weights with {why} is not known")
+
+
 def rounds_of(rounds: int | None, n: int, size: int) -> int:
     """Return the rounds of a game, an even number: as asked, or as many as n of `size` allow."""
     if rounds is None:
@@ -243,8 +259,8 @@ def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinka
     return shrinkage or None
 
 
-def input_of(table: Table, records: Records, asked: Options) -> Input:
-    """Return what was read and what of it is judged."""
+def input_of(table: Table, records: Records, asked: Options, used: Sequence[str] = ()) -> Input:
+    """Return what was read and what of it is judged; `used` are columns that features are of."""
     published = [
         name
         for j, name in enumerate(table.columns)
@@ -262,20 +278,21 @@ def input_of(table: Table, records: Records, asked: Options) -> Input:
         columns_judged=records.columns,
         columns_left_out=records.left_columns,
         columns_published=len(published),
-        columns_unjudged=tuple(_unjudged(table, records, published)),
+        columns_unjudged=tuple(
+            _unjudged(table, {*records.columns, *records.dependent, *used}, published)
+        ),
         rows_left_out=records.left_rows,
         dependent_columns=records.dependent,
         notes=table.notes,
     )
 
 
-def _unjudged(table: Table, records: Records, published: Sequence[str]) -> Iterator[str]:
+def _unjudged(table: Table, known: set[str], published: Sequence[str]) -> Iterator[str]:
     """Name the columns that would be published and that nothing here speaks of.
 
     A column that is the same everywhere tells nothing, and one that follows from others no more
     than they do; a column of text or with holes may tell anything.
     """
-    known = {*records.columns, *records.dependent}
     for name in published:
         values = table.values[:, table.columns.index(name)]
         if name not in known and not np.isfinite(values).all():

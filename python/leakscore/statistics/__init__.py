@@ -6,21 +6,33 @@ columns, `features` returns phi of a block of records. `report.analyse(table, st
 a table.
 """
 
-from leakscore.statistics._groups import GroupMeans
-from leakscore.statistics._means import Histogram, Mean, Proportions, Sum, WeightedMean
-from leakscore.statistics._products import Covariance, CrossProducts, Quantile, Regression
+from leakscore.statistics._groups import Counts, GroupMeans, Several
+from leakscore.statistics._means import Histogram, Mean, Proportions, Sum
+from leakscore.statistics._products import (
+    Correlations,
+    Covariance,
+    CrossProducts,
+    Quantile,
+    Regression,
+)
 from leakscore.statistics._statistic import Statistic
+from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
 __all__ = [
+    "Correlations",
+    "Counts",
     "Covariance",
     "CrossProducts",
     "GroupMeans",
     "Histogram",
+    "KnownWeights",
     "Mean",
     "Proportions",
     "Quantile",
     "Regression",
+    "Several",
     "Statistic",
     "Sum",
     "WeightedMean",
+    "WeightedRatio",
 ]

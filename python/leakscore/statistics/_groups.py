@@ -1,12 +1,12 @@
-"""Tables of means by group: counts and means of every cell."""
+"""Tables by group: counts, or counts and means, of every cell; several tables at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,94 @@ import numpy.typing as npt
 from leakscore._types import Doubles
 from leakscore.statistics._statistic import Statistic, indicators, names_of
 
+_MOST_CELLS = 100_000
+
 
 @dataclass(frozen=True)
-class GroupMeans(Statistic):
+class _Cells(Statistic):
+    """A statistic of the combinations of the levels of some columns."""
+
+    by: str | Sequence[str]
+
+    def __post_init__(self) -> None:
+        """Take one name for a list of one."""
+        object.__setattr__(self, "by", names_of(self.by))
+
+    def _require(self) -> None:
+        if not self.by:
+            raise ValueError("Expected by=() to name a column of categories")
+        cells = prod(len(self._levels_of("by", name)) for name in self.by)
+        if cells * (1 + len(self._inside())) > _MOST_CELLS:
+            raise ValueError(
+                f"Expected by={self.by} to have fewer than {cells} cells: publish coarser groups"
+            )
+
+    def _inside(self) -> list[int]:
+        """Return the columns of numbers of which every cell has a mean."""
+        return []
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Names of the cells."""
+        levels = [[f"{name}={level}" for level in self._levels_of("by", name)] for name in self.by]
+        return tuple(", ".join(parts) for parts in product(*levels))
+
+    def cell_of(self, block: npt.ArrayLike) -> npt.NDArray[np.intp]:
+        """Return the number of each record's cell, -1 where it is not known."""
+        values = np.asarray(block, dtype=np.float64)
+        codes = np.zeros(len(values))
+        for name in self.by:
+            codes = codes * len(self._levels_of("by", name)) + values[:, self._index("by", name)]
+        return np.where(np.isnan(codes), -1, codes).astype(np.intp)
+
+    def _indicators(self, values: Doubles) -> Doubles:
+        cell = self.cell_of(values).astype(np.float64)
+        cell[cell < 0] = np.nan
+        return indicators(cell, len(self.cells))
+
+
+@dataclass(frozen=True)
+class Counts(_Cells):
+    """A contingency table: how many records each combination of levels has.
+
+    phi is 1 in the record's cell and 0 elsewhere; the first cell is left out, since the counts add
+    up to n. A record of a cell with share p has M = 1/p - 1.
+
+    Parameters
+    ----------
+    by : str or sequence of str
+        Columns of categories.
+
+    Examples
+    --------
+    >>> from leakscore import statistics
+    >>> levels = {"sex": ["f", "m"], "place": ["u", "v"]}
+    >>> counts = statistics.Counts(by=("sex", "place")).on(["sex", "place"], levels)
+    >>> counts.names
+    ('sex=f, place=v', 'sex=m, place=u', 'sex=m, place=v')
+    >>> counts.features([[0, 0], [1, 0]]).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+
+    kind: ClassVar[str] = "counts"
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        del columns  # the first cell is a number, too
+        cells = f"{len(self.cells)} cells"
+        return f"The counts by {', '.join(self.by)} of n = {records} records ({cells})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The cells but the first."""
+        return self.cells[1:]
+
+    def _features(self, values: Doubles) -> Doubles:
+        return self._indicators(values)[:, 1:]
+
+
+@dataclass(frozen=True)
+class GroupMeans(_Cells):
     """Means and counts by group: phi(z) = (1_g, 1_g z) for every cell g.
 
     A record of a cell with share p_g has M = (1/p_g - 1) + M_g(z) / p_g, where M_g is its distance
@@ -38,21 +123,10 @@ class GroupMeans(Statistic):
     [[1.0, 0.0, 7.0]]
     """
 
-    by: str | Sequence[str]
     kind: ClassVar[str] = "group-means"
 
-    def __post_init__(self) -> None:
-        """Take one name for a list of one."""
-        object.__setattr__(self, "by", names_of(self.by))
-
-    def _require(self) -> None:
-        if not self.by:
-            raise ValueError("Expected by=() to name a column of categories")
-        cells = prod(len(self._levels_of("by", name)) for name in self.by)
-        if cells * (1 + len(self._numbers())) > 100_000:
-            raise ValueError(
-                f"Expected by={self.by} to have fewer than {cells} cells: publish coarser groups"
-            )
+    def _inside(self) -> list[int]:
+        return self._numbers()
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
@@ -60,29 +134,124 @@ class GroupMeans(Statistic):
         return f"The means by {by} and the counts of n = {records} records ({numbers} in all)"
 
     @property
-    def cells(self) -> tuple[str, ...]:
-        """Names of the cells."""
-        levels = [[f"{name}={level}" for level in self._levels_of("by", name)] for name in self.by]
-        return tuple(", ".join(parts) for parts in product(*levels))
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The cells but the first, then every column within every cell."""
         inside = [f"{self.columns[j]} where {cell}" for cell in self.cells for j in self._numbers()]
         return (*self.cells[1:], *inside)
 
-    def cell_of(self, block: npt.ArrayLike) -> npt.NDArray[np.intp]:
-        """Return the number of each record's cell, -1 where it is not known."""
-        values = np.asarray(block, dtype=np.float64)
-        codes = np.zeros(len(values))
-        for name in self.by:
-            codes = codes * len(self._levels_of("by", name)) + values[:, self._index("by", name)]
-        return np.where(np.isnan(codes), -1, codes).astype(np.intp)
-
     def _features(self, values: Doubles) -> Doubles:
-        cell = self.cell_of(values).astype(np.float64)
-        cell[cell < 0] = np.nan
-        inside = indicators(cell, len(self.cells))
+        inside = self._indicators(values)
         numbers = values[:, self._numbers()]
         within = inside[:, :, None] * numbers[:, None, :]
         return np.concatenate([inside[:, 1:], within.reshape(len(values), -1)], axis=1)
+
+
+@dataclass(frozen=True)
+class Several(Statistic):
+    """Several statistics of the same records at once: all their features beside each other.
+
+    Tables by two columns that are not crossed, or totals beside subgroups, tell together what
+    follows from them by subtraction. `report.analyse` leaves features out that follow from others.
+
+    Parameters
+    ----------
+    parts : sequence of Statistic
+        A feature that two of them have by the same name is that of the first.
+
+    Examples
+    --------
+    >>> from leakscore import statistics
+    >>> tables = statistics.Several([statistics.Counts("sex"), statistics.Mean()])
+    >>> tables = tables.on(["sex", "a"], {"sex": ["f", "m"]})
+    >>> tables.names, tables.features([[1, 7.0]]).tolist()
+    (('sex=m', 'a'), [[1.0, 7.0]])
+    """
+
+    parts: Sequence[Statistic]
+    kind: ClassVar[str] = "several"
+
+    def __post_init__(self) -> None:
+        """Refuse what is no statistic."""
+        parts: tuple[Any, ...] = tuple(self.parts)
+        for part in parts:
+            if not isinstance(part, Statistic) or isinstance(part, Several):
+                raise TypeError(f"Expected parts of leakscore.statistics, not {part!r}")
+        if any(part.exact != "exact" for part in parts):
+            raise ValueError("Expected parts whose law is exact: not a regression or a quantile")
+        object.__setattr__(self, "parts", parts)
+
+    def on(
+        self, columns: Sequence[str], levels: Mapping[str, Sequence[str]] | None = None
+    ) -> Several:
+        """Return the statistic of tables with these columns; see `Statistic.on`.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Names of the columns of a block, in their order.
+        levels : mapping, optional
+            Column of categories -> its levels.
+
+        Returns
+        -------
+        Several
+        """
+        given = levels or {}
+        bound = []
+        for part in self.parts:
+            named = names_of(getattr(part, "by", ()))
+            known = {name: of for name, of in given.items() if name in named}
+            bound.append(part.on([n for n in columns if n not in given or n in known], known))
+        return super(Several, replace(self, parts=tuple(bound))).on(columns, levels)
+
+    def prepare(self, values: npt.ArrayLike) -> Several:
+        """Return the statistic with what the parts need to know of the records.
+
+        Parameters
+        ----------
+        values : (N, d) array_like
+
+        Returns
+        -------
+        Several
+        """
+        array = self._checked(values)
+        parts = [part.prepare(array[:, self._places(part)]) for part in self.parts]
+        return replace(self, parts=tuple(parts))
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        del columns  # each part has its own
+        parts = [part.published(records, _numbers(len(part.names))) for part in self.parts]
+        lower = [f"{part[:1].lower()}{part[1:]}" for part in parts]
+        return f"Together {', and '.join(lower)}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the parts."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.names))
+
+    @property
+    def tables(self) -> tuple[tuple[Statistic, list[int]], ...]:
+        """The parts, and where in a block the columns of each are."""
+        return tuple((part, self._places(part)) for part in self.parts)
+
+    def _places(self, part: Statistic) -> list[int]:
+        return [self.columns.index(name) for name in part.columns]
+
+    def _require(self) -> None:
+        if not self.parts:
+            raise ValueError("Expected parts=() to hold a statistic")
+
+    def _features(self, values: Doubles) -> Doubles:
+        found = {}
+        for part, places in self.tables:
+            phi = part.features(values[:, places])
+            found.update(
+                {n: column for n, column in zip(part.names, phi.T, strict=True) if n not in found}
+            )
+        return np.column_stack(list(found.values()))
+
+
+def _numbers(size: int) -> str:
+    return f"{size} column{'' if size == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Means, sums, proportions and histograms, and means with weights."""
+"""Means, sums, proportions and histograms."""
 
 from __future__ import annotations
 
@@ -159,53 +159,3 @@ class Histogram(Statistic):
         bins[(column < edges[0]) | (column > edges[-1])] = len(edges) - 1
         bins[np.isnan(column)] = np.nan
         return indicators(bins, len(edges))[:, 1:]
-
-
-@dataclass(frozen=True)
-class WeightedMean(Statistic):
-    """Means with a column of weights: phi(z) = (w, w z).
-
-    The weights are data of the records, and their sum is taken to be published as well: then the
-    law is exact. Who publishes the ratio alone tells less.
-
-    Parameters
-    ----------
-    weights : str
-        The column of weights.
-
-    Examples
-    --------
-    >>> from leakscore import statistics
-    >>> mean = statistics.WeightedMean(weights="w").on(["w", "a"])
-    >>> mean.names, mean.features([[2.0, 5.0]]).tolist()
-    (('w', 'w*a'), [[2.0, 10.0]])
-    """
-
-    weights: str
-    kind: ClassVar[str] = "weighted-mean"
-
-    def _require(self) -> None:
-        self._index("weights", self.weights)
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        del columns  # they are those of the mean
-        return f"The weighted mean of n = {records} records, and the sum of their weights"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The weight, and its product with every other column."""
-        others = (self.columns[j] for j in self._numbers(self.weights))
-        return (self.weights, *(f"{self.weights}*{name}" for name in others))
-
-    def _features(self, values: Doubles) -> Doubles:
-        weight = values[:, [self._index("weights", self.weights)]]
-        if (weight < 0).any():
-            row = int((weight < 0).argmax())
-            raise ValueError(
-                f"Expected the weights ({self.weights!r}) to be at least 0, not "
-                f"{float(weight[row, 0])} in record {row + 1}"
-            )
-        if weight.size and not (weight > 0).any():
-            raise ValueError(f"Expected a weight ({self.weights!r}) above 0: all are 0")
-        return np.concatenate([weight, weight * values[:, self._numbers(self.weights)]], axis=1)

@@ -12,6 +12,8 @@ from leakscore import _validate
 from leakscore._types import Doubles
 from leakscore.statistics._statistic import Exactness, Statistic
 
+_ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
+
 
 @dataclass(frozen=True)
 class Covariance(Statistic):
@@ -50,6 +52,86 @@ class Covariance(Statistic):
 
 
 @dataclass(frozen=True)
+class Correlations(Statistic):
+    """Correlations of all pairs of columns alone, without means and standard deviations.
+
+    phi(z) = u_i u_j - rho_ij (u_i^2 + u_j^2) / 2, u the standardised columns: as n grows the
+    published correlations are rho plus the mean of phi (van der Vaart, *Asymptotic Statistics*,
+    1998, example 3.6). `prepare` estimates means, variances and correlations from a table.
+
+    Examples
+    --------
+    >>> from leakscore import statistics
+    >>> rows = [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]
+    >>> pairs = statistics.Correlations().on(["a", "b"]).prepare(rows)
+    >>> pairs.names, pairs.features(rows)[0].round(2).tolist()
+    (('correlation of a and b',), [0.72])
+    """
+
+    exact: ClassVar[Exactness] = "asymptotic"
+    kind: ClassVar[str] = "correlations"
+    _means: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+    _scales: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+    _pairs: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+
+    def _require(self) -> None:
+        super()._require()
+        if len(self.columns) < 2:
+            raise ValueError(f"Expected columns={self.columns} to be two at least")
+
+    def prepare(self, values: npt.ArrayLike) -> Correlations:
+        """Estimate means, variances and correlations from records.
+
+        Parameters
+        ----------
+        values : (N, d) array_like
+
+        Returns
+        -------
+        Correlations
+
+        Raises
+        ------
+        ValueError
+            If a column is the same in all records.
+        """
+        array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+        means, scales = array.mean(axis=0), array.std(axis=0)
+        if not (scales > 0).all():
+            name = self.columns[int((scales == 0).argmax())]
+            raise ValueError(f"Expected column {name!r} to vary: it has no correlation")
+        standard = (array - means) / scales
+        pairs = (standard.T @ standard / len(array))[np.triu_indices(len(means), 1)]
+        return replace(
+            self,
+            _means=tuple(means.tolist()),
+            _scales=tuple(scales.tolist()),
+            _pairs=tuple(pairs.tolist()),
+        )
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        numbers = columns.replace("column", "number")
+        return f"The correlations of n = {records} records ({numbers} in all)"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The pairs."""
+        rows, columns = (at.tolist() for at in np.triu_indices(len(self.columns), 1))
+        pairs = zip(rows, columns, strict=True)
+        return tuple(f"correlation of {self.columns[i]} and {self.columns[j]}" for i, j in pairs)
+
+    def _features(self, values: Doubles) -> Doubles:
+        if not self._pairs:
+            raise ValueError("Expected estimates of the correlations: call prepare(values) first")
+        u = (values - np.array(self._means)) / np.array(self._scales)
+        rows, columns = np.triu_indices(values.shape[1], 1)
+        squares = u * u
+        both = np.array(self._pairs) / 2 * (squares[:, rows] + squares[:, columns])
+        return np.asarray(u[:, rows] * u[:, columns] - both)
+
+
+@dataclass(frozen=True)
 class CrossProducts(Statistic):
     """The matrices X'X and X'y of a least-squares regression with an intercept.
 
@@ -74,6 +156,11 @@ class CrossProducts(Statistic):
         self._index("response", self.response)
         if len(self.columns) < 2:
             raise ValueError("Expected a column beside the response to predict it with")
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The response."""
+        return (self.response,)
 
     def _parts(self) -> tuple[list[int], int]:
         return self._numbers(self.response), self._index("response", self.response)
@@ -134,6 +221,11 @@ class Regression(Statistic):
         if len(self.columns) < 2:
             raise ValueError("Expected a column beside the response to predict it with")
 
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The response."""
+        return (self.response,)
+
     def prepare(self, values: npt.ArrayLike) -> Regression:
         """Estimate the coefficients and E x x' from records.
 
@@ -148,7 +240,8 @@ class Regression(Statistic):
         Raises
         ------
         ValueError
-            If the predictors are linearly dependent.
+            If the predictors are linearly dependent, or the response follows from them: then it
+            is among them, perhaps in other units.
         """
         array = _validate.matrix("values", values)
         x, y = self._split(np.asarray(array, dtype=np.float64))
@@ -157,10 +250,16 @@ class Regression(Statistic):
         if (np.abs(np.diag(triangle)) <= 1e-10 * scale).any():
             raise ValueError("Expected the predictors to be linearly independent: leave one out")
         inverse = np.linalg.inv(triangle)
+        coefficients = inverse @ (factor.T @ y)
+        if np.linalg.norm(y - x @ coefficients) <= _ROUNDING * np.linalg.norm(y - y.mean()):
+            raise ValueError(
+                f"Expected response={self.response!r} not to follow from the predictors: it is "
+                "among them, or the same in every record"
+            )
         return replace(
             self,
             _inverse=tuple(map(tuple, (len(x) * inverse @ inverse.T).tolist())),
-            _coefficients=tuple((inverse @ (factor.T @ y)).tolist()),
+            _coefficients=tuple(coefficients.tolist()),
         )
 
     def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:

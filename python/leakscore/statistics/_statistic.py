@@ -81,12 +81,37 @@ class Statistic(ABC):
         bound = replace(self, columns=names, levels=chosen)
         bound._require()
         size = len(bound.names)
+        if not size:
+            raise ValueError(f"Expected columns={names} to have one that the statistic is of")
         if size > _MOST_FEATURES:
             raise ValueError(
                 f"Expected the statistic to have at most {_MOST_FEATURES} features, not {size}: "
                 "publish fewer columns, or coarser groups"
             )
         return bound
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """Columns that the statistic names: needed though they are constant or follow from others.
+
+        The columns beside them are judged for themselves, too: a mean with weights w of a column
+        that follows from w and others does not follow from their means.
+        """
+        return ()
+
+    def weights_of(self, block: npt.ArrayLike) -> Doubles | None:  # noqa: ARG002, overridden
+        """Return the weights of the records, where everybody knows them; otherwise None.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+            Records; the columns are those that `on` was given.
+
+        Returns
+        -------
+        (k,) ndarray of float64 or None
+        """
+        return None
 
     def prepare(self: Self_, values: npt.ArrayLike) -> Self_:  # noqa: ARG002, overridden
         """Return the statistic with what its features need to know of the records: nothing.
@@ -136,6 +161,9 @@ class Statistic(ABC):
         ValueError
             If `on` has not been called, or the shape does not fit.
         """
+        return self._features(self._checked(block))
+
+    def _checked(self, block: npt.ArrayLike) -> Doubles:
         if not self.columns:
             raise ValueError("Expected a statistic of named columns: call on(columns) first")
         values = _validate.matrix("block", block)
@@ -143,7 +171,7 @@ class Statistic(ABC):
             raise ValueError(
                 f"Expected block of shape {values.shape} to have {len(self.columns)} columns"
             )
-        return self._features(np.asarray(values, dtype=np.float64))
+        return np.asarray(values, dtype=np.float64)
 
     @property
     @abstractmethod

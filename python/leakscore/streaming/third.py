@@ -157,7 +157,7 @@ class Triangulate:
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """Moments of all rows but one, for each of some rows."""
+    """Moments of all rows but some, several times."""
 
     moments: tuple[Moments, ...]
 
@@ -173,19 +173,19 @@ class Others:
 
 @dataclass(frozen=True, eq=False)
 class Without:
-    """A pass that estimates anew without each of some rows, which have nearly all variance."""
+    """A pass that estimates anew without some rows that have nearly all variance, several times."""
 
     law: Law
-    rows: tuple[int, ...]
+    rows: tuple[frozenset[int], ...]
 
     def __call__(self, block: Block) -> Others:
-        """Return the moments of a block without each of the rows."""
+        """Return the moments of a block without rows."""
         values, places = self.law.chosen(block.values)
         scaled, rows = self.law.scaled(values), places + block.start
         found = []
-        for row in self.rows:
+        for left in self.rows:
             moments = Moments(scaled.shape[1])
-            others = scaled[rows != row]
+            others = scaled[~np.isin(rows, list(left))]
             if len(others):
                 moments.update(others)
             found.append(moments)

@@ -60,6 +60,7 @@ from leakscore.tables.sources.opened import Opened
 
 _REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
 _TRIES = 12
+_SMALL_N = 30  # records of a mean below which the bins of projections show
 _SAME = "a table that is read block by block gets the same noise in every column"
 
 
@@ -157,8 +158,13 @@ class Streamed:
 
     def _refitted(self, rows: Sequence[int]) -> dict[int, Reference]:
         """Estimate anew without each of some records."""
+        found = self._without([frozenset([row]) for row in rows])
+        return {row: moments.reference() for row, moments in zip(rows, found, strict=True)}
+
+    def _without(self, rows: Sequence[frozenset[int]]) -> tuple[Moments, ...]:
+        """Read the moments of all records but some, in units of the law."""
         found: Others = self._pass(Without(self.law, tuple(rows)), "leaving records out")
-        return {row: moments.reference() for row, moments in zip(rows, found.moments, strict=True)}
+        return found.moments
 
     def _ordered(self) -> None:
         self.scores = self.crowd.informed()
@@ -282,13 +288,16 @@ class Streamed:
         limits: list[tuple[Doubles, Moments]] = list(
             zip(self._limits(), third.clipped, strict=True)
         )
-        changes = changes_of(self.crowd, self.budget, self.judged.columns, limits, self.least)
+        changes = changes_of(
+            self.crowd, self.budget, self.judged.columns, limits, self.least, self._without
+        )
         found = outcomes(
             [change.view for change in changes],
             self.crowd,
             self.least,
             self.judged.source,
             self.passes,
+            self._without,
         )
         return tuple(change.told(outcome) for change, outcome in zip(changes, found, strict=True))
 
@@ -436,6 +445,11 @@ class Streamed:
             "middle that is played is that of the sample, and games draw counts of bins of the "
             "projections; leakages, counts and medians are those of all records."
         )
+        if self.release.n < _SMALL_N:
+            text += (
+                f" For a mean of only n = {self.release.n} these bins are rough: a part of the "
+                "table, of at most 65,536 records, has its games drawn record by record."
+            )
         if report.listed_as == "worst" and self.asked.records is None:
             text += " The JSON lists the worst records (--records all lists all)."
         found = [*_copies(self.judged.found.copies, self.law.rows)]

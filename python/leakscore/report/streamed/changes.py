@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from leakscore.report._model import Doubles, Remedy
 from leakscore.report._remedies import CLIPS, DROPS, GROWTHS, LEAVES, MOST_RECORDS, Budget
 from leakscore.report.streamed.judged import law_of
 from leakscore.report.streamed.people import Crowd
-from leakscore.report.streamed.views import Outcome, View, remedy
+from leakscore.report.streamed.views import Estimate, Outcome, View, remedy
 from leakscore.streaming.law import Law
 
 _SURE = 1e-10  # share of a variance that squares still tell from none
@@ -36,6 +36,7 @@ def changes_of(
     columns: Sequence[str],
     limits: Sequence[tuple[Doubles, Moments]],
     least: float,
+    estimate: Estimate,
 ) -> list[Change]:
     """Return all changes that are tried.
 
@@ -48,11 +49,13 @@ def changes_of(
         What values are clipped at, and the moments of the clipped table.
     least : float
         No record that is not kept has a larger score; -inf if all are kept.
+    estimate : callable
+        Reads the moments of all records but some.
     """
     return [
         *_fewer_columns(crowd, columns),
         *_clipped(crowd, limits),
-        *_without_worst(crowd, least),
+        *_without_worst(crowd, least, estimate),
         *_more_records(crowd, budget),
     ]
 
@@ -121,8 +124,19 @@ def _clipped(crowd: Crowd, limits: Sequence[tuple[Doubles, Moments]]) -> list[Ch
 def _clipped_law(law: Law, ends: Doubles, moments: Moments) -> Law | None:
     """Return the law of clipped values without columns that now tell nothing more."""
     cov = moments.cov
+    kept = _independent(cov, np.flatnonzero(ends[0] < ends[1]).tolist())
+    if not kept:
+        return None
+    clipped = law_of(moments.mean, cov, law.rows, kept, law.read, ends[:, kept])
+    return Law(
+        law.kept[kept], law.read, law.rows, clipped.scale, clipped.mean, clipped.cov, clipped.limits
+    )
+
+
+def _independent(cov: Doubles, columns: Sequence[int]) -> list[int]:
+    """Return the columns that vary and do not follow from earlier ones."""
     kept: list[int] = []
-    for j in np.flatnonzero(ends[0] < ends[1]).tolist():
+    for j in columns:
         if not cov[j, j] > 0:
             continue
         tried = [*kept, j]
@@ -133,15 +147,10 @@ def _clipped_law(law: Law, ends: Doubles, moments: Moments) -> Law | None:
             left -= part[-1, :-1] @ np.linalg.solve(part[:-1, :-1], part[:-1, -1])
         if left > _SURE:
             kept = tried
-    if not kept:
-        return None
-    clipped = law_of(moments.mean, cov, law.rows, kept, law.read, ends[:, kept])
-    return Law(
-        law.kept[kept], law.read, law.rows, clipped.scale, clipped.mean, clipped.cov, clipped.limits
-    )
+    return kept
 
 
-def _without_worst(crowd: Crowd, least: float) -> list[Change]:
+def _without_worst(crowd: Crowd, least: float, estimate: Estimate) -> list[Change]:
     """Leave the worst records out: those behind them become the unusual ones."""
     found = []
     order = np.argsort(-crowd.informed(), kind="stable")
@@ -152,14 +161,19 @@ def _without_worst(crowd: Crowd, least: float) -> list[Change]:
         if crowd.finite and n > rest - 1:
             continue
         share = _joint_leverage(crowd, worst)
-        if 1 - share < _DIGITS:  # what is left of some variance has lost its digits
-            continue
-        law = crowd.law.without(crowd.raw[worst])
+        rows = frozenset(int(row) for row in crowd.numbers[worst])
+        if 1 - share < _DIGITS:  # what is left of some variance would have lost its digits
+            (moments,) = estimate([rows])
+            law = replace(crowd.law, rows=rest, mean=moments.mean, cov=moments.cov)
+        else:
+            law = crowd.law.without(crowd.raw[worst])
         if not _regular(law.cov):
-            continue
+            kept = _independent(law.cov, range(crowd.dim))
+            if not kept:  # the other records are all the same
+                continue
+            law = law.with_columns(kept)
         correction = 1 - n / rest if crowd.finite else 1.0
         what = "the worst record" if count == 1 else f"the {count} worst records"
-        rows = frozenset(int(row) for row in crowd.numbers[worst])
         found.append(
             _change(
                 View(law, n * correction, _growth(share, crowd.size, count, least), {}, rows),

@@ -16,7 +16,7 @@ from leakscore.report._published import Published
 from leakscore.streaming.law import Law
 
 Integers = npt.NDArray[np.int64]
-_DOMINANT = 0.999  # share of the variance in a direction from which on digits are lost
+DOMINANT = 0.999  # share of the variance in a direction from which on digits are lost
 
 
 class Crowd(Population):
@@ -53,6 +53,7 @@ class Crowd(Population):
         self.n, self.finite, self.shrinkage = n, finite, None
         self.size, self.dim = law.rows, values.shape[1]
         self.correction = 1 - n / self.size if finite else 1.0
+        self.pull = None
         self.refitted = refitted or {}
         self.reference = Reference(law.mean, law.cov)
         self.centred = self.values - law.mean
@@ -115,7 +116,7 @@ class Crowd(Population):
     def with_columns(self, kept: Sequence[int]) -> Crowd:
         """Return the release of some of the columns."""
         law, columns = self.law.with_columns(kept), list(kept)
-        refitted = {row: _part(known, columns) for row, known in self.refitted.items()}
+        refitted = {row: part_of(known, columns) for row, known in self.refitted.items()}
         return Crowd(
             law, self.raw[:, columns], self.numbers, self.n, finite=self.finite, refitted=refitted
         )
@@ -123,8 +124,8 @@ class Crowd(Population):
     def dominant(self) -> list[int]:
         """Return the numbers of records with nearly all of the variance in some direction."""
         share = self.reference.squared_mahalanobis(self.values) / (self.size - 1)
-        return [int(row) for row in self.numbers[share > _DOMINANT]]
+        return [int(row) for row in self.numbers[share > DOMINANT]]
 
 
-def _part(known: Reference, columns: list[int]) -> Reference:
+def part_of(known: Reference, columns: list[int]) -> Reference:
     return Reference(known.mean[columns], known.cov[np.ix_(columns, columns)])

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore.distributions import norm
+from leakscore.reference import Moments, SingularCovarianceError
 from leakscore.report._leakage import risk_of
 from leakscore.report._model import ALPHA, LEVELS, Doubles, Remedy
 from leakscore.report.streamed.judged import Passes
-from leakscore.report.streamed.people import Crowd
+from leakscore.report.streamed.people import DOMINANT, Crowd, part_of
 from leakscore.streaming.law import Law
 from leakscore.streaming.scores import Count, Views
 from leakscore.tables.sources.blocks import Source
 
+Integers = npt.NDArray[np.int64]
 THRESHOLDS: Doubles = np.asarray((norm.ppf(np.array(LEVELS)) - norm.ppf(ALPHA)) ** 2)
 """Leakages above which records are recognised with more than each level of power."""
+
+
+Estimate: TypeAlias = Callable[[Sequence[frozenset[int]]], Sequence[Moments]]
+"""Reads the moments of all records but some, in the units of the whole table's law."""
+_REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +63,12 @@ class Outcome:
 
 
 def outcomes(
-    views: Sequence[View], crowd: Crowd, least: float, source: Source, passes: Passes
+    views: Sequence[View],
+    crowd: Crowd,
+    least: float,
+    source: Source,
+    passes: Passes,
+    estimate: Estimate,
 ) -> list[Outcome]:
     """Return what is asked of changed releases.
 
@@ -68,14 +82,16 @@ def outcomes(
     source : Source
     passes : callable
         Reads the table, if the kept records do not settle it.
+    estimate : callable
+        Reads it without some records, where one is left that has nearly all of a variance.
     """
-    found: dict[int, Outcome] = {}
+    found: dict[int, _Scored] = {}
     open_: list[int] = []
     for place, view in enumerate(views):
-        outcome = _by_kept(view, crowd)
+        scored = _by_kept(view, crowd)
         settled = least * view.grown / view.divisor if least > 0 else 0.0
-        if settled <= min(outcome.leakage, float(THRESHOLDS.min())):
-            found[place] = outcome
+        if settled <= min(scored.outcome(view).leakage, float(THRESHOLDS.min())):
+            found[place] = scored
         else:
             open_.append(place)
     if open_:
@@ -87,26 +103,67 @@ def outcomes(
         )
         counted: Views = passes(source, asked, "scoring the remedies")
         for place, view, one in zip(open_, chosen, counted.found, strict=True):
-            kept = one.kept.scores.copy()
+            scores = one.kept.scores.copy()
             for row, score in view.known.items():
-                kept[one.kept.rows == row] = score
-            worst = int(kept.argmax())
-            found[place] = Outcome(
-                int(one.kept.rows[worst]), float(kept[worst]) / view.divisor, _named(one.above)
-            )
-    return [found[place] for place in range(len(views))]
+                scores[one.kept.rows == row] = score
+            found[place] = _Scored(one.kept.rows, scores, one.kept.values, one.above)
+    ordered = [found[place] for place in range(len(views))]
+    _refit(views, ordered, crowd, estimate)
+    return [scored.outcome(view) for view, scored in zip(views, ordered, strict=True)]
 
 
-def _by_kept(view: View, crowd: Crowd) -> Outcome:
-    columns = np.isin(crowd.law.kept, view.law.kept)
-    scores = view.law.distances(view.law.scaled(crowd.raw[:, columns]))
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Rows (k,) of a changed release, their scores and values, and counts of all rows."""
+
+    rows: Integers
+    scores: Doubles
+    values: Doubles
+    above: Integers
+
+    def outcome(self, view: View) -> Outcome:
+        """Return the worst row; of equal scores the first row."""
+        order = np.lexsort((self.rows, -self.scores))
+        worst = int(order[0])
+        leakage = float(self.scores[worst]) / view.divisor
+        return Outcome(int(self.rows[worst]), leakage, _named(self.above))
+
+
+def _by_kept(view: View, crowd: Crowd) -> _Scored:
+    values = crowd.raw[:, np.isin(crowd.law.kept, view.law.kept)]
+    scores = view.law.distances(view.law.scaled(values))
     for row, score in view.known.items():
         scores[crowd.numbers == row] = score
     scores[np.isin(crowd.numbers, list(view.without))] = -np.inf
-    worst = int(scores.argmax())
     leakages = scores / view.divisor
     above = np.array([int((leakages > at).sum()) for at in THRESHOLDS])
-    return Outcome(int(crowd.numbers[worst]), float(leakages[worst]), _named(above))
+    return _Scored(crowd.numbers, scores, values, above)
+
+
+def _refit(
+    views: Sequence[View], scored: Sequence[_Scored], crowd: Crowd, estimate: Estimate
+) -> None:
+    """Score records again that dominate once others are left out: the closed form loses digits.
+
+    Their scores are far above every threshold, before and after, so the counts remain.
+    """
+    asked: list[tuple[View, _Scored, int]] = []
+    for view, one in zip(views, scored, strict=True):
+        if view.without:
+            most = view.law.rows * DOMINANT / (1 - DOMINANT)
+            places = np.flatnonzero(one.scores > most)[:_REFITTED].tolist()
+            asked += [(view, one, place) for place in places]
+    if not asked:
+        return
+    sets = [view.without | {int(one.rows[place])} for view, one, place in asked]
+    for (view, one, place), moments in zip(asked, estimate(sets), strict=True):
+        columns = np.flatnonzero(np.isin(crowd.law.kept, view.law.kept)).tolist()
+        known = part_of(moments.reference(), columns)
+        try:
+            row = view.law.scaled(one.values[place])
+            one.scores[place] = float(known.squared_mahalanobis(row))
+        except SingularCovarianceError:  # in some direction only this record varies
+            one.scores[place] = np.inf
 
 
 def _named(above: np.ndarray) -> dict[str, int]:

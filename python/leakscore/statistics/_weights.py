@@ -1,0 +1,226 @@
+"""Means with weights: as data of the records, or known to everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _validate
+from leakscore._types import Doubles
+from leakscore.statistics._statistic import Exactness, Statistic
+
+
+@dataclass(frozen=True)
+class _Weighted(Statistic):
+    """A statistic with a column of weights."""
+
+    weights: str
+
+    def _require(self) -> None:
+        self._index("weights", self.weights)
+        super()._require()
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The weights."""
+        return (self.weights,)
+
+    def _weights(self, values: Doubles) -> Doubles:
+        """Return the weights (k,); refuse what is none."""
+        weight = values[:, self._index("weights", self.weights)]
+        bad = ~np.isfinite(weight) | (weight < 0)
+        if bad.any():
+            row = int(bad.argmax())
+            raise ValueError(
+                f"Expected the weights ({self.weights!r}) to be finite and at least 0, not "
+                f"{float(weight[row])} in record {row + 1}"
+            )
+        return weight
+
+    def _weighed(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the weights (k, 1) and the other columns."""
+        return self._weights(values)[:, np.newaxis], values[:, self._numbers(self.weights)]
+
+    def _others(self) -> tuple[str, ...]:
+        return tuple(self.columns[j] for j in self._numbers(self.weights))
+
+
+@dataclass(frozen=True)
+class WeightedMean(_Weighted):
+    """Means with a column of weights: phi(z) = (w, w z).
+
+    The weights are data of the records, and their sum is taken to be published as well: then the
+    law is exact. Who publishes the ratio alone tells less (`WeightedRatio`); of weights that
+    everybody knows see `KnownWeights`.
+
+    Parameters
+    ----------
+    weights : str
+        The column of weights.
+
+    Examples
+    --------
+    >>> from leakscore import statistics
+    >>> mean = statistics.WeightedMean(weights="w").on(["w", "a"])
+    >>> mean.names, mean.features([[2.0, 5.0]]).tolist()
+    (('w', 'w*a'), [[2.0, 10.0]])
+    """
+
+    kind: ClassVar[str] = "weighted-mean"
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        del columns  # they are those of the mean
+        return f"The weighted mean of n = {records} records, and the sum of their weights"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The weight, and its product with every other column."""
+        return (self.weights, *(f"{self.weights}*{name}" for name in self._others()))
+
+    def _features(self, values: Doubles) -> Doubles:
+        weight, others = self._weighed(values)
+        if weight.size and not weight.any():
+            raise ValueError(f"Expected a weight ({self.weights!r}) above 0: all are 0")
+        return np.concatenate([weight, weight * others], axis=1)
+
+
+@dataclass(frozen=True)
+class WeightedRatio(_Weighted):
+    """Means with a column of weights that are data, without the sum of the weights.
+
+    phi(z) = w (z - theta) / E w, theta the weighted mean of the population: as n grows the
+    published ratio is theta plus the mean of phi (a ratio estimator: Cochran, *Sampling
+    Techniques*, 1977, section 6.4). `prepare` estimates theta and E w from a table.
+
+    Parameters
+    ----------
+    weights : str
+        The column of weights.
+
+    Examples
+    --------
+    >>> from leakscore import statistics
+    >>> mean = statistics.WeightedRatio(weights="w").on(["w", "a"])
+    >>> mean.prepare([[1.0, 0.0], [3.0, 4.0]]).features([[1.0, 0.0], [3.0, 4.0]]).tolist()
+    [[-1.5], [1.5]]
+    """
+
+    exact: ClassVar[Exactness] = "asymptotic"
+    kind: ClassVar[str] = "weighted-ratio"
+    _sum: float = field(default=0.0, kw_only=True, repr=False)
+    _means: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+
+    def prepare(self, values: npt.ArrayLike) -> WeightedRatio:
+        """Estimate the weighted means and the mean weight from records.
+
+        Parameters
+        ----------
+        values : (N, d) array_like
+
+        Returns
+        -------
+        WeightedRatio
+        """
+        array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+        weight, others = self._weighed(array)
+        if not weight.any():
+            raise ValueError(f"Expected a weight ({self.weights!r}) above 0: all are 0")
+        means = (weight * others).sum(axis=0) / weight.sum()
+        return replace(self, _sum=float(weight.mean()), _means=tuple(means.tolist()))
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        del columns  # they are those of the mean
+        return f"The weighted mean of n = {records} records (not the sum of their weights)"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The other columns."""
+        return self._others()
+
+    def _features(self, values: Doubles) -> Doubles:
+        if not self._means:
+            raise ValueError("Expected estimates of the means: call prepare(values) first")
+        weight, others = self._weighed(values)
+        return np.asarray(weight * (others - np.array(self._means)) / self._sum)
+
+
+@dataclass(frozen=True)
+class KnownWeights(_Weighted):
+    """Means with weights that everybody knows, as those of a survey's design: phi(z) = z.
+
+    With a = w / sum w the release is sum a_i z_i, and a record of weight w_t leaks as in a plain
+    mean of n_t = sum w^2 / w_t^2 records, M / n_t: the law is exact. A record of weight 0 tells
+    nothing.
+
+    Parameters
+    ----------
+    weights : str
+        The column of weights, which is not secret itself.
+
+    Examples
+    --------
+    >>> from leakscore import statistics
+    >>> mean = statistics.KnownWeights(weights="w").on(["w", "a"])
+    >>> mean.names, mean.sizes([[1.0, 5.0], [2.0, 7.0]]).tolist()
+    (('a',), [5.0, 1.25])
+    """
+
+    kind: ClassVar[str] = "known-weights"
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        return f"The mean of n = {records} records in {columns}, with weights that are known,"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The other columns."""
+        return self._others()
+
+    def weights_of(self, block: npt.ArrayLike) -> Doubles:
+        """Return the weights of the records.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+            Records; the columns are those that `on` was given.
+
+        Returns
+        -------
+        (k,) ndarray of float64
+
+        Raises
+        ------
+        ValueError
+            If a weight is negative or not finite, or fewer than two are above 0.
+        """
+        weight = self._weights(self._checked(block))
+        if np.count_nonzero(weight) < 2:
+            several = "all are 0" if not weight.any() else "all others are 0"
+            raise ValueError(f"Expected two weights ({self.weights!r}) above 0: {several}")
+        return np.array(weight)
+
+    def sizes(self, block: npt.ArrayLike) -> Doubles:
+        """Return of how many records a plain mean tells as much of each: sum w^2 / w_t^2.
+
+        Parameters
+        ----------
+        block : (N, d) array_like
+            All records of the release.
+
+        Returns
+        -------
+        (N,) ndarray of float64
+            At least 1; inf of a record without weight.
+        """
+        share = self.weights_of(block)
+        share /= share.max()
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.asarray((share @ share) / share**2)
+
+    def _features(self, values: Doubles) -> Doubles:
+        return self._weighed(values)[1]

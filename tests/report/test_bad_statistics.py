@@ -1,0 +1,116 @@
+"""What no statistic can be made of: refused in one line, and at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import report, statistics
+from leakscore.cli import main
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(60, 2))
+
+
+def test_a_million_levels() -> None:
+    """Before a matrix of a million columns is made; with the way out."""
+    size = 1_000_000
+    table = report.Table(
+        name="t",
+        path="t",
+        sha256="",
+        columns=("a",),
+        values=np.arange(size, dtype=np.float64)[:, np.newaxis] % 97,
+        left={},
+        groups={"g": np.arange(size).astype("U7")},
+    )
+    with pytest.raises(ValueError, match=r"by=\('g',\) to have fewer than 1000000 cells") as told:
+        report.analyse(table, statistic=statistics.GroupMeans("g"))
+    assert "publish coarser groups" in str(told.value)
+
+
+def test_some_thousand_levels() -> None:
+    labels = [str(i) for i in range(6000)]
+    table = report.table_of(RNG.normal(size=(6000, 1)), ["a"], groups={"g": labels})
+    with pytest.raises(ValueError, match=r"at most 5000 features, not 11999.*coarser groups"):
+        report.analyse(table, statistic=statistics.GroupMeans("g"))
+
+
+@pytest.mark.parametrize(
+    "copy", [lambda y: y, lambda y: 2.54 * y - 7, lambda y: y.astype(np.float32) * 3]
+)
+def test_the_response_is_among_the_predictors(copy: Any) -> None:
+    """Perhaps in other units: the fit is perfect, and no law holds."""
+    table = report.table_of(np.column_stack([X, copy(X[:, 1])]), ["a", "y", "again"])
+    with pytest.raises(ValueError, match="response='y' not to follow from the predictors"):
+        report.analyse(table, statistic=statistics.Regression("y"))
+
+
+@pytest.mark.parametrize("statistic", ["sum", "covariance", "correlations", "regression"])
+def test_n_is_larger_than_the_table(statistic: str) -> None:
+    given = {
+        "sum": statistics.Sum(),
+        "covariance": statistics.Covariance(),
+        "correlations": statistics.Correlations(),
+        "regression": statistics.Regression("b"),
+    }
+    with pytest.raises(ValueError, match="n=61 <= 60, the number of records"):
+        report.analyse(report.table_of(X, ["a", "b"]), statistic=given[statistic], n=61)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--group-by", "g", "--statistic", "counts", "--n", "61"], "n=61 <= 60"),
+        (["--statistic", "counts"], "--statistic counts needs --group-by"),
+        (["--group-by", "g", "--separate-tables"], "--group-by with two columns"),
+        (["--weights", "a", "--weights-are", "public"], "at least 0, not -"),
+        (["--weights", "z", "--weights-are", "ratio"], "weights='z'"),
+        (["--statistic", "regression", "--response", "g"], "'g' to be judged, but"),
+        (["--statistic", "correlations", "--columns", "a"], "two at least"),
+    ],
+)
+def test_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{'uvw'[i % 3]},{a:.4f},{b:.4f}" for i, (a, b) in enumerate(X.tolist())]
+    path.write_text("\n".join(["g,a,b", *rows]))
+    assert main(["report", str(path), *arguments]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_tables_are_judged_together(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Two tables that are not crossed; a table of categories alone; a record they give away."""
+    path = tmp_path / "t.csv"
+    rows = [f"{'uvw'[i % 3]},{'st'[i % 2]}" for i in range(60)]
+    path.write_text("\n".join(["g,h", *rows]))
+    arguments = ["report", str(path), "--group-by", "g,h", "--statistic", "counts"]
+    assert main([*arguments, "--rounds", "400"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "The counts by g, h of n = 60 records (6 cells) are published" in text
+    assert main([*arguments, "--rounds", "400", "--separate-tables"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Together the counts by g of n = 60 records (3 cells), and the counts by h" in text
+    assert "g=w 20" in text
+    assert "h=t 30" in text
+
+
+def test_a_cell_by_subtraction_is_a_cell() -> None:
+    """All of u are s but one: the tables by g and by h have no cell of one; their means do."""
+    g = ["u"] * 20 + ["v"] * 40
+    h = ["s"] * 19 + ["t"] * 41
+    table = report.table_of(X, ["a", "b"], groups={"g": g, "h": h})
+    parts = statistics.Several([statistics.GroupMeans("g"), statistics.GroupMeans("h")])
+    result = report.analyse(table, statistic=parts, rounds=400)
+    assert np.isinf(result.informed.leakage[19])
+    assert result.verdict is not None
+    assert result.verdict.decision == "do not publish"
+    for name in ("g", "h"):
+        alone = report.analyse(table, statistic=statistics.GroupMeans(name), rounds=400)
+        assert np.isfinite(alone.informed.leakage).all()

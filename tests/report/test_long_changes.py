@@ -1,0 +1,78 @@
+"""Long tables where records tie or dominate: the same records as of the same table whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscore import report
+from leakscore.report import _report
+from leakscore.streaming import scores as second
+from leakscore.tables.sources import opened as sources
+
+
+def both(
+    monkeypatch: pytest.MonkeyPatch, values: np.ndarray, n: int = 100
+) -> tuple[report.Report, report.Report]:
+    """Judge a table in blocks of 256 records, of which 300 are kept, and as a whole."""
+    monkeypatch.setattr(second, "KEPT", 300)
+    monkeypatch.setattr(_report, "LONG", 1000)
+    streamed = report.analyse(sources.of_array(values).with_size(256), rounds=400, n=n)
+    monkeypatch.setattr(_report, "LONG", 10**9)
+    return streamed, report.analyse(values, rounds=400, n=n, noise_shape="same")
+
+
+def remedies(found: report.Report) -> list[tuple[str, int, float, int]]:
+    return [
+        (one.what, one.worst_row, pytest.approx(one.leakage, rel=1e-9), one.above["10%"])
+        for one in found.remedies
+        if one.kind == "fewer records"
+    ]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_of_equal_leakages_the_first_record_is_named(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Copies of the worst record; a table of zeros and ones, in which hundreds tie."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_t(4, size=(2000, 4)) + 7
+    values[[10, 300, 1999]] = [37.0, 7.0, 17.0, 12.0]
+    if seed:
+        values = (rng.random((2000, 4)) < [0.5, 0.02, 0.1, 0.3]).astype(float)
+    streamed, whole = both(monkeypatch, values)
+    for ours, plain in zip(streamed.counts, whole.counts, strict=True):
+        assert (ours.worst_row, ours.median_row) == (plain.worst_row, plain.median_row)
+        assert ours.worst_row == (11 if not seed else ours.worst_row)
+    listed = [[int(one.rows[i]) for i in one.worst] for one in (streamed, whole)]
+    assert listed[0] == listed[1]
+    assert listed[0][:3] == [11, 301, 2000] or seed
+    assert remedies(streamed) == remedies(whole)
+    assert [one.row for one in streamed.drivers] == [one.row for one in whole.drivers]
+
+
+DOMINANT = {
+    "one hides another": [(10, 1e9), (20, 1e4)],
+    "one hides two": [(10, 1e9), (20, 1e6), (30, 1e4)],
+    "only one varies": [(slice(None), 5.0), (10, 6.0)],
+    "two vary": [(slice(None), 5.0), (10, 6.0), (20, 7.0)],
+}
+
+
+@pytest.mark.parametrize("case", sorted(DOMINANT))
+def test_without_a_record_that_hides_others(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    """The moments are read again where a difference would have lost its digits."""
+    values = np.random.default_rng(7).standard_t(4, size=(2000, 3)) + 7
+    for rows, value in DOMINANT[case]:
+        values[rows, 1] = value
+    streamed, whole = both(monkeypatch, values)
+    assert remedies(streamed) == remedies(whole)
+    assert len(remedies(streamed)) == 2
+
+
+def test_a_mean_of_few_records_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(7).normal(size=(2000, 3))
+    for n, said in ((29, True), (30, False)):
+        streamed, _ = both(monkeypatch, values, n=n)
+        (note,) = [one.message for one in streamed.warnings if one.code == "long-table"]
+        assert (f"n = {n} these bins are rough" in note) == said

@@ -1,0 +1,126 @@
+"""Cells of few records: judged by the covariance within all cells, and by the game."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import report, statistics
+from leakscore.report.statistic.pooled import Cells, Pooled
+
+SIZES = [50, 12, 6, 2, 1]
+DIM = 2
+RNG = np.random.default_rng(3)
+CELL = RNG.permutation(np.repeat(np.arange(5), SIZES))
+Z = RNG.normal(size=(71, DIM)) @ [[1.0, 0.3], [0.0, 2.0]] + CELL[:, None]
+LABELS = np.array(list("abcde"))[CELL].tolist()
+
+
+def scatter(rows: np.ndarray) -> np.ndarray:
+    away = rows - rows.mean(axis=0)
+    return np.asarray(away.T @ away)
+
+
+def law_without(person: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of all counts and sums by cell, cell by cell, from the definition."""
+    keep = np.arange(len(Z)) != person
+    inside = [keep & (h == CELL) for h in range(5)]
+    pooled = sum(scatter(Z[one]) for one in inside if one.any()) / (keep.sum() - 5)
+    every = sum(scatter(Z[h == CELL]) for h in range(5)) / (len(Z) - 5)
+    mean, second = np.zeros(5 * (1 + DIM)), np.zeros((5 * (1 + DIM),) * 2)
+    for h, one in enumerate(inside):
+        if not one.any():
+            continue
+        cov = np.zeros((1 + DIM, 1 + DIM))
+        cov[1:, 1:] = pooled if h == CELL[person] else every
+        if SIZES[h] >= 10 * (1 + DIM):
+            cov[1:, 1:] = scatter(Z[one]) / one.sum()
+        centre = np.array([1.0, *Z[one].mean(axis=0)])
+        place = slice(h * (1 + DIM), (h + 1) * (1 + DIM))
+        mean[place] = one.sum() / keep.sum() * centre
+        second[place, place] = one.sum() / keep.sum() * (cov + np.outer(centre, centre))
+    return mean, second - np.outer(mean, mean)
+
+
+PEOPLE = [int(np.flatnonzero(h == CELL)[k]) for h, k in [(0, 0), (0, 9), (1, 3), (2, 5), (3, 1)]]
+
+
+@pytest.mark.parametrize("variance", [0.0, 0.3])
+@pytest.mark.parametrize("finite", [False, True])
+def test_distances_are_those_of_the_definition(variance: float, finite: bool) -> None:
+    cells = Cells.of(Z, CELL)
+    assert cells is not None
+    assert cells.small.tolist() == [False, True, True, True, True]
+    people = Pooled(cells, 60, finite=finite)
+    place = [h * 3 for h in range(1, 5)] + [h * 3 + 1 + j for h in range(5) for j in range(2)]
+    share = 1 - 60 / 71 if finite else 1.0
+    found = people._distances(variance)
+    weaker = people.weaker()
+    for person in PEOPLE:
+        mean, cov = law_without(person)
+        own = np.zeros(len(mean))
+        own[3 * CELL[person] : 3 * CELL[person] + 3] = [1.0, *Z[person]]
+        away = ((own - mean)[place]) / people.scale
+        law = cov[np.ix_(place, place)] / np.outer(people.scale, people.scale)
+        noisy = law + variance * np.eye(len(law))
+        assert found[person] == pytest.approx(away @ np.linalg.solve(noisy, away), rel=1e-9)
+        known = people.without(person)
+        np.testing.assert_allclose(known.cov, share * law, atol=1e-12)
+        weight = away / np.diag(law)
+        expected = (weight @ away) ** 2 / (weight @ law @ weight) / (60 * share)
+        assert weaker[person] == pytest.approx(expected, rel=1e-9)
+    alone = int(np.flatnonzero(CELL == 4)[0])
+    assert np.isinf(found[alone]) == (variance == 0)
+    assert np.isinf(weaker[alone])
+
+
+def analysed(**options: Any) -> report.Report:
+    table = report.table_of(Z, ["x", "y"], groups={"g": LABELS})
+    return report.analyse(table, statistic=statistics.GroupMeans("g"), rounds=400, **options)
+
+
+def test_the_report_says_so() -> None:
+    result = analysed()
+    assert result.to_dict()["pooled_cells"] == ["g=b", "g=c", "g=d", "g=e"]
+    assert result.covariance.kind == "pooled"
+    text = " ".join(result.to_text().split())
+    assert "4 of the cells (g=b, g=c, g=d, ...) hold fewer than 10 (d + 1) records" in text
+    assert "no interval, as the covariance is pooled" in text
+    shares = np.array(SIZES) / 71
+    for row in PEOPLE[:1]:  # of a large cell: its own covariance
+        inside = Z[(CELL[row] == CELL) & (np.arange(71) != row)]
+        away = Z[row] - inside.mean(axis=0)
+        within = float(away @ np.linalg.solve(scatter(inside) / len(inside), away))
+        share = (71 * shares[CELL[row]] - 1) / 70
+        expected = (1 / share - 1 + within / share) / 71
+        assert result.informed.leakage[row] == pytest.approx(expected, rel=1e-9)
+    without = [one for one in result.remedies if one.what == "without the 5 worst records"]
+    order = np.argsort(-result.informed.leakage, kind="stable")[:5]
+    kept = np.delete(np.arange(71), order)
+    rest = report.table_of(Z[kept], ["x", "y"], groups={"g": np.array(LABELS)[kept].tolist()})
+    again = report.analyse(rest, statistic=statistics.GroupMeans("g"), rounds=400)
+    assert without[0].leakage == pytest.approx(again.informed.leakage.max(), rel=1e-9)
+
+
+def test_large_cells_and_shrinkage_as_asked_are_not_pooled() -> None:
+    assert "pooled_cells" not in analysed(shrinkage=0.1).to_dict()
+    table = report.table_of(Z, ["x", "y"], groups={"g": ["u", *["v"] * 35, *["u"] * 35]})
+    result = report.analyse(table, statistic=statistics.GroupMeans("g"), rounds=400)
+    assert "pooled_cells" not in result.to_dict()
+    assert result.covariance.kind == "full"
+
+
+def test_columns_that_are_constant_within_cells() -> None:
+    """A number that the group tells, and one that does not vary in small cells only."""
+    half = np.where(np.isin(CELL, [1, 2]), 3.0, Z[:, 0])
+    numbers = np.column_stack([CELL * 2.0 + 1, half, Z[:, 1]])
+    table = report.table_of(numbers, ["told", "half", "z"], groups={"g": LABELS})
+    result = report.analyse(table, statistic=statistics.GroupMeans("g"), rounds=400)
+    judged = set(result.input.columns_judged)
+    assert {"half where g=b", "z where g=a"} <= judged
+    assert not any(name.startswith("told where") for name in judged)
+    assert "told where g=a" in result.input.dependent_columns
+    small = np.isin(CELL, [0, 1, 2, 3])
+    assert np.isfinite(result.informed.leakage[small]).all()
