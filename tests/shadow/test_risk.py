@@ -8,6 +8,7 @@ from scipy import stats
 
 from leakscore.audit import Audit
 from leakscore.shadow import risk
+from leakscore.shadow.records import risk as risks
 from leakscore.shadow.records import tests as record_tests
 
 RNG = np.random.default_rng(0)
@@ -72,14 +73,59 @@ def test_certified_records_are_hardly_ever_wrong() -> None:
 
 
 def test_holm_by_its_definition() -> None:
-    for seed in range(20):
-        p = np.random.default_rng(seed).beta(0.3, 1.0, size=15)
-        rejected = np.zeros(15, dtype=bool)
-        for step, place in enumerate(np.argsort(p)):
-            if p[place] > 0.1 / (15 - step):
+    """Record by record, with ties; some p-values lie at an edge of the test."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p, records = rng.beta(0.3, 1.0, size=6), rng.integers(1, 5, size=6)
+        p[0] = 0.1 / records.sum()
+        every = np.repeat(np.arange(6), records)
+        rejected = np.zeros(6, dtype=bool)
+        for step, place in enumerate(every[np.argsort(p[every], kind="stable")]):
+            if p[place] > 0.1 / (every.size - step):
                 break
             rejected[place] = True
-        np.testing.assert_array_equal(record_tests.holm(p, 0.1), rejected)
+        np.testing.assert_array_equal(record_tests.holm(p, records, 0.1), rejected)
+
+
+def test_certified_by_the_text_books() -> None:
+    """Binomial tests of scipy, and Holm's steps over all records of an attack."""
+    table = risk(SCORES, INCLUDED, fpr=0.05, least_power=0.4, confidence=0.9)
+    of = INCLUDED.sum(axis=0)
+    hits = (INCLUDED & (table.threshold[0] < SCORES)).sum(axis=0)
+    counts = zip(hits.tolist(), of.tolist(), strict=True)
+    p = [stats.binomtest(h, n, 0.4, alternative="greater").pvalue for h, n in counts]
+    order = np.argsort(p, kind="stable")
+    passed = np.array(p)[order] <= 0.1 / np.arange(300, 0, -1)
+    expected = np.zeros(300, dtype=bool)
+    expected[order[: np.argmin(passed)]] = True
+    assert 10 < expected.sum() < 90
+    np.testing.assert_array_equal(table.certified[0], expected)
+
+
+@pytest.mark.parametrize("fpr", [1e-9, 0.001, 0.013, 0.4, 0.999])
+@pytest.mark.parametrize("levels", [3, None])
+def test_threshold_is_the_least_that_keeps_the_rate(
+    fpr: float, levels: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(risks, "_SAMPLE", 1000)
+    rng = np.random.default_rng(5)
+    scores = rng.standard_t(1, size=(8, 4000)).astype(np.float32)
+    if levels is not None:  # nearly all tie
+        scores = np.floor(np.clip(scores, 0, levels))
+    included = rng.permuted(np.tile([[True], [False]], (4, 4000)), axis=0)
+    table = risk(scores[:, ::2], included[:, ::2], fpr=fpr)
+    outside = np.sort(scores[:, ::2][~included[:, ::2]])[::-1]
+    assert table.threshold[0] == outside[int(fpr * outside.size)]
+
+
+def test_agreement_with_ties_is_spearmans() -> None:
+    included = np.arange(4)[:, np.newaxis] % 2 == np.zeros((1, 50))
+    tied = np.random.default_rng(6).integers(0, 3, size=(2, 4, 50))
+    table = risk({"a": tied[0], "b": tied[1], "flat": np.zeros((4, 50))}, included)
+    assert np.unique(table.shift[0]).size < 30
+    expected = stats.spearmanr(table.shift[0], table.shift[1])[0]
+    assert table.agreement[0, 1] == pytest.approx(expected, abs=1e-12)
+    assert table.agreement[2].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_epsilons_hold_for_all_records_at_once() -> None:
