@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore.audit import Audit
 from leakscore.shadow import risk
 from leakscore.shadow.records import risk as risks
-from leakscore.shadow.records import tests as record_tests
 
 RNG = np.random.default_rng(0)
 INCLUDED = RNG.random((40, 300)) < 0.5
@@ -58,50 +56,6 @@ def test_intervals_cover() -> None:
         assert abs(covers.mean() - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 20_000)
 
 
-def test_certified_records_are_hardly_ever_wrong() -> None:
-    """The familywise error at the edge: every record's power is exactly `least_power`."""
-    rng = np.random.default_rng(4)
-    wrong, repeats = 0, 400
-    included = np.broadcast_to(np.arange(30)[:, np.newaxis] < 20, (30, 200))
-    for _ in range(repeats):
-        hits = rng.random((30, 200)) < 0.5
-        scores = np.where(included, np.where(hits, 2.0, -2.0), -1.0)
-        table = risk(scores, included, least_power=0.5, confidence=0.9)
-        assert table.threshold[0] == -1.0
-        wrong += bool(table.certified.any())
-    assert wrong / repeats <= 0.1 + 4 * np.sqrt(0.09 / repeats)
-
-
-def test_holm_by_its_definition() -> None:
-    """Record by record, with ties; some p-values lie at an edge of the test."""
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        p, records = rng.beta(0.3, 1.0, size=6), rng.integers(1, 5, size=6)
-        p[0] = 0.1 / records.sum()
-        every = np.repeat(np.arange(6), records)
-        rejected = np.zeros(6, dtype=bool)
-        for step, place in enumerate(every[np.argsort(p[every], kind="stable")]):
-            if p[place] > 0.1 / (every.size - step):
-                break
-            rejected[place] = True
-        np.testing.assert_array_equal(record_tests.holm(p, records, 0.1), rejected)
-
-
-def test_certified_by_the_text_books() -> None:
-    """Binomial tests of scipy, and Holm's steps over all records of an attack."""
-    table = risk(SCORES, INCLUDED, fpr=0.05, least_power=0.4, confidence=0.9)
-    of = INCLUDED.sum(axis=0)
-    hits = (INCLUDED & (table.threshold[0] < SCORES)).sum(axis=0)
-    counts = zip(hits.tolist(), of.tolist(), strict=True)
-    p = [stats.binomtest(h, n, 0.4, alternative="greater").pvalue for h, n in counts]
-    order = np.argsort(p, kind="stable")
-    passed = np.array(p)[order] <= 0.1 / np.arange(300, 0, -1)
-    expected = np.zeros(300, dtype=bool)
-    expected[order[: np.argmin(passed)]] = True
-    assert 10 < expected.sum() < 90
-    np.testing.assert_array_equal(table.certified[0], expected)
-
-
 @pytest.mark.parametrize("fpr", [1e-9, 0.001, 0.013, 0.4, 0.999])
 @pytest.mark.parametrize("levels", [3, None])
 def test_threshold_is_the_least_that_keeps_the_rate(
@@ -126,15 +80,6 @@ def test_agreement_with_ties_is_spearmans() -> None:
     expected = stats.spearmanr(table.shift[0], table.shift[1])[0]
     assert table.agreement[0, 1] == pytest.approx(expected, abs=1e-12)
     assert table.agreement[2].tolist() == [0.0, 0.0, 0.0]
-
-
-def test_epsilons_hold_for_all_records_at_once() -> None:
-    table = risk(SCORES[:, 190:], INCLUDED[:, 190:], delta=0.01)
-    assert table.epsilon is not None
-    for j in (0, 60, 109):
-        audit = Audit.from_rounds(SCORES[:, 190 + j], INCLUDED[:, 190 + j])
-        assert table.epsilon[0, j] == audit.epsilon(0.01, 1 - 0.05 / 110).epsilon
-    assert risk(SCORES, INCLUDED).epsilon is None
 
 
 def test_attacks_side_by_side() -> None:

@@ -218,7 +218,7 @@ def _read(name: str, scores: npt.ArrayLike, included: npt.ArrayLike) -> Shadow:
 
 def _epsilons(shadow: Shadow, delta: float, confidence: float) -> Doubles:
     """Bound every record's epsilon, each at a confidence that makes all hold at once."""
-    each = 1.0 - (1.0 - confidence) / shadow.num_records
+    each = math.nextafter(1.0 - (1.0 - confidence) / shadow.num_records, 1.0)
     rows, mask = (np.ascontiguousarray(part.T) for part in (shadow.signals, shadow.included))
     return epsilons(rows, mask, delta, each)
 

@@ -14,6 +14,7 @@ from leakscore.distributions import clopper_pearson
 from leakscore.shadow.theory.noncentral import log_tail
 
 _GRID = 257
+_ROUNDING = 1e-10  # more than the relative error of the incomplete beta function
 
 
 def shift_intervals(
@@ -88,7 +89,8 @@ class Counted:
         from scipy.special import bdtrc
 
         fewer = np.maximum(self.hits - 1.0, 0.0)
-        return np.where(self.hits == 0.0, 1.0, bdtrc(fewer, self.of.astype(np.int64), rate))
+        p = np.where(self.hits == 0.0, 1.0, bdtrc(fewer, self.of.astype(np.int64), rate))
+        return p * (1.0 + _ROUNDING)
 
 
 def _codes(codes: Counts, most: int) -> tuple[Counts, Counts]:
