@@ -14,7 +14,7 @@ from leakscore.distributions import norm
 from leakscore.shadow.sides import arrays, moments, pairs, student, variances
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Side, Sides
-from leakscore.shadow.sides.pairs import Masks
+from leakscore.shadow.sides.pairs import Masks, Pairs
 
 Curve: TypeAlias = Callable[[Doubles, "Doubles | float"], Doubles]
 
@@ -94,16 +94,16 @@ class Known:
 
     models: int
     sides: Sides
-    couples: Counts | None
-    products: Doubles | None
+    pairs: Pairs | None
 
 
 def whole(shadow: Shadow) -> Known:
     """Sum over all models."""
     sides = moments.of(shadow)
     couples = pairs.of(shadow)
-    found = None if couples is None else pairs.products(shadow, couples, sides)
-    return Known(shadow.models, sides, couples, found)
+    return Known(
+        shadow.models, sides, None if couples is None else pairs.added(shadow, couples, sides)
+    )
 
 
 def laws(known: Known) -> Laws:
@@ -114,7 +114,7 @@ def laws(known: Known) -> Laws:
     curve = _curves(0.5 * inside.mean + 0.5 * outside.mean)
     v_in, v_out = _level(inside, curve, "IN"), _level(outside, curve, "OUT")
     q = inside.squares / v_in + outside.squares / v_out
-    rho = _correlation(known.products, np.sqrt(v_in * v_out), q)
+    rho = _correlation(known.pairs, np.sqrt(v_in * v_out), q)
     f, nu = _factors(q, known.models - 2, rho)
     k = nu / np.maximum(nu - 2.0, 0.5) if nu < np.inf else 1.0
     a_in, a_out = v_in / inside.count, v_out / outside.count
@@ -208,12 +208,12 @@ def _positive(gain: Doubles, sd: Doubles) -> Doubles:
     return np.where(some, sd * (z + hazard), np.maximum(gain, 0.0))
 
 
-def _correlation(products: Doubles | None, scale: Doubles, q: Doubles) -> float:
+def _correlation(known: Pairs | None, scale: Doubles, q: Doubles) -> float:
     """Return the correlation of the models of a complementary pair, in [-1, 0]."""
     some = q > 0.0
-    if products is None or not some.any():
+    if known is None or not some.any():
         return 0.0
-    terms = 2.0 * (products[some] / scale[some]) / q[some]
+    terms = 2.0 * (known.products[some] / scale[some]) / q[some]
     return float(np.clip(terms.mean(), -1.0, 0.0))
 
 
@@ -223,29 +223,25 @@ def left_out(shadow: Shadow, every: Known, masks: Masks, group: Counts) -> Known
     left = moments.without(shadow, every.sides, group)
     couples = pairs.of(rest, masks)
     if couples is None:
-        return Known(rest.models, left.sides, None, None)
-    if not _one_less(every.couples, couples, group):
-        found = pairs.products(rest, couples, left.sides)
-        return Known(rest.models, left.sides, couples, found)
-    found = _without_pair(shadow, every, group)
+        return Known(rest.models, left.sides, None)
+    if every.pairs is None or not _one_less(every.pairs.couples, couples, group):
+        return Known(rest.models, left.sides, pairs.added(rest, couples, left.sides))
+    found = _without_pair(shadow, every.sides, every.pairs.products, group)
     if left.anew.size:
         few = rest.columns(left.anew)
-        anew = pairs.products(few, couples, moments.of(few))
+        anew = pairs.added(few, couples, moments.of(few)).products
         found = moments.put(found, left.anew, anew)
-    return Known(rest.models, left.sides, couples, found)
+    return Known(rest.models, left.sides, Pairs(couples, found))
 
 
-def _one_less(every: Counts | None, couples: Counts, group: Counts) -> bool:
+def _one_less(every: Counts, couples: Counts, group: Counts) -> bool:
     """Whether the couples are all but one, which is the group."""
-    if every is None or group.size != 2:
-        return False
-    return np.array_equal(every[~np.isin(every, group).all(axis=1)], couples)
+    return group.size == 2 and np.array_equal(every[~np.isin(every, group).all(axis=1)], couples)
 
 
-def _without_pair(shadow: Shadow, every: Known, group: Counts) -> Doubles:
+def _without_pair(shadow: Shadow, sides: Sides, products: Doubles, group: Counts) -> Doubles:
     """Leave a pair out of the sums of products: each side loses one of its models."""
     (x, mine), (y, _) = (moments.line(shadow, row) for row in group)
-    inside, outside = every.sides.inside, every.sides.outside
+    inside, outside = sides.inside, sides.outside
     d_in, d_out = inside.centred(np.where(mine, x, y)), outside.centred(np.where(mine, y, x))
-    scaled = d_in * d_out * (inside.count / np.maximum(inside.count - 1.0, 1.0))
-    return np.asarray(every.products - scaled)
+    return products - d_in * d_out * (inside.count / np.maximum(inside.count - 1.0, 1.0))

@@ -40,4 +40,5 @@ class Listing(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields but the chart as plain Python numbers, strings and lists."""
-        return {name: value for name, value in super().to_dict().items() if name != "chart"}
+        found = super().to_dict() | {"rankings": [one.to_dict() for one in self.rankings]}
+        return {name: value for name, value in found.items() if name != "chart"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakscore._results import Result
 from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.shadow.records import tests
@@ -15,15 +16,15 @@ LEAST = 10
 """Records below which no interval of a rank correlation is given."""
 
 
-@dataclass(frozen=True)
-class Ranking:
+@dataclass(frozen=True, eq=False)
+class Ranking(Result):
     """The rank correlation of a prediction with the shifts that an attack measured.
 
     Attributes
     ----------
     attack : str
     records : int
-        With a prediction and a shift that is finite.
+        With a shift that is finite.
     correlation, low, high : float
         Spearman's, with its interval; NaN for fewer than 10 records or if all are alike.
     ceiling : float
@@ -47,7 +48,7 @@ def ranking(
     The interval is that of Fisher's transformation with the variance (1 + r^2 / 2) / (n - 3)
     (Bonett & Wright 2000, Psychometrika 65: 23-28), for records drawn independently.
     """
-    some = np.isfinite(prediction) & np.isfinite(shift) & np.isfinite(width)
+    some = np.isfinite(shift) & np.isfinite(width)
     x, y, widths = prediction[some], shift[some], width[some]
     records = int(x.size)
     first, second = (tests.midranks(z) - 0.5 * (records - 1) for z in (x, y))

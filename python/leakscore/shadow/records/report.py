@@ -15,6 +15,7 @@ from leakscore.shadow.records import sections
 from leakscore.shadow.records.listing import Listing
 from leakscore.shadow.records.ranking import Ranking, ranking
 from leakscore.shadow.records.risk import RecordRisk
+from leakscore.shadow.sides import arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ def risk_report(
         From `risk`.
     prediction : (N,) array_like, optional
         What was expected of each record before any target was trained, as `logistic_law(...).shift`
-        or a leverage; larger means more at risk. NaN where nothing was.
+        or a leverage; larger means more at risk.
     names : sequence of str, optional
         What the records are called; by default their indices.
     attack : int
@@ -167,6 +168,7 @@ def _prediction(values: npt.ArrayLike, size: int) -> Doubles:
         raise ValueError(
             f"Expected prediction of shape {found.shape} to be ({size},), one a record of table"
         )
+    arrays.finite("prediction", found, "leave such records out of scores, included and prediction")
     return found.astype(np.float64)
 
 

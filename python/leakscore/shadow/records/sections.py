@@ -94,7 +94,7 @@ def _told(report: Listing) -> Iterator[doc.Part]:
 
 def scatter(prediction: Doubles, shift: Doubles) -> str:
     """Draw the measured shifts against the prediction, of some records if there are many."""
-    some = np.flatnonzero(np.isfinite(prediction) & np.isfinite(shift))
+    some = np.flatnonzero(np.isfinite(shift))
     if not some.size:
         return ""
     if some.size > _DOTS:  # by their ranks: the ends are drawn, and as many in between

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -40,10 +41,22 @@ def of(shadow: Shadow, known: Masks | None = None) -> Counts | None:
     return np.array(found, dtype=np.int64) if 2 * len(found) == shadow.models else None
 
 
-def products(shadow: Shadow, couples: Counts, sides: Sides) -> Doubles:
-    """Sum over pairs the products of both models' deviations from the mean of their side."""
-    rows = np.ascontiguousarray(couples).reshape(-1)
-    return _core.shadow_pair_products(shadow.signals, shadow.included, rows, sides.packed())
+@dataclass(frozen=True)
+class Pairs:
+    """Complementary pairs of models by row, and a sum over them for each record.
+
+    That of the products of both models' deviations from the mean of their side.
+    """
+
+    couples: Counts
+    products: Doubles
+
+
+def added(shadow: Shadow, couples: Counts, sides: Sides) -> Pairs:
+    """Sum over pairs."""
+    rows, packed = np.ascontiguousarray(couples).reshape(-1), sides.packed()
+    products = _core.shadow_pair_products(shadow.signals, shadow.included, rows, packed)
+    return Pairs(couples, products)
 
 
 def groups(shadow: Shadow) -> Counts | None:

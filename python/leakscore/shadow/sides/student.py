@@ -45,9 +45,9 @@ def log_ratio(inside: Deviation, outside: Deviation) -> Doubles:
     """Return the log density IN less that OUT, (S, N[, A]); NaN where a deviation is infinite."""
     shape = inside[0].shape
     columns = shape[1:]
-    parts = []
+    parts: list[Doubles] = []
     for deviation, *law in (inside, outside):
-        parts.append(deviation.reshape(shape[0], -1))
+        parts.append(np.ascontiguousarray(deviation).reshape(shape[0], -1))
         parts += [np.ascontiguousarray(np.broadcast_to(of, columns)).reshape(-1) for of in law]
     return _core.student_log_ratio(*parts).reshape(shape)
 
