@@ -117,12 +117,9 @@ SHADOW_LAWS: dict[str, list[Call]] = {
     ],
     "shadow.risk_report": [
         Call(
-            lambda prediction, **given: list(
-                shadow.risk_report(RISK, prediction=prediction, **given)
-                .rankings[0]
-                .to_dict()
-                .values()
-            )[1:],
+            lambda prediction, **given: (
+                shadow.risk_report(RISK, prediction=prediction, **given).correlation
+            ),
             {"prediction": good.POINTS[: SCORES.shape[1]]},
             any_shape=True,
             scalars={
@@ -134,7 +131,6 @@ SHADOW_LAWS: dict[str, list[Call]] = {
     "shadow.RiskReport.to_text": [
         Call(lambda width: shadow.risk_report(RISK).to_text(width), scalars={"width": (90, ())})
     ],
-    "shadow.RiskReport.to_dict": [Call(shadow.risk_report(RISK).to_dict)],
     "shadow.RiskReport.to_html": [Call(shadow.risk_report(RISK).to_html)],
     "shadow.RecordRisk.top": [
         Call(
@@ -149,7 +145,6 @@ SHADOW_LAWS: dict[str, list[Call]] = {
 SHADOW_LAWS_RESULTS = {
     "shadow.LinearLaw",
     "shadow.LogisticLaw",
-    "shadow.Ranking",
     "shadow.RecordRisk",
     "shadow.RiskReport",
 }

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore._results import Result
 from leakscore._types import Doubles
-from leakscore.shadow.records.ranking import Ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +27,16 @@ class Listing(Result):
     certified: npt.NDArray[np.bool_]
     epsilon: Doubles | None
     prediction: Doubles | None
-    rankings: tuple[Ranking, ...]
+    attacks: tuple[str, ...]
+    correlation: Doubles | None
+    correlation_low: Doubles | None
+    correlation_high: Doubles | None
+    correlation_ceiling: Doubles | None
     n_records: int
     n_certified: int
     fpr: float
     least_power: float
     confidence: float
     assumptions: tuple[str, ...]
-    chart: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields but the chart as plain Python numbers, strings and lists."""
-        found = super().to_dict() | {"rankings": [one.to_dict() for one in self.rankings]}
-        return {name: value for name, value in found.items() if name != "chart"}
+    drawn_prediction: Doubles | None
+    drawn_shift: Doubles | None

@@ -13,9 +13,11 @@ from leakscore._types import Doubles
 from leakscore.render import html, text
 from leakscore.shadow.records import sections
 from leakscore.shadow.records.listing import Listing
-from leakscore.shadow.records.ranking import Ranking, ranking
+from leakscore.shadow.records.ranking import ranking
 from leakscore.shadow.records.risk import RecordRisk
 from leakscore.shadow.sides import arrays
+
+_DOTS = 1500  # of a chart: the rest would be drawn over each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +38,22 @@ class RiskReport(Listing):
         Of these records.
     epsilon, prediction : ndarray or None
         Of these records, if they are known.
-    rankings : tuple of Ranking
-        Whether the prediction ranks all records as each attack does; empty without a prediction.
+    attacks : tuple of str
+        All of the table, the axis of the next four.
+    correlation, correlation_low, correlation_high : ndarray or None
+        Spearman's rank correlation of the prediction with each attack's shifts, over all records,
+        with its interval; NaN for fewer than 10 records or if all are alike.
+    correlation_ceiling : ndarray or None
+        What a perfect prediction would come to, as the measured shifts have errors: about the root
+        of the share of their variance that the errors leave; no bound.
     n_records, n_certified : int
         Of all records, by this attack.
     fpr, least_power, confidence : float
         As given to `risk`.
     assumptions : tuple of str
         What must be true.
+    drawn_prediction, drawn_shift : ndarray or None
+        Of the records in the page's chart, some of them if there are many.
 
     Examples
     --------
@@ -52,8 +62,8 @@ class RiskReport(Listing):
     >>> included = np.random.default_rng(0).random((64, 20)) < 0.5
     >>> scores = np.random.default_rng(1).normal(size=(64, 20)) + 9.0 * included * np.eye(20)[3]
     >>> page = shadow.risk_report(shadow.risk(scores, included), prediction=np.eye(20)[3])
-    >>> page.records[0], page.rankings[0].records
-    (np.int64(3), 20)
+    >>> int(page.records[0]), page.n_records
+    (3, 20)
     """
 
     def to_text(self, width: int = 80) -> str:
@@ -120,8 +130,8 @@ def risk_report(
     Notes
     -----
     The interval of a rank correlation treats records as drawn independently. As measured shifts
-    have errors, no prediction reaches a correlation of 1: `Ranking.ceiling` says about what a
-    perfect one would.
+    have errors, no prediction reaches a correlation of 1: `correlation_ceiling` says about what a
+    perfect one would come to.
 
     Examples
     --------
@@ -132,7 +142,7 @@ def risk_report(
     >>> gain = np.linspace(0, 3, 200)
     >>> table = shadow.risk(rng.normal(size=(64, 200)) + gain * included, included)
     >>> page = shadow.risk_report(table, prediction=gain, count=5)
-    >>> bool(page.rankings[0].low > 0.9), page.to_html()[:15]
+    >>> bool(page.correlation_low[0] > 0.9), page.to_html()[:15]
     (True, '<!DOCTYPE html>')
     """
     if not isinstance(table, RecordRisk):
@@ -142,7 +152,6 @@ def risk_report(
     expected = None if prediction is None else _prediction(prediction, size)
     called = tuple(map(str, range(size))) if names is None else _names(names, size)
     which = table.top(_validate.count("count", count, 1), attack=row)
-    rankings = () if expected is None else tuple(_rankings(table, expected))
     return RiskReport(
         attack=table.attacks[row],
         records=which,
@@ -151,14 +160,15 @@ def risk_report(
         certified=table.certified[row, which],
         epsilon=None if table.epsilon is None else table.epsilon[row, which],
         prediction=None if expected is None else expected[which],
-        rankings=rankings,
+        attacks=table.attacks,
+        **_rankings(table, expected),
         n_records=size,
         n_certified=int(table.n_certified[row]),
         fpr=table.fpr,
         least_power=table.least_power,
         confidence=table.confidence,
         assumptions=table.assumptions,
-        chart="" if expected is None else sections.scatter(expected, table.shift[row]),
+        **_drawn(expected, table.shift[row]),
     )
 
 
@@ -178,9 +188,24 @@ def _names(names: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
-def _rankings(table: RecordRisk, prediction: Doubles) -> list[Ranking]:
-    lines = zip(table.attacks, table.shift, table.shift_high - table.shift_low, strict=True)
-    return [
-        ranking(attack, prediction, shift, width, table.confidence)
-        for attack, shift, width in lines
+def _rankings(table: RecordRisk, prediction: Doubles | None) -> dict[str, Doubles | None]:
+    """Correlate the prediction with the shifts of each attack."""
+    fields = ("correlation", "correlation_low", "correlation_high", "correlation_ceiling")
+    if prediction is None:
+        return dict.fromkeys(fields)
+    widths = table.shift_high - table.shift_low
+    found = [
+        ranking(prediction, *of, table.confidence) for of in zip(table.shift, widths, strict=True)
     ]
+    return dict(zip(fields, np.array(found).T, strict=True))
+
+
+def _drawn(prediction: Doubles | None, shift: Doubles) -> dict[str, Doubles | None]:
+    """Return what is drawn: of many records some, by their ranks, so that both ends are there."""
+    if prediction is None:
+        return {"drawn_prediction": None, "drawn_shift": None}
+    some = np.flatnonzero(np.isfinite(shift))
+    if some.size > _DOTS:
+        order = some[np.argsort(shift[some], kind="stable")]
+        some = order[np.linspace(0, order.size - 1, _DOTS).round().astype(np.int64)]
+    return {"drawn_prediction": prediction[some], "drawn_shift": shift[some]}

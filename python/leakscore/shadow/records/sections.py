@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
 from leakscore._results import Notice
 from leakscore._types import Doubles
 from leakscore._visible import visible
@@ -16,13 +14,12 @@ from leakscore.render.text import counted
 from leakscore.shadow.records.listing import Listing
 
 COLUMNS = ("shift", "shift_low", "shift_high", "power", "power_low", "false_positive_rate")
-_DOTS = 1500  # of a chart: the rest would be drawn over each other
 
 
 def document(report: Listing) -> doc.Document:
     """Return the sections of a report, in their order."""
     sections = [doc.Section("The records that leak most", [_lines(report)])]
-    if report.rankings:
+    if report.correlation is not None:
         sections.append(doc.Section("Does the prediction rank the records?", list(_told(report))))
     held = [Notice("note", "assumption", sentence) for sentence in report.assumptions]
     sections.append(doc.Section("The numbers hold if", [doc.Notices(held)]))
@@ -74,33 +71,31 @@ def _lines(report: Listing) -> doc.Table:
 
 
 def _told(report: Listing) -> Iterator[doc.Part]:
-    header = ["attack", "records", "rank\ncorrelation", "from", "to", "perfect"]
-    rows = [
-        [
-            visible(one.attack),
-            str(one.records),
-            *(_number(value) for value in (one.correlation, one.low, one.high, one.ceiling)),
-        ]
-        for one in report.rankings
-    ]
+    header = ["attack", "rank\ncorrelation", "from", "to", "perfect"]
+    columns = (
+        _numbers(values)
+        for values in (
+            report.correlation,
+            report.correlation_low,
+            report.correlation_high,
+            report.correlation_ceiling,
+        )
+        if values is not None
+    )
+    rows = list(zip(map(visible, report.attacks), *columns, strict=True))
     caption = (
         f"Of the prediction with the measured shifts, with {_percent(report.confidence)} "
         "intervals; perfect: about what the true shifts would come to, as the measured ones have "
         "errors"
     )
     yield doc.Table(header, rows, caption, words=["attack"])
-    yield doc.Figures([report.chart])
+    x, y = report.drawn_prediction, report.drawn_shift
+    if x is not None and y is not None and x.size:
+        yield doc.Figures([_scatter(x, y)])
 
 
-def scatter(prediction: Doubles, shift: Doubles) -> str:
-    """Draw the measured shifts against the prediction, of some records if there are many."""
-    some = np.flatnonzero(np.isfinite(shift))
-    if not some.size:
-        return ""
-    if some.size > _DOTS:  # by their ranks: the ends are drawn, and as many in between
-        order = some[np.argsort(shift[some], kind="stable")]
-        some = order[np.linspace(0, order.size - 1, _DOTS).round().astype(np.int64)]
-    x, y = prediction[some], shift[some]
+def _scatter(x: Doubles, y: Doubles) -> str:
+    """Draw the measured shifts against the prediction."""
     chart = Chart(
         title="Measured shift against prediction",
         description="A dot a record: its measured shift against what was predicted of it.",
