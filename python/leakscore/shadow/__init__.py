@@ -12,7 +12,7 @@ from leakscore.shadow._choose import choose
 from leakscore.shadow._left_out import leave_one_model_out
 from leakscore.shadow._lira import lira
 from leakscore.shadow._one_step import one_step
-from leakscore.shadow._over_time import over_time
+from leakscore.shadow._over_time import innovations, over_time
 from leakscore.shadow._paired import paired
 from leakscore.shadow._signals import confidence_margin, log_confidence, logit_margin, loss_margin
 from leakscore.shadow.records.report import RiskReport, risk_report
@@ -31,6 +31,7 @@ __all__ = [
     "choose",
     "confidence_margin",
     "difficulty",
+    "innovations",
     "leave_one_model_out",
     "linear_law",
     "lira",

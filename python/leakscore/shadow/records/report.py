@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -188,7 +189,7 @@ def _names(names: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
-def _rankings(table: RecordRisk, prediction: Doubles | None) -> dict[str, Doubles | None]:
+def _rankings(table: RecordRisk, prediction: Doubles | None) -> dict[str, Any]:
     """Correlate the prediction with the shifts of each attack."""
     fields = ("correlation", "correlation_low", "correlation_high", "correlation_ceiling")
     if prediction is None:
@@ -200,7 +201,7 @@ def _rankings(table: RecordRisk, prediction: Doubles | None) -> dict[str, Double
     return dict(zip(fields, np.array(found).T, strict=True))
 
 
-def _drawn(prediction: Doubles | None, shift: Doubles) -> dict[str, Doubles | None]:
+def _drawn(prediction: Doubles | None, shift: Doubles) -> dict[str, Any]:
     """Return what is drawn: of many records some, by their ranks, so that both ends are there."""
     if prediction is None:
         return {"drawn_prediction": None, "drawn_shift": None}
