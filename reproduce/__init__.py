@@ -56,6 +56,7 @@ FIGURES = {
     "michel-8": Figure("michel:EIGHT", "power against the dimension", 5),
     "shaped-noise": Figure("shaped_noise", "DP-SGD with noise of the shape that costs least", 12),
     "shadow": Figure("shadow", "attacks with shadow models, and the law without", 166),
+    "shadow-over-time": Figure("shadow_over_time", "a sequence of models against its last", 30),
 }
 
 

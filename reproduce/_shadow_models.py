@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.shadow import logit_margin
+from reproduce import _shadow_networks
 from reproduce._idx import read_images_and_labels
 
-__all__ = ["Setting", "Trained", "settings", "train"]
+__all__ = ["Setting", "Trained", "bundled", "digits", "settings", "train"]
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -23,15 +24,20 @@ _LEAST = 1e-12  # what a probability of 0 or 1 is clipped to, with room for the 
 
 @dataclass(frozen=True)
 class Setting:
-    """A data set and a model; `held_out` if the choice of a score was not developed on either."""
+    """A data set and a model; `held_out` if the choice of a score was not developed on either.
+
+    `model` makes one of a seed, or `together` trains all: from records, labels, who is in and a
+    seed to margins.
+    """
 
     name: str
     load: Callable[[tuple[Path, ...], np.random.Generator], tuple[Doubles, Labels]]
-    model: Callable[[int], Any]
+    model: Callable[[int], Any] | None
     models: int  # shadow models
     targets: int
     ridge: float | None = None  # of a logistic regression
     held_out: bool = False
+    together: Callable[[Doubles, Labels, Flags, int], Doubles] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,18 @@ def train(setting: Setting, paths: tuple[Path, ...], share: float, seed: int) ->
     targets = max(2, round(share * setting.targets))
     included = halves(models, y.size, rng)
     members = halves(2 * targets, y.size, rng)[::2]
-    margins = [
-        _margins(setting.model(seed + number), X, y, inside)
-        for number, inside in enumerate([*included, *members])
-    ]
-    return Trained(np.array(margins[:models]), included, np.array(margins[models:]), members, X, y)
+    inside = np.concatenate([included, members])
+    if setting.together is not None:
+        margins = setting.together(X, y, inside, seed)
+    else:
+        margins = _one_by_one(setting, X, y, inside, seed)
+    return Trained(margins[:models], included, margins[models:], members, X, y)
+
+
+def _one_by_one(setting: Setting, X: Doubles, y: Labels, inside: Flags, seed: int) -> Doubles:
+    assert setting.model is not None
+    made = (setting.model(seed + number) for number in range(len(inside)))
+    return np.array([_margins(model, X, y, own) for model, own in zip(made, inside, strict=True)])
 
 
 def halves(models: int, records: int, rng: np.random.Generator) -> Flags:
@@ -90,7 +103,7 @@ def _sample(X: Any, y: Any, size: int, rng: np.random.Generator) -> tuple[Double
     return (X[:, varies] - X.mean(axis=0)[varies]) / spread[varies], y
 
 
-def _bundled(name: str, size: int) -> Callable[[Any, np.random.Generator], tuple[Doubles, Labels]]:
+def bundled(name: str, size: int) -> Callable[[Any, np.random.Generator], tuple[Doubles, Labels]]:
     def load(_: Any, rng: np.random.Generator) -> tuple[Doubles, Labels]:
         from sklearn import datasets  # type: ignore[import-untyped]
 
@@ -100,7 +113,7 @@ def _bundled(name: str, size: int) -> Callable[[Any, np.random.Generator], tuple
     return load
 
 
-def _digits(_: Any, rng: np.random.Generator) -> tuple[Doubles, Labels]:
+def digits(_: Any, rng: np.random.Generator) -> tuple[Doubles, Labels]:
     from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
     X, y = load_digits(return_X_y=True)
@@ -148,12 +161,16 @@ def _discriminant(_: int) -> Any:
 
 
 def settings() -> tuple[Setting, ...]:
-    """Return the experiments."""
-    return (
-        Setting("digits", _digits, _logistic(10.0), 256, 64, 0.1),
-        Setting("Wisconsin", _bundled("breast_cancer", 500), _logistic(10.0), 256, 64, 0.1),
+    """Return the experiments; a network where PyTorch is there."""
+    plain = (
+        Setting("digits", digits, _logistic(10.0), 256, 64, 0.1),
+        Setting("Wisconsin", bundled("breast_cancer", 500), _logistic(10.0), 256, 64, 0.1),
         Setting("Fashion", _fashion, _logistic(1.0), 64, 16, 1.0),
-        Setting("diabetes", _bundled("diabetes", 442), _network(32, 150), 64, 32, held_out=True),
-        Setting("wine", _bundled("wine", 178), _boosted, 64, 32, held_out=True),
-        Setting("digits, LDA", _digits, _discriminant, 64, 32, held_out=True),
+        Setting("diabetes", bundled("diabetes", 442), _network(32, 150), 64, 32, held_out=True),
+        Setting("wine", bundled("wine", 178), _boosted, 64, 32, held_out=True),
+        Setting("digits, LDA", digits, _discriminant, 64, 32, held_out=True),
     )
+    if not _shadow_networks.available():
+        return plain
+    network = ("Fashion, network (PyTorch)", _fashion, None, 64, 16)
+    return (*plain, Setting(*network, held_out=True, together=_shadow_networks.margins))

@@ -961,4 +961,70 @@ FAR_STEPS = (
     ),
 )
 
-MUTATIONS = (*COMPOSITIONS, *BATCHES, *FAR_STEPS, *ERRORS_OF_SEQUENCES, *AUDITS, *COMPILED)
+SHADOW = "python/leakscore/shadow/records/"
+RECORD = ("tests/shadow/test_risk_certified.py",)
+RISK, RECORD_TESTS = SHADOW + "risk.py", SHADOW + "tests.py"
+
+RECORDS = (
+    Mutation(
+        "records-holm",
+        RECORD_TESTS,
+        "p[order] > level / left",
+        "p[order] > level",
+        RECORD,
+    ),
+    Mutation(
+        "records-holm-ties",
+        RECORD_TESTS,
+        "records.sum() - (np.cumsum(records[order]) - records[order])",
+        "np.arange(p.size, 0, -1)",
+        RECORD,
+    ),
+    Mutation(
+        "records-holm-last",
+        RECORD_TESTS,
+        "records.sum() - (np.cumsum(records[order]) - records[order])",
+        "records.sum() - np.cumsum(records[order]) + 1",
+        RECORD,
+    ),
+    Mutation(
+        "records-hits",
+        RECORD_TESTS,
+        "np.maximum(self.hits - 1.0, 0.0)",
+        "self.hits",
+        RECORD,
+    ),
+    Mutation("records-p-0", RECORD_TESTS, "_ROUNDING = 1e-10", "_ROUNDING = 0.0", RECORD),
+    Mutation("records-p-10", RECORD_TESTS, "_ROUNDING = 1e-10", "_ROUNDING = 1e-9", RECORD),
+    Mutation(
+        "records-power",
+        RECORD_TESTS,
+        'clopper_pearson(self.hits, self.of, confidence, "lower")',
+        'clopper_pearson(self.hits, self.of, 0.9 * confidence, "lower")',
+        ("tests/shadow/test_risk.py",),
+    ),
+    Mutation(
+        "records-epsilon-shares",
+        RISK,
+        "1.0 - (1.0 - confidence) / shadow.num_records, 1.0",
+        "confidence, 1.0",
+        RECORD,
+    ),
+    Mutation(
+        "records-epsilon-up",
+        RISK,
+        "math.nextafter(1.0 - (1.0 - confidence) / shadow.num_records, 1.0)",
+        "1.0 - (1.0 - confidence) / shadow.num_records",
+        RECORD,
+    ),
+)
+
+MUTATIONS = (
+    *COMPOSITIONS,
+    *BATCHES,
+    *FAR_STEPS,
+    *ERRORS_OF_SEQUENCES,
+    *AUDITS,
+    *RECORDS,
+    *COMPILED,
+)

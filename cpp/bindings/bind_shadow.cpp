@@ -15,34 +15,66 @@ SideMoments moments_in(double* first, py::ssize_t cols) {
   return {array(0), array(1), array(2), array(3), array(4), array(5), array(6), array(7)};
 }
 
+// Returns an array that `run` fills.
+template <class Run>
+Doubles filled(const std::vector<py::ssize_t>& shape, Run&& run) {
+  Doubles out(shape);
+  double* first = out.mutable_data();
+  without_gil([&] { run(first); });
+  return out;
+}
+
 Doubles shadow_moments(const py::array& x, const py::array& included, const Counts& rows) {
   const ShadowSignals signals = signals_of(x, included, rows);
   const py::ssize_t cols = signals.x.cols;
-  Doubles out({py::ssize_t{SideMoments::arrays}, cols});
-  const SideMoments moments = moments_in(out.mutable_data(), cols);
-  without_gil([&] { side_moments(signals, moments); });
-  return out;
+  return filled({SideMoments::arrays, cols},
+                [&](double* out) { side_moments(signals, moments_in(out, cols)); });
+}
+
+// The kernels that take moments only read them.
+SideMoments known_moments(const Doubles& moments, py::ssize_t cols) {
+  return moments_in(const_cast<double*>(moments.data()), cols);
 }
 
 Doubles shadow_sums(const py::array& x, const py::array& included, const Counts& rows,
                     const std::string& kind) {
   const ShadowSignals signals = signals_of(x, included, rows);
   const py::ssize_t cols = signals.x.cols;
-  Doubles out({py::ssize_t{SideSums::arrays}, cols});
-  double* first = out.mutable_data();
-  const Confidence confidence = kind == "margin"         ? Confidence::of_margin
-                                : kind == "minus-margin" ? Confidence::of_minus_margin
-                                                         : Confidence::of_log;
-  without_gil([&] { side_sums(signals, confidence, {first, first + cols, first + 2 * cols}); });
-  return out;
+  const Confidence confidence = kind == "margin" ? Confidence::of_margin : Confidence::of_log;
+  return filled({SideSums::arrays, cols}, [&](double* out) {
+    side_sums(signals, confidence, {out, out + cols, out + 2 * cols});
+  });
+}
+
+Doubles shadow_steps(const py::array& x, const py::array& included, const Counts& rows,
+                     const Doubles& moments) {
+  const ShadowSignals signals = signals_of(x, included, rows);
+  const py::ssize_t cols = signals.x.cols;
+  return filled({StepSums::arrays, cols}, [&](double* out) {
+    step_sums(signals, known_moments(moments, cols), {out, out + cols, out + 2 * cols});
+  });
+}
+
+Doubles shadow_pair_products(const py::array& x, const py::array& included, const Counts& rows,
+                             const Doubles& moments) {
+  const ShadowSignals signals = signals_of(x, included, rows);
+  const SideMoments known = known_moments(moments, signals.x.cols);
+  return filled({signals.x.cols}, [&](double* out) { pair_products(signals, known, out); });
+}
+
+// Deviations from the centres, squared scales and degrees of freedom: IN, then OUT.
+Doubles student_log_ratio(const Doubles& d1, const Doubles& v1, const Doubles& nu1,
+                          const Doubles& d0, const Doubles& v0, const Doubles& nu0) {
+  const StudentRatio laws{d1.shape(0), d1.shape(1), d1.data(), v1.data(),
+                          nu1.data(),  d0.data(),   v0.data(), nu0.data()};
+  return filled({laws.rows, laws.cols}, [&](double* out) { student_ratio(laws, out); });
 }
 
 // Writes the scores of all models; returns whether some are NaN.
 bool shadow_left_out(const py::array& x, const py::array& included, const Counts& rows,
-                     Doubles moments, bool log_ratio, InPlace<double> out) {
+                     const Doubles& moments, bool log_ratio, InPlace<double> out) {
   const ShadowSignals signals = signals_of(x, included, rows);
-  // The kernels only read what is known.
-  const SideMoments known = moments_in(const_cast<double*>(moments.data()), signals.x.cols);
+  const SideMoments known = known_moments(moments, signals.x.cols);
   const LeftOutScore score = log_ratio ? LeftOutScore::log_ratio : LeftOutScore::deviation;
   double* result = out.mutable_data();
   return without_gil([&] { return left_out_scores(signals, score, known, result); });
@@ -50,20 +82,15 @@ bool shadow_left_out(const py::array& x, const py::array& included, const Counts
 
 Doubles shadow_medians(const py::array& x, const py::array& included, const Counts& rows) {
   const ShadowSignals signals = signals_of(x, included, rows);
-  Doubles out({signals.x.cols, py::ssize_t{2}, py::ssize_t{3}});
-  double* result = out.mutable_data();
-  without_gil([&] { side_medians(signals, result); });
-  return out;
+  return filled({signals.x.cols, 2, 3}, [&](double* out) { side_medians(signals, out); });
 }
 
 Doubles shadow_ranks(const py::array& x, const py::array& included, const Counts& rows,
                      const py::array& observed) {
   const ShadowSignals signals = signals_of(x, included, rows);
   const Matrix targets = matrix_of(observed);
-  Doubles out({targets.rows, targets.cols});
-  double* result = out.mutable_data();
-  without_gil([&] { out_ranks(signals, targets, result); });
-  return out;
+  return filled({targets.rows, targets.cols},
+                [&](double* out) { out_ranks(signals, targets, out); });
 }
 
 }  // namespace
@@ -76,6 +103,11 @@ void bind_shadow(py::module_& m) {
   with_rows("shadow_sums", &shadow_sums, py::arg("kind"));
   with_rows("shadow_left_out", &shadow_left_out, py::arg("moments").noconvert(),
             py::arg("log_ratio"), py::arg("out").noconvert());
+  with_rows("shadow_steps", &shadow_steps, py::arg("moments").noconvert());
+  with_rows("shadow_pair_products", &shadow_pair_products, py::arg("moments").noconvert());
+  m.def("student_log_ratio", &student_log_ratio, py::arg("d1").noconvert(),
+        py::arg("v1").noconvert(), py::arg("nu1").noconvert(), py::arg("d0").noconvert(),
+        py::arg("v0").noconvert(), py::arg("nu0").noconvert());
   with_rows("shadow_medians", &shadow_medians);
   with_rows("shadow_ranks", &shadow_ranks, py::arg("observed"));
 }

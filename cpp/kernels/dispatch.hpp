@@ -41,6 +41,7 @@ struct Kernels {
   const Gx2Kernels* gx2;
   const SeriesKernels* series;
   const ShadowKernels* shadow;
+  const ShadowFitKernels* shadow_fit;
 };
 
 const Kernels& kernels();

@@ -152,8 +152,6 @@ template <class T>
 LEAKSCORE_FN void confidences_as(const ShadowTile& tile, Confidence kind, const SideSums& out) {
   if (kind == Confidence::of_margin)
     confidences_of<T>(tile, out, [](double t) { return sigmoid(t); });
-  else if (kind == Confidence::of_minus_margin)
-    confidences_of<T>(tile, out, [](double t) { return sigmoid(-t); });
   else
     confidences_of<T>(tile, out, [](double l) { return exp_of_minus(-l); });
 }

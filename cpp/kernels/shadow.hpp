@@ -33,12 +33,19 @@ struct SideSums {
   double *count_in, *sum_in, *sum_out;
 };
 
+// Of each column, over the models IN: s = sigma(-t), how far a step carries a margin t. Its mean,
+// the squares about it, and the sum of the products of both deviations, of s and of t.
+struct StepSums {
+  static constexpr int arrays = 3;
+  double *mean, *squares, *products;
+};
+
 // Arrays of both sides, one after the other, as models are left out in turn: those of
 // leakscore/shadow/sides.hpp, IN first.
 inline constexpr int side_arrays = 7;
 
-// What confidence a signal stands for: sigma(t) or sigma(-t) of a margin, or exp of its logarithm.
-enum class Confidence { of_margin, of_minus_margin, of_log };
+// What confidence a signal stands for: sigma(t) of a margin, or exp of its logarithm.
+enum class Confidence { of_margin, of_log };
 
 enum class LeftOutScore { log_ratio, deviation };
 
@@ -53,6 +60,20 @@ struct ShadowKernels {
   // it lies above the OUT models' mean; NaN where too few digits are left. Returns whether any is.
   bool (*left_out)(const ShadowTile& tile, LeftOutScore score, const double* sides, double* out,
                    std::ptrdiff_t stride);
+};
+
+struct ShadowFitKernels {
+  // From the moments of IN. work: cols doubles.
+  void (*steps)(const ShadowTile& tile, double* work, const SideMoments& known,
+                const StepSums& out);
+  // out[c]: sum over the models 2p and 2p + 1 of the products of their deviations, each from the
+  // mean of its own side.
+  void (*pair_products)(const ShadowTile& tile, const SideMoments& known, double* out);
+  // Fills three arrays of cols, for the law of each column.
+  void (*student_laws)(const double* scale2, const double* dof, std::ptrdiff_t cols, double* laws);
+  // The log densities at deviations from the centres of the laws IN less those of the laws OUT.
+  void (*student_ratio)(const double* in, const double* laws_in, const double* outside,
+                        const double* laws_out, std::ptrdiff_t cols, double* result);
 };
 
 }  // namespace leakscore

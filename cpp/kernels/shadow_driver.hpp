@@ -20,6 +20,23 @@ struct ShadowSignals {
 void side_moments(const ShadowSignals& signals, const SideMoments& out);
 void side_sums(const ShadowSignals& signals, Confidence kind, const SideSums& out);
 
+// Of the models IN, from the moments of both sides.
+void step_sums(const ShadowSignals& signals, const SideMoments& known, const StepSums& out);
+
+// out[c]: sum over complementary pairs, of which `rows` lists one after the other, of the products
+// of both models' deviations from the mean of their side.
+void pair_products(const ShadowSignals& signals, const SideMoments& known, double* out);
+
+// Deviations from the centres of Student laws, rows x cols, and what each column's laws are.
+struct StudentRatio {
+  std::ptrdiff_t rows, cols;
+  const double *inside, *scale2_in, *dof_in;
+  const double *outside, *scale2_out, *dof_out;
+};
+
+// out (rows x cols): the log density by the laws IN less that by the laws OUT.
+void student_ratio(const StudentRatio& laws, double* out);
+
 // out (rows x cols): each model scored by the others (ShadowKernels::left_out), from the moments of
 // all of them. Returns whether some result is NaN and to be computed anew.
 bool left_out_scores(const ShadowSignals& signals, LeftOutScore score, const SideMoments& known,

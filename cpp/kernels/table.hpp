@@ -37,6 +37,7 @@
   extern const Gx2Kernels gx2_kernels;                      \
   extern const SeriesKernels series_kernels;                \
   extern const ShadowKernels shadow_kernels;                \
+  extern const ShadowFitKernels shadow_fit_kernels;         \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

@@ -108,6 +108,18 @@ SHADOW: dict[str, list[Call]] = {
             },
         )
     ],
+    "shadow.innovations": [
+        Call(
+            lambda observed, signals, start=2: np.concatenate(
+                [
+                    part.reshape(-1)
+                    for part in shadow.innovations(observed, signals, INCLUDED[:, :50], start=start)
+                ]
+            ),
+            {"observed": STEPS[0] + 1, "signals": STEPS},
+            scalars={"start": (1, (0, -1, 4, 1.5, "0", None, True))},
+        )
+    ],
     "shadow.paired": [_scored(shadow.paired)],
     "shadow.reference_rank": [_scored(shadow.reference_rank)],
     "shadow.difficulty": [_scored(shadow.difficulty)],

@@ -13,6 +13,7 @@ CLASSES = (np.arange(60) % 3).astype(float)
 LAW = shadow.logistic_law(X, CLASSES, train_fraction=0.5, ridge=1.0)
 SCORES = good.TABLE[:40, :30].copy()
 INCLUDED = np.add.outer(np.arange(40), np.arange(30)) % 3 == 0
+RISK = shadow.risk(SCORES, INCLUDED)
 NO_VARIANCE = ("shared", None, 1)
 NO_OPEN_SHARE = (0.0, 1.0, good.NAN, "0.5", None, 1j)
 NO_POSITIVE = (0.0, *good.NO_POSITIVE)
@@ -114,9 +115,26 @@ SHADOW_LAWS: dict[str, list[Call]] = {
             },
         )
     ],
+    "shadow.risk_report": [
+        Call(
+            lambda prediction, **given: (
+                shadow.risk_report(RISK, prediction=prediction, **given).correlation
+            ),
+            {"prediction": good.POINTS[: SCORES.shape[1]]},
+            any_shape=True,
+            scalars={
+                "count": (3, good.NO_COUNT),
+                "attack": (0, (-1, 1, 1.5, "0", None)),
+            },
+        )
+    ],
+    "shadow.RiskReport.to_text": [
+        Call(lambda width: shadow.risk_report(RISK).to_text(width), scalars={"width": (90, ())})
+    ],
+    "shadow.RiskReport.to_html": [Call(shadow.risk_report(RISK).to_html)],
     "shadow.RecordRisk.top": [
         Call(
-            shadow.risk(SCORES, INCLUDED).top,
+            RISK.top,
             scalars={"count": (3, good.NO_COUNT), "attack": (0, (-1, 1, 1.5, "0", None))},
         )
     ],
@@ -124,4 +142,9 @@ SHADOW_LAWS: dict[str, list[Call]] = {
         Call(LAW.score, {"observed": good.POINTS[:60]}, any_shape=True),
     ],
 }
-SHADOW_LAWS_RESULTS = {"shadow.LinearLaw", "shadow.LogisticLaw", "shadow.RecordRisk"}
+SHADOW_LAWS_RESULTS = {
+    "shadow.LinearLaw",
+    "shadow.LogisticLaw",
+    "shadow.RecordRisk",
+    "shadow.RiskReport",
+}

@@ -143,6 +143,23 @@ def _pairs(included: Mask) -> list[tuple[int, int]]:
     return found
 
 
+def _correlation(
+    signals: Signals, included: Mask, of_in: tuple[Any, Any], of_out: tuple[Any, Any], q: list[Any]
+) -> Any:
+    couples = _pairs(included)
+    if not couples:
+        return mp.mpf(0)
+
+    def z(k: int, n: int) -> Any:
+        means, variances = of_in if included[k][n] else of_out
+        return (mp.mpf(float(signals[k][n])) - means[n]) / mp.sqrt(variances[n])
+
+    terms = [
+        2 * mp.fsum(z(i, n) * z(j, n) for i, j in couples) / q[n] for n in range(len(q)) if q[n] > 0
+    ]
+    return min(mp.mpf(0), max(mp.mpf(-1), mean(terms)))
+
+
 def paired(observed: Sequence[float], signals: Signals, included: Mask) -> list[Any]:
     records, models = range(len(observed)), len(signals)
     inside, outside = sides(signals, included, True), sides(signals, included, False)
@@ -150,19 +167,7 @@ def paired(observed: Sequence[float], signals: Signals, included: Mask) -> list[
     curve = curves([(i + o) / 2 for i, o in zip(m_in, m_out, strict=True)])
     v_in, v_out = _level(inside, curve), _level(outside, curve)
     q = [squares(inside[n]) / v_in[n] + squares(outside[n]) / v_out[n] for n in records]
-    rho = mp.mpf(0)
-    couples = _pairs(included)
-    if couples:
-
-        def z(k: int, n: int) -> Any:
-            t = mp.mpf(float(signals[k][n]))
-            m, v = (m_in[n], v_in[n]) if included[k][n] else (m_out[n], v_out[n])
-            return (t - m) / mp.sqrt(v)
-
-        terms = [
-            2 * mp.fsum(z(i, n) * z(j, n) for i, j in couples) / q[n] for n in records if q[n] > 0
-        ]
-        rho = min(mp.mpf(0), max(mp.mpf(-1), mean(terms)))
+    rho = _correlation(signals, included, (m_in, v_in), (m_out, v_out), q)
     d = (models - 2) / (1 + rho**2)
     s2 = [max(value, mp.mpf("0.001") * mean(q)) / (models - 2) for value in q]
     nu0, f0 = prior([d * s for s in s2], [d] * len(s2))

@@ -65,7 +65,7 @@ def test_the_same_as_recomputation(name: str, models: int, grouped: bool) -> Non
     np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)
 
 
-@pytest.mark.parametrize("name", [name for name in SCORES if name not in ("one_step", "paired")])
+@pytest.mark.parametrize("name", SCORES)
 def test_what_loses_its_digits_is_summed_anew(name: str) -> None:
     """Models that hold nearly all of a side's squares or confidences, alone or two of them."""
     _, signals, included = example(9, 40, 3)
@@ -78,6 +78,26 @@ def test_what_loses_its_digits_is_summed_anew(name: str) -> None:
     score, options = SCORES[name]
     found = left_out(name, signals, included)
     expected = recomputed(score, signals, included, np.arange(9), **options)
+    np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)
+
+
+@pytest.mark.parametrize("name", ["bayes", "one_step", "one_step drawn", "paired", "base"])
+@pytest.mark.parametrize("order", ["in turn", "twice the same", "no pairs"])
+def test_pairs_by_recomputation(name: str, order: str) -> None:
+    """Complementary pairs, next to each other or not, of equal masks too; some with outliers."""
+    _, signals, included = example(12, 40, 8)
+    included[1::2] = ~included[::2]
+    included[[0, 2, 4, 6], :8], included[[1, 3, 5, 7], :8] = True, False
+    if order == "twice the same":
+        included[[2, 3]] = included[[0, 1]]
+    signals[2, ::7] += 2e6
+    signals[5, ::9] -= 3e5
+    groups = np.arange(12) // 2 if order != "no pairs" else np.arange(12) // 3
+    score, options = SCORES.get(name, (shadow.one_step, {"influence": "per-record"}))
+    found = shadow.leave_one_model_out(
+        signals, included, score=name.split()[0], groups=groups, **options
+    )
+    expected = recomputed(score, signals, included, groups, **options)
     np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)
 
 

@@ -12,9 +12,10 @@ from leakscore.shadow._choose import choose
 from leakscore.shadow._left_out import leave_one_model_out
 from leakscore.shadow._lira import lira
 from leakscore.shadow._one_step import one_step
-from leakscore.shadow._over_time import over_time
+from leakscore.shadow._over_time import innovations, over_time
 from leakscore.shadow._paired import paired
 from leakscore.shadow._signals import confidence_margin, log_confidence, logit_margin, loss_margin
+from leakscore.shadow.records.report import RiskReport, risk_report
 from leakscore.shadow.records.risk import RecordRisk, risk
 from leakscore.shadow.theory.laws import offline_power, online_power, required_models
 from leakscore.shadow.theory.leverage import LinearLaw, LogisticLaw, linear_law, logistic_law
@@ -24,11 +25,13 @@ __all__ = [
     "LogisticLaw",
     "Prior",
     "RecordRisk",
+    "RiskReport",
     "base",
     "bayes",
     "choose",
     "confidence_margin",
     "difficulty",
+    "innovations",
     "leave_one_model_out",
     "linear_law",
     "lira",
@@ -45,5 +48,6 @@ __all__ = [
     "reference_rank",
     "required_models",
     "risk",
+    "risk_report",
     "rmia",
 ]

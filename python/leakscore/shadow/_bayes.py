@@ -161,10 +161,12 @@ def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
     """Score signals by both sides."""
     outside, few_out = _predictive(sides.outside, "OUT", chosen)
     if chosen.kind == "offline":
-        return np.where(few_out, np.nan, -student.log_tail(outside.deviations(x), outside.nu))
+        z = outside.away(x) / np.sqrt(outside.scale2)
+        return np.where(few_out, np.nan, -student.log_tail(z, outside.nu))
     inside, few_in = _predictive(sides.inside, "IN", chosen)
-    with np.errstate(over="ignore", invalid="ignore"):
-        ratio = inside.log_density(x) - outside.log_density(x)
+    ratio = student.log_ratio(
+        (inside.away(x), inside.scale2, inside.nu), (outside.away(x), outside.scale2, outside.nu)
+    )
     return arrays.decided(ratio, few_in | few_out)
 
 
@@ -177,11 +179,8 @@ class _Law:
     scale2: Doubles
     nu: Doubles
 
-    def deviations(self, x: Doubles) -> Doubles:
-        return ((x - self.centre) - self.rest) / np.sqrt(self.scale2)
-
-    def log_density(self, x: Doubles) -> Doubles:
-        return student.log_density(self.deviations(x), self.scale2, self.nu)
+    def away(self, x: Doubles) -> Doubles:
+        return (x - self.centre) - self.rest
 
 
 def _predictive(side: Side, name: str, chosen: Options) -> tuple[_Law, Flags]:

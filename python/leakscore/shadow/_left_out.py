@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakscore import _core, _validate
 from leakscore._types import Counts, Doubles, Flags
 from leakscore.shadow import _base, _baselines, _bayes, _lira, _one_step, _paired
-from leakscore.shadow.sides import arrays, confidences, moments
+from leakscore.shadow.sides import arrays, confidences, moments, pairs, steps
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Sides
 
@@ -67,9 +67,9 @@ def leave_one_model_out(
 
     Notes
     -----
-    The same as K calls of the function, each without the target's group, its priors and pooled
-    variances fitted anew. Sums are not added up anew but down-dated, but for those that would lose
-    digits; "one_step" with a fitted influence and "paired" are called for each group.
+    The same as K calls of the function, each without the target's group, its priors, influences,
+    curves and pooled variances fitted anew. Sums are not added up anew but down-dated, but for
+    those that would lose digits: the signals are read once for the sums, and once as targets.
 
     Examples
     --------
@@ -100,14 +100,12 @@ def scores_of(
         return _each(shadow, together, lambda x, sides: _bayes.scored(x, sides, chosen))
     if name == "base":
         return _base_scores(shadow, together, options)
-    if name in ("one_step", "paired"):
-        arrays.finite("signals", shadow.signals)
-    if name == "one_step" and not isinstance(options.get("influence", "global"), str):
+    if name == "one_step":
         return _one_step_scores(shadow, together, **options)
-    if name in ("one_step", "paired"):
-        return _by_calls(name, shadow, together, options)
     if options:
         raise TypeError(f"Expected no options for score={name!r}, not {', '.join(options)}")
+    if name == "paired":
+        return _paired_scores(shadow, together)
     if name == "difficulty":
         return _each(shadow, together, _baselines.easier)
     return _rank_scores(shadow, together)
@@ -145,7 +143,7 @@ def _down_dated(
 ) -> Iterator[tuple[Counts, Sides]]:
     """Yield the sums of both sides without each group."""
     for rows in together:
-        yield rows, moments.without(shadow, sides, rows)
+        yield rows, moments.without(shadow, sides, rows).sides
 
 
 def _each(shadow: Shadow, together: list[Counts], scored: OfSides) -> Doubles:
@@ -179,17 +177,10 @@ def _lira_scores(shadow: Shadow, together: list[Counts], chosen: _lira.Options) 
 
 def _in_one_pass(shadow: Shadow, sides: Sides, chosen: _lira.Options) -> Doubles:
     """Score by each record's own variances: sums, down-dates and scores in C++."""
-    known = np.stack(
-        [
-            part
-            for side in (sides.inside, sides.outside)
-            for part in (side.count, side.centre, side.rest, side.squares)
-        ]
-    )
     online = chosen.kind == "online"
     result = _result(shadow)
     lost = _core.shadow_left_out(
-        shadow.signals, shadow.included, shadow.rows, known, online, result
+        shadow.signals, shadow.included, shadow.rows, sides.packed(), online, result
     )
     for row in shadow.rows:
         which = np.flatnonzero(np.isnan(result[row])) if lost else shadow.rows[:0]
@@ -262,45 +253,22 @@ def _rank_scores(shadow: Shadow, together: list[Counts]) -> Doubles:
 
 
 def _one_step_scores(
-    shadow: Shadow, together: list[Counts], influence: _one_step.Influence
+    shadow: Shadow, together: list[Counts], influence: _one_step.Influence = "global"
 ) -> Doubles:
-    """Score by an influence that is known: the models pulled back once."""
-    g = _one_step.known(shadow, influence).g
-    sides = _one_step.pulled_back(shadow, g)
+    """Score by an influence that is given, or fitted to the models that are left."""
+    every = steps.all_models(shadow)
     result = _result(shadow)
-
-    def read(row: int) -> tuple[Doubles, Flags]:
-        t = shadow.signals[row].astype(np.float64)
-        u = np.where(shadow.included[row] != 0, t - g * _one_step.sigmoid(-t), t)
-        return u, np.zeros(t.size, dtype=np.bool_)
-
     for rows in together:
-        rest = shadow.without(rows)
-        _one_step.refuse_one(rest)
-
-        def anew(which: Counts, rest: Shadow = rest) -> Sides:
-            return _one_step.pulled_back(rest.columns(which), g[which])
-
-        others = moments.down_dated(sides, rows, read, anew)
-        result[rows] = _one_step.scored(_signals(shadow, rows), _one_step.Known(g, others))
+        rest = steps.left_out(shadow, every, rows)
+        _one_step.refuse_one(rest.shadow)
+        result[rows] = _one_step.scored(_signals(shadow, rows), _one_step.known(rest, influence))
     return result
 
 
-def _by_calls(
-    name: str, shadow: Shadow, together: list[Counts], options: dict[str, Any]
-) -> Doubles:
-    """Score by fits to all that is left, one for each group."""
+def _paired_scores(shadow: Shadow, together: list[Counts]) -> Doubles:
+    every, masks = _paired.whole(shadow), pairs.masks(shadow)
     result = _result(shadow)
-    if name == "paired" and options:
-        raise TypeError(f"Expected no options for score={name!r}, not {', '.join(options)}")
     for rows in together:
-        x, rest = _signals(shadow, rows), shadow.without(rows)
-        if name == "paired":
-            result[rows] = _paired.scored(x, _paired.laws(rest))
-        else:
-            result[rows] = _one_step.scored(x, _one_step.known(rest, **_influence(**options)))
+        rest = _paired.left_out(shadow, every, masks, rows)
+        result[rows] = _paired.scored(_signals(shadow, rows), _paired.laws(rest))
     return result
-
-
-def _influence(influence: _one_step.Influence = "global") -> dict[str, _one_step.Influence]:
-    return {"influence": influence}

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Doubles, Flags
-from leakscore.shadow.sides import arrays, confidences, moments, student, variances
+from leakscore.shadow.sides import arrays, steps, student, variances
 from leakscore.shadow.sides.arrays import Shadow
-from leakscore.shadow.sides.moments import Sides
+from leakscore.shadow.sides.moments import Side
+from leakscore.shadow.sides.steps import Pulled
 
 Influence: TypeAlias = 'Literal["global", "per-record"] | npt.ArrayLike'
 
@@ -22,7 +23,7 @@ class Known:
     """What one influence g of each record makes of the models: all of them tell of the OUT law."""
 
     g: Doubles
-    sides: Sides  # every model OUT
+    side: Side
 
 
 def one_step(
@@ -77,14 +78,14 @@ def one_step(
     """
     shadow = arrays.read(signals, included, augmented=False)
     targets = arrays.targets(observed, shadow)
-    return targets.finish(scored(targets.values, known(shadow, influence)))
-
-
-def known(shadow: Shadow, influence: Influence) -> Known:
-    """Fit the influence, unless it is given, and pull all models back."""
     refuse_one(shadow)
-    g = given(shadow, influence)
-    return Known(g, pulled_back(shadow, g))
+    return targets.finish(scored(targets.values, known(steps.all_models(shadow), influence)))
+
+
+def known(pulled: Pulled, influence: Influence) -> Known:
+    """Fit the influence, unless it is given, and pull all models back."""
+    g = given(pulled, influence)
+    return Known(g, pulled.back(g))
 
 
 def refuse_one(shadow: Shadow) -> None:
@@ -95,54 +96,31 @@ def refuse_one(shadow: Shadow) -> None:
         )
 
 
-def given(shadow: Shadow, influence: Influence) -> Doubles:
+def given(pulled: Pulled, influence: Influence) -> Doubles:
     """Return the influence of each record."""
     if isinstance(influence, str):
         how = _validate.choice("influence", influence, ("global", "per-record"))
-        return _fitted(shadow, per_record=how == "per-record")
-    g = _validate.per_coordinate("influence", influence, shadow.num_records)
-    return np.broadcast_to(g, (shadow.num_records,))
+        return _fitted(pulled, per_record=how == "per-record")
+    records = pulled.shadow.num_records
+    g = _validate.per_coordinate("influence", influence, records)
+    return np.broadcast_to(g, (records,))
 
 
-def pulled_back(shadow: Shadow, g: Doubles) -> Sides:
-    """Sum t - included g sigma(-t) over all models, as models OUT."""
-    parts = []
-    models = np.arange(shadow.models, dtype=np.int64)
-    for where, t, inside in shadow.blocks():
-        u = np.where(inside, t - g[where] * sigmoid(-t), t)
-        nobody = np.broadcast_to(np.zeros(1, dtype=np.uint8), u.shape)
-        side = moments.of(Shadow(u, nobody, models)).outside
-        parts.append(np.stack([side.centre, side.rest, side.squares]))
-    centre, rest, squares = np.concatenate(parts, axis=1)
-    count = np.full(centre.size, float(shadow.models))
-    none = moments.Side(*np.zeros((4, centre.size)))
-    return Sides(none, moments.Side(count, centre, rest, squares))
-
-
-def sigmoid(t: Doubles) -> Doubles:
-    """Return 1 / (1 + exp(-t)), relatively accurate in both tails."""
-    from scipy.special import expit
-
-    return np.asarray(expit(t))
-
-
-def _fitted(shadow: Shadow, *, per_record: bool) -> Doubles:
-    sides = moments.of(shadow)
-    inside, outside = sides.inside, sides.outside
+def _fitted(pulled: Pulled, *, per_record: bool) -> Doubles:
+    inside, outside = pulled.sides.inside, pulled.sides.outside
     both = (inside.count > 0) & (outside.count > 0)
     if not both.any():
         raise ValueError(
             "Expected included with models IN and OUT for some record, to fit the influence to; "
             "give the influence, or use more models"
         )
-    sums = confidences.sums(shadow, "minus-margin")
-    gain, e = sides.gain[both], sums.sum_in[both] / inside.count[both]
+    gain, e = pulled.sides.gain[both], pulled.steps.mean[both]
     g = np.full(both.size, max(0.0, _quotient(gain.sum(), e.sum())))
     if not per_record:
         return g
     share = 1.0 / inside.count[both] + 1.0 / outside.count[both]
     for _ in range(3):
-        g = _drawn(_variance(pulled_back(shadow, g))[0][both] * share, gain, e, both)
+        g = _drawn(_variance(pulled.back(g))[0][both] * share, gain, e, both)
     return g
 
 
@@ -162,21 +140,18 @@ def _quotient(numerator: float, denominator: float) -> float:
     return float(numerator / denominator) if denominator > 0.0 else 0.0
 
 
-def _variance(sides: Sides) -> tuple[Doubles, Doubles]:
+def _variance(side: Side) -> tuple[Doubles, Doubles]:
     """Return the variances of all models, drawn to their prior, and the degrees of freedom."""
-    side = sides.outside
     prior = variances.fitted(side, "at all")
     return variances.shrunk(side.squares, side.dof, prior), prior.dof + side.dof
 
 
 def scored(x: Doubles, model: Known) -> Doubles:
     """Score signals by a change of variables from the OUT law to the IN law."""
-    side = model.sides.outside
-    v, nu = _variance(model.sides)
-    scale = np.sqrt(v * (1.0 + 1.0 / side.count))
-    up, down = sigmoid(x), sigmoid(-x)
-    after = side.centred(x)
+    v, nu = _variance(model.side)
+    scale2 = v * (1.0 + 1.0 / model.side.count)
+    up, down = steps.sigmoid(x), steps.sigmoid(-x)
+    after = model.side.centred(x)
     before = after - model.g * down
-    with np.errstate(over="ignore", invalid="ignore"):
-        ratio = student.log_kernel(before / scale, nu) - student.log_kernel(after / scale, nu)
+    ratio = student.log_ratio((before, scale2, nu), (after, scale2, nu))
     return arrays.decided(ratio + np.log1p(model.g * up * down))

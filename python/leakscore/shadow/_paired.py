@@ -9,11 +9,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles
+from leakscore._types import Counts, Doubles
 from leakscore.distributions import norm
 from leakscore.shadow.sides import arrays, moments, pairs, student, variances
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Side, Sides
+from leakscore.shadow.sides.pairs import Masks, Pairs
 
 Curve: TypeAlias = Callable[[Doubles, "Doubles | float"], Doubles]
 
@@ -73,29 +74,48 @@ def paired(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.ArrayL
     """
     shadow = arrays.read(signals, included, augmented=False)
     targets = arrays.targets(observed, shadow)
-    return targets.finish(scored(targets.values, laws(shadow)))
+    return targets.finish(scored(targets.values, laws(whole(shadow))))
 
 
 def scored(x: Doubles, model: Laws) -> Doubles:
     """Return the log-ratio of the densities IN and OUT."""
     y = x - model.centre
-    z_in = (y - model.location_in) / np.sqrt(model.scale2_in)
-    z_out = (y - model.location_out) / np.sqrt(model.scale2_out)
-    with np.errstate(invalid="ignore"):
-        inside = student.log_density(z_in, model.scale2_in, model.nu)
-        return arrays.decided(inside - student.log_density(z_out, model.scale2_out, model.nu))
+    return arrays.decided(
+        student.log_ratio(
+            (y - model.location_in, model.scale2_in, model.nu),
+            (y - model.location_out, model.scale2_out, model.nu),
+        )
+    )
 
 
-def laws(shadow: Shadow) -> Laws:
-    """Fit the laws of all records."""
+@dataclass(frozen=True)
+class Known:
+    """Sums over the models that count, and over their pairs if all are in complementary ones."""
+
+    models: int
+    sides: Sides
+    pairs: Pairs | None
+
+
+def whole(shadow: Shadow) -> Known:
+    """Sum over all models."""
     sides = moments.of(shadow)
-    _refuse(shadow, sides)
+    couples = pairs.of(shadow)
+    return Known(
+        shadow.models, sides, None if couples is None else pairs.added(shadow, couples, sides)
+    )
+
+
+def laws(known: Known) -> Laws:
+    """Fit the laws of all records."""
+    sides = known.sides
+    _refuse(known)
     inside, outside = sides.inside, sides.outside
     curve = _curves(0.5 * inside.mean + 0.5 * outside.mean)
     v_in, v_out = _level(inside, curve, "IN"), _level(outside, curve, "OUT")
     q = inside.squares / v_in + outside.squares / v_out
-    rho = _correlation(shadow, sides, v_in, v_out, q)
-    f, nu = _factors(q, shadow.models - 2, rho)
+    rho = _correlation(known.pairs, np.sqrt(v_in * v_out), q)
+    f, nu = _factors(q, known.models - 2, rho)
     k = nu / np.maximum(nu - 2.0, 0.5) if nu < np.inf else 1.0
     a_in, a_out = v_in / inside.count, v_out / outside.count
     r_both = rho * np.sqrt(a_in * a_out)
@@ -119,13 +139,14 @@ def laws(shadow: Shadow) -> Laws:
     )
 
 
-def _refuse(shadow: Shadow, sides: Sides) -> None:
-    if shadow.models < 3 or shadow.num_records < 2:
+def _refuse(known: Known) -> None:
+    inside, outside = known.sides.inside, known.sides.outside
+    if known.models < 3 or inside.count.size < 2:
         raise ValueError(
-            f"Expected signals of K >= 3 models at N >= 2 records, not {shadow.models} at "
-            f"{shadow.num_records}; use leakscore.shadow.base"
+            f"Expected signals of K >= 3 models at N >= 2 records, not {known.models} at "
+            f"{inside.count.size}; use leakscore.shadow.base"
         )
-    for side, name in ((sides.inside, "IN"), (sides.outside, "OUT")):
+    for side, name in ((inside, "IN"), (outside, "OUT")):
         arrays.refuse_few(
             side.count < 1,
             f"a model {name} at least for each record",
@@ -187,16 +208,40 @@ def _positive(gain: Doubles, sd: Doubles) -> Doubles:
     return np.where(some, sd * (z + hazard), np.maximum(gain, 0.0))
 
 
-def _correlation(shadow: Shadow, sides: Sides, v_in: Doubles, v_out: Doubles, q: Doubles) -> float:
+def _correlation(known: Pairs | None, scale: Doubles, q: Doubles) -> float:
     """Return the correlation of the models of a complementary pair, in [-1, 0]."""
-    couples = pairs.of(shadow)
     some = q > 0.0
-    if couples is None or not some.any():
+    if known is None or not some.any():
         return 0.0
-    products = np.empty(q.size)
-    for where, t, included in shadow.blocks():
-        d_in = (t - sides.inside.centre[where]) - sides.inside.rest[where]
-        d_out = (t - sides.outside.centre[where]) - sides.outside.rest[where]
-        z = np.where(included, d_in / np.sqrt(v_in[where]), d_out / np.sqrt(v_out[where]))
-        products[where] = (z[couples[:, 0]] * z[couples[:, 1]]).sum(axis=0)
-    return float(np.clip((2.0 * products[some] / q[some]).mean(), -1.0, 0.0))
+    terms = 2.0 * (known.products[some] / scale[some]) / q[some]
+    return float(np.clip(terms.mean(), -1.0, 0.0))
+
+
+def left_out(shadow: Shadow, every: Known, masks: Masks, group: Counts) -> Known:
+    """Leave the models of a group out of all sums."""
+    rest = shadow.without(group)
+    left = moments.without(shadow, every.sides, group)
+    couples = pairs.of(rest, masks)
+    if couples is None:
+        return Known(rest.models, left.sides, None)
+    if every.pairs is None or not _one_less(every.pairs.couples, couples, group):
+        return Known(rest.models, left.sides, pairs.added(rest, couples, left.sides))
+    found = _without_pair(shadow, every.sides, every.pairs.products, group)
+    if left.anew.size:
+        few = rest.columns(left.anew)
+        anew = pairs.added(few, couples, moments.of(few)).products
+        found = moments.put(found, left.anew, anew)
+    return Known(rest.models, left.sides, Pairs(couples, found))
+
+
+def _one_less(every: Counts, couples: Counts, group: Counts) -> bool:
+    """Whether the couples are all but one, which is the group."""
+    return group.size == 2 and np.array_equal(every[~np.isin(every, group).all(axis=1)], couples)
+
+
+def _without_pair(shadow: Shadow, sides: Sides, products: Doubles, group: Counts) -> Doubles:
+    """Leave a pair out of the sums of products: each side loses one of its models."""
+    (x, mine), (y, _) = (moments.line(shadow, row) for row in group)
+    inside, outside = sides.inside, sides.outside
+    d_in, d_out = inside.centred(np.where(mine, x, y)), outside.centred(np.where(mine, y, x))
+    return products - d_in * d_out * (inside.count / np.maximum(inside.count - 1.0, 1.0))

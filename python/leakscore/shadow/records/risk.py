@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ _ASSUMPTIONS = (
     "The common threshold is as good as known: it comes from all records' scores.",
 )
 _BLOCK = 1 << 20  # scores whose comparison with the threshold is held at a time
+_SAMPLE = 1 << 18  # scores that tell where the threshold lies, roughly
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,24 +180,22 @@ def risk(
     given = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
     if not given:
         raise ValueError("Expected scores to hold at least one attack")
-    columns: dict[str, list[Any]] = {}
-    for name, values in given.items():
+    stacked: dict[str, Array] = {}
+    for row, (name, values) in enumerate(given.items()):
         label = f"scores[{name!r}]" if isinstance(scores, Mapping) else "scores"
         if isinstance(scores, Mapping) and np.ndim(values) == 0:
             raise TypeError(f"Expected {label}={values!r} to be an array")
         shadow = _read(label, values, included)
         found = _one(shadow, rate, least, level)
         if miss is not None:
-            each = 1.0 - (1.0 - level) / shadow.num_records
-            rows = np.ascontiguousarray(shadow.signals.T)
-            mask = np.ascontiguousarray(shadow.included.T)
-            found["epsilon"] = epsilons(rows, mask, miss, each)
+            found["epsilon"] = _epsilons(shadow, miss, level)
         for field, value in found.items():
-            columns.setdefault(field, []).append(value)
-    stacked: dict[str, Any] = {field: np.array(values) for field, values in columns.items()}
+            if field not in stacked:
+                stacked[field] = np.empty((len(given), *value.shape), dtype=value.dtype)
+            stacked[field][row] = value
     return RecordRisk(
         attacks=tuple(given),
-        **{"epsilon": None, **stacked},
+        **{"epsilon": None, **cast("dict[str, Any]", stacked)},
         n_certified=stacked["certified"].sum(axis=1),
         agreement=_agreement(stacked["shift"]),
         fpr=rate,
@@ -214,6 +214,13 @@ def _read(name: str, scores: npt.ArrayLike, included: npt.ArrayLike) -> Shadow:
     shadow = arrays.read(values, included)
     arrays.finite(name, values)
     return shadow
+
+
+def _epsilons(shadow: Shadow, delta: float, confidence: float) -> Doubles:
+    """Bound every record's epsilon, each at a confidence that makes all hold at once."""
+    each = math.nextafter(1.0 - (1.0 - confidence) / shadow.num_records, 1.0)
+    rows, mask = (np.ascontiguousarray(part.T) for part in (shadow.signals, shadow.included))
+    return epsilons(rows, mask, delta, each)
 
 
 def _one(shadow: Shadow, fpr: float, least: float, confidence: float) -> dict[str, Any]:
@@ -236,44 +243,70 @@ def _one(shadow: Shadow, fpr: float, least: float, confidence: float) -> dict[st
     low, high = tests.shift_intervals(t, unit, dof, confidence)
     threshold = _threshold(shadow, fpr)
     hits, alarms = _above(shadow, threshold)
-    p = tests.p_values(hits, inside.count, least)
+    counted = tests.Counted.of_records(hits, inside.count)
     return {
         "shift": shift,
         "shift_low": low,
         "shift_high": high,
         "power": hits / inside.count,
-        "power_low": tests.lower_rates(hits, inside.count, confidence),
+        "power_low": counted.lower_rates(confidence),
         "false_positive_rate": alarms / outside.count,
-        "certified": tests.holm(p, 1.0 - confidence),
-        "threshold": threshold,
+        "certified": counted.above(least, 1.0 - confidence),
+        "threshold": np.asarray(threshold),
     }
 
 
 def _threshold(shadow: Shadow, fpr: float) -> float:
     """Return the least score that at most a share `fpr` of all non-members' scores is above."""
-    out = shadow.signals[shadow.included == 0]
-    place = out.size - 1 - int(fpr * out.size)
-    return float(np.partition(out, place)[place])
+    count = int(np.count_nonzero(shadow.included == 0))
+    rank = int(fpr * count)  # so many lie above it
+    least = _below(shadow, rank / count)
+    found: list[Array] = []
+    for part, outside in _parts(shadow):
+        found.append(part[outside & (part >= least)])
+    top = np.concatenate(found)
+    if top.size <= rank:
+        top = np.concatenate([part[outside] for part, outside in _parts(shadow)])
+    place = top.size - 1 - rank
+    return float(np.partition(top, place)[place])
+
+
+def _below(shadow: Shadow, share: float) -> float:
+    """Return a score that very likely more than a share of the non-members' scores is above."""
+    step = max(1, shadow.included.size // _SAMPLE)
+    some = shadow.signals[:, ::step][shadow.included[:, ::step] == 0]
+    margin = share + 6.0 * math.sqrt((share + 1.0 / some.size) / some.size) if some.size else 1.0
+    if margin >= 1.0:
+        return -math.inf
+    place = some.size - 1 - int(margin * some.size)
+    return float(np.partition(some, place)[place])
+
+
+def _parts(shadow: Shadow) -> Iterator[tuple[Array, Flags]]:
+    """Yield the scores of some records, and where they are of non-members."""
+    width = max(1, _BLOCK // shadow.models)
+    for first in range(0, shadow.num_records, width):
+        part = slice(first, first + width)
+        yield shadow.signals[:, part], shadow.included[:, part] == 0
 
 
 def _above(shadow: Shadow, threshold: float) -> tuple[Doubles, Doubles]:
     """Count the scores above the threshold, with the record and without it."""
-    hits, alarms = np.empty(shadow.num_records), np.empty(shadow.num_records)
-    width = max(1, _BLOCK // shadow.models)
-    for first in range(0, shadow.num_records, width):
-        part = slice(first, first + width)
-        above = shadow.signals[:, part] > threshold
-        every = np.count_nonzero(above, axis=0)
-        hits[part] = np.count_nonzero(above & (shadow.included[:, part] != 0), axis=0)
-        alarms[part] = every - hits[part]
-    return hits, alarms
+    hits, alarms = [], []
+    for part, outside in _parts(shadow):
+        above = part > threshold
+        false = np.count_nonzero(above & outside, axis=0)
+        hits.append(np.count_nonzero(above, axis=0) - false)
+        alarms.append(false)
+    return np.concatenate(hits).astype(np.float64), np.concatenate(alarms).astype(np.float64)
 
 
 def _agreement(shift: Array) -> Doubles:
-    """Return rank correlations between the rows; ties in the order of records."""
-    ranks = np.empty(shift.shape)
-    for row, values in enumerate(shift):
-        ranks[row, np.argsort(values, kind="stable")] = np.arange(values.size)
-    ranks -= 0.5 * (shift.shape[1] - 1)
-    scale = max(1.0, float(ranks[0] @ ranks[0]))
-    return np.asarray(ranks @ ranks.T / scale)
+    """Return rank correlations between the rows."""
+    scaled = []
+    for values in shift:
+        away = tests.midranks(values) - 0.5 * (values.size - 1)
+        size = math.sqrt(float(away @ away))
+        scaled.append(away / size if size > 0.0 else away)
+    every = np.array(scaled)
+    return np.asarray(every @ every.T)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from leakscore._numeric import doubled, frozen, sign_change
-from leakscore._types import Counts, Doubles, Flags
+from leakscore._types import Array, Counts, Doubles, Flags
 from leakscore.distributions import clopper_pearson
 from leakscore.shadow.theory.noncentral import log_tail
 
 _GRID = 257
+_ROUNDING = 1e-10  # more than the relative error of the incomplete beta function
 
 
 def shift_intervals(
@@ -25,19 +27,21 @@ def shift_intervals(
     """
     finite = np.isfinite(t)
     reach = float(np.arcsinh(np.abs(t[finite]).max(initial=1.0)))
-    grid, *ends = _limits(dof, 0.5 * (1.0 - confidence), math.ceil(reach))
-    limits = (np.interp(np.where(finite, t, 0.0), grid, end) / unit for end in ends)
-    return tuple(
-        np.where(finite, limit, side) for limit, side in zip(limits, (-np.inf, np.inf), strict=True)
-    )
+    grid, ends = _limits(dof, 0.5 * (1.0 - confidence), math.ceil(reach))
+    both = np.interp(np.where(finite, t, 0.0), grid, ends) / unit
+    limits = ((both.real, -np.inf), (both.imag, np.inf))
+    return tuple(np.where(finite, limit, side) for limit, side in limits)
 
 
 @lru_cache(maxsize=64)
-def _limits(dof: float, miss: float, reach: int) -> tuple[Doubles, Doubles, Doubles]:
-    """Return t up to sinh(reach), and both limits of the noncentrality there."""
+def _limits(dof: float, miss: float, reach: int) -> tuple[Doubles, Array]:
+    """Return t up to sinh(reach), and the limits of the noncentrality there.
+
+    The lower one is the real part, the upper one the imaginary part: both are found at once.
+    """
     grid = np.sinh(np.linspace(-reach, reach, _GRID))
     low = _limit(grid, dof, miss)
-    return frozen(grid), frozen(low), frozen(-low[::-1])
+    return frozen(grid), frozen(low - 1j * low[::-1])
 
 
 def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
@@ -52,40 +56,74 @@ def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
     return found
 
 
-def lower_rates(hits: Doubles, of: Doubles, confidence: float) -> Doubles:
-    """Return Clopper and Pearson's lower bound of each rate."""
-    pairs, owner = _distinct(hits, of)
-    low, _ = clopper_pearson(pairs[:, 0], pairs[:, 1], confidence, "lower")
-    rates: Doubles = np.asarray(low)[owner]
-    return rates
+@dataclass(frozen=True)
+class Counted:
+    """Hits of so many, for very many records: the distinct pairs, and which one each record has."""
+
+    hits: Doubles
+    of: Doubles
+    owner: Counts
+
+    @classmethod
+    def of_records(cls, hits: Doubles, of: Doubles) -> Counted:
+        """Find the distinct pairs."""
+        width = int(of.max()) + 1
+        codes = (hits * width + of).astype(np.int64)
+        present, owner = _codes(codes, width * width)
+        return cls((present // width).astype(np.float64), (present % width).astype(float), owner)
+
+    def lower_rates(self, confidence: float) -> Doubles:
+        """Return Clopper and Pearson's lower bound of each record's rate."""
+        low, _ = clopper_pearson(self.hits, self.of, confidence, "lower")
+        rates: Doubles = np.asarray(low)[self.owner]
+        return rates
+
+    def above(self, rate: float, level: float) -> Flags:
+        """Return whose rate is above this one, with probability `level` at most of any error."""
+        records = np.bincount(self.owner, minlength=self.hits.size)
+        rejected: Flags = holm(self._p_values(rate), records, level)[self.owner]
+        return rejected
+
+    def _p_values(self, rate: float) -> Doubles:
+        """Return the probability of as many hits at this rate: small if the true one is above."""
+        from scipy.special import bdtrc
+
+        fewer = np.maximum(self.hits - 1.0, 0.0)
+        p = np.where(self.hits == 0.0, 1.0, bdtrc(fewer, self.of.astype(np.int64), rate))
+        return p * (1.0 + _ROUNDING)
 
 
-def p_values(hits: Doubles, of: Doubles, rate: float) -> Doubles:
-    """Return the probability of as many hits at this rate: small if the true one is above it."""
-    from scipy.special import bdtrc
-
-    pairs, owner = _distinct(hits, of)
-    whole = pairs.astype(np.int64)
-    fewer = np.maximum(whole[:, 0] - 1, 0)
-    found = np.where(whole[:, 0] == 0, 1.0, bdtrc(fewer, whole[:, 1], rate))
-    values: Doubles = np.asarray(found)[owner]
-    return values
-
-
-def _distinct(hits: Doubles, of: Doubles) -> tuple[Doubles, Counts]:
-    """Return the distinct pairs of counts, and which of them each record has."""
-    width = int(of.max()) + 1
-    codes = (hits * width + of).astype(np.int64)
-    present = np.flatnonzero(np.bincount(codes))
-    place = np.zeros(width * width, dtype=np.int64)
+def _codes(codes: Counts, most: int) -> tuple[Counts, Counts]:
+    """Return the distinct codes in [0, most), in order, and the place of each among them."""
+    if most > max(1 << 16, 8 * codes.size):
+        present, owner = np.unique(codes, return_inverse=True)
+        return present, owner.astype(np.int64)
+    present = np.flatnonzero(np.bincount(codes, minlength=most))
+    place = np.zeros(most, dtype=np.int64)
     place[present] = np.arange(present.size)
-    return np.column_stack([present // width, present % width]).astype(np.float64), place[codes]
+    return present, place[codes]
 
 
-def holm(p: Doubles, level: float) -> Flags:
-    """Return what is rejected with probability at most `level` of any error (Holm 1979)."""
+def holm(p: Doubles, records: Counts, level: float) -> Flags:
+    """Return which p-values, each of so many records, are rejected (Holm 1979).
+
+    With probability at most `level` one of them is rejected wrongly. Of equal p-values the first
+    faces the least threshold: if it is rejected, so are all.
+    """
     order = np.argsort(p, kind="stable")
-    kept = np.flatnonzero(p[order] > level / np.arange(p.size, 0, -1))
+    left = records.sum() - (np.cumsum(records[order]) - records[order])
+    kept = np.flatnonzero(p[order] > level / left)
     rejected = np.zeros(p.size, dtype=np.bool_)
     rejected[order[: kept[0] if kept.size else p.size]] = True
     return rejected
+
+
+def midranks(values: Doubles) -> Doubles:
+    """Return ranks from 0 on, the mean of them for equal values."""
+    order = np.argsort(values)
+    ordered = values[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    after = np.append(first[1:], values.size)
+    ranks = np.empty(values.size)
+    ranks[order] = np.repeat(0.5 * (first + after - 1), after - first)
+    return ranks

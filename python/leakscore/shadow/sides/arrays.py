@@ -128,7 +128,7 @@ def _bytes(mask: Array) -> npt.NDArray[np.uint8]:
     return mask.view(np.uint8)
 
 
-def finite(name: str, values: Array) -> None:
+def finite(name: str, values: Array, remedy: str = REMEDY) -> None:
     """Refuse NaN and infinite signals: how many, the first of them, and what to do."""
     total, first = 0, None
     rows = max(1, (1 << 20) * len(values) // values.size)
@@ -142,7 +142,7 @@ def finite(name: str, values: Array) -> None:
     if first is not None:
         raise ValueError(
             f"Expected {name} to be finite: {total} of {values.size} are NaN or infinite, the "
-            f"first {name}{first}={float(values[tuple(first)])!r}; {REMEDY}"
+            f"first {name}{first}={float(values[tuple(first)])!r}; {remedy}"
         )
 
 

@@ -61,7 +61,7 @@ def refuse_positive(name: str, values: Array, margins: bool) -> None:
 
 
 def sums(shadow: Shadow, kind: str) -> Sums:
-    """Add confidences up: of "margin", of "minus-margin" or of "log" signals."""
+    """Add confidences up: of "margin" or of "log" signals."""
     raw = _core.shadow_sums(shadow.signals, shadow.included, shadow.rows, kind)
     count_in, sum_in, sum_out = raw
     if not np.isfinite(sum_in + sum_out).all():

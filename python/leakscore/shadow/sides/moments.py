@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,6 +57,16 @@ class Sides:
         inside, outside = self.inside, self.outside
         return (inside.centre - outside.centre) + (inside.rest - outside.rest)
 
+    def packed(self) -> Doubles:
+        """Return count, centre, rest and squares of IN and of OUT, as C++ takes them: (8, N)."""
+        return np.stack(
+            [
+                part
+                for side in (self.inside, self.outside)
+                for part in (side.count, side.centre, side.rest, side.squares)
+            ]
+        )
+
 
 def of(shadow: Shadow, *, medians: bool = False) -> Sides:
     """Sum over all models that count: one read of the signals."""
@@ -96,36 +105,37 @@ def _assembled(parts: list[Array]) -> Array:
     return parts[0] if len(parts) == 1 else np.stack(parts, axis=-1)
 
 
-def without(shadow: Shadow, sides: Sides, group: Counts) -> Sides:
+@dataclass(frozen=True)
+class Rest:
+    """What is left without a group of models, and the records that were summed anew for it."""
+
+    sides: Sides
+    anew: Counts
+
+
+def without(shadow: Shadow, sides: Sides, group: Counts) -> Rest:
     """Leave the models of a group out; what has lost its digits is summed anew."""
-
-    def read(row: int) -> tuple[Doubles, Flags]:
-        mine = (shadow.included[row] != 0).reshape(-1, *[1] * (sides.inside.count.ndim - 1))
-        return shadow.signals[row].astype(np.float64), mine
-
-    return down_dated(sides, group, read, lambda which: of(shadow.columns(which).without(group)))
-
-
-def down_dated(
-    sides: Sides,
-    group: Counts,
-    read: Callable[[int], tuple[Doubles, Flags]],
-    anew: Callable[[Counts], Sides],
-) -> Sides:
-    """Leave models out by their signals and where they are IN; sum some records anew."""
     inside, outside = sides.inside, sides.outside
     for row in group:
-        x, mine = read(int(row))
-        inside, outside = _side_without(inside, x, mine), _side_without(outside, x, ~mine)
+        x, mine = line(shadow, row)
+        inside, outside = side_without(inside, x, mine), side_without(outside, x, ~mine)
     lost = _lost(inside, sides.inside) | _lost(outside, sides.outside)
     which = np.flatnonzero(lost.reshape(lost.shape[0], -1).any(axis=1))
     if not which.size:
-        return Sides(inside, outside)
-    summed = anew(which)
-    return Sides(_put(inside, which, summed.inside), _put(outside, which, summed.outside))
+        return Rest(Sides(inside, outside), which)
+    summed = of(shadow.columns(which).without(group))
+    left = Sides(_put(inside, which, summed.inside), _put(outside, which, summed.outside))
+    return Rest(left, which)
 
 
-def _side_without(side: Side, x: Doubles, mine: Flags) -> Side:
+def line(shadow: Shadow, row: int) -> tuple[Doubles, Flags]:
+    """Return a model's signals in float64, and where it is IN, for all augmentations at once."""
+    mine = shadow.included[row] != 0
+    wide = mine.reshape(-1, *[1] * (shadow.signals.ndim - 2))
+    return shadow.signals[row].astype(np.float64), wide
+
+
+def side_without(side: Side, x: Doubles, mine: Flags) -> Side:
     """Leave one model out of the records of one side that are `mine`."""
     count = side.count - mine
     left = np.maximum(count, 1.0)
@@ -141,17 +151,18 @@ def _lost(now: Side, before: Side) -> Flags:
     return lost
 
 
+def put(into: Doubles, which: Counts, value: Doubles) -> Doubles:
+    """Return a copy with other values of some records."""
+    result: Doubles = into.copy()
+    result[which] = value
+    return result
+
+
 def _put(side: Side, which: Counts, anew: Side) -> Side:
     """Put other sums in the place of those of some records."""
-
-    def put(into: Doubles, value: Doubles) -> Doubles:
-        result: Doubles = into.copy()
-        result[which] = value
-        return result
-
     return Side(
         side.count,
-        put(side.centre, anew.centre),
-        put(side.rest, anew.rest),
-        put(side.squares, anew.squares),
+        put(side.centre, which, anew.centre),
+        put(side.rest, which, anew.rest),
+        put(side.squares, which, anew.squares),
     )

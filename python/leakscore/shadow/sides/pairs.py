@@ -2,29 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TypeAlias
+
 import numpy as np
 
-from leakscore._types import Counts
+from leakscore import _core
+from leakscore._types import Counts, Doubles
 from leakscore.shadow.sides.arrays import Shadow
+from leakscore.shadow.sides.moments import Sides
+
+Masks: TypeAlias = "list[tuple[bytes, bytes]]"
+"""Of each model which records it was trained on, and which it was not."""
 
 
-def of(shadow: Shadow) -> Counts | None:
-    """Return the complementary pairs of models (K / 2, 2), by place among those that count.
+def masks(shadow: Shadow) -> Masks:
+    """Return the masks of all models, a bit a record."""
+    return [(np.packbits(row).tobytes(), np.packbits(1 - row).tobytes()) for row in shadow.included]
 
-    None if not all models form such pairs.
+
+def of(shadow: Shadow, known: Masks | None = None) -> Counts | None:
+    """Return the complementary pairs of models (K / 2, 2), by row of the signals.
+
+    None if not all models that count form such pairs.
     """
     if shadow.models % 2:
         return None
+    every = masks(shadow) if known is None else known
     waiting: dict[bytes, list[int]] = {}
     found = []
-    for place, row in enumerate(shadow.rows):
-        mask = np.packbits(shadow.included[row])
-        other = waiting.get(np.packbits(1 - shadow.included[row]).tobytes())
+    for row in shadow.rows.tolist():
+        mask, complement = every[row]
+        other = waiting.get(complement)
         if other:
-            found.append((other.pop(0), place))
+            found.append((other.pop(0), row))
         else:
-            waiting.setdefault(mask.tobytes(), []).append(place)
+            waiting.setdefault(mask, []).append(row)
     return np.array(found, dtype=np.int64) if 2 * len(found) == shadow.models else None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Complementary pairs of models by row, and a sum over them for each record.
+
+    That of the products of both models' deviations from the mean of their side.
+    """
+
+    couples: Counts
+    products: Doubles
+
+
+def added(shadow: Shadow, couples: Counts, sides: Sides) -> Pairs:
+    """Sum over pairs."""
+    rows, packed = np.ascontiguousarray(couples).reshape(-1), sides.packed()
+    products = _core.shadow_pair_products(shadow.signals, shadow.included, rows, packed)
+    return Pairs(couples, products)
 
 
 def groups(shadow: Shadow) -> Counts | None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
+from leakscore import _core
 from leakscore._types import Doubles
 from leakscore.distributions import norm
+
+Deviation: TypeAlias = tuple[Doubles, Doubles, Doubles]
+"""Deviations from the location, the squared scale, and the degrees of freedom, inf for a normal."""
 
 _HUGE = 1e150  # its square does not overflow
 _HALF_LOG_TWO_PI = 0.9189385332046727
@@ -35,20 +41,15 @@ def log_gamma_excess(a: Doubles) -> Doubles:
     return np.where(large, powers @ np.array(_SERIES), below)
 
 
-def log_density(z: Doubles, scale2: Doubles, nu: Doubles) -> Doubles:
-    """Return the log density at z scales from the location, of squared scale `scale2`."""
-    return -_HALF_LOG_TWO_PI - 0.5 * np.log(scale2) + log_kernel(z, nu)
-
-
-def log_kernel(z: Doubles, nu: Doubles) -> Doubles:
-    """Return log f(z) + log(2 pi) / 2 at scale 1; -z^2 / 2 at nu = inf."""
-    infinite = np.isinf(nu)
-    n = np.where(infinite, 1.0, nu)
-    with np.errstate(over="ignore", divide="ignore"):
-        huge = np.abs(z) > _HUGE
-        logs = np.where(huge, 2.0 * np.log(np.abs(z)) - np.log(n), np.log1p(z * z / n))
-        t = -0.5 * (n + 1.0) * logs + log_gamma_excess(0.5 * n)
-        return np.where(infinite, -0.5 * z * z, t)
+def log_ratio(inside: Deviation, outside: Deviation) -> Doubles:
+    """Return the log density IN less that OUT, (S, N[, A]); NaN where a deviation is infinite."""
+    shape = inside[0].shape
+    columns = shape[1:]
+    parts: list[Doubles] = []
+    for deviation, *law in (inside, outside):
+        parts.append(np.ascontiguousarray(deviation).reshape(shape[0], -1))
+        parts += [np.ascontiguousarray(np.broadcast_to(of, columns)).reshape(-1) for of in law]
+    return _core.student_log_ratio(*parts).reshape(shape)
 
 
 def log_tail(z: Doubles, nu: Doubles) -> Doubles:

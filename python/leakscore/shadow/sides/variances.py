@@ -64,7 +64,10 @@ def from_variances(variance: Doubles, dof: Doubles) -> Scale:
     from scipy.special import digamma, polygamma
 
     # Records with one number of models are the rule: few different degrees of freedom.
-    different, which = np.unique(dof, return_inverse=True)
+    if (dof == dof[0]).all():
+        different, which = dof[:1], np.zeros(1, dtype=np.intp)
+    else:
+        different, which = np.unique(dof, return_inverse=True)
     e = np.log(variance) + (np.log(0.5 * different) - digamma(0.5 * different))[which]
     centre = float(e.mean())
     rest = polygamma(1, 0.5 * different)[which]
