@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/allocation.hpp"
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
@@ -41,6 +42,7 @@ struct Kernels {
   const Gx2Kernels* gx2;
   const SeriesKernels* series;
   const ShadowKernels* shadow;
+  const AllocationKernels* allocation;
 };
 
 const Kernels& kernels();
