@@ -58,12 +58,14 @@ double sampled(const double* x, ptrdiff_t count, double rate) {
       Tile<double>{x, count}, 0, count,
       [=](double value, ptrdiff_t) {
         const bool large = value > 600.0;
-        const double within = large ? 600.0 : value;
+        const double within = large ? 600.0 : (value < -750.0 ? -750.0 : value);
+        const Exp e = exp_parts(within, 0.0);
         // Whichever of both forms loses no digits; far out the rest no longer counts.
-        const double less = rate * exp_minus_one(within);
-        const double near = log_one_plus_finite(less);
-        const double low = log_positive(rest + rate * power(within));
-        const double inner = less < -0.5 ? low : near;
+        const double less = rate * expm1_of_parts(e);
+        const Extended near = exact_sum(1.0, less);
+        const double far = rest + rate * scale_by_power(1.0 + e.expm1, e.k_bits);
+        const bool low = less < -0.5;
+        const double inner = log_sum(low ? far : near.high, low ? 0.0 : near.low);
         return large ? value + log_rate : inner;
       },
       &sum);

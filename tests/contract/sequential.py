@@ -75,21 +75,17 @@ SEQUENTIAL: dict[str, list[Call]] = {
     ],
     "sequential.correlated_llr": [
         Call(
-            partial(sequential.correlated_llr, participation=PATTERNS),
-            {"releases": STEPS, "target_gradients": targets, "strategy_matrix": FILTER},
+            sequential.correlated_llr,
+            {
+                "releases": STEPS,
+                "target_gradients": targets,
+                "strategy_matrix": FILTER,
+                "participation": PATTERNS,
+            },
             scalars={"noise_std": (0.5, (0.0, *good.NO_POSITIVE))},
             any_shape=True,
         )
         for targets in (TARGETS, 0.5 * STEPS)
-    ]
-    + [
-        Call(
-            lambda participation: sequential.correlated_llr(
-                STEPS, TARGETS, FILTER, participation, 0.5
-            ),
-            {"participation": PATTERNS},
-            any_shape=True,
-        )
     ],
     "sequential.error_rates": [
         Call(

@@ -75,8 +75,8 @@ def correlated_llr(
     >>> C = leakscore.tradeoff.strategy_matrix("banded", 3, bands=2)
     >>> releases = [[[1.0], [-0.5], [1.0]], [[0.0], [0.5], [0.0]]]
     >>> leakscore.sequential.correlated_llr(releases, [1.0], C, [[1, 0, 1], [0, 1, 0]], 1.0)
-    array([[ 0.875,  -0.25 ],
-           [-0.625,   0.   ]])
+    array([[ 0.625, -0.25 ],
+           [-0.625,  0.   ]])
     """
     given = _validate.real_array("releases", releases)
     if given.ndim < 2 or given.size == 0:
