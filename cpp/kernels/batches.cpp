@@ -9,6 +9,7 @@
 
 #include "kernels/blocks.hpp"
 #include "kernels/dispatch.hpp"
+#include "leakscore/parallel/interrupt.hpp"
 #include "leakscore/random/rows.hpp"
 
 namespace leakscore {
@@ -40,10 +41,12 @@ class Round {
   }
 
  private:
-  // Words [place * count, (place + 1) * count) of the round.
-  const Words& words(Stream stream, Index place, Index count) {
+  // Words [first, first + count) of the round. Each call is short: between two of them a training
+  // may be interrupted.
+  const Words& words(Stream stream, Index first, Index count) {
+    poll_interrupt();
     words_.resize(static_cast<std::size_t>(count));
-    kernels().random->words(key_, stream, round_, static_cast<std::uint64_t>(place * count), count,
+    kernels().random->words(key_, stream, round_, static_cast<std::uint64_t>(first), count,
                             words_.data());
     return words_;
   }
@@ -67,12 +70,12 @@ class Round {
   void poisson() {
     for (Index t = 0; t < b_.slots * b_.epochs; ++t) {
       std::vector<std::int32_t>& batch = steps_[static_cast<std::size_t>(t)];
-      const Words& drawn = words(Stream::batch, t, b_.records);
+      const Words& drawn = words(Stream::batch, t * b_.records, b_.records);
       for (Index i = first_; i < b_.records; ++i)
         if (drawn[static_cast<std::size_t>(i)] <= b_.last_word)
           batch.push_back(static_cast<std::int32_t>(i));
       if (b_.kind == Batching::truncated && static_cast<Index>(batch.size()) > b_.size) {
-        choose(words(Stream::kept, t, b_.size), 0, b_.size, batch);
+        choose(words(Stream::kept, t * b_.size, b_.size), 0, b_.size, batch);
         batch.resize(static_cast<std::size_t>(b_.size));
       }
     }
@@ -81,7 +84,7 @@ class Round {
   void fixed() {
     for (Index t = 0; t < b_.slots * b_.epochs; ++t) {
       std::vector<std::int32_t> order = everyone();
-      choose(words(Stream::batch, t, b_.size), 0, b_.size, order);
+      choose(words(Stream::batch, t * b_.size, b_.size), 0, b_.size, order);
       steps_[static_cast<std::size_t>(t)].assign(order.begin(), order.begin() + b_.size);
     }
   }
@@ -90,7 +93,7 @@ class Round {
     const Index size = b_.records / b_.slots;
     for (Index e = 0; e < b_.epochs; ++e) {
       std::vector<std::int32_t> order = everyone();
-      choose(words(Stream::batch, e, b_.records), 0, b_.records, order);
+      choose(words(Stream::batch, e * b_.records, b_.records), 0, b_.records, order);
       for (Index t = 0; t < b_.slots; ++t)
         steps_[static_cast<std::size_t>(e * b_.slots + t)].assign(order.begin() + t * size,
                                                                   order.begin() + (t + 1) * size);
@@ -99,15 +102,19 @@ class Round {
 
   void allocated() {
     std::vector<std::int32_t> order(static_cast<std::size_t>(b_.slots));
-    for (Index e = 0; e < (b_.again ? b_.epochs : 1); ++e) {
-      const Words& drawn = words(Stream::batch, e, b_.records * b_.size);
-      for (Index i = first_; i < b_.records; ++i) {
-        std::iota(order.begin(), order.end(), 0);
-        choose(drawn, i * b_.size, b_.size, order);
-        for (Index k = 0; k < b_.size; ++k)
-          take(i, e * b_.slots + order[static_cast<std::size_t>(k)]);
+    const Index some = std::max<Index>(1, block_elements / b_.size);
+    for (Index e = 0; e < (b_.again ? b_.epochs : 1); ++e)
+      for (Index start = 0; start < b_.records; start += some) {
+        const Index end = std::min(start + some, b_.records);
+        const Words& drawn =
+            words(Stream::batch, (e * b_.records + start) * b_.size, (end - start) * b_.size);
+        for (Index i = std::max(start, first_); i < end; ++i) {
+          std::iota(order.begin(), order.end(), 0);
+          choose(drawn, (i - start) * b_.size, b_.size, order);
+          for (Index k = 0; k < b_.size; ++k)
+            take(i, e * b_.slots + order[static_cast<std::size_t>(k)]);
+        }
       }
-    }
     for (Index t = b_.slots; !b_.again && t < b_.slots * b_.epochs; ++t)
       steps_[static_cast<std::size_t>(t)] = steps_[static_cast<std::size_t>(t - b_.slots)];
   }
@@ -165,6 +172,7 @@ void correlate(const double* matrix, Index steps, Index rounds, Index d, double*
   parallel_for(rounds, [&](std::ptrdiff_t r) {
     double* z = noise + r * steps * d;
     for (Index t = 0; t < steps; ++t) {
+      if (t > 0) poll_interrupt();
       for (Index s = from[static_cast<std::size_t>(t)]; s < t; ++s) {
         const double c = matrix[t * steps + s];
         for (Index j = 0; j < d; ++j) z[t * d + j] -= c * z[s * d + j];
@@ -185,6 +193,7 @@ void filtered_products(const Matrix& releases, const Matrix& gradients, const do
     const double* y = doubles_at(releases, r, {r, 1, 0, releases.cols}, one.data());
     const double* g = doubles_at(gradients, r, {r, 1, 0, gradients.cols}, two.data());
     for (Index s = 0; s < steps; ++s) {
+      if (s > 0) poll_interrupt();
       std::fill(sum.begin(), sum.end(), 0.0);
       for (Index t = 0; t < steps; ++t) {
         const double c = x[s * steps + t];
