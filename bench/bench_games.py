@@ -9,6 +9,7 @@ import numpy as np
 
 from bench._harness import compare, timed
 from leakscore.games import (
+    Batches,
     Bernoulli,
     Empirical,
     EmpiricalMean,
@@ -178,6 +179,41 @@ def trained(rounds: int, n: int, steps: int, dim: int) -> tuple[Game, Game]:
     return ours, reference
 
 
+def batched(rounds: int, size: int, steps: int, rate: float) -> tuple[Game, Game]:
+    """DP-SGD on Poisson batches of one data set; for numpy a mask of all records in every step."""
+    rng = np.random.default_rng(0)
+    dim, clip, noise = 10, 2.0, 1.0
+    inputs = rng.normal(size=(size, dim))
+    table_ = np.column_stack([inputs, inputs.sum(axis=1) + rng.normal(size=size)])
+    z, n = rng.normal(size=dim + 1), max(2, round(rate * size))
+
+    def reference() -> Any:
+        member = rng.random(rounds) < 0.5
+        outputs = np.zeros((rounds, steps + 1, dim))
+        records = np.vstack([table_, z])
+        x, y = records[:, :-1], records[:, -1]
+        lengths = np.sqrt(np.einsum("ni,ni->n", x, x))
+        for t in range(steps):
+            theta = outputs[:, t]
+            residual = theta @ x.T - y
+            residual *= clip / np.maximum(np.abs(residual) * lengths, clip)
+            drawn = rng.random(residual.shape) < rate
+            drawn[:, -1] &= member
+            gradient = (residual * drawn) @ x
+            gradient += clip * noise * rng.standard_normal(theta.shape)
+            outputs[:, t + 1] = theta - 0.1 / n * gradient
+        return outputs[:, 1:], member
+
+    training = Training("linear", n, steps, 0.1, clip=clip, noise_multiplier=noise)
+    scheme = Batches("poisson", sample_rate=rate)
+
+    def ours() -> Any:
+        theta, member, _ = dpsgd(Empirical(table_, replace=False), z, training, scheme, rounds, rng)
+        return theta[:, 1:], member
+
+    return ours, reference
+
+
 def projections(rounds: int, size: int) -> tuple[Game, Game]:
     """A table of one column, n of n: for numpy every record of every round."""
     rng = np.random.default_rng(0)
@@ -203,6 +239,8 @@ def run() -> None:
         compare(name, ours, reference, same=same_law, limit=limit, repeats=5)
     ours, reference = trained(2000, 64, 10, 50)
     compare("DP-SGD linear n=64 T=10 d=50, R=2000", ours, reference, same=same_law, repeats=5)
+    ours, reference = batched(1000, 2000, 50, 0.02)
+    compare("DP-SGD, Poisson batches of 2000 records, T=50", ours, reference, same=same_law)
     for rounds in (1000, 200):
         ours, reference = bernoulli(rounds, 1000, 5000)
         limit = write_seconds(rounds, 5000)

@@ -1,7 +1,8 @@
 """Steps of many trainings and updates of many tables: ratios beside numpy, error rates by the call.
 
 1000 rounds of 10 steps of 7850 float32 gradients, a law and a target a step (DP-SGD); 50,000 rounds
-of 10 batches of 10 records (the paper's figure 2) from the cumulative means on.
+of 10 batches of 10 records (the paper's figure 2) from the cumulative means on; trainings of 1000
+steps whose ratios are joined where the steps are hidden.
 """
 
 from __future__ import annotations
@@ -109,6 +110,54 @@ def updates() -> None:
         )
 
 
+def hidden_steps() -> None:
+    """Score 2000 trainings of 1000 steps whose steps are hidden, from the ratios of the steps."""
+    rng = np.random.default_rng(3)
+    llr = rng.normal(size=(2000, 1000))
+
+    def mean_in_numpy(of: Array) -> Array:
+        top = of.max(axis=-1, keepdims=True)
+        return np.log(np.exp(of - top).mean(axis=-1)) + top[..., 0]
+
+    def sets_in_numpy() -> Array:
+        """Means over sets of up to 10 steps, all trainings at once; plain doubles hold these."""
+        ratios, means = np.exp(llr).T, np.zeros((11, len(llr)))
+        means[0] = 1.0
+        share = np.arange(1.0, 11.0)[:, np.newaxis]
+        for t, ratio in enumerate(ratios, 1):
+            with_it = means[:-1] * (share / t) * ratio
+            means[1:] *= np.maximum(1.0 - share / t, 0.0)
+            means[1:] += with_it
+        return np.asarray(np.log(means[10]))
+
+    def allocated(**given: Any) -> Callable[[], Array]:
+        return lambda: np.asarray(sequential.allocation_llr(llr, **given))
+
+    epochs = llr.reshape(-1, 10, 100)
+    cases: dict[str, tuple[Callable[[], Array], Callable[[], Array]]] = {
+        "allocation_llr, 1 of 1000": (allocated(), lambda: mean_in_numpy(llr)),
+        "allocation_llr, 1 of 100, 10 epochs": (
+            allocated(num_epochs=10),
+            lambda: mean_in_numpy(epochs).sum(axis=-1),
+        ),
+        "allocation_llr, 10 of 1000": (allocated(selected=10), sets_in_numpy),
+        "poisson_llr, rate 0.01": (
+            lambda: np.asarray(sequential.poisson_llr(llr, 0.01)),
+            lambda: np.log1p(0.01 * np.expm1(llr)).sum(axis=-1),
+        ),
+    }
+    for name, (ours, theirs) in cases.items():
+        compare(
+            name,
+            ours,
+            theirs,
+            same=allclose(1e-9, 1e-9),
+            limit=read_seconds(llr),
+            repeats=3,
+            note="2000 trainings",
+        )
+
+
 def calls() -> None:
     """CPU time of single calls that have no counterpart in numpy."""
     rng = np.random.default_rng(2)
@@ -143,4 +192,5 @@ def run() -> None:
     """Print the table."""
     trainings()
     updates()
+    hidden_steps()
     calls()

@@ -40,6 +40,7 @@ FIGURES = {
     "azize-6": Figure("azize_references", "what few reference records cost the attacker", 13),
     "azize-errata": Figure("azize_errata", "corrected formulas against the printed ones", 5),
     "azize-subsampling": Figure("azize_subsampling", "the exact law of a sampled mean", 18),
+    "batches": Figure("batches", "epsilon of one training by how its batches are drawn", 85),
     "coverage": Figure("coverage", "how often certified bounds on epsilon are wrong", 73),
     "genotypes": Figure("genotypes", "who is in a pool of allele frequencies", 18),
     "kaissis-1": Figure("kaissis", "attackers with and without the record", 4),

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/allocation.hpp"
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
@@ -42,6 +43,7 @@ struct Kernels {
   const SeriesKernels* series;
   const ShadowKernels* shadow;
   const ShadowFitKernels* shadow_fit;
+  const AllocationKernels* allocation;
 };
 
 const Kernels& kernels();

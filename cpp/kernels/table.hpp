@@ -1,6 +1,7 @@
 // The function tables of every ISA level. Only dispatch.cpp chooses between them.
 #pragma once
 
+#include "kernels/allocation.hpp"
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
@@ -38,6 +39,7 @@
   extern const SeriesKernels series_kernels;                \
   extern const ShadowKernels shadow_kernels;                \
   extern const ShadowFitKernels shadow_fit_kernels;         \
+  extern const AllocationKernels allocation_kernels;        \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

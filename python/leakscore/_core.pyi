@@ -513,3 +513,23 @@ def gx2_error(
 ) -> _Doubles: ...
 
 # --- end of bind_gx2.cpp ---
+
+# --- bind_batches.cpp ---
+
+def draw_batches(
+    key: _Words,
+    first: int,
+    present: _Flags,
+    kind: str,
+    records: int,
+    slots: int,
+    epochs: int,
+    size: int,
+    last_word: int,
+    again: bool,
+    patterns: _Flags,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]: ...
+def correlate_noise(matrix: _Doubles, noise: _Doubles) -> None: ...
+def filtered_products(releases: _Array, gradients: _Array, x: _Doubles) -> _Doubles: ...
+def allocated_llr(llr: _Array, epochs: int, hits: int, again: bool) -> _Doubles: ...
+def sampled_llr(llr: _Array, rate: float) -> _Doubles: ...

@@ -14,6 +14,8 @@ N = (50, good.NO_COUNT)
 NOISE = (0.5, good.NO_POSITIVE)
 STEPS = good.TABLE[:60].reshape(20, 3, good.DIM)
 TARGETS = good.SMALL[:3]
+FILTER = np.eye(3) + 0.5 * np.eye(3, k=-1)
+PATTERNS = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
 COUNTS = np.array([3.0, 5.0, 90.0])
 PRIOR = np.array([0.25, 0.5, 0.25])
 RATIOS = good.POINTS[:3000].reshape(1000, 3)
@@ -45,6 +47,45 @@ SEQUENTIAL: dict[str, list[Call]] = {
             scalars={"axis": AXIS},
             any_shape=True,
         )
+    ],
+    "sequential.allocation_llr": [
+        Call(
+            partial(sequential.allocation_llr, selected=2),
+            {"llr": RATIOS},
+            kind="scores",
+            any_shape=True,
+        ),
+        Call(
+            partial(sequential.allocation_llr, good.POINTS[:1200].reshape(200, 6)),
+            scalars={
+                "selected": (2, (7, *good.NO_COUNT)),
+                "num_epochs": (2, (4, *good.NO_COUNT)),
+                "reallocate": (False, (1, "yes", None)),
+            },
+        ),
+    ],
+    "sequential.poisson_llr": [
+        Call(
+            sequential.poisson_llr,
+            {"llr": RATIOS},
+            kind="scores",
+            scalars={"sample_rate": (0.25, (0.0, 1.5, *good.NO_POSITIVE))},
+            any_shape=True,
+        )
+    ],
+    "sequential.correlated_llr": [
+        Call(
+            sequential.correlated_llr,
+            {
+                "releases": STEPS,
+                "target_gradients": targets,
+                "strategy_matrix": FILTER,
+                "participation": PATTERNS,
+            },
+            scalars={"noise_std": (0.5, (0.0, *good.NO_POSITIVE))},
+            any_shape=True,
+        )
+        for targets in (TARGETS, 0.5 * STEPS)
     ],
     "sequential.error_rates": [
         Call(

@@ -136,6 +136,12 @@ def row_sums() -> Call:
     return lambda: _core.row_sums(key, 0, included, 1_000_000, True, x, -1, True, out)
 
 
+def batches() -> Call:
+    key, present, none = np.zeros(2, np.uint64), np.zeros(2, np.bool_), np.zeros((1, 1), np.bool_)
+    drawn = ("poisson", 1_000_000, 10_000, 1, 1, 0, False)  # nobody comes
+    return lambda: _core.draw_batches(key, 0, present, *drawn, none)
+
+
 def fixed_target() -> Call:
     population, target = games.Bernoulli(np.full(5000, 0.3)), np.ones(5000)
     return lambda: games.fixed_target(
@@ -165,6 +171,6 @@ CALLS = [
     *(kolmogorov, kolmogorov_broadcast, kolmogorov_where, kolmogorov_cast, chi2, edgeworth, gx2),
     *(clopper_pearson, gaussian_llr, gaussian_llr_of_many, bernoulli_llr, homer, distances),
     edgeworth_score,
-    *(moments, scatter, cholesky, solve, gram, combine, row_sums, fixed_target, one_run),
+    *(moments, scatter, cholesky, solve, gram, combine, row_sums, batches, fixed_target, one_run),
     *(sorted_bits, critical_value, auc),
 ]

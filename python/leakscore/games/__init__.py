@@ -3,7 +3,8 @@
 A population is the law of one record, a mechanism is what is released, and `fixed_target` plays: in
 each round a fair coin decides whether the target's record takes the place of one of the n records.
 `average_target` plays with a new target in each round. The result is what an attacker sees, and the
-truth with which to judge the attack; `summarize` measures an attack, with standard errors.
+truth with which to judge the attack; `summarize` measures an attack, with standard errors. `dpsgd`
+plays trainings, on fresh batches or on `Batches` of one data set.
 
 Means are drawn from their exact law (the mean of n Bernoulli records is a binomial count over n),
 never through an n x d matrix, unless the population is a table. Every draw is a function of the
@@ -11,6 +12,7 @@ seed and of its place in the game (Threefry-4x64-20, Salmon et al. 2011): the sa
 same draws for any number of threads, any CPU and any size of the blocks.
 """
 
+from leakscore.games._batches import Batches
 from leakscore.games._games import average_target, fixed_target
 from leakscore.games._populations import Bernoulli, Empirical, EmpiricalMean, Gaussian
 from leakscore.games._sequence import sequential
@@ -19,6 +21,7 @@ from leakscore.games._training import Training
 from leakscore.games._training_game import dpsgd
 
 __all__ = [
+    "Batches",
     "Bernoulli",
     "Empirical",
     "EmpiricalMean",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _core, _validate
 from leakscore._types import Array, Doubles, Row, Rows
+from leakscore.games._sampling import Key
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,10 @@ class Training:
         0; of more, the (classes, d) weights are one vector, class after class (softmax).
     start : (k,) array_like, optional
         Parameters before the first step; by default 0.
+    strategy_matrix : (T, T) array_like, optional
+        Lower triangular matrix C of correlated noise (`tradeoff.strategy_matrix`), its diagonal
+        without 0: the noise of all steps is C^-1 times the independent noise that
+        `noise_multiplier` says. None: independent in every step.
 
     Raises
     ------
@@ -64,6 +70,7 @@ class Training:
     noise_multiplier: float = field(default=0.0, kw_only=True)
     classes: int = field(default=2, kw_only=True)
     start: npt.ArrayLike | None = field(default=None, kw_only=True)
+    strategy_matrix: npt.ArrayLike | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _validate.choice("model", self.model, ("linear", "logistic"))
@@ -91,6 +98,11 @@ class Training:
             raise ValueError(f"Expected clip with noise_multiplier={noise!r}, which multiplies it")
         if self.start is not None:
             object.__setattr__(self, "start", _validate.vector("start", self.start).copy())
+        if self.strategy_matrix is not None:
+            matrix = _strategy(self.strategy_matrix, self.num_steps)
+            if noise == 0.0:
+                raise ValueError("Expected strategy_matrix only with noise_multiplier > 0")
+            object.__setattr__(self, "strategy_matrix", matrix)
 
     @property
     def noise_std(self) -> float:
@@ -246,12 +258,67 @@ class Training:
         residuals *= most
         return residuals
 
+    def _start(self, size: int) -> Doubles:
+        """Return the parameters before the first step."""
+        if self.start is None:
+            return np.zeros(size)
+        return _validate.vector("start", self.start, size=size)
+
+    def _noise(self, key: Key, first: int, rounds: int, size: int) -> Doubles | None:
+        """Return the noise on the averaged gradients of rounds [first, ...), (rounds, T, k)."""
+        if self.noise_std == 0.0:
+            return None
+        noise: Doubles = np.zeros((rounds * self.num_steps, size))
+        nobody = np.zeros(len(noise), dtype=np.bool_)
+        std = np.full(size, self.noise_std)
+        _core.add_noise(key, first * self.num_steps, nobody, std, noise)
+        steps: Doubles = noise.reshape(rounds, self.num_steps, size)
+        if self.strategy_matrix is not None:
+            _core.correlate_noise(np.asarray(self.strategy_matrix), steps)
+        return steps
+
+    def _descend(
+        self,
+        start: Doubles,
+        batch: Callable[[int], Doubles],
+        noise: Doubles | None,
+        out: Doubles,
+    ) -> None:
+        """Write the parameters before and after every step, (rounds, T + 1, k).
+
+        `batch` gives the records of a step, (rounds, n, d + 1); the sums are divided by n.
+        """
+        rates = np.broadcast_to(self.learning_rate, self.num_steps)
+        out[:, 0] = start
+        with np.errstate(over="ignore", invalid="ignore"):
+            for t in range(self.num_steps):
+                theta = np.ascontiguousarray(out[:, t])
+                gradient = self._summed(theta, batch(t))
+                gradient /= self.n
+                if noise is not None:
+                    gradient += noise[:, t]
+                out[:, t + 1] = theta - rates[t] * gradient
+
     def _summed(self, theta: Doubles, records: Doubles) -> Doubles:
         """Return the sums of the clipped gradients of batches: (b, k) and (b, n, d + 1)."""
         x, y = records[..., :-1], records[..., -1]
         outputs = x @ np.swapaxes(self._weights(theta), -1, -2)
         residuals = self._clipped(self._residuals(outputs, y), x)
         return (np.swapaxes(residuals, -1, -2) @ x).reshape(theta.shape)
+
+
+def _strategy(value: npt.ArrayLike, steps: int) -> Doubles:
+    """Return a matrix of correlated noise that has an inverse."""
+    matrix = _validate.doubles("strategy_matrix", value, ndim=2)
+    if matrix.shape != (steps, steps):
+        raise ValueError(
+            f"Expected strategy_matrix of shape {matrix.shape} to be ({steps}, {steps})"
+        )
+    if np.triu(matrix, 1).any():
+        raise ValueError("Expected strategy_matrix to be lower triangular: noise of later steps")
+    if not np.diagonal(matrix).all():
+        raise ValueError("Expected strategy_matrix without 0 on its diagonal: it is inverted")
+    return np.array(matrix, order="C")
 
 
 def _norm(rows: Doubles) -> Doubles:

@@ -1,10 +1,10 @@
-"""The game on the training of a model: batches drawn, the target in one of them, and the steps."""
+"""The games on the training of a model: batches drawn, the target in some, and the steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import Literal
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from leakscore._drawn import Drawn
 from leakscore._types import Doubles, Flags, Indices, Seed
 from leakscore.games import _sampling
 from leakscore.games._average import below
+from leakscore.games._batched_game import BatchedTrainer, others_of
+from leakscore.games._batches import Batches
 from leakscore.games._populations import Empirical, Gaussian, Population
 from leakscore.games._rounds import (
     coins,
@@ -32,6 +34,19 @@ _WORDS = 1 << 12  # random words of one key
 _STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score receives at once: 16 MB
 
 
+@overload
+def dpsgd(
+    population: Population,
+    target: npt.ArrayLike,
+    training: Training,
+    insertion: Batches,
+    rounds: int,
+    rng: Seed,
+    *,
+    score: Callable[[Doubles], npt.ArrayLike] | None = ...,
+    other: npt.ArrayLike | None = ...,
+) -> Drawn[Doubles, Flags, Flags]: ...
+@overload
 def dpsgd(
     population: Population,
     target: npt.ArrayLike,
@@ -40,24 +55,41 @@ def dpsgd(
     rounds: int,
     rng: Seed,
     *,
+    score: Callable[[Doubles], npt.ArrayLike] | None = ...,
+    other: None = ...,
+) -> Drawn[Doubles, Flags, Indices]: ...
+def dpsgd(
+    population: Population,
+    target: npt.ArrayLike,
+    training: Training,
+    insertion: int | Literal["uniform"] | npt.ArrayLike | Batches,
+    rounds: int,
+    rng: Seed,
+    *,
     score: Callable[[Doubles], npt.ArrayLike] | None = None,
-) -> Drawn[Doubles, Flags, Indices]:
+    other: npt.ArrayLike | None = None,
+) -> Drawn[Doubles, Flags, Indices] | Drawn[Doubles, Flags, Flags]:
     """Play rounds of the membership game on the training of a linear or logistic model.
 
-    Every step has a fresh batch. A fair coin decides whether the target's record takes the place of
-    one record of one batch; all parameters, before and after each step, are released.
+    By default every step has a fresh batch. A fair coin decides whether the target's record takes
+    the place of one record of one batch; all parameters, before and after each step, are released.
+
+    With `Batches` a training draws its batches from one data set, and the coin decides whether the
+    target is in that.
 
     Parameters
     ----------
     population : Bernoulli, Gaussian or Empirical
         What the records are drawn from: d inputs and, last, the response. The rows of an Empirical
-        must be put back. Responses of a logistic model are labels, so it takes no Gaussian.
+        must be put back. Responses of a logistic model are labels, so it takes no Gaussian. With
+        `Batches` an Empirical with ``replace=False``: its rows are the other records.
     target : (d + 1,) array_like
         The target's record.
     training : Training
         Model, batches, learning rate, clipping and noise.
-    insertion : int, "uniform" or (T,) array_like
-        Step of a target that is in, counted from 0, or their law, as in `sequential`.
+    insertion : int, "uniform", (T,) array_like or Batches
+        Step of a target that is in, counted from 0, or their law, as in `sequential`; or how the
+        records of the data set come to batches.
     rounds : int
         Number of rounds R, at least 1.
     rng : None, int, SeedSequence, BitGenerator or Generator
@@ -66,6 +98,9 @@ def dpsgd(
     score : callable, optional
         Maps parameters (r, T + 1, k) to scores (r,) or (r, j). The game then hands it blocks of
         about 16 MB and never holds all parameters. Scores may be infinite but not NaN.
+    other : (d + 1,) array_like, optional
+        With `Batches`: the record in the target's place where it is out. None: nobody, or in
+        batches of a fixed size and shuffles a record without gradient ("zero-out").
 
     Returns
     -------
@@ -75,6 +110,7 @@ def dpsgd(
         Whether the target was in.
     step : (R,) ndarray of int
         Its step, -1 if it was in none: the target moved the parameters from index step to step + 1.
+        With `Batches` (R, T) of bool: the steps that held the target, or who is in its place.
 
     Raises
     ------
@@ -86,10 +122,16 @@ def dpsgd(
 
     See Also
     --------
-    leakscore.sequential.game_tradeoff : The bound on every test in this game.
+    leakscore.sequential.game_tradeoff : The bound on every test in the game without `Batches`.
+    leakscore.sequential.allocation_llr : The best test where the steps are hidden.
 
     Notes
     -----
+    With `Batches` sums of clipped gradients are divided by ``training.n``, whatever the size of a
+    batch. A target [1, -y] of a linear model with a large y has the gradient ``clip`` in every
+    step, one [1, y] the opposite, and one of zeros none: so the data that attain the bounds of
+    `tradeoff` are played.
+
     Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, with
     the DP-SGD of their section 4.2. Reproducible like `fixed_target`; steps multiply matrices by
     BLAS, whose last bits may differ between machines.
@@ -111,27 +153,58 @@ def dpsgd(
     require_population(population)
     _validate.instance("training", training, Training)
     record = _validate.vector("target", target, size=population.dim)
-    _require_records(population, record, training)
-    law = insertion_law(insertion, training.num_steps)
+    batched = isinstance(insertion, Batches)
+    _require_records(population, record, training, batched)
     rounds = number(rounds, False)
     require_score(score, "parameters")
+    if isinstance(insertion, Batches):
+        stands_in = None if other is None else _validate.vector("other", other, size=record.size)
+        if stands_in is not None:
+            training._require_labels("other", stands_in[-1:])
+        key, seed = key_from(rng)
+        held = np.empty((rounds, training.num_steps), dtype=np.bool_)
+        drawn = BatchedTrainer(training, insertion, others_of(population), record, stands_in, key)
+        theta = _released(drawn, rounds, training, score, held)
+        return Drawn((theta, coins(key, rounds, False), held), seed)
+    if other is not None:
+        raise ValueError(f"Expected other={other!r} only where insertion is a Batches")
+    law = insertion_law(insertion, training.num_steps)
     key, seed = key_from(rng)
-
     member = coins(key, rounds, False)
     step = draw_steps(key, member, law)
     trainer = _Trainer(training, population, record, step, key)
+    return Drawn((_released(trainer, rounds, training, score, step), member, step), seed)
+
+
+class _Plays(Protocol):
+    """What plays a game in blocks, which start at multiples of `block`."""
+
+    block: int
+    size: int
+
+    def play(self, first: int, out: Doubles, held: npt.NDArray[Any], /) -> None: ...
+
+
+def _released(
+    trainer: _Plays,
+    rounds: int,
+    training: Training,
+    score: Callable[[Doubles], npt.ArrayLike] | None,
+    held: npt.NDArray[Any],
+) -> Doubles:
+    """Return the parameters of all rounds, or their scores."""
     shape = training.num_steps + 1, trainer.size
     if score is None:
         theta = np.empty((rounds, *shape))
-        trainer.play(0, theta)
-        return Drawn((theta, member, step), seed)
+        trainer.play(0, theta, held)
+        return theta
     block = max(1, _STREAM_BLOCK // (shape[0] * shape[1] * trainer.block)) * trainer.block
     blocks = []
     for first in range(0, rounds, block):
         theta = np.empty((min(block, rounds - first), *shape))
-        trainer.play(first, theta)
+        trainer.play(first, theta, held[first:])
         blocks.append(_scores(score(theta), len(theta)))
-    return Drawn((np.concatenate(blocks), member, step), seed)
+    return np.concatenate(blocks)
 
 
 def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
@@ -146,11 +219,13 @@ def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
     return scores
 
 
-def _require_records(population: Population, target: Doubles, training: Training) -> None:
+def _require_records(
+    population: Population, target: Doubles, training: Training, batched: bool
+) -> None:
     """Refuse records that do not fit the model."""
     if population.dim < 2:
         raise ValueError("Expected population to have at least 2 coordinates: input and response")
-    if isinstance(population, Empirical) and not population.replace:
+    if isinstance(population, Empirical) and not (population.replace or batched):
         raise ValueError("Expected population to have replace=True: batches are drawn anew")
     if training.model == "logistic":
         if isinstance(population, Gaussian):
@@ -201,17 +276,13 @@ class _Trainer:
             if isinstance(population, Empirical)
             else population._sampler(np.zeros(population.dim), one)
         )
-        self.start: Doubles = (
-            np.zeros(self.size)
-            if training.start is None
-            else _validate.vector("start", training.start, size=self.size)
-        )
+        self.start = training._start(self.size)
         # A block of rounds depends only on sizes, and starts at a tile of the sampler.
         drawn = training.n * training.num_steps
         step = self.records.tile // gcd(self.records.tile, drawn)
         self.block = max(1, _BLOCK // (drawn * population.dim * step)) * step
 
-    def play(self, first: int, out: Doubles) -> None:
+    def play(self, first: int, out: Doubles, _steps: Indices, /) -> None:
         """Write the parameters before and after every step of rounds [first, first + len(out))."""
         for start in range(0, len(out), self.block):
             self._play(first + start, out[start : start + self.block])
@@ -225,29 +296,9 @@ class _Trainer:
         steps = self.steps[first : first + rounds]
         inside = np.flatnonzero(steps >= 0)
         records[inside, steps[inside], 0] = self.target
-        noise = self._noise(first, rounds)
-        rates = np.broadcast_to(self.training.learning_rate, count)
-        out[:, 0] = self.start
-        with np.errstate(over="ignore", invalid="ignore"):
-            for t in range(count):
-                theta = np.ascontiguousarray(out[:, t])
-                gradient = self.training._summed(theta, records[:, t])
-                gradient /= n
-                if noise is not None:
-                    gradient += noise[:, t]
-                out[:, t + 1] = theta - rates[t] * gradient
+        noise = self.training._noise(self.key, first, rounds, self.size)
+        self.training._descend(self.start, lambda t: records[:, t], noise, out)
         if not np.isfinite(out).all():
             if isinstance(self.records, _TableRecords):
                 _validate.finite("X", self.records.rows.X)
             raise ValueError("Expected a learning_rate so small that the parameters do not diverge")
-
-    def _noise(self, first: int, rounds: int) -> Doubles | None:
-        """Return the noise on the averaged gradients, (rounds, T, k)."""
-        if self.training.noise_std == 0.0:
-            return None
-        count = self.training.num_steps
-        noise: Doubles = np.zeros((rounds * count, self.size))
-        nobody = np.zeros(rounds * count, dtype=np.bool_)
-        std = np.full(self.size, self.training.noise_std)
-        _core.add_noise(self.key, first * count, nobody, std, noise)
-        return noise.reshape(rounds, count, self.size)

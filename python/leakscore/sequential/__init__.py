@@ -6,6 +6,7 @@ All scores: larger means member. A decision rule says member if and only if scor
 
 from leakscore.sequential._batches import batch_means
 from leakscore.sequential._combined import semi_max, semi_uniform
+from leakscore.sequential._correlated import correlated_llr
 from leakscore.sequential._dpsgd import dpsgd_error_rates, game_tradeoff
 from leakscore.sequential._errors import (
     error_rates,
@@ -13,6 +14,7 @@ from leakscore.sequential._errors import (
     max_error_rates,
     mean_llr,
 )
+from leakscore.sequential._hidden_steps import allocation_llr, poisson_llr
 from leakscore.sequential._losses import (
     back_front_diff,
     back_front_ratio,
@@ -29,9 +31,11 @@ __all__ = [
     "Interval",
     "RegressionGradients",
     "Significance",
+    "allocation_llr",
     "back_front_diff",
     "back_front_ratio",
     "batch_means",
+    "correlated_llr",
     "delta_diff",
     "delta_ratio",
     "dpsgd_error_rates",
@@ -43,6 +47,7 @@ __all__ = [
     "linear_regression",
     "max_error_rates",
     "mean_llr",
+    "poisson_llr",
     "semi_max",
     "semi_uniform",
     "sgd_llr",

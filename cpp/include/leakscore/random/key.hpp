@@ -20,6 +20,8 @@ enum class Stream : std::uint64_t {
   last_record = 5,  // the record whose place the target takes; column = coordinate, by round
   rejection = 6,    // binomial counts of very many trials; (round, coordinate, attempt)
   row = 7,          // drawn rows of a table; column = round, indexed by draw
+  batch = 8,        // batches of a data set; column = round, by step or epoch, then record
+  kept = 9,         // what stays of a batch that is cut; column = round, by step
 };
 
 }  // namespace leakscore

@@ -1,0 +1,151 @@
+"""Ratios of records whose steps are hidden: against enumeration of the sets of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from leakscore import sequential, set_num_threads
+from tests.oracles.batches import mean_over_sets, sampled
+
+RNG = np.random.default_rng(4)
+INF = np.inf
+
+
+def near(found: float, expected: mp.mpf, steps: int) -> bool:
+    """To a few roundings of each step, or of the number itself."""
+    return abs(found - expected) <= 1e-15 * steps * max(1.0, abs(float(expected)))
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 30.0, 900.0, 1e5])
+@pytest.mark.parametrize("steps", [1, 2, 5, 9])
+def test_every_set_of_steps_is_counted_once(scale: float, steps: int) -> None:
+    llr = scale * RNG.normal(size=(3, steps))
+    for selected in range(1, steps + 1):
+        found = sequential.allocation_llr(llr, selected=selected)
+        for row, ratio in zip(llr, found, strict=True):
+            assert near(ratio, mean_over_sets(row, selected), steps), (row, selected)
+
+
+def test_means_of_few_steps_do_not_vanish_beside_those_of_many() -> None:
+    # The mean over sets of 1 is e^-5, of 2 e^-905, of 3 e^-1805: more than doubles hold.
+    llr = [0.0, -900.0, -900.0, -900.0] + [-2000.0] * 6
+    for selected in range(1, 10):
+        assert near(
+            sequential.allocation_llr(llr, selected=selected), mean_over_sets(llr, selected), 10
+        )
+    large = np.where(np.arange(40) < 20, 1e5, -1e5) + np.arange(40.0)
+    found = sequential.allocation_llr(large, selected=20)
+    # One set of 20 has all the large ones, and no other counts.
+    best = mp.mpf(float(large[:20].sum())) - mp.log(mp.binomial(40, 20))
+    assert near(found, best, 40)
+
+
+def test_long_rows_against_sums_of_logs() -> None:
+    llr = RNG.normal(scale=3.0, size=(4, 500))
+    one = sequential.allocation_llr(llr)
+    np.testing.assert_allclose(one, logsumexp(llr, axis=1) - np.log(500), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(one, sequential.semi_uniform(llr), rtol=0, atol=1e-13)
+    # e_2 = ((sum y)^2 - sum y^2) / 2, whose digits suffice here
+    top = llr.max(axis=1, keepdims=True)
+    y = np.exp(llr - top)
+    pairs = (y.sum(axis=1) ** 2 - (y**2).sum(axis=1)) / (500 * 499)
+    two = sequential.allocation_llr(llr, selected=2)
+    np.testing.assert_allclose(two, 2 * top[:, 0] + np.log(pairs), rtol=0, atol=1e-11)
+    # Sets and what they leave out: e_498(y) = prod y e_2(1/y).
+    rest = llr.sum(axis=1) + sequential.allocation_llr(-llr, selected=2)
+    np.testing.assert_allclose(
+        sequential.allocation_llr(llr, selected=498), rest, rtol=1e-13, atol=1e-11
+    )
+    assert sequential.allocation_llr(np.zeros(10**4), selected=57) == pytest.approx(0.0, abs=1e-11)
+
+
+def test_epochs_are_products_and_bins_are_sums() -> None:
+    llr = RNG.normal(scale=2.0, size=(5, 12))
+    parts = np.split(llr, 3, axis=1)
+    for selected in (1, 2):
+        again = sum(sequential.allocation_llr(part, selected=selected) for part in parts)
+        found = sequential.allocation_llr(llr, selected=selected, num_epochs=3)
+        np.testing.assert_allclose(found, again, rtol=1e-14, atol=1e-14)
+        bins = sequential.allocation_llr(sum(parts), selected=selected)
+        found = sequential.allocation_llr(llr, selected=selected, num_epochs=3, reallocate=False)
+        np.testing.assert_allclose(found, bins, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("rate", [1e-12, 0.01, 0.5, 0.999, 1 - 2.0**-53, 1.0])
+def test_poisson_keeps_its_digits_in_both_tails(rate: float) -> None:
+    llr = np.array([-800.0, -36.5, -1.0, -1e-12, 0.0, 1e-12, 1.0, 36.0, 599.0, 601.0, 1e4])
+    for one in llr:
+        found, known = sequential.poisson_llr([one], rate), sampled([one], rate)
+        assert abs(found - known) <= 4e-15 * abs(float(known)), (one, rate)
+    rows = RNG.normal(scale=3.0, size=(2, 300))
+    for row, ratio in zip(rows, sequential.poisson_llr(rows, rate), strict=True):
+        assert near(ratio, sampled(row, rate), 100)
+
+
+def test_infinite_ratios() -> None:
+    llr = np.array([[0.0, -INF, 1.0], [-INF, -INF, 2.0], [INF, -INF, -INF], [INF, 0.0, -INF]])
+    one = sequential.allocation_llr(llr)
+    np.testing.assert_allclose(one[:2], [np.log((1 + np.e) / 3), 2 - np.log(3)], rtol=1e-14)
+    np.testing.assert_array_equal(one[2:], INF)
+    # Of the sets of two only those without a ratio of 0 count.
+    two = sequential.allocation_llr(llr, selected=2)
+    np.testing.assert_allclose(two, [1 - np.log(3), -INF, -INF, INF], rtol=1e-14)
+    wide = np.array([0.5, -INF, 1.0, 2.0, -INF, 0.25])
+    some = np.exp(wide)
+    three = sum(some[i] * some[j] * some[k] for i in range(6) for j in range(i) for k in range(j))
+    assert sequential.allocation_llr(wide, selected=3) == pytest.approx(np.log(three / 20))
+    poisson = sequential.poisson_llr([[-INF, 0.0], [INF, -5.0]], 0.25)
+    np.testing.assert_allclose(poisson, [np.log(0.75), INF], rtol=1e-14)
+    for contradicting in (
+        lambda: sequential.allocation_llr([INF, -INF], num_epochs=2),
+        lambda: sequential.allocation_llr([INF, -INF], num_epochs=2, reallocate=False),
+        lambda: sequential.allocation_llr([INF, -INF], selected=2),
+        lambda: sequential.poisson_llr([INF, -INF], 1.0),
+    ):
+        with pytest.raises(ValueError, match="contradict"):
+            contradicting()
+
+
+def test_layouts_and_threads() -> None:
+    llr = RNG.normal(scale=3.0, size=(700, 3, 12)).astype(np.float32)
+    calls: list[Any] = [
+        lambda x: sequential.allocation_llr(x, selected=3, num_epochs=2),
+        lambda x: sequential.allocation_llr(x, num_epochs=2, reallocate=False),
+        lambda x: sequential.poisson_llr(x, 0.1),
+    ]
+    wide = np.zeros((700, 3, 24))
+    wide[..., ::2] = llr
+    for call in calls:
+        set_num_threads(1)
+        expected = call(llr.astype(np.float64))
+        assert expected.shape == (700, 3)
+        set_num_threads(8)
+        np.testing.assert_array_equal(call(llr), expected)
+        np.testing.assert_array_equal(call(wide[..., ::2]), expected)
+        np.testing.assert_array_equal(call(np.asfortranarray(llr)), expected)
+        assert call(llr[0, 0]) == expected[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"llr": [[0.0, np.nan]]}, "NaN"),
+        ({"llr": 1.0}, "T >= 1"),
+        ({"llr": np.zeros((2, 0))}, "T >= 1"),
+        ({"selected": 5}, "selected=5"),
+        ({"selected": 0}, "selected"),
+        ({"num_epochs": 3}, "num_epochs=3"),
+        ({"selected": 3, "num_epochs": 2}, "selected=3"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        sequential.allocation_llr(**({"llr": np.zeros(4)} | given))
+    for rate in (0.0, 1.5, np.nan):
+        with pytest.raises(ValueError, match="sample_rate"):
+            sequential.poisson_llr([0.0], rate)
