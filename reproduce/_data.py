@@ -56,6 +56,8 @@ PACKAGES = {
         any_file=True,
     ),
     "michel-3": _FASHION,
+    "michel-9": _FASHION,
+    "michel-10": _FASHION,
     "shaped-noise": _FASHION,
     "shadow": _FASHION,
 }
