@@ -49,6 +49,8 @@ _FASHION = Package(
 )
 PACKAGES = {
     "azize-3": _FASHION,
+    "azize-7": _FASHION,
+    "azize-8": _FASHION,
     "genotypes": Package(
         "shapeit4-example",
         "/usr/share/doc/shapeit4/examples/test",

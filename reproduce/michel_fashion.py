@@ -174,8 +174,8 @@ class Times:
         """Report average, best and corrected best."""
         return (
             f"Noise {self.game.noise:g}, epsilon of the game {self.game.epsilon:.2f}: average "
-            f"bound {self.bounds.mean():.3f}, best {self.bounds.max():.3f}, best with confidence .95 "
-            f"{self.corrected.max():.3f}; equal times would have a gap of {self.alone[0]:.3f} "
+            f"bound {self.bounds.mean():.3f}, best {self.bounds.max():.3f}, best with confidence "
+            f".95 {self.corrected.max():.3f}; equal times would have a gap of {self.alone[0]:.3f} "
             f"(here {self.gap:.3f})"
         )
 
