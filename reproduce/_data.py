@@ -57,6 +57,7 @@ PACKAGES = {
         ("reference.vcf.gz", "unphased.vcf.gz"),
         any_file=True,
     ),
+    "kaissis-4": _FASHION,
     "michel-3": _FASHION,
     "michel-9": _FASHION,
     "michel-10": _FASHION,

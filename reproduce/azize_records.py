@@ -65,7 +65,7 @@ class Gradients:
     @property
     def dim(self) -> int:
         """Degrees of freedom."""
-        return self.rows.shape[1]
+        return int(self.rows.shape[1])
 
     @property
     def distances(self) -> Doubles:
@@ -87,7 +87,7 @@ class Gradients:
 
 
 def _lengths(rows: Floats) -> Doubles:
-    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return np.asarray(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
 
 
 def _distance(values: Doubles, dim: int) -> float:
