@@ -61,6 +61,7 @@ PACKAGES = {
     "michel-3": _FASHION,
     "michel-9": _FASHION,
     "michel-10": _FASHION,
+    "sequences": _FASHION,
     "shaped-noise": _FASHION,
     "shadow": _FASHION,
 }

@@ -1,18 +1,24 @@
 """Sequential audits in the black box: all models of a training against the last one.
 
 The open question of Michel, Basu and Kaufmann: what does the sequence tell an attacker who sees
-outputs only? Softmax regressions are trained by SGD on random halves of 1000 records of
-Fashion-MNIST (14 x 14 pixels), and released after 1, 2, 4, ..., 64 epochs. The attacker has shadow
-trainings on other random halves, and the logit margin of every record in all their releases.
+outputs only? Softmax regressions are trained by gradient descent on random halves of 1000 records
+of Fashion-MNIST (14 x 14 pixels) and released several times. The attacker has shadow trainings on
+other random halves, and the logit margin of every record in all their releases.
 `leakscore.shadow.over_time` scores a record by the ratio of two normal laws of its whole sequence.
 
-Two designs. In "from the start" a record is in all releases or in none. In "joins later" all
-trainings have 500 records for 16 epochs and then a half of 500 others as well: what is attacked are
-the others, and the first releases tell how this training differs from other ones.
+Two designs. "From the start": a record is in all releases or in none. "An update": half of 500
+records are in from the start, half of 500 others join after step 160, and these are attacked. Two
+results, with standard errors over target trainings and paired differences:
 
-Every number is a mean over target trainings, with the standard error over them; differences are
-paired. Theory is checked on sequences drawn from normal laws with the moments of the shadow
-trainings: there the area of the best test is known.
+* Update: the last release alone has an area of .56, with the one before the update .62, and all
+  releases .66. The margin before the update tells how this training differs from others, and the
+  difference is free of it: the isolation of the paper's white box, from outputs.
+* From the start: earlier releases saw the same records and less of their effect. They add nothing,
+  and the normal law of more steps fits heavy-tailed margins less well: area and rates are lower.
+
+Theory is checked on sequences drawn from normal laws with the moments of the shadow trainings:
+there the area of the best test is known, and `over_time` stays below it by what estimated moments
+cost.
 """
 
 from __future__ import annotations
@@ -26,7 +32,16 @@ import numpy.typing as npt
 
 from leakscore import shadow
 from leakscore.distributions import norm
-from reproduce._outcome import STANDARD_ERRORS, AtLeast, AtMost, Outcome, Row, student
+from reproduce._outcome import (
+    SEEN,
+    STANDARD_ERRORS,
+    Above,
+    AtLeast,
+    AtMost,
+    Outcome,
+    Row,
+    student,
+)
 from reproduce._shadow_models import halves
 from reproduce.azize_training import load
 from reproduce.shadow import measures
@@ -40,6 +55,7 @@ TITLE = "Sequential audits in the black box: margins after every release, and af
 CLASSES, RATE, RECORDS = 10, 0.5, 1000
 SHADOWS = 4  # shadow trainings for each target training
 LAST, BOTH, ALL = "last release", "before and last", "all releases"
+POOLED = "all, one variance"
 _LOSS = 0.025  # of area, that estimated moments may cost in the control
 
 
@@ -127,16 +143,17 @@ def attacks(design: Design, targets: Trained, known: Trained) -> dict[str, Doubl
     """Return AUC and true-positive rates of each target training, for each use of the releases."""
     start, count = design.start, len(design.releases)
     before = max(start - 1, 0)  # the last release without the record, or the first of all
-    uses = {
-        LAST: ([-1], 0),
-        BOTH: ([before, -1], min(start, 1)),
-        ALL: (list(range(count)), start),
+    every = list(range(count))
+    uses: dict[str, tuple[list[int], int, Any]] = {
+        LAST: ([-1], 0, "shrunk"),
+        BOTH: ([before, -1], min(start, 1), "shrunk"),
+        ALL: (every, start, "shrunk"),
+        POOLED: (every, start, "pooled"),
     }
     found = {}
-    for use, (places, first) in uses.items():
-        scores = shadow.over_time(
-            targets.signals[..., places], known.signals[..., places], known.included, start=first
-        )
+    for use, (places, first, variance) in uses.items():
+        observed, signals = (made.signals[..., places] for made in (targets, known))
+        scores = shadow.over_time(observed, signals, known.included, start=first, variance=variance)
         found[use] = measures(scores, targets.included)
     return found
 
@@ -155,9 +172,7 @@ def reproduce(*, data: tuple[Path, ...], rounds: int = 32, seed: int = 1) -> Out
         notes += _told(design.name, found)
         if design is UPDATE:
             rows += _gains(design.name, found)
-        checks, told = _control(design.name, known, rng)
-        rows += checks
-        notes.append(told)
+        rows += _control(design.name, known, rng)
     unit = f"target trainings of each design, {SHADOWS} times as many shadow trainings"
     return Outcome(TITLE, rounds, seed, tuple(rows), curves, tuple(notes), unit)
 
@@ -174,13 +189,13 @@ def _pictures(data: tuple[Path, ...], rng: np.random.Generator) -> tuple[Floats,
 
 
 def _gains(name: str, found: dict[str, Doubles]) -> list[Row]:
-    """Check that more releases do not lose against the last one."""
+    """Check that the releases before the last one add to it."""
     rows: list[Row] = []
     for use in (BOTH, ALL):
         gain = found[use][:, 0] - found[LAST][:, 0]
-        error = float(gain.std(ddof=1)) / np.sqrt(gain.size)
-        allowed = student(gain.size) * max(error, 1e-6)
-        rows.append(AtLeast(f"{name}: AUC, {use} - last", float(gain.mean()), 0.0, allowed))
+        error = max(float(gain.std(ddof=1)) / np.sqrt(gain.size), 1e-6)
+        allowed = student(gain.size, SEEN) * error
+        rows.append(Above(f"{name}: AUC, {use} - last (>)", float(gain.mean()), 0.0, allowed))
     return rows
 
 
@@ -189,19 +204,17 @@ def _told(name: str, found: dict[str, Doubles]) -> list[str]:
     for use, values in found.items():
         means, errors = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
         lines.append(
-            f"  {use:15s} {means[0]:.4f} ({errors[0]:.4f})  {means[1]:5.2f} ({errors[1]:.2f})"
+            f"  {use:17s} {means[0]:.4f} ({errors[0]:.4f})  {means[1]:5.2f} ({errors[1]:.2f})"
         )
     gain = found[ALL] - found[LAST]
     mean, error = gain.mean(axis=0), gain.std(axis=0, ddof=1) / np.sqrt(len(gain))
     lines.append(
-        f"  all - last      {mean[0]:+.4f} ({error[0]:.4f})  {mean[1]:+5.2f} ({error[1]:.2f})"
+        f"  all - last        {mean[0]:+.4f} ({error[0]:.4f})  {mean[1]:+5.2f} ({error[1]:.2f})"
     )
     return lines
 
 
-def _control(
-    name: str, known: Trained, rng: np.random.Generator
-) -> tuple[list[Row], str]:
+def _control(name: str, known: Trained, rng: np.random.Generator) -> list[Row]:
     """Attack normal sequences with the moments of these, whose best area is known.
 
     Both sides have one covariance, that of the shadow trainings about their means, so that the best
@@ -223,19 +236,15 @@ def _control(
     noise = rng.standard_normal((trainings, *means[0].shape)) @ root.T
     made = Trained(np.where(included[..., np.newaxis], *means) + noise, included)
     targets, shadows = made.split(trainings // 4)
-    scores = shadow.over_time(
-        targets.signals, shadows.signals, shadows.included, variance="pooled"
-    )
+    scores = shadow.over_time(targets.signals, shadows.signals, shadows.included, variance="pooled")
     areas = _record_areas(scores, targets.included)
     exact = float(norm.cdf(np.sqrt(np.square(shift).sum(axis=0) / 2.0)).mean())
-    last = float(norm.cdf(np.abs(means[0] - means[1])[:, -1] / np.sqrt(2.0 * cov[-1, -1])).mean())
     error = STANDARD_ERRORS * float(areas.std(ddof=1)) / np.sqrt(areas.size)
     mean = float(areas.mean())
-    told = f"  were margins normal with one covariance, and moments known: all {exact:.3f}, "
     return [
         AtMost(f"{name}: control, AUC by record", mean, exact, error),
         AtLeast(f"{name}: control, less the cost of moments", mean, exact - _LOSS, error),
-    ], f"{told}last {last:.3f}"
+    ]
 
 
 def _record_areas(scores: Doubles, members: Flags) -> Doubles:
@@ -261,7 +270,7 @@ def draw(outcome: Outcome, path: Path) -> None:
             ]
             place = np.arange(len(found)) + 0.1 * (i - 0.5)
             axes.errorbar(place, means, yerr=errors, fmt="o", color=f"C{i}", label=name)
-        axes.set_xticks(range(3), (LAST, BOTH, ALL))
+        axes.set_xticks(range(len(found)), [use.replace(" ", "\n", 1) for use in found])
         axes.set(title=title)
         axes.legend(fontsize=8)
     figure.suptitle(outcome.title, fontsize=11)
