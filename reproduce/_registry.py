@@ -55,8 +55,8 @@ FIGURES = {
         _MEAN,
         "figure 1, table 1",
         "holds with a correction",
-        "the best threshold is not 0; table 1: noise only in proportion to the variance, sub-sampling "
-        " is no rho m, a similar point leaks m cos^2, not m cos",
+        "the best threshold is not 0; table 1: noise only in proportion to the variance, "
+        "sub-sampling is no rho m, a similar point leaks m cos^2, not m cos",
     ),
     "azize-2": Figure(
         "azize",
@@ -153,7 +153,7 @@ FIGURES = {
     "kaissis-3a": Figure(
         "kaissis_attacks:LOGIT",
         "offline LiRA on shadow models trained with DP",
-        8,
+        5,
         _RELAXED,
         "figure 3 a",
         "holds with a correction",
@@ -172,7 +172,7 @@ FIGURES = {
     "kaissis-3c": Figure(
         "kaissis_attacks:GRADIENT",
         "a linear network with 50 latent units",
-        10,
+        6,
         _RELAXED,
         "figure 3 c",
         "holds with a correction",
@@ -186,8 +186,8 @@ FIGURES = {
         _RELAXED,
         "figure 4 (Fashion-MNIST)",
         "holds with a correction",
-        "smaller models and data. Less noise is more accurate, but the guarantee is another: who knows the sign has the "
-        "power .29 where .155 is promised",
+        "smaller models and data. Less noise is more accurate, but the guarantee is another: "
+        "who knows the sign has the power .29 where .155 is promised",
     ),
     "kaissis-5": Figure(
         "kaissis_audits:LAPLACE",
@@ -214,8 +214,8 @@ FIGURES = {
         _RELAXED,
         "figure 7 (CIFAR-10, SNLI)",
         "holds with a correction",
-        "ImageNet's parameters are not given. It is a bound for an attacker with a new unknown sign in each step; one with a fixed "
-        "unknown sign reaches .26, where the bound is .14",
+        "ImageNet's parameters are not given. It is a bound for an attacker with a new unknown "
+        "sign in each step; one with a fixed unknown sign reaches .26, where the bound is .14",
     ),
     "kaissis-calibration": Figure(
         "kaissis_calibration",
@@ -252,8 +252,8 @@ FIGURES = {
         _SEQUENTIAL,
         "figure 3 (Fashion-MNIST)",
         "holds with a correction",
-        "CIFAR-10 and Purchase-100 are left out. SeMI-SGD has the tightest bounds; epsilon to compare with is that of one Gaussian step "
-        "that replaces a record",
+        "CIFAR-10 and Purchase-100 are left out. SeMI-SGD has the tightest bounds; epsilon to "
+        "compare with is that of one Gaussian step that replaces a record",
     ),
     "michel-4": Figure(
         "michel:FOUR",

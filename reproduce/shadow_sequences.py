@@ -117,7 +117,8 @@ def train(x: Floats, y: Labels, inside: Flags, releases: tuple[int, ...]) -> Dou
 
 def _logits(x: Floats, weights: Floats) -> Floats:
     """Return the logits of all records in all trainings, (records, trainings, classes)."""
-    return (x @ weights.reshape(-1, x.shape[1]).T).reshape(len(x), -1, CLASSES)
+    out: Floats = x @ weights.reshape(-1, x.shape[1]).T
+    return out.reshape(len(x), -1, CLASSES)
 
 
 def _softmax(logits: Floats) -> Floats:
