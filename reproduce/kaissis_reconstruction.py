@@ -7,7 +7,7 @@ are certified bounds, not the paper's Edgeworth series, and the attacks are play
 
 The order holds: attackers of the relaxed model have a smaller gamma at every epsilon. But the
 paper's curve is that of an attacker with a new unknown sign in every step. An attacker who knows
-that the sign is always the same reaches .26 on CIFAR-10 at epsilon 4, where the paper's bound is
+that the sign is always the same reaches .23 on CIFAR-10 at epsilon 4, where the paper's bound is
 .14 and the informed one's .35: the paper's is no bound for it.
 """
 
