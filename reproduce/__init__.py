@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,50 +14,9 @@ from typing import Any, TextIO
 from leakscore import _validate
 from reproduce import _data
 from reproduce._outcome import Outcome
+from reproduce._registry import FIGURES, Figure
 
 __all__ = ["FIGURES", "Figure", "names", "run"]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Where a figure is made, what it shows, and its seconds on one core.
-
-    `home` is a module, or an object in it, which has ``reproduce(rounds=, seed=)`` and
-    ``draw(outcome, path)``. Where `_data.PACKAGES` has the figure's name, ``reproduce`` takes
-    ``data=`` too, a tuple of paths.
-    """
-
-    home: str
-    shows: str
-    seconds: int
-
-
-FIGURES = {
-    "azize-2": Figure("azize", "easy, medium and hard targets of a mean; noise", 16),
-    "azize-3": Figure("azize_training", "every step of an epoch of SGD on Fashion-MNIST", 34),
-    "azize-5": Figure("azize_appendix", "azize-2 with sub-sampling", 19),
-    "azize-6": Figure("azize_references", "what few reference records cost the attacker", 13),
-    "azize-errata": Figure("azize_errata", "corrected formulas against the printed ones", 5),
-    "azize-subsampling": Figure("azize_subsampling", "the exact law of a sampled mean", 18),
-    "batches": Figure("batches", "epsilon of one training by how its batches are drawn", 85),
-    "coverage": Figure("coverage", "how often certified bounds on epsilon are wrong", 73),
-    "genotypes": Figure("genotypes", "who is in a pool of allele frequencies", 18),
-    "kaissis-1": Figure("kaissis", "attackers with and without the record", 4),
-    "kaissis-2": Figure("kaissis_power", "the limit of many steps, and power", 3),
-    "kaissis-3b": Figure("kaissis_audits:GAUSSIAN", "canaries in Gaussian noise", 4),
-    "kaissis-5": Figure("kaissis_audits:LAPLACE", "canaries in Laplace noise", 4),
-    "kaissis-6": Figure("kaissis_audits:SUBSAMPLED", "canaries in sub-sampled batches", 4),
-    "kaissis-calibration": Figure("kaissis_calibration", "noise for a relaxed attacker", 22),
-    "michel-1": Figure("michel:ONE", "the growing table: scores by update", 2),
-    "michel-2": Figure("michel:TWO", "power against updates and distance", 18),
-    "michel-3": Figure("michel_audit", "an audit of DP-SGD on Fashion-MNIST", 64),
-    "michel-4": Figure("michel:FOUR", "ROC curves of four tests", 16),
-    "michel-7": Figure("michel_descent", "SGD on a linear regression", 29),
-    "michel-8": Figure("michel:EIGHT", "power against the dimension", 5),
-    "shaped-noise": Figure("shaped_noise", "DP-SGD with noise of the shape that costs least", 12),
-    "shadow": Figure("shadow", "attacks with shadow models, and the law without", 166),
-    "shadow-over-time": Figure("shadow_over_time", "a sequence of models against its last", 30),
-}
 
 
 def names() -> list[str]:

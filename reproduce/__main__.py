@@ -10,7 +10,7 @@ from typing import Any
 
 import reproduce
 from leakscore.cli.program import Parser, run
-from reproduce import _data
+from reproduce import _data, _index
 
 __all__ = ["main"]
 
@@ -35,6 +35,11 @@ def _parser() -> Parser:
         "their path",
     )
     parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list all figures and tables of the papers with data, seconds and verdict",
+    )
+    parser.add_argument(
         "--data",
         metavar="PATH",
         help="file or folder of the real data (default: where their Debian package is installed)",
@@ -46,6 +51,11 @@ def _parser() -> Parser:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
+    if options.list:
+        if options.names:
+            raise ValueError(f"--list takes no names: {', '.join(options.names)}")
+        print(_index.text())
+        return 0
     if not options.names:
         print(_listed())
         return 0

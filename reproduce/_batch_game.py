@@ -78,14 +78,19 @@ class Setting:
     def rates(self, test: str, threshold: Any) -> tuple[Any, Any]:
         """Return both errors of a test at thresholds: exact, or the middles of narrow bounds."""
         if test == UNIFORM:
-            ends = sequential.uniform_error_rates(threshold, self.square, N, self.dim, self.steps)
-            alpha, beta = (0.5 * (end.lower + end.upper) for end in ends)
+            alpha, beta = (0.5 * (low + high) for low, high in self.bounds(threshold))
             return alpha, beta
         n = N * self.steps if test == FINAL else N
         alpha, beta = sequential.error_rates(threshold, self.square, n, self.dim)
         if test == LARGEST:
             own, missed = (np.stack([rate] * self.steps, axis=-1) for rate in (alpha, beta))
             return sequential.max_error_rates(own, missed)
+        return alpha, beta
+
+    def bounds(self, threshold: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """Return certified bounds, lower and upper, on both errors of SeMI-unif."""
+        ends = sequential.uniform_error_rates(threshold, self.square, N, self.dim, self.steps)
+        alpha, beta = ((end.lower, end.upper) for end in ends)
         return alpha, beta
 
     def power(self, test: str) -> float:

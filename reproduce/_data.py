@@ -49,13 +49,19 @@ _FASHION = Package(
 )
 PACKAGES = {
     "azize-3": _FASHION,
+    "azize-7": _FASHION,
+    "azize-8": _FASHION,
     "genotypes": Package(
         "shapeit4-example",
         "/usr/share/doc/shapeit4/examples/test",
         ("reference.vcf.gz", "unphased.vcf.gz"),
         any_file=True,
     ),
+    "kaissis-4": _FASHION,
     "michel-3": _FASHION,
+    "michel-9": _FASHION,
+    "michel-10": _FASHION,
+    "sequences": _FASHION,
     "shaped-noise": _FASHION,
     "shadow": _FASHION,
 }

@@ -35,6 +35,14 @@ class Model(Protocol):
     ) -> npt.NDArray[Any]:
         """Their mean, (d,), without the rows."""
 
+    def clipped_sum(
+        self, theta: npt.NDArray[Any], images: Bytes, labels: Bytes, clip: float
+    ) -> npt.NDArray[Any]:
+        """Sum of the gradients, each scaled down to a norm of at most `clip`, (d,)."""
+
+    def predicted(self, theta: npt.NDArray[Any], images: Bytes) -> npt.NDArray[np.intp]:
+        """Label of the largest score of every record."""
+
 
 class Logistic:
     """Softmax regression of the pixels and a constant; starts at 0.
@@ -58,6 +66,21 @@ class Logistic:
         x = self._inputs(images)
         total = self._residuals(theta, x, labels).T @ x
         return np.asarray(total, dtype=np.float64).ravel() / len(x)
+
+    def clipped_sum(
+        self, theta: npt.NDArray[Any], images: Bytes, labels: Bytes, clip: float
+    ) -> Doubles:
+        """Sum of the clipped gradients: the norm of r [x; 1] is the product of two norms."""
+        x = self._inputs(images)
+        residuals = self._residuals(theta, x, labels)
+        norms = np.sqrt(np.square(residuals).sum(axis=1) * np.square(x).sum(axis=1))
+        residuals *= np.minimum(1.0, clip / np.maximum(norms, 1e-30))[:, np.newaxis]
+        return np.asarray(residuals.T @ x, dtype=np.float64).ravel()
+
+    def predicted(self, theta: npt.NDArray[Any], images: Bytes) -> npt.NDArray[np.intp]:
+        """Label of the largest score of every record."""
+        weights = theta.reshape(CLASSES, -1).astype(np.float32)
+        return np.asarray((self._inputs(images) @ weights.T).argmax(axis=1))
 
     def projections(
         self, theta: npt.NDArray[Any], directions: Doubles, images: Bytes, labels: Bytes
@@ -126,6 +149,22 @@ class Cnn:
         x, y = self._tensors(images, labels)
         parts = self.torch.autograd.grad(self.loss(self.module(x), y), self.module.parameters())
         return np.asarray(self.torch.nn.utils.parameters_to_vector(parts))
+
+    def clipped_sum(
+        self, theta: npt.NDArray[Any], images: Bytes, labels: Bytes, clip: float
+    ) -> Doubles:
+        """Sum of the clipped gradients."""
+        rows = self.gradients(theta, images, labels)
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+        scales = np.minimum(1.0, clip / np.maximum(norms, 1e-30)).astype(np.float32)
+        return np.asarray(scales @ rows, dtype=np.float64)
+
+    def predicted(self, theta: npt.NDArray[Any], images: Bytes) -> npt.NDArray[np.intp]:
+        """Label of the largest score of every record."""
+        self._load(theta)
+        x, _ = self._tensors(images, np.zeros(len(images), dtype=np.uint8))
+        with self.torch.no_grad():
+            return np.asarray(self.module(x).argmax(dim=1))
 
     @contextmanager
     def one_thread(self) -> Iterator[None]:

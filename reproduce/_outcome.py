@@ -166,10 +166,10 @@ def standard_error(values: Doubles) -> float:
     return float(values.std(ddof=1) / np.sqrt(values.size))
 
 
-def student(size: int) -> float:
+def student(size: int, errors: int = STANDARD_ERRORS) -> float:
     """Return how many standard errors, estimated from this many values, are as rare as 4 known."""
     from scipy.special import stdtrit
 
     from leakscore.distributions import norm
 
-    return float(-stdtrit(size - 1, norm.cdf(-STANDARD_ERRORS)))
+    return float(-stdtrit(size - 1, norm.cdf(-errors)))

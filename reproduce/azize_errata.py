@@ -66,7 +66,7 @@ def _row(name: str, measured: Any, ours: Any, printed: Any, error: Any) -> Errat
     )
 
 
-def _game(
+def played(
     population: Gaussian | Bernoulli,
     target: Doubles,
     mechanism: EmpiricalMean,
@@ -75,13 +75,14 @@ def _game(
     score: Score,
     threshold: float = 0.0,
 ) -> GameSummary:
+    """Play as many rounds with the target as without, and sum up the scores."""
     values, member = fixed_target(
         population, target, mechanism, 2 * rounds, rng, score=score, balanced=True
     )
     return summarize(values, member, threshold=threshold)
 
 
-def _leakage(result: GameSummary) -> tuple[float, float]:
+def measured_leakage(result: GameSummary) -> tuple[float, float]:
     """Return (difference of the means)^2 / variance, and its standard error."""
     shift = result.member_mean - result.nonmember_mean
     variance = 0.5 * (result.member_variance + result.nonmember_variance)
@@ -113,7 +114,7 @@ def _centring(rounds: int, rng: np.random.Generator) -> Erratum:
     n, p = 100, rng.uniform(0.25, 0.75, 500)
     z = (p <= 0.5).astype(np.float64)
     reference = Reference(p, p * (1 - p))
-    result = _game(
+    result = played(
         Bernoulli(p),
         z,
         EmpiricalMean(n),
@@ -123,7 +124,7 @@ def _centring(rounds: int, rng: np.random.Generator) -> Erratum:
     )
     weights = (z - p) / p  # the second moment of a Bernoulli is p
     reached = ((z - p) @ weights) ** 2 / (n * (weights**2) @ (p * (1 - p)))
-    measured, error = _leakage(result)
+    measured, error = measured_leakage(result)
     return _row(
         "centred covariance: leakage of the attack",
         measured,
@@ -139,7 +140,7 @@ def _subsampling(rounds: int, rng: np.random.Generator) -> Erratum:
     z = np.full(d, 1.4)
     reference = Reference(np.zeros(d), np.ones(d))
     m = float(leakage.leakage_score(z, reference, n))
-    result = _game(
+    result = played(
         Gaussian(np.zeros(d), np.ones(d)),
         z,
         EmpiricalMean(n, sample_rate=rate),
@@ -162,7 +163,7 @@ def _noise(rounds: int, rng: np.random.Generator) -> Erratum:
     z = 1.5 * np.sqrt(variance)
     reference = Reference(np.zeros(z.size), variance)
     std = 1 / np.sqrt(n)  # the papers' gamma is 1
-    result = _game(
+    result = played(
         Gaussian(np.zeros(z.size), variance),
         z,
         EmpiricalMean(n, noise_std=std),
@@ -171,7 +172,7 @@ def _noise(rounds: int, rng: np.random.Generator) -> Erratum:
         lambda means: scores.covariance_score(means, z, reference, n, noise_std=std),
     )
     plain = leakage.leakage_score(z, reference, n)
-    measured, error = _leakage(result)
+    measured, error = measured_leakage(result)
     return _row(
         "noise on unequal columns: leakage",
         measured,
@@ -204,7 +205,7 @@ def _z_estimator(rounds: int, rng: np.random.Generator) -> Erratum:
     """Attack a mean as a Z-estimator, psi(theta, x) = x - theta, whose V is -1."""
     n, variance = 200, np.geomspace(0.05, 20.0, 300)
     z = 1.2 * np.sqrt(variance)
-    result = _game(
+    result = played(
         Gaussian(np.zeros(z.size), variance),
         z,
         EmpiricalMean(n),
@@ -242,7 +243,7 @@ def _threshold(rounds: int, rng: np.random.Generator) -> Erratum:
     z = np.full(d, 1.5)
     reference = Reference(np.zeros(d), np.ones(d))
     m = float(leakage.leakage_score(z, reference, n))
-    result = _game(
+    result = played(
         Gaussian(np.zeros(d), np.ones(d)),
         z,
         EmpiricalMean(n),
@@ -262,7 +263,7 @@ def _misspecified(rounds: int, rng: np.random.Generator) -> Erratum:
     reference = Reference(np.zeros(d), np.ones(d))
     own = float(leakage.leakage_score(attacked, reference, n))
     shared = float(leakage.cross_leakage(attacked, z, reference, n))
-    result = _game(
+    result = played(
         Gaussian(np.zeros(d), np.ones(d)),
         z,
         EmpiricalMean(n),
@@ -283,7 +284,7 @@ def _scalar_product(rounds: int, rng: np.random.Generator) -> Erratum:
     """Measure the leakage that a scalar product against a drawn record reaches."""
     n, d = 100, 500
     z, drawn = np.ones(d), rng.standard_normal(d)
-    result = _game(
+    result = played(
         Gaussian(np.zeros(d), np.ones(d)),
         z,
         EmpiricalMean(n),
@@ -293,7 +294,7 @@ def _scalar_product(rounds: int, rng: np.random.Generator) -> Erratum:
     )
     weights = z - drawn
     exact = (z @ weights) ** 2 / (n * weights @ weights)
-    measured, error = _leakage(result)
+    measured, error = measured_leakage(result)
     return _row("scalar product: leakage reached", measured, exact, z @ z / n, error)
 
 
@@ -303,7 +304,7 @@ def _finite_n(rounds: int, rng: np.random.Generator) -> Erratum:
     z = np.ones(d)
     reference = Reference(np.zeros(d), np.ones(d))
     rounds *= 5  # the difference is .012
-    result = _game(
+    result = played(
         Gaussian(np.zeros(d), np.ones(d)),
         z,
         EmpiricalMean(n),

@@ -7,9 +7,7 @@ directions, and the mean over runs is compared with the curve. The empirical thr
 random, so the mean must be the curve's average over the law of that threshold's level, a beta law;
 this average differs from the curve by up to .003.
 
-Offline LiRA (figure 3a) is not simulated. The paper's statement about it needs care: an attacker
-who knows the sign of the canary's effect and tests one side attains the informed curve, below j;
-only the two-sided test has the curve j.
+Figure 3a, and figure 3c on a network, are in `kaissis_attacks`.
 """
 
 from __future__ import annotations
@@ -72,7 +70,7 @@ class AuditFigure:
             runs = max(rounds // setting.share, 2)
             bands[setting.name] = audited(setting, runs, rng)
             for direction, band in zip(("j", "inverse"), bands[setting.name], strict=True):
-                rows += _rows(f"{setting.name}, {direction}", band)
+                rows += band_rows(f"{setting.name}, {direction}", band)
         return Outcome(
             self.title,
             rounds,
@@ -90,7 +88,7 @@ class AuditFigure:
         figure = Figure(figsize=(4.6 * width, 4.6), layout="constrained")
         axes = figure.subplots(1, width, squeeze=False)[0]
         for panel, setting in zip(axes, self.settings, strict=False):
-            _draw_setting(panel, setting, outcome.curves["bands"][setting.name])
+            draw_setting(panel, setting.name, setting.curve, outcome.curves["bands"][setting.name])
         if self.beside:
             from leakscore import plot
 
@@ -101,14 +99,19 @@ class AuditFigure:
 
 def audited(setting: Setting, runs: int, rng: np.random.Generator) -> tuple[Band, Band]:
     """Return the empirical curve of the test of the null, and of the alternative."""
-    outside = np.sort(setting.sizes(rng, (runs, OUTPUTS), False), axis=1)
-    inside = np.sort(setting.sizes(rng, (runs, OUTPUTS), True), axis=1)
+    outside, inside = (setting.sizes(rng, (runs, OUTPUTS), member) for member in (False, True))
+    return bands(setting.curve, outside, inside)
+
+
+def bands(curve: TradeOff, outside: Doubles, inside: Doubles) -> tuple[Band, Band]:
+    """Return the empirical curve of runs, one a row, and that of the reverse test."""
+    outside, inside = np.sort(outside, axis=1), np.sort(inside, axis=1)
     allowed = np.floor(LEVELS * OUTPUTS).astype(int)  # wrong decisions of the first kind
     missed = _shares(inside, outside[:, OUTPUTS - 1 - allowed], side="right")
     flagged = 1.0 - _shares(outside, inside[:, allowed], side="left")
     return (
-        _band(missed, setting.curve, allowed),
-        _band(flagged, setting.curve.inverse(), allowed),
+        _band(missed, curve, allowed),
+        _band(flagged, curve.inverse(), allowed),
     )
 
 
@@ -142,7 +145,8 @@ def averaged(curve: TradeOff, allowed: npt.NDArray[np.int_], outputs: int) -> Do
     return np.asarray(curve(levels) @ (0.5 * weights))
 
 
-def _rows(name: str, band: Band) -> list[Row]:
+def band_rows(name: str, band: Band) -> list[Row]:
+    """Compare the mean over runs with the curve."""
     # At least one output of all: a few runs may agree to the last one.
     error = np.maximum(band.deviation / np.sqrt(band.runs), 1 / (OUTPUTS * band.runs))
     return [
@@ -156,16 +160,17 @@ def _rows(name: str, band: Band) -> list[Row]:
     ]
 
 
-def _draw_setting(axes: Any, setting: Setting, bands: tuple[Band, Band]) -> None:
+def draw_setting(axes: Any, title: str, curve: TradeOff, bands: tuple[Band, Band]) -> None:
+    """Draw both directions over their curves."""
     from leakscore import plot
 
-    plot.trade_off({"j": setting.curve, "its inverse": setting.curve.inverse()}, ax=axes)
+    plot.trade_off({"curve": curve, "its inverse": curve.inverse()}, ax=axes)
     for band, colour in zip(bands, ("C0", "C1"), strict=True):
         low, high = band.mean - band.deviation, band.mean + band.deviation
         axes.fill_between(LEVELS, low, high, color=colour, alpha=0.3, lw=0)
         axes.plot(LEVELS, band.mean, ".", color="black", ms=3)
     axes.plot([], [], ".", color="black", ms=3, label=f"mean of {bands[0].runs} runs, ± 1 s.d.")
-    axes.set(title=setting.name)
+    axes.set(title=title)
     axes.legend(fontsize=7.5)
 
 

@@ -49,16 +49,16 @@ class Training:
         """Return the curve of one attacker."""
         return tradeoff.subsampled_gaussian(noise, self.rate, self.steps, adversary=adversary)
 
-    def calibrated(self) -> float:
-        """Return the noise at which epsilon is 1 for the relaxed-unaligned attacker."""
+    def calibrated(self, epsilon: float = 1.0, adversary: Any = "relaxed-unaligned") -> float:
+        """Return the noise at which an attacker has this epsilon."""
         return float(
             tradeoff.calibrate(
                 "subsampled_gaussian",
-                epsilon=1.0,
+                epsilon=epsilon,
                 delta=self.delta,
                 sample_rate=self.rate,
                 num_steps=self.steps,
-                adversary="relaxed-unaligned",
+                adversary=adversary,
             )
         )
 
@@ -122,7 +122,7 @@ def _attacks(training: Training, noise: float, rounds: int, rng: np.random.Gener
     """Compare gamma(.1) with simulation; the aligned attacker's is only known within bounds."""
     member = np.repeat([False, True], rounds)
     parts = [
-        _scores(training, noise, flags, rng)
+        step_ratios(training, noise, flags, rng)
         for flags in np.array_split(member, max(member.size * training.steps >> 21, 1))
     ]
     rows, found = [], {}
@@ -145,7 +145,7 @@ def _beaten(training: Training, noise: float, found: dict[str, GameSummary]) -> 
     return [Above("CIFAR-10: aligned > claimed", float(aligned.power[0]), claimed, least)]
 
 
-def _scores(
+def step_ratios(
     training: Training, noise: float, member: npt.NDArray[np.bool_], rng: np.random.Generator
 ) -> Doubles:
     """Return the log-likelihood ratios of the informed, the unaligned and the aligned attacker."""

@@ -42,7 +42,7 @@ _TOLD_APART = 0.6  # of the distance from a printed number: the most that the to
 PAPER = "Michel, Basu & Kaufmann, sequential membership inference"
 
 
-def _rates_rows(
+def rates_rows(
     name: str, setting: Setting, test: str, scores: tuple[Doubles, Doubles]
 ) -> list[Row]:
     """Compare both errors at the exact threshold of alpha = .01."""
@@ -54,7 +54,7 @@ def _rates_rows(
     ]
 
 
-def _mended(row: Row, printed: float, name: str | None = None) -> Row:
+def mended(row: Row, printed: float, name: str | None = None) -> Row:
     """Distinguish the row from the printed number, if the rounds are enough."""
     fields = name or row.name, row.measured, row.theory, row.tolerance
     enough = row.tolerance < _TOLD_APART * abs(row.theory - printed)
@@ -148,11 +148,11 @@ class _Two:
         rows: list[Row] = []
         for name, setting in settings:
             scores = setting.scores(rounds, rng)
-            found = {test: _rates_rows(name, setting, test, scores[test]) for test in TESTS}
+            found = {test: rates_rows(name, setting, test, scores[test]) for test in TESTS}
             for test in TESTS:
                 rows += found[test]
             if setting.steps >= 50:  # the paper: SeMI-max "consistently outperforms"
-                rows[-1] = _mended(rows[-1], found[LARGEST][1].theory)
+                rows[-1] = mended(rows[-1], found[LARGEST][1].theory)
         rows.append(_roots(rounds, rng))
         title = f"{PAPER}, Figure 2: power at alpha = {LEVEL:g}, batches of {N}, distance 3"
         notes = (
@@ -213,7 +213,7 @@ def _roots(rounds: int, rng: np.random.Generator) -> Row:
     row = error_row("final, roots at threshold 1: alpha", (low <= played) & (played <= high), alpha)
     centre, half = setting.distance / n, width * np.sqrt(n - 1) / n
     ends = norm.cdf(np.sqrt(n) * np.array([centre - half, centre + half]))
-    return _mended(row, float(ends[1] - ends[0]))
+    return mended(row, float(ends[1] - ends[0]))
 
 
 # --- figure 4 ------------------------------------------------------------------------------------
@@ -236,13 +236,13 @@ class _Four:
             areas[steps] = {test: setting.auc(test) for test in (STAR, LARGEST, FINAL)}
             areas[steps][UNIFORM] = trapezoids(*curves[steps][UNIFORM])
             for test in TESTS:
-                row = _auc_row(f"T = {steps}, {test}: AUC", scores[steps][test], areas[steps][test])
+                row = auc_row(f"T = {steps}, {test}: AUC", scores[steps][test], areas[steps][test])
                 worse = test == FINAL and steps >= 50
-                rows.append(_mended(row, areas[steps][LARGEST]) if worse else row)
+                rows.append(mended(row, areas[steps][LARGEST]) if worse else row)
         anywhere = Setting(5, insertion="uniform").scores(rounds, rng)
         for test in TESTS[1:]:
             name = f"T = 5, any batch, {test}: AUC"
-            rows.append(_auc_row(name, anywhere[test], areas[5][test]))
+            rows.append(auc_row(name, anywhere[test], areas[5][test]))
         title = f"{PAPER}, Figure 4: ROC curves, batches of {N}, distance 3"
         notes = (
             "printed: the area of SeMI-max, which the paper says is the larger one",
@@ -277,7 +277,7 @@ def trapezoids(x: Doubles, y: Doubles) -> float:
     return float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2.0)
 
 
-def _auc_row(name: str, scores: tuple[Doubles, Doubles], theory: float) -> Row:
+def auc_row(name: str, scores: tuple[Doubles, Doubles], theory: float) -> Row:
     size = min(map(len, scores))
     area = Auc.of(*(score[:size] for score in scores))
     return Row(name, area.value, theory, STANDARD_ERRORS * area.error)
@@ -298,12 +298,12 @@ class _Eight:
         for dim in self.DIMS:
             setting = Setting(5, dim=dim, insertion=2)
             scores = setting.scores(rounds, rng)
-            alpha, power = _rates_rows(f"d = {dim}", setting, STAR, scores[STAR])
+            alpha, power = rates_rows(f"d = {dim}", setting, STAR, scores[STAR])
             flat = Setting(5, dim=2).power(STAR)
-            rows += [alpha, _mended(power, flat) if dim >= 50 else power]
+            rows += [alpha, mended(power, flat) if dim >= 50 else power]
             if dim == 2:
                 rows.append(self._disc(rounds, rng))
-                rows.append(_mended(alpha, printed_alpha(setting), "d = 2, corollary B.6: alpha"))
+                rows.append(mended(alpha, printed_alpha(setting), "d = 2, corollary B.6: alpha"))
         title = f"{PAPER}, Figure 8: {N} records a batch in d dimensions, distance 3"
         notes = (
             "printed, power: that of d = 2, as the paper says that the dimension does not matter",

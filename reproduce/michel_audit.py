@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,7 @@ ATTACKS = (
     "Back-Front diff",
     "Back-Front ratio",
 )
-_OF_LOSSES = (
+OF_LOSSES = (
     sequential.delta_diff,
     sequential.delta_ratio,
     sequential.back_front_diff,
@@ -69,6 +70,7 @@ class Setup:
     target: Doubles
     gradient: Doubles  # the target's, clipped
     reference: Reference
+    known: Floats  # records that the reference is fitted to
 
     @classmethod
     def of(cls, records: Floats, rng: np.random.Generator) -> Setup:
@@ -77,17 +79,19 @@ class Setup:
         ends = np.cumsum([PUBLIC, REFERENCES, CANDIDATES])
         public, references, candidates, pool = (records[part] for part in np.split(order, ends))
         start = pretrained(public, rng)
-        training = _training(0.0, start)
+        training = training_of(0.0, start)
         gradients = training.gradients(start, references)
         reference = Reference.fit(gradients, "low-rank", shrinkage=0.0, ddof=1)
         own = training.gradients(start, candidates)
-        noisy = reference.add_diagonal(BATCH * _training(1.0, start).noise_std ** 2)
+        noisy = reference.add_diagonal(BATCH * training_of(1.0, start).noise_std ** 2)
         chosen = canaries.select(own, noisy, 1)[0][0]
-        return cls(games.Empirical(pool), start, candidates[chosen], own[chosen], reference)
+        return cls(
+            games.Empirical(pool), start, candidates[chosen], own[chosen], reference, references
+        )
 
     def play(self, noise: float, rounds: int, rng: np.random.Generator) -> Played:
         """Play rounds at a noise multiplier."""
-        training = _training(noise, self.start)
+        training = training_of(noise, self.start)
 
         def seen(theta: Doubles) -> Doubles:
             moved = [(theta[:, 0] - theta[:, t]) / (RATE * t) for t in (1, STEPS)]
@@ -101,7 +105,7 @@ class Setup:
         last = sequential.gradient_llr(
             mean[:, np.newaxis], *law, BATCH * STEPS, noise_std=std / np.sqrt(STEPS)
         )
-        scores = [ratio[:, 0], last[:, 0], *(of(losses) for of in _OF_LOSSES)]
+        scores = [ratio[:, 0], last[:, 0], *(of(losses) for of in OF_LOSSES)]
         pairs = {
             name: (score[member], score[~member])
             for name, score in zip(ATTACKS, scores, strict=True)
@@ -179,11 +183,12 @@ class Played:
         )
 
 
-def _training(noise: float, start: Doubles) -> games.Training:
+def training_of(noise: float, start: Doubles, steps: int | None = None) -> games.Training:
+    """Return the training at a noise multiplier, to its end or to an earlier step."""
     return games.Training(
         "logistic",
         BATCH,
-        STEPS,
+        steps or STEPS,
         RATE,
         clip=CLIP,
         noise_multiplier=noise,
@@ -202,14 +207,18 @@ def pretrained(public: Floats, rng: np.random.Generator) -> Doubles:
     return theta
 
 
-def reproduce(*, data: tuple[Path, ...], rounds: int = 500, seed: int = 1) -> Outcome:
-    """Prepare, and audit at every noise."""
-    images, labels = load(data)
+def records_of(images: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Floats:
+    """Return one record a row: pixels in [0, 1], a constant, and the label."""
     pixels = np.ones((len(images), images[0].size + 2), dtype=np.float32)
     np.divide(images.reshape(len(images), -1), np.float32(255), out=pixels[:, :-2])
     pixels[:, -1] = labels
+    return pixels
+
+
+def reproduce(*, data: tuple[Path, ...], rounds: int = 500, seed: int = 1) -> Outcome:
+    """Prepare, and audit at every noise."""
     rng = np.random.default_rng(seed)
-    setup = Setup.of(pixels, rng)
+    setup = Setup.of(records_of(*load(data)), rng)
     played = [setup.play(noise, 2 * rounds, rng) for noise in NOISES]
     rows = [row for game in played for row in game.rows()]
     title = f"{PAPER}, Figure 3: audit of DP-SGD on Fashion-MNIST, {STEPS} steps of {BATCH}"

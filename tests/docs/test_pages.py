@@ -19,7 +19,8 @@ CONTRACT = {
     "rounds-needed embed-report threads-and-isa reproduce-a-figure recheck-a-bound",
     "explanation": "threat-models leakage-score audits pitfalls accuracy certified-bounds "
     "sorted-bits errata",
-    "reference": "index cli json formats exit-codes glossary distributions performance changelog",
+    "reference": "index cli json formats exit-codes glossary distributions performance figures "
+    "changelog",
 }
 
 

@@ -32,6 +32,11 @@ def test_the_page_of_the_command_line_is_that_of_the_parsers() -> None:
     assert page == script("write_cli_page")["page"](), "run scripts/write_cli_page.py"
 
 
+def test_the_page_of_the_figures_is_that_of_the_registry() -> None:
+    page = (DOCS / "reference" / "figures.md").read_text("utf-8")
+    assert page == script("write_figures_page")["page"](), "run scripts/write_figures_page.py"
+
+
 @pytest.mark.parametrize("command", ["report", "audit"])
 def test_every_option_is_on_the_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """By the help itself, which the page is not made of."""

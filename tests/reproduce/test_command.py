@@ -59,7 +59,7 @@ def test_every_figure_is_listed_with_its_data(capsys: pytest.CaptureFixture[str]
     assert main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == reproduce.names()
-    assert sum("dataset-fashion-mnist" in line for line in lines) == 4
+    assert sum("dataset-fashion-mnist" in line for line in lines) == 10
     assert all(figure.seconds > 0 for figure in reproduce.FIGURES.values())
     assert max(map(len, lines)) <= 110
 

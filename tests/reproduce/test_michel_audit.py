@@ -42,7 +42,7 @@ def test_target_and_separation_are_those_of_dense_matrices(folder: Path) -> None
     records[:, -1] = labels
     setup = figure.Setup.of(records, np.random.default_rng(3))
     order = np.random.default_rng(3).permutation(400)
-    training = figure._training(1.0, setup.start)
+    training = figure.training_of(1.0, setup.start)
     known = training.gradients(setup.start, records[order[100:160]])
     own = training.gradients(setup.start, records[order[160:180]])
     mean, cov = known.mean(axis=0), np.cov(known.T)
