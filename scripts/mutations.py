@@ -271,7 +271,37 @@ COMPOSITIONS = (
 UNIFORM = "python/leakscore/sequential/_uniform.py"
 SEQUENTIAL = ("tests/sequential/test_bounds.py",)
 
+AVERAGES = "python/leakscore/sequential/_octaves.py"
+AVERAGE = ("tests/sequential/test_octaves.py",)
+
 ERRORS_OF_SEQUENCES = (
+    Mutation("average-masses", AVERAGES, "law.rounding + _SUMS", "_SUMS", AVERAGE),
+    Mutation("average-sums-0", AVERAGES, "_SUMS = 2e-11", "_SUMS = 0.0", AVERAGE),
+    Mutation("average-sums-10", AVERAGES, "_SUMS = 2e-11", "_SUMS = 2e-10", AVERAGE),
+    Mutation("average-places", AVERAGES, "law.moved + 4.0 * _U", "4.0 * _U", AVERAGE),
+    Mutation(
+        "average-lost-above",
+        AVERAGES,
+        "(1.0 + self.moved) + self.lost[1]",
+        "(1.0 + self.moved)",
+        AVERAGE,
+    ),
+    Mutation(
+        "average-lost-below",
+        AVERAGES,
+        "np.exp(self.rounding) + c * self.lost[0]",
+        "np.exp(self.rounding)",
+        AVERAGE,
+    ),
+    Mutation("average-steepness-0", AVERAGES, " + _steepness(ratio, low, high) * _U", "", AVERAGE),
+    Mutation("average-beyond", AVERAGES, "1.001 * float(ncx2.cdf", "0.0 * float(ncx2.cdf", AVERAGE),
+    Mutation(
+        "average-constant",
+        AVERAGES,
+        "+ law.under_h0 * (sure / whole)",
+        "+ law.under_h1 * (sure / whole)",
+        AVERAGE,
+    ),
     Mutation(
         "sequential-law-0",
         UNIFORM,

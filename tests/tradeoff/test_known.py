@@ -10,7 +10,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.batches.fixed import _TAIL, truncated_poisson_gaussian
+from leakscore.tradeoff import fixed_batch_gaussian
+from leakscore.tradeoff.batches.fixed import _cases, _TAIL, truncated_poisson_gaussian
 from leakscore.tradeoff.composition.ends import ends
 from leakscore.tradeoff.composition.losses import GaussianStep
 from leakscore.tradeoff.octaves.curves import Losses
@@ -111,3 +112,26 @@ def test_binomial_tails(count: int, rate: float, most: int) -> None:
             (betaincc(most, count - most, rate), exact(mp.mpf(rate), 1)),
         ):
             assert abs(float(found) / true - 1) < 0.1 * _TAIL
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.06, 1.0])
+@pytest.mark.parametrize("epsilon", [0.5, 20.0, 1500.0])
+def test_one_step_with_little_noise(noise: float, epsilon: float) -> None:
+    """Delta of one step in closed form: its laws differ where the ratio exceeds e^epsilon."""
+    mu = 2.0 / noise
+
+    def delta(shift: float, rate: float) -> Any:
+        e, q, m = mp.exp(epsilon), mp.mpf(rate), mp.mpf(shift)
+        x = mp.log((e - 1 + q) / q) / m + m / 2
+        return q * mp.ncdf(m - x) - (e - 1 + q) * mp.ncdf(-x)
+
+    with mp.workdps(60):
+        replaced = delta(mu, 0.25)
+        components, _ = _cases(1.0 / noise, 0.2, 2, 8)
+        cut = mp.fsum(one.weight * delta(one.mu, one.rate) for one in components)
+    fixed = fixed_batch_gaussian(noise, 2, 8, 1)
+    truncated = truncated_poisson_gaussian(noise, 0.2, 2, 8, 1)
+    for curve, true, direction in ((fixed, replaced, "both"), (truncated, cut, "forward")):
+        found = float(curve.delta(epsilon, direction))
+        assert true <= found * (1 + 1e-12)
+        assert found <= float(true) * (1 + 1e-3) + 1e-30

@@ -134,7 +134,7 @@ class Curves:
         k = np.searchsorted(self.numbers, moved, side="right")
         at = np.minimum(k, self.numbers.size - 1)
         beyond = self.gain[at] + self.above[k] * np.maximum(self.numbers[at] - moved, 0.0)
-        return beyond * (1.0 + self.rounding) * (1.0 + self.moved) + self.lost[1]
+        return beyond * np.exp(self.rounding) * (1.0 + self.moved) + self.lost[1]
 
     def loss_up(self, c: Doubles) -> Doubles:
         """Bound H from above."""
@@ -142,7 +142,7 @@ class Curves:
         k = np.searchsorted(self.numbers, moved)
         at = np.maximum(k - 1, 0)
         short = self.loss[at] + self.below[k] * np.maximum(moved - self.numbers[at], 0.0)
-        return short * (1.0 + self.rounding) + c * self.lost[0]
+        return short * np.exp(self.rounding) + c * self.lost[0]
 
     def tests(self, c: Doubles) -> Indices:
         """Give some thresholds of the statistic that are best at c, or near it."""
@@ -152,14 +152,16 @@ class Curves:
     def gain_low(self, c: Doubles) -> Doubles:
         """Bound G from below: no test has more power less c times its false positives."""
         k = self.tests(c)
-        power = self.caught[k] * (1.0 - self.rounding)
-        return (power - c[:, np.newaxis] * (self.above[k] * (1.0 + self.rounding))).max(axis=1)
+        power = self.caught[k] * np.exp(-self.rounding)
+        false = self.above[k] * np.exp(self.rounding)
+        return np.asarray((power - c[:, np.newaxis] * false).max(axis=1))
 
     def loss_low(self, c: Doubles) -> Doubles:
         """Bound H from below, by the same tests."""
         k = self.tests(c)
-        correct = c[:, np.newaxis] * (self.below[k] * (1.0 - self.rounding))
-        return (correct - self.missed[k] * (1.0 + self.rounding)).max(axis=1)
+        correct = self.below[k] * np.exp(-self.rounding)
+        missed = self.missed[k] * np.exp(self.rounding)
+        return np.asarray((c[:, np.newaxis] * correct - missed).max(axis=1))
 
 
 def _above(values: Doubles) -> Doubles:

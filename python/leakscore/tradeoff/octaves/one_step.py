@@ -22,6 +22,8 @@ _REACH = 12.5  # standard deviations: beyond lies a mass of 4e-36
 _BEYOND = 7.5e-36  # and all that underflows, below 1e-150 times the largest ratio
 _PART = 0.01
 _LARGE = 600.0  # a log from which 1 does not matter any more
+# Losses that differ by less than _FAINT, of a large shift, do not get octaves of their own.
+_FAINT, _NEAR = 1e-140, 1e-15
 
 
 class Component(NamedTuple):
@@ -70,7 +72,8 @@ def loss_step(components: list[Component], steps: int, half: int) -> tuple[Octav
     most = max(one.rate for one in components)
     chief = max(components, key=lambda one: one.weight * one.rate)
     far = min(0.0, float(norm.ppf(10.0 ** (-20.0 / steps))))
-    spacing = float(_excess(np.array(far), chief, most)) / half
+    least = float(_excess(np.array(far), chief, most))
+    spacing = (least if least > _FAINT else _NEAR) / half
     top = max(float(_excess(np.array(_REACH + one.mu), one, most)) for one in components)
     points = offsets(spacing, half, top)
     total, nodes, steepest = [np.zeros(points.size) for _ in range(3)], 0.0, 0.0
