@@ -43,9 +43,7 @@ def equal_sum(steps: int, c: float) -> tuple[Any, Any]:
     """The same for equal weights: the law of Irwin and Hall."""
     with mp.workdps(steps + 60):
         x = mp.mpf(steps) * mp.mpf(c) / 2
-        terms = [
-            (-1) ** k * mp.binomial(steps, k) * (x - k) ** steps for k in range(int(x) + 1)
-        ]
+        terms = [(-1) ** k * mp.binomial(steps, k) * (x - k) ** steps for k in range(int(x) + 1)]
         below = mp.fsum(terms) / mp.factorial(steps)
         moments = [term * (x - k) for k, term in enumerate(terms)]
         area = mp.fsum(moments) / mp.factorial(steps + 1)

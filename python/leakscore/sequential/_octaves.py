@@ -98,16 +98,18 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
     ]
     moved = 8.0 * _U * (2.0 + abs(ratio.top) + high / (2.0 * (ratio.n - 1.0)))
     rounding = _PDF + (20.0 + terms) * _U + _steepness(ratio, low, high) * _U + moved
-    rows = [rows_of(law, half) for law in found]
-    return Octaves(origin, spacing, *rows, None, 1, rounding, moved, (lost[0], lost[1]))
+    under_h0, under_h1 = (rows_of(law, half) for law in found)
+    return Octaves(
+        origin, spacing, under_h0, under_h1, None, 1, rounding, moved, (lost[0], lost[1])
+    )
 
 
 def _steepness(ratio: Ratio, low: float, high: float) -> float:
-    """Bound how much a density changes, relatively, where sqrt(X) does by one unit of itself."""
+    """Bound twice the relative change of a density where sqrt(X) changes by its own size."""
     v = np.linspace(np.sqrt(low), np.sqrt(high), 2001)[1:]
     logs = ncx2.logpdf(v * v, ratio.dim, ratio.n * ratio.distance) + np.log(v)
     slopes = np.abs(np.diff(logs) / np.diff(v)) * v[1:]
-    return 2.0 * (float(slopes.max()) + ratio.dim)
+    return float(slopes.max()) + ratio.dim
 
 
 class Curves:
@@ -134,7 +136,8 @@ class Curves:
         k = np.searchsorted(self.numbers, moved, side="right")
         at = np.minimum(k, self.numbers.size - 1)
         beyond = self.gain[at] + self.above[k] * np.maximum(self.numbers[at] - moved, 0.0)
-        return beyond * np.exp(self.rounding) * (1.0 + self.moved) + self.lost[1]
+        wider = float(np.exp(self.rounding)) * (1.0 + self.moved)
+        return np.asarray(beyond * wider + self.lost[1])
 
     def loss_up(self, c: Doubles) -> Doubles:
         """Bound H from above."""
@@ -142,12 +145,13 @@ class Curves:
         k = np.searchsorted(self.numbers, moved)
         at = np.maximum(k - 1, 0)
         short = self.loss[at] + self.below[k] * np.maximum(moved - self.numbers[at], 0.0)
-        return short * np.exp(self.rounding) + c * self.lost[0]
+        wider = float(np.exp(self.rounding))
+        return np.asarray(short * wider + c * self.lost[0])
 
     def tests(self, c: Doubles) -> Indices:
         """Give some thresholds of the statistic that are best at c, or near it."""
         best = np.searchsorted(self.ratio, c, side="right")
-        return np.clip(best[:, np.newaxis] + np.arange(-2, 3), 0, self.numbers.size)
+        return np.asarray(np.clip(best[:, np.newaxis] + np.arange(-2, 3), 0, self.numbers.size))
 
     def gain_low(self, c: Doubles) -> Doubles:
         """Bound G from below: no test has more power less c times its false positives."""

@@ -1,5 +1,8 @@
 """The error rates of the average ratio over the steps, between certified bounds.
 
+Two methods bound them, and the better ends are taken: `_octaves`, for rates down to 1e-12 and any
+number of steps, and this one, narrower for few steps and rates that are not rare.
+
 The ratios LR_t of the steps are independent, and identically distributed under H0. So two laws are
 enough: that of S = sum_t v_t LR_t under H0 and, since a likelihood ratio is a change of measure,
 that of one step's ratio under H1. Round the scaled ratios of all steps but one down to multiples of
@@ -109,11 +112,13 @@ def uniform_error_rates(
     Returns
     -------
     alpha, beta : Interval
-        Named pairs ``(lower, upper)`` of the shape of `threshold`, type I and type II error. They
-        are the exact rates at thresholds that differ by some 1e-4 of the ratios' range, or 1e-3 for
-        1000 steps and 2e-2 for 20,000 (more if many probabilities of a prior differ), widened by
-        the rounding of FFTs, below 1e-9. They are equal where only one step has a probability
-        above 0.
+        Named pairs ``(lower, upper)`` of the shape of `threshold`, type I and type II error:
+        certified ends, for any prior. For equal probabilities and rates down to 1e-12 they differ
+        by a factor of at most 1.5 up to 20,000 steps and 1.8 at 100,000, mostly by far less, and
+        absolutely by some 1e-4 for a few steps. Of more than 64 different probabilities similar
+        ones are bounded together. Rounding widens the ends where many records make all ratios
+        nearly 1: from some 10^5 records with 20,000 steps, and 10^4 with 100,000. They are equal
+        where only one step has a probability above 0.
 
     Raises
     ------
@@ -182,7 +187,7 @@ def _bounds(step: _Step, weights: Doubles, gamma: Doubles) -> Doubles:
         other = _Lattice(step, values, counts, gamma[some].max()).ends(gamma[some])
         ends[0::2, some] = np.maximum(ends[0::2, some], other[0::2])
         ends[1::2, some] = np.minimum(ends[1::2, some], other[1::2])
-    return ends
+    return np.asarray(ends + 0.0)  # no -0.0
 
 
 def _groups(gamma: Doubles, step: _Step) -> Iterator[Indices]:

@@ -34,8 +34,8 @@ def fixed_batch_gaussian(
     ----------
     noise_multiplier : float
         Standard deviation of the noise over the largest contribution, at least 0.06 with several
-        steps and 0.01 with one. A replaced record moves a sum by 2: accountants whose noise multiplier is relative to
-        that sensitivity take half of this one.
+        steps and 0.01 with one. A replaced record moves a sum by 2: accountants whose noise
+        multiplier is relative to that sensitivity take half of this one.
     batch_size : int
         Number of records in a batch, 1 to `num_records`.
     num_records : int

@@ -246,8 +246,9 @@ def _without_bottom(law: Octaves, origin: float) -> Octaves:
 
 
 def _weight(law: Octaves, where: Any) -> tuple[float, float]:
-    """Bound the mass of some points under both hypotheses."""
+    """Bound the mass of some points under both hypotheses: of the pair, and of the statistic."""
     spare = 1.0 + 2.0 * law.rounding + law.moved + 1e-12
     ratio = law.under_h0 * ((law.origin + law.offsets) / law.steps)
     member = ratio if law.tilted is None else law.tilted
-    return float(law.under_h0[where].sum()) * spare, float(member[where].sum()) * spare
+    within = max(float(member[where].sum()), float(law.under_h1[where].sum()))
+    return float(law.under_h0[where].sum()) * spare, within * spare
