@@ -7,13 +7,14 @@ trade-off curves off the same accountant. Without them ours is timed alone.
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import Any
 
 import numpy as np
 
 from bench._harness import compare, timed
-from leakscore.tradeoff import subsampled_gaussian
+from leakscore.tradeoff import compose, subsampled_gaussian
 
 # noise multiplier, rate, steps, delta, discretisation interval of the other side
 CASES = [
@@ -75,8 +76,27 @@ def _curves() -> None:
     )
 
 
+def _alone() -> None:
+    """CPU time of calls without a counterpart: many different mechanisms, the best of looks."""
+    many = [subsampled_gaussian(1.0 + 0.01 * i, 0.01, 10) for i in range(100)]
+    curve = subsampled_gaussian(1.0, 0.01, 100)
+    curve.epsilon(1e-5)
+    for name, call in {
+        "100 different mechanisms": lambda: compose(many).interval("epsilon", 1e-5),
+        "best_of(10)": lambda: curve.best_of(10).interval("epsilon", 1e-5),
+        "best_of(10).symmetrized()": lambda: (
+            curve.best_of(10).symmetrized().interval("epsilon", 1e-5)
+        ),
+    }.items():
+        start = time.process_time()
+        low, high = call()
+        seconds = time.process_time() - start
+        print(f"{name:44s} {1e3 * seconds:9.2f} ms  [{low:.6f}, {high:.6f}]")
+
+
 def run() -> None:
     _curves()
+    _alone()
     accounting = _theirs()
     if accounting is None:
         print("dp-accounting is not installed (extra `bench`): ours alone")

@@ -166,12 +166,22 @@ def calls() -> None:
     wide = rng.normal(size=(1, STEPS, 10**6))
     spectrum = Reference(np.zeros(7850), rng.uniform(0.5, 1.5, 7850))
     gradient = rng.normal(size=7850) / 30
+    prior = np.arange(1.0, 10_001) / np.arange(1.0, 10_001).sum()
     sequential.gradient_llr(wide, wide[0], thin, 64, noise_std=0.01)  # factorise once
     for name, call in {
         "error_rates, 10,000 thresholds": lambda: sequential.error_rates(many, 9.0, 10, 5),
         "uniform_error_rates, 5 steps": lambda: sequential.uniform_error_rates(0.5, 9.0, 10, 1, 5),
         "uniform_error_rates, 50 steps": lambda: sequential.uniform_error_rates(
             0.4, 9.0, 10, 1, 50
+        ),
+        "uniform_error_rates, 20,000 steps": lambda: sequential.uniform_error_rates(
+            0.04, 9.0, 10, 1, 20_000
+        ),
+        "uniform_error_rates, 100,000 steps": lambda: sequential.uniform_error_rates(
+            0.02, 9.0, 10, 1, 100_000
+        ),
+        "uniform_error_rates, 10,000 probabilities": lambda: sequential.uniform_error_rates(
+            0.05, 9.0, 10, 1, 10_000, prior
         ),
         "dpsgd_error_rates, 7850 eigenvalues": lambda: sequential.dpsgd_error_rates(
             [0.0, 1.0], gradient, spectrum, 64, 0.1

@@ -37,6 +37,7 @@ SUMS = ("tests/tradeoff/test_ends.py",)
 OCTAVES = TRADEOFF + "octaves/law.py"
 OCTAVE_CURVES = TRADEOFF + "octaves/curves.py"
 OCTAVE_STEPS = TRADEOFF + "octaves/one_step.py"
+KNOWN_LAWS = TRADEOFF + "octaves/known.py"
 OCTAVE = ("tests/tradeoff/test_octaves.py",)
 KNOWN = ("tests/tradeoff/test_known.py",)
 
@@ -58,6 +59,43 @@ BATCHES = (
         "lost = law.lost",
         OCTAVE,
     ),
+    Mutation(
+        "octaves-bottom",
+        OCTAVES,
+        "lost=(law.lost[0] + gone[0], law.lost[1] + gone[1])",
+        "lost=law.lost",
+        OCTAVE,
+    ),
+    Mutation(
+        "octaves-statistic-lost",
+        OCTAVES,
+        "within = max(float(member[where].sum()), float(law.under_h1[where].sum()))",
+        "within = float(member[where].sum())",
+        OCTAVE,
+    ),
+    Mutation(
+        "octaves-underflow",
+        OCTAVE_CURVES,
+        "np.where(outside < _UNDERFLOW, np.fmax(outside, member - points), outside)",
+        "outside",
+        KNOWN,
+    ),
+    Mutation(
+        "octaves-underflow-tests",
+        OCTAVE_CURVES,
+        "for part in (_UNDERFLOW, lost[0])]",
+        "for part in (-np.inf, lost[0])]",
+        OCTAVE,
+    ),
+    Mutation(
+        "octaves-underflow-missed",
+        OCTAVE_CURVES,
+        "for part in (lost[1], _UNDERFLOW)]",
+        "for part in (lost[1], -np.inf)]",
+        OCTAVE,
+    ),
+    Mutation("known-largest-0", KNOWN_LAWS, "pair, pair, 2e-12", "pair, pair, 0.0", KNOWN),
+    Mutation("known-largest-10", KNOWN_LAWS, "pair, pair, 2e-12", "pair, pair, 2e-9", KNOWN),
     Mutation("octaves-one-of-all", OCTAVES, "if left is not right:", "if False:", OCTAVE),
     Mutation("octaves-beyond", OCTAVE_STEPS, "_BEYOND = 7.5e-36", "_BEYOND = 0.0", OCTAVE),
     Mutation("octaves-node-0", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 0.0", OCTAVE),
@@ -271,7 +309,37 @@ COMPOSITIONS = (
 UNIFORM = "python/leakscore/sequential/_uniform.py"
 SEQUENTIAL = ("tests/sequential/test_bounds.py",)
 
+AVERAGES = "python/leakscore/sequential/_octaves.py"
+AVERAGE = ("tests/sequential/test_octaves.py",)
+
 ERRORS_OF_SEQUENCES = (
+    Mutation("average-masses", AVERAGES, "law.rounding + _SUMS", "_SUMS", AVERAGE),
+    Mutation("average-sums-0", AVERAGES, "_SUMS = 2e-11", "_SUMS = 0.0", AVERAGE),
+    Mutation("average-sums-10", AVERAGES, "_SUMS = 2e-11", "_SUMS = 2e-10", AVERAGE),
+    Mutation("average-places", AVERAGES, "law.moved + 4.0 * _U", "4.0 * _U", AVERAGE),
+    Mutation(
+        "average-lost-above",
+        AVERAGES,
+        "beyond * wider + self.lost[1]",
+        "beyond * wider",
+        AVERAGE,
+    ),
+    Mutation(
+        "average-lost-below",
+        AVERAGES,
+        "short * wider + c * self.lost[0]",
+        "short * wider",
+        AVERAGE,
+    ),
+    Mutation("average-steepness-0", AVERAGES, " + _steepness(ratio, low, high) * _U", "", AVERAGE),
+    Mutation("average-beyond", AVERAGES, "1.001 * float(ncx2.cdf", "0.0 * float(ncx2.cdf", AVERAGE),
+    Mutation(
+        "average-constant",
+        AVERAGES,
+        "+ law.under_h0 * (sure / whole)",
+        "+ law.under_h1 * (sure / whole)",
+        AVERAGE,
+    ),
     Mutation(
         "sequential-law-0",
         UNIFORM,

@@ -17,6 +17,7 @@ from leakscore.tradeoff.composition.losses import (
     LaplaceStep,
     Step,
 )
+from leakscore.tradeoff.composition.plan import _Cumulants, _ManyCumulants
 from leakscore.tradeoff.shapes.polygon import Polygon
 from tests.oracles import composition as oracle
 
@@ -175,3 +176,19 @@ def test_steps_without_end() -> None:
     hardly = compose([gaussian(1.0), subsampled_gaussian(1e200, 1e-3, 10)])
     assert hardly.advantage() == pytest.approx(gaussian(1.0).advantage(), rel=1e-5)
     assert compose([sure, gaussian(50.0)]).advantage() == pytest.approx(1.0)
+
+
+def test_many_different_steps_at_once() -> None:
+    """Wider by the square root of a few, and around the finer bounds; their plan is the same."""
+    steps = [GaussianStep(1.0 / (1.0 + 0.1 * i), 0.01) for i in range(16)]
+    parts: list[tuple[Any, int]] = [(step, 20) for step in steps]
+    coarse, fine = (
+        [float(end.epsilon(1e-5)) for end in ends(parts, "guarantee", "informed", fineness)[::-1]]
+        for fineness in (1.0, 3.0)
+    )
+    assert coarse[0] <= fine[0] < fine[1] <= coarse[1]
+    assert coarse[1] - coarse[0] < 2e-4 * coarse[1]
+    one, many = _Cumulants(parts), _ManyCumulants(parts)
+    for tilt in (-3.0, 0.0, 1.0, 9.0, 40.0):
+        np.testing.assert_allclose(many(tilt), one(tilt), rtol=1e-9, atol=1e-12)
+        assert many.cut(tilt) == one.cut(tilt)

@@ -10,11 +10,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.batches.fixed import _TAIL, truncated_poisson_gaussian
+from leakscore.distributions import norm
+from leakscore.tradeoff import fixed_batch_gaussian
+from leakscore.tradeoff.batches.fixed import _TAIL, _cases, truncated_poisson_gaussian
 from leakscore.tradeoff.composition.ends import ends
 from leakscore.tradeoff.composition.losses import GaussianStep
 from leakscore.tradeoff.octaves.curves import Losses
-from leakscore.tradeoff.octaves.known import Known, MixedStep
+from leakscore.tradeoff.octaves.known import _CELL, Known, MixedStep, _largest
 from leakscore.tradeoff.octaves.one_step import Component
 from tests.oracles.octaves import polygon_beta
 
@@ -111,3 +113,46 @@ def test_binomial_tails(count: int, rate: float, most: int) -> None:
             (betaincc(most, count - most, rate), exact(mp.mpf(rate), 1)),
         ):
             assert abs(float(found) / true - 1) < 0.1 * _TAIL
+
+
+@pytest.mark.parametrize(("noise", "share"), [(0.01, 0.99), (0.03, 1.0), (0.03, 0.002)])
+def test_one_step_with_little_noise(noise: float, share: float) -> None:
+    """Delta of one step in closed form: its laws differ where the ratio exceeds e^epsilon.
+
+    At losses above 700 masses under H0 are none in doubles, beside those under H1.
+    """
+    mu = 2.0 / noise
+    epsilon = share * mu * mu / 2.0
+
+    def delta(shift: float, rate: float) -> Any:
+        e, q, m = mp.exp(epsilon), mp.mpf(rate), mp.mpf(shift)
+        x = mp.log((e - 1 + q) / q) / m + m / 2
+        return q * mp.ncdf(m - x) - (e - 1 + q) * mp.ncdf(-x)
+
+    with mp.workdps(60):
+        replaced = delta(mu, 0.25)
+        components, _ = _cases(1.0 / noise, 0.2, 2, 8)
+        cut = mp.fsum(one.weight * delta(one.mu, one.rate) for one in components)
+    fixed = fixed_batch_gaussian(noise, 2, 8, 1)
+    truncated = truncated_poisson_gaussian(noise, 0.2, 2, 8, 1)
+    for curve, true, direction in ((fixed, replaced, "both"), (truncated, cut, "forward")):
+        found = float(curve.delta(epsilon, direction))
+        assert true <= found * (1 + 1e-12)
+        assert found <= float(true) * (1 + 1e-2) + 1e-30
+
+
+@pytest.mark.parametrize(("mu", "slots"), [(1.0, 100), (16.0, 1_000_000)])
+def test_masses_of_the_largest_output(mu: float, slots: int) -> None:
+    """Of cells, against differences of Phi(c)^(T-1) Phi(c - s)."""
+    law = _largest.__wrapped__(mu, slots)
+    low = max(-12.5, float(norm.ppf(np.exp(-90.0 / (slots - 1.0)))))
+    starts = np.arange(low, 2.0 * mu + 12.5, _CELL)
+    errors = []
+    with mp.workdps(700):
+        for cell in np.linspace(5, starts.size - 5, 9).astype(int).tolist():
+            c = mp.mpf(float(starts[cell])), mp.mpf(float(starts[cell])) + mp.mpf(_CELL)
+            for shift, found in ((mu, law.statistic[0]), (2.0 * mu, law.statistic[1])):
+                ends = [mp.ncdf(x) ** (slots - 1) * mp.ncdf(x - shift) for x in c]
+                exact = mp.log(ends[1] - ends[0])
+                errors.append(float(abs(exact - mp.mpf(float(found[cell])))))
+    assert 0.0 < max(errors) <= law.rounding <= 1e4 * max(errors)

@@ -208,3 +208,29 @@ def test_curves_hold_what_their_terms_say(rounding: float, moved: float, seed: i
     assert (lower(alpha) <= exact + 1e-15).all()
     assert (upper(alpha) >= exact - 1e-15).all()
     assert np.abs(lower(alpha) - exact).max() < 6e-3
+
+
+def test_what_lies_below_a_lattice_is_lost() -> None:
+    """Under both hypotheses, of the pair that dominates and of the statistic."""
+    law = Octaves(0.1, 0.25, some_law(8), some_law(9), None, 3, 1e-10, 0.0, (1e-9, 1e-9))
+    cut = laws._without_bottom(law, law.origin + 4.0 * law.spacing)
+    ratio = (law.origin + law.offsets) / law.steps
+    for index, before, after in (
+        (0, law.under_h0, cut.under_h0),
+        (1, law.under_h0 * ratio, cut.under_h0 * ratio),
+        (1, law.under_h1, cut.under_h1),
+    ):
+        gone = float((before - after).sum())
+        assert gone > 0.0
+        assert cut.lost[index] >= gone + 1e-9
+
+
+def test_a_mass_that_underflows_is_some_mass() -> None:
+    """Where it is the only one that is accused, a test still has false positives (or misses)."""
+    some, none = np.log([0.5, 0.5]), np.array([-np.inf, 0.0])
+    points = np.array([-1.0, 1.0])
+    for masses in ((none[::-1], some), (some, none)):
+        found = Losses(points, masses, masses, 0.0, 0.0, (1e-36, 1e-36))
+        upper = curves(found)[1]
+        assert upper(1e-300) > 0.999
+        assert upper.inverse()(1e-300) > 0.999

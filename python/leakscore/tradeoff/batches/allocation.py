@@ -13,7 +13,8 @@ from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.octaves.known import AllocatedEpoch
 from leakscore.tradeoff.premise import ALLOCATION, EXACT_NOISE, Premise
 
-LEAST_NOISE = 0.06
+# Of several steps, whose ratios are added up, and of one, whose loss is a log.
+LEAST_NOISE, LEAST_ALONE = 0.06, 0.01
 MOST_STEPS = 10**6
 _MOST_EPOCHS = 10**5
 
@@ -121,8 +122,9 @@ def random_allocation(
 
 def require_noise(noise: float, mu: float, slots: int, guarantee: str) -> None:
     """Refuse noise whose ratios overflow, and name a curve that holds for the same batches."""
-    if mu * LEAST_NOISE > 1.0:
-        least = f"{LEAST_NOISE * mu * noise:.4g}"
+    allowed = LEAST_NOISE if slots > 1 else LEAST_ALONE
+    if mu * allowed > 1.0:
+        least = f"{allowed * mu * noise:.4g}"
         raise ValueError(
             f"Expected noise_multiplier={noise!r} >= {least} with num_steps={slots}: the ratios of "
             f"smaller noise overflow; take {guarantee} as a guarantee, which lets the attacker see "

@@ -34,8 +34,8 @@ def fixed_batch_gaussian(
     ----------
     noise_multiplier : float
         Standard deviation of the noise over the largest contribution, at least 0.06 with several
-        steps. A replaced record moves a sum by 2: accountants whose noise multiplier is relative to
-        that sensitivity take half of this one.
+        steps and 0.01 with one. A replaced record moves a sum by 2: accountants whose noise
+        multiplier is relative to that sensitivity take half of this one.
     batch_size : int
         Number of records in a batch, 1 to `num_records`.
     num_records : int
@@ -117,7 +117,7 @@ def truncated_poisson_gaussian(
     ----------
     noise_multiplier : float
         Standard deviation of the noise over the largest contribution, at least 0.06 with several
-        steps.
+        steps and 0.01 with one.
     sample_rate : float
         Probability of a record to come, in (0, 1].
     max_batch_size : int

@@ -15,8 +15,10 @@ from leakscore.tradeoff.composition.caps import Part
 from leakscore.tradeoff.octaves.known import Known
 
 # Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is
-# below 1. It is larger for longer sequences, as their rounding and their time require.
+# below 1. It is larger for longer sequences, as their rounding and their time require, and for more
+# than `_MANY` different steps, each of which takes transforms of its own.
 _GAP = 4e-5
+_MANY = 8
 _CELLS = 1 << 21  # of all windows together
 _STEP_CELLS = 1 << 18  # of one step's lattice
 _FEWEST = 1 << 14  # from end to end of few steps, whose law may end steeply
@@ -132,6 +134,46 @@ class _Cumulants:
         return (at - of) * mean - total + self(of)[0]
 
 
+class _ManyCumulants(_Cumulants):
+    """The same for many different steps at once, each tilt once."""
+
+    def __init__(self, parts: list[tuple[Part, int]]) -> None:
+        super().__init__(parts)
+        sizes = [loss.size for _, loss, _ in self.laws]
+        self.starts = np.cumsum([0, *sizes[:-1]])
+        self.sizes = np.array(sizes)
+        self.counts = np.array([float(n) for _, _, n in self.laws])
+        self.log_mass = np.concatenate([mass for mass, _, _ in self.laws])
+        self.loss = np.concatenate([loss for _, loss, _ in self.laws])
+        self.ends = ~np.concatenate(self.inner)
+        self.known: dict[float, tuple[float, float, float, bool]] = {}
+
+    def __call__(self, theta: float) -> tuple[float, float, float]:
+        return self._at(theta)[:3]
+
+    def cut(self, theta: float) -> bool:
+        return self._at(theta)[3]
+
+    def _at(self, theta: float) -> tuple[float, float, float, bool]:
+        if theta not in self.known:
+            tilted = self.log_mass + theta * self.loss
+            top = np.maximum.reduceat(tilted, self.starts)
+            weights = np.exp(tilted - np.repeat(top, self.sizes))
+            mass, beyond, first = (
+                np.add.reduceat(some, self.starts)
+                for some in (weights, weights * self.ends, weights * self.loss)
+            )
+            away = self.loss - np.repeat(first / mass, self.sizes)
+            second = np.add.reduceat(weights * away * away, self.starts)
+            self.known[theta] = (
+                float(self.counts @ (top + np.log(mass))),
+                float(self.counts @ (first / mass)),
+                float(np.sqrt(self.counts @ (second / mass))),
+                bool((beyond > 0.01 * mass).any()),
+            )
+        return self.known[theta]
+
+
 def _coarse(step: Part) -> tuple[Doubles, Doubles, Flags]:
     """Give log masses at some hundred nodes of one step, more for a large shift, and their losses.
 
@@ -153,7 +195,7 @@ def _coarse(step: Part) -> tuple[Doubles, Doubles, Flags]:
 
 def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     """Choose spacing and windows; a larger `fineness` divides the spacing."""
-    cumulants = _Cumulants(parts)
+    cumulants = (_Cumulants if len(parts) < _MANY else _ManyCumulants)(parts)
     count = sum(n for _, n in parts)
     reach = max(
         cumulants(cumulants.tilt(_TYPICAL, 1.0))[1] - cumulants(1.0)[1],
@@ -169,7 +211,7 @@ def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     if any(step.steep for step, _ in parts):
         shift = max(step.shift for step, _ in parts)
         scale = max(scale, 2e-5 * shift * abs(cumulants(1.0)[1]))
-    gap = _GAP * scale * max(1.0, count / 1e4) ** 0.5
+    gap = _GAP * scale * max(1.0, count / 1e4) ** 0.5 * min(max(1.0, len(parts) / _MANY), 10.0)
     spacing = np.sqrt(8.0 * gap / (count * decay))
     # A tail far longer than the deviation needs a finer lattice, unless it never matters.
     typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]

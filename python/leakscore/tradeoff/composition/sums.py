@@ -177,19 +177,18 @@ class _Tilt:
         )
 
     def _spectrum(self, size: int) -> tuple[Complexes, float]:
-        spectra = []
-        faint = np.zeros(size // 2 + 1)
+        spectra: dict[int, Complexes] = {}  # products of steps that come as often
+        faint, count = np.zeros(size // 2 + 1), 0
         for logs, n in self.laws:
             z, unit = _transform(np.exp(logs), size)
-            spectra.append((z, n))
+            spectra[n] = spectra[n] * z if n in spectra else z
             faint += n * np.log(np.abs(z) + unit)
+            count += n
         inverse = _fft_unit(size)
         heard = np.flatnonzero(faint > _FAINT)
         product = np.ones(heard.size, dtype=complex)
-        count = 0
-        for z, n in spectra:
+        for n, z in spectra.items():
             product *= by_squaring(z[heard], n, np.multiply)
-            count += n
         weights = np.where((heard == 0) | (2 * heard == size), 1.0, 2.0) / size
         size_of = np.abs(product)
         raised = np.maximum(np.exp(faint[heard]) - size_of, 0.0)

@@ -39,14 +39,17 @@ MEAN, EXPONENTIAL, TILTED = 0, 1, 2
 
 @dataclass(frozen=True)
 class Octaves:
-    """The laws of a sum of `steps` terms; `tilted` is None for sums of ratios."""
+    """The laws of a sum of `steps` terms; `tilted` is None for sums of ratios.
+
+    `steps` is the mean of a sum of ratios under H0: a term counts by its weight.
+    """
 
     origin: float
     spacing: float
     under_h0: Doubles  # (rows, 2n)
     under_h1: Doubles
     tilted: Doubles | None
-    steps: int
+    steps: float
     rounding: float
     moved: float
     lost: tuple[float, float]
@@ -79,21 +82,34 @@ class Octaves:
 
 def power(one: Octaves, steps: int) -> Octaves:
     """Add up so many independent copies of a step, the highest bit of the number first."""
-    result = one
+    result, total = one, steps * one.steps
     for bit in f"{steps:b}"[1:]:
-        result = _refit(_plus(result, result), steps)
+        result = _refit(_plus(result, result), total)
         if bit == "1":
             result = _refit(
-                _plus(result, _moved(one, one.origin, result.spacing, result.half)), steps
+                _plus(result, _moved(one, one.origin, result.spacing, result.half)), total
             )
     return result
 
 
 def joined(left: Octaves, right: Octaves) -> Octaves:
-    """Add two independent sums of logs."""
+    """Add two independent sums."""
+    if left is right:
+        return _refit(_plus(left, left), 2.0 * left.steps)
     spacing, half = max(left.spacing, right.spacing), max(left.half, right.half)
     total = _plus(*(_moved(law, law.origin, spacing, half) for law in (left, right)))
     return _refit(total, total.steps)
+
+
+def weighted(law: Octaves, weight: float) -> Octaves:
+    """Multiply a sum of ratios by a weight."""
+    return replace(
+        law,
+        origin=weight * law.origin,
+        spacing=weight * law.spacing,
+        steps=weight * law.steps,
+        moved=law.moved + 2.0 * _U,
+    )
 
 
 def _in_use(masses: Doubles) -> Doubles:
@@ -176,7 +192,7 @@ def _fitted(law: Octaves, origin: float, width: float, spacing: float = 0.0) -> 
     return _moved(law, origin, max(width / half, spacing), half)
 
 
-def _refit(law: Octaves, of: int) -> Octaves:
+def _refit(law: Octaves, of: float) -> Octaves:
     """Choose a lattice that fits the law: fine from its low end to its middle, octaves beyond."""
     law = _without_top(law, _RARE * law.steps / of)
     masses, offsets = _in_use(law.under_h0), _in_use(law.offsets)
@@ -193,8 +209,8 @@ def _refit(law: Octaves, of: int) -> Octaves:
         return law
     if reach > low:
         return _fitted(law, 0.0, low)
-    law = _without_bottom(law, low - reach)
-    return _fitted(law, low - reach, reach)
+    law = _without_bottom(law, low)
+    return _fitted(law, low, reach)
 
 
 def _without_top(law: Octaves, share: float) -> Octaves:
@@ -230,8 +246,9 @@ def _without_bottom(law: Octaves, origin: float) -> Octaves:
 
 
 def _weight(law: Octaves, where: Any) -> tuple[float, float]:
-    """Bound the mass of some points under both hypotheses."""
+    """Bound the mass of some points under both hypotheses: of the pair, and of the statistic."""
     spare = 1.0 + 2.0 * law.rounding + law.moved + 1e-12
     ratio = law.under_h0 * ((law.origin + law.offsets) / law.steps)
     member = ratio if law.tilted is None else law.tilted
-    return float(law.under_h0[where].sum()) * spare, float(member[where].sum()) * spare
+    within = max(float(member[where].sum()), float(law.under_h1[where].sum()))
+    return float(law.under_h0[where].sum()) * spare, within * spare

@@ -22,6 +22,8 @@ _REACH = 12.5  # standard deviations: beyond lies a mass of 4e-36
 _BEYOND = 7.5e-36  # and all that underflows, below 1e-150 times the largest ratio
 _PART = 0.01
 _LARGE = 600.0  # a log from which 1 does not matter any more
+# Losses that differ by less than _FAINT, of a large shift, do not get octaves of their own.
+_FAINT, _NEAR = 1e-140, 1e-15
 
 
 class Component(NamedTuple):
@@ -41,7 +43,7 @@ def ratio_step(mu: float, steps: int, half: int) -> Octaves:
     else:
         far = min(0.0, float(norm.ppf(10.0 ** (-20.0 / steps))))
         origin, spacing = 0.0, float(_ratio(far, mu)) / half
-    points = origin + _lattice(spacing, half, float(_ratio(_REACH + mu, mu)) - origin)
+    points = origin + offsets(spacing, half, float(_ratio(_REACH + mu, mu)) - origin)
 
     def position(values: Doubles) -> Doubles:
         with np.errstate(divide="ignore"):
@@ -50,8 +52,8 @@ def ratio_step(mu: float, steps: int, half: int) -> Octaves:
     def value(x: Doubles) -> Doubles:
         return _ratio(x, mu)
 
-    laws, nodes = _placed(points, position(points), value, mu, 1.0, (MEAN, MEAN))
-    under_h0, under_h1 = (_rows(law, half) for law in laws)
+    laws, nodes = _normal_masses(points, position(points), value, mu, 1.0, (MEAN, MEAN))
+    under_h0, under_h1 = (rows_of(law, half) for law in laws)
     return Octaves(
         origin,
         spacing,
@@ -70,9 +72,10 @@ def loss_step(components: list[Component], steps: int, half: int) -> tuple[Octav
     most = max(one.rate for one in components)
     chief = max(components, key=lambda one: one.weight * one.rate)
     far = min(0.0, float(norm.ppf(10.0 ** (-20.0 / steps))))
-    spacing = float(_excess(np.array(far), chief, most)) / half
+    least = float(_excess(np.array(far), chief, most))
+    spacing = (least if least > _FAINT else _NEAR) / half
     top = max(float(_excess(np.array(_REACH + one.mu), one, most)) for one in components)
-    points = _lattice(spacing, half, top)
+    points = offsets(spacing, half, top)
     total, nodes, steepest = [np.zeros(points.size) for _ in range(3)], 0.0, 0.0
     for one in components:
 
@@ -87,12 +90,13 @@ def loss_step(components: list[Component], steps: int, half: int) -> tuple[Octav
             return _excess(x, one, most)
 
         keeps = EXPONENTIAL, EXPONENTIAL, TILTED
-        laws, most_nodes = _placed(points, position(points), value, one.mu, one.rate, keeps)
+        edges = position(points)
+        laws, most_nodes = _normal_masses(points, edges, value, one.mu, one.rate, keeps)
         nodes = max(nodes, most_nodes)
         steepest = max(steepest, one.mu * (_REACH + one.mu))
         for sums, law in zip(total, laws, strict=True):
             sums += one.weight * law
-    under_h0, under_h1, tilted = (_rows(law, half) for law in total)
+    under_h0, under_h1, tilted = (rows_of(law, half) for law in total)
     rounding = _rounding(max(one.mu for one in components), nodes + 8.0)
     moved = 8.0 * _U * (2.0 + steepest)
     lost = _BEYOND, _BEYOND
@@ -111,10 +115,10 @@ def upper_half_step(mu: float, rate: float, half: int) -> Octaves:
         return _log_mixed(mu * np.maximum(x - 0.5 * mu, 0.0), rate)
 
     spacing, top = (float(value(np.array(x))) for x in (0.5 * mu + 1.0, _REACH + mu))
-    points = _lattice(spacing / half, half, top)
+    points = offsets(spacing / half, half, top)
     keeps = EXPONENTIAL, EXPONENTIAL, TILTED
-    laws, nodes = _placed(points, position(points), value, mu, rate, keeps)
-    under_h0, under_h1, tilted = (_rows(law, half) for law in laws)
+    laws, nodes = _normal_masses(points, position(points), value, mu, rate, keeps)
+    under_h0, under_h1, tilted = (rows_of(law, half) for law in laws)
     moved = 8.0 * _U * (2.0 + mu * (_REACH + mu))
     lost = _BEYOND, _BEYOND
     rounding = _rounding(mu, nodes)
@@ -139,14 +143,14 @@ def _excess(x: Doubles, one: Component, most: float) -> Doubles:
     return np.where(log_ratio < _LARGE, near, log_ratio + np.log(one.rate / (1.0 - most)))
 
 
-def _lattice(spacing: float, half: int, top: float) -> Doubles:
+def offsets(spacing: float, half: int, top: float) -> Doubles:
     """Give the offsets of a lattice up to beyond `top`, in ascending order."""
     rows = 2 + max(0, int(np.floor(np.log2(max(top / (spacing * half), 1.0)))))
     octaves = 2.0 ** np.arange(1, rows)[:, np.newaxis] * np.arange(half, 2 * half)
     return spacing * np.concatenate([np.arange(2.0 * half), octaves.ravel()])
 
 
-def _rows(masses: Doubles, half: int) -> Doubles:
+def rows_of(masses: Doubles, half: int) -> Doubles:
     """Fold masses in ascending order into rows of octaves."""
     rows = 1 + (masses.size - 2 * half) // half
     folded = np.zeros((rows, 2 * half))
@@ -155,7 +159,7 @@ def _rows(masses: Doubles, half: int) -> Doubles:
     return folded
 
 
-def _placed(
+def _normal_masses(
     points: Doubles,
     edges: Doubles,
     value: Callable[[Doubles], Doubles],
@@ -163,11 +167,32 @@ def _placed(
     rate: float,
     keeps: tuple[int, ...],
 ) -> tuple[list[Doubles], float]:
-    """Integrate between points and split each node; one law for each of `keeps`.
+    """Give `masses` of N(0, 1) against (1 - rate) N(0, 1) + rate N(mu, 1)."""
 
-    The first is under H0, the others under H1. Also how many terms a point adds, at most.
-    """
+    def areas(x: Doubles, width: Doubles) -> tuple[Doubles, Doubles]:
+        without = _density(x) * width
+        within = rate * (_density(x - mu) * width)
+        if rate < 1.0:
+            within += (1.0 - rate) * without
+        return without, within
+
     edges = np.clip(np.maximum.accumulate(edges), -_REACH, mu + _REACH)
+    return masses(points, edges, value, areas, keeps)
+
+
+def masses(
+    points: Doubles,
+    edges: Doubles,
+    value: Callable[[Doubles], Doubles],
+    areas: Callable[[Doubles, Doubles], tuple[Doubles, Doubles]],
+    keeps: tuple[int, ...],
+) -> tuple[list[Doubles], float]:
+    """Integrate between ascending edges and split each node; one law for each of `keeps`.
+
+    Between two edges the value lies between two points. `areas` are masses around nodes under both
+    hypotheses: the first law is under H0, the others under H1. Also how many terms a point adds, at
+    most.
+    """
     width = np.diff(edges)
     used = np.flatnonzero(width > 0.0)
     parts = np.ceil(width[used] / _PART).astype(int)
@@ -177,10 +202,7 @@ def _placed(
     nodes, weights = np.polynomial.legendre.leggauss(8)
     x = (edges[cell] + place * step)[:, np.newaxis] + step[:, np.newaxis] * (0.5 * (1.0 + nodes))
     area = step[:, np.newaxis] * (0.5 * weights)
-    without = _density(x) * area
-    within = rate * (_density(x - mu) * area)
-    if rate < 1.0:
-        within += (1.0 - rate) * without
+    without, within = areas(x, area)
     gap = points[cell + 1] - points[cell]
     part = np.clip((value(x) - points[cell][:, np.newaxis]) / gap[:, np.newaxis], 0.0, 1.0)
     laws: list[Doubles] = []

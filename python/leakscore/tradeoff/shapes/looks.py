@@ -13,7 +13,8 @@ from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
 _FIRST, _LAST = -745.0, 7.0  # of x, e^x = -log(1 - a), a one look's alpha: all that has a double
-_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+_SECTIONS = 17
+_AT_ONCE = 1 << 17  # places
 _VERTICES = 4096
 
 
@@ -185,22 +186,26 @@ class Looks(TradeOff):
 def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> Doubles:
     """Return the largest value over x of a function with one maximum.
 
-    Golden sections between the neighbours of the best of a few points: far out the function may be
-    flat to its last digit.
+    Sections between the neighbours of the best of a few points, all of them at once: far out the
+    function may be flat to its last digit.
     """
     grid = np.concatenate([np.linspace(_FIRST, -40.0, 48), np.linspace(-39.5, _LAST, 94)])
-    values = np.stack([function(np.full(shape, x)) for x in grid])
-    top = np.argmax(values, axis=0)
+    axes = (-1, *(1 for _ in shape))
+    values = _values(function, np.broadcast_to(grid.reshape(axes), (grid.size, *shape)))
+    top, best = np.argmax(values, axis=0), values.max(axis=0)
     low, high = grid[np.maximum(top - 1, 0)], grid[np.minimum(top + 1, grid.size - 1)]
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = function(left), function(right)
-    best = np.maximum(values.max(axis=0), np.maximum(at_left, at_right))
-    for _ in range(50):
-        down = at_left >= at_right  # the maximum is left of `right`
-        low, high = np.where(down, low, left), np.where(down, right, high)
-        fresh = np.where(down, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
-        at_fresh = function(fresh)
-        left, right = np.where(down, fresh, right), np.where(down, left, fresh)
-        at_left, at_right = np.where(down, at_fresh, at_right), np.where(down, at_left, at_fresh)
-        best = np.maximum(best, at_fresh)
+    inner = np.arange(1.0, _SECTIONS).reshape(axes)
+    for _ in range(12):  # to some 1e-11 of the grid's distances
+        part = (high - low) / _SECTIONS
+        values = _values(function, low + part * inner)
+        top = np.argmax(values, axis=0)
+        best = np.maximum(best, values.max(axis=0))
+        low, high = low + top * part, low + (top + 2) * part
     return np.asarray(best)
+
+
+def _values(function: Callable[[Doubles], Doubles], places: Doubles) -> Doubles:
+    """Evaluate at rows of places, as many at once as memory allows."""
+    rows = max(1, _AT_ONCE * len(places) // max(1, places.size))
+    parts = [function(places[i : i + rows]) for i in range(0, len(places), rows)]
+    return np.concatenate(parts)
