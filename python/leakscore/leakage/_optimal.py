@@ -269,6 +269,15 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
     return solve(task, kept)
 
 
+def left_out_problem(table: Array, reference: Reference, n: int, max_leakage: float) -> Problem:
+    """Return the problem of a table's rows, each left out, with noise on the mean of n."""
+    fit = left_out.require_own_table(table, reference)
+    law = _LeftOut.of(reference, fit, n, 1.0)
+    limits = np.full(len(table), law.limit(max_leakage))
+    every = np.ones(reference.dim, dtype=np.bool_)
+    return _problem(law.floor, table, reference.mean, limits, reference, every)
+
+
 def _problem(
     floor: Doubles,
     rows: Array,

@@ -5,10 +5,10 @@ of K^-1 y_1, K^-1 y_2, ... . In a subspace with an orthonormal basis Q (p, d), S
 y' K^-1 y = v' (c + s)^-1 v + (y' C^-1 y - v' c^-1 v) with c = (Q C^-1 Q')^-1 and v = c Q C^-1 y.
 The last bracket is 0 if y is in the subspace. So the problem for p columns is the same as for d.
 
-With its solution the subspace moves. S = sum t_j f_j f_j' with orthonormal f_j, and S = K^-1 A K^-1 S
-is (C + t_j) f_j = sum_i lambda_i (y_i' K^-1 f_j) y_i: a system that is solved for the t_j found so
-far, a few of them for all (a rational Krylov space). This goes on until the lower bound, which knows
-of no subspace, meets the cost. Nothing of size d x d is made.
+With its solution the subspace moves. S = sum t_j f_j f_j' with orthonormal f_j, and
+S = K^-1 A K^-1 S is (C + t_j) f_j = sum_i lambda_i (y_i' K^-1 f_j) y_i: a system that is solved for
+the t_j found so far, a few of them for all (a rational Krylov space). This goes on until the lower
+bound, which knows of no subspace, meets the cost. Nothing of size d x d is made.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from leakscore._types import Doubles
 from leakscore.leakage.noise import certificate
 from leakscore.leakage.noise.cover import Cover, Indices, largest
-from leakscore.leakage.noise.interior import Covering, covering
+from leakscore.leakage.noise.interior import covering
 from leakscore.reference import Reference
 from leakscore.reference.noise import of_factor
 
