@@ -20,7 +20,6 @@ import numpy as np
 
 from leakscore._types import Doubles
 
-
 _NEARLY_ONE = (1.0, 0.999, 0.99, 0.9)
 
 
