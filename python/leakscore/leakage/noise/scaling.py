@@ -96,13 +96,10 @@ class _Scaling:
         """Return the least factor, from `start`, that brings some records within their limits."""
         from scipy.optimize import brentq
 
-        if self.multiples is None:
-            excess = self.excess
+        def plainly(times: float) -> Doubles:
+            return self.excess(np.sqrt(times) * factor, some)
 
-            def of(times: float) -> Doubles:
-                return excess(np.sqrt(times) * factor, some)
-        else:
-            of = self.multiples(factor, some)
+        of = plainly if self.multiples is None else self.multiples(factor, some)
 
         def beyond(log_times: float) -> float:
             return float(of(float(np.exp(log_times))).max()) - 1.0
