@@ -47,7 +47,7 @@ def why_not(population: Population, rounds: int) -> str:
 def tables(population: Population, rounds: int) -> int:
     """Return how many tables are drawn, half of them with the record."""
     fair = int(np.clip(rounds // _ROUNDS_A_TABLE, _LEAST_TABLES, _MOST_TABLES))
-    return min(fair, _MOST_WORK // (population.size * population.dim**2)) // 4 * 4
+    return min(fair, _MOST_WORK // int(population.size * population.dim**2)) // 4 * 4
 
 
 def play_anew(
@@ -118,7 +118,7 @@ class _Game:
         weight = law.solve(away)
         leakage = float(away @ weight) / self.n
         ratio = float((rows[: self.n].mean(axis=0) - self.known.mean) @ weight) - leakage / 2
-        spread = float(np.sqrt(max(weight @ noise @ weight, 0.0)))
+        spread = float(np.sqrt(max(float(weight @ noise @ weight), 0.0)))
         return _Seen(float(np.log(leakage)), ratio, spread)
 
 
