@@ -107,6 +107,19 @@ def large(rows: int = 100_000, dim: int = 200) -> None:
     print(f"{rows} x {dim}, left out: {seconds:.1f} s of CPU time, gap {found.gap:.0e}")
 
 
+def wide(rows: int = 400, dim: int = 7850, canaries: int = 20) -> None:
+    """Time a low-rank reference of gradients, for which a matrix takes 0.5 GB."""
+    rng = np.random.default_rng(0)
+    known = rng.standard_t(3, size=(rows + canaries, dim)) * rng.uniform(0.1, 2, dim)
+    known /= np.maximum(np.linalg.norm(known, axis=1, keepdims=True), 1)
+    ridge = 0.1 * float(known[:rows].var(axis=0).mean())
+    reference = Reference.fit(known[:rows], "low-rank", shrinkage=0.0, ridge=ridge)
+    given: Any = {"max_advantage": 0.2, "shape": "optimal"}
+    seconds, found = timed(lambda: noise_for(known[rows:], reference, 64, **given))
+    print(f"{canaries} canaries x {dim}, {rows} rows of a low-rank reference: ", end="")
+    print(f"{seconds:.1f} s of CPU time, gap {found.gap:.0e}")
+
+
 def run() -> None:
     """Print both tables."""
     shapes()
@@ -119,3 +132,4 @@ def run() -> None:
             repeats=1,
         )
     large()
+    wide()

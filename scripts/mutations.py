@@ -646,8 +646,8 @@ AUDITS = (
     Mutation(
         "shaped-noise-clip",
         "python/leakscore/leakage/noise/certificate.py",
-        "shares = np.minimum(shares, 1.0)",
-        "shares = np.minimum(shares, 10.0)",
+        "raised = np.where(shares > nearly, 1.0, shares)",
+        "raised = np.where(shares > 10.0, 1.0, shares)",
         SHAPED,
     ),
     Mutation(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leakscore import Reference, SingularCovarianceError
-from leakscore.leakage import _optimal, leakage_score, noise_for
+from leakscore.leakage import _optimal, leakage_score, noise_for, noise_for_table
 
 LIMIT: Any = {"max_advantage": 0.2, "shape": "optimal"}
 
@@ -59,6 +59,35 @@ def test_tens_of_thousands_of_columns(kind: str) -> None:
         Z[[0, 1, 2], [5, 70, 900]] = [100.0, 200.0, 300.0]
         exact = noise_for(Z, plain, 100, max_leakage=10.0, shape="optimal")
         assert exact.cost == pytest.approx(9 + 39 + 89, rel=1e-4)
+
+
+def test_records_far_out_beside_a_ridge() -> None:
+    """Little of C along them, and a scale of its own for each: the bound once stopped at 7 %."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_t(3, size=(120, 1500)) * rng.uniform(0.1, 2, 1500)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)
+    known, own = rows[:100], rows[100:]
+    ridge = 0.1 * float(known.var(axis=0).mean())
+    reference = Reference.fit(known, "low-rank", shrinkage=0.0, ridge=ridge)
+    found = noise_for(own, reference, 64, **LIMIT)
+    assert found.gap <= 1e-4
+    assert leakage_score(own, reference, 64, noise_factor=found.factor).max() <= found.max_leakage
+    dense = Reference(np.zeros(60), np.cov(own[:, :60].T) * 1e-3 + 1e-4 * np.eye(60))
+    away = noise_for(own[:, :60], dense, 64, **LIMIT)
+    assert away.gap <= 1e-4
+
+
+def test_a_record_too_far_out_is_named() -> None:
+    far = np.zeros((3, 2))
+    far[1] = 1e80
+    with pytest.raises(ValueError, match=r"targets\[1\] nearer"):
+        noise_for(far, Reference(np.zeros(2), np.eye(2)), 10, **LIMIT)
+    table = np.random.default_rng(1).normal(size=(40, 2))
+    table[7] = 1e80
+    for more in ({}, {"ids": np.arange(40) // 2}):
+        with pytest.raises((ValueError, SingularCovarianceError)) as caught:
+            noise_for_table(table, 40, max_leakage=1e-300, **more)
+        assert "targets" not in str(caught.value)
 
 
 def test_what_is_refused() -> None:

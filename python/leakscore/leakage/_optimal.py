@@ -41,7 +41,7 @@ def for_targets(
     centre, per_record, divisor = game(reference, wish.n, neighbours)
     people = persons(wish.ids, rows, centre)
     centre = centre if wish.ids is None else np.zeros(reference.dim)
-    errors = largest_errors(people.sums, centre)
+    errors = largest_errors("targets", people.sums, centre)
     weights, kept = weights_of(wish.weights, reference, errors)
     reach = wish.budget * divisor * SAFE
     wide = _is_wide(reference, wish, weights, kept)
@@ -59,6 +59,7 @@ def for_targets(
     else:
         problem = _problem(_matrix(reference), people.sums, centre, limits, reference, kept)
     task = Task(
+        argument="targets",
         reference=reference,
         problem=problem,
         owner=people.owner,
@@ -238,7 +239,7 @@ class _LeftOut:
 
 
 def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> ShapedNoise:
-    weights, kept = weights_of(wish.weights, reference, largest_errors(table, reference.mean))
+    weights, kept = weights_of(wish.weights, reference, largest_errors("X", table, reference.mean))
     part = np.ascontiguousarray(law.floor[np.ix_(kept, kept)])
     floor = Reference(reference.mean[kept], part)
 
@@ -251,6 +252,7 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
 
     limits = np.full(len(table), law.limit(wish.budget) * SAFE)
     task = Task(
+        argument="X",
         reference=reference,
         problem=_problem(law.floor, table, reference.mean, limits, reference, kept),
         owner=np.arange(len(table)),
@@ -265,6 +267,15 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
         share=law.share,
     )
     return solve(task, kept)
+
+
+def left_out_problem(table: Array, reference: Reference, n: int, max_leakage: float) -> Problem:
+    """Return the problem of a table's rows, each left out, with noise on the mean of n."""
+    fit = left_out.require_own_table(table, reference)
+    law = _LeftOut.of(reference, fit, n, 1.0)
+    limits = np.full(len(table), law.limit(max_leakage))
+    every = np.ones(reference.dim, dtype=np.bool_)
+    return _problem(law.floor, table, reference.mean, limits, reference, every)
 
 
 def _problem(

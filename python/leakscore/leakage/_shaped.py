@@ -110,6 +110,8 @@ def persons(ids: object, rows: Array, centre: Doubles) -> Persons:
 class Task:
     """A problem in the words of its caller."""
 
+    argument: str
+    """What the caller calls the rows."""
     reference: Reference
     """What the standard errors and the default weights are of."""
     problem: Problem | PersonsProblem | WideProblem
@@ -134,15 +136,20 @@ class Task:
         """Return the rows of some persons."""
         return np.flatnonzero(np.isin(self.owner, persons))
 
+    def named(self, person: int) -> str:
+        """Return what the caller calls the rows of a person."""
+        first, *others = self.rows_of(np.array([person])).tolist()
+        return f"{self.argument}[{first}]{f', and {len(others)} more' if others else ''}"
 
-def largest_errors(rows: Array, centre: Doubles) -> Doubles:
-    """Return the largest |row - centre| of every column."""
+
+def largest_errors(name: str, rows: Array, centre: Doubles) -> Doubles:
+    """Return the largest |row - centre| of every column of an argument."""
     largest = np.zeros(rows.shape[1])
     for start in range(0, len(rows), 4096):
         some = np.abs(rows[start : start + 4096].astype(np.float64) - centre)
         largest = np.maximum(largest, some.max(axis=0))
     if not np.isfinite(largest).all():
-        _validate.finite("targets", rows)
+        _validate.finite(name, rows)
     return largest
 
 
@@ -173,10 +180,14 @@ class _Inner:
     def __init__(self, task: Task, kept: Flags) -> None:
         self.kept, self.task = kept, task
         if isinstance(task.problem, WideProblem):
-            self.answer = least_wide_noise(task.problem)
+            self.answer = least_wide_noise(task.problem, task.named)
         else:
             self.answer = least_noise(
-                task.problem, task.weights[kept], independent=task.independent, least=task.least
+                task.problem,
+                task.weights[kept],
+                task.named,
+                independent=task.independent,
+                least=task.least,
             )
 
     @property

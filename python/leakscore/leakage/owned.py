@@ -134,7 +134,7 @@ class OwnedTable:
                 "noise hides one who is all of them"
             )
         weights, kept = weights_of(
-            wish.weights, self.reference, largest_errors(self.table, self.reference.mean)
+            wish.weights, self.reference, largest_errors("X", self.table, self.reference.mean)
         )
         left = np.maximum(wish.budget - told, 0.0)
         problem = self._problem(self.size * left * SAFE, kept)
@@ -146,6 +146,7 @@ class OwnedTable:
             return np.where(judged, told + found, 0.0)
 
         task = Task(
+            argument="X",
             reference=self.reference,
             problem=problem,
             owner=self.owned.of_row,

@@ -58,6 +58,9 @@ class Covariance(Protocol):
     def form(self, left: Doubles, right: Doubles) -> Doubles:
         """Return u' C v of every row u of one argument and the same row v of the other."""
 
+    def between_all(self, rows: Doubles) -> Doubles:
+        """Return R C R' of rows R, (k, k)."""
+
     def plus(self, extra: Doubles) -> Covariance:
         """C + diag(extra) for one number or one a coordinate, at least 0."""
 
@@ -108,6 +111,9 @@ class Diagonal:
 
     def form(self, left: Doubles, right: Doubles) -> Doubles:
         return np.asarray(np.einsum("ij,ij,j->i", left, right, self.variances))
+
+    def between_all(self, rows: Doubles) -> Doubles:
+        return np.asarray((rows * self.variances) @ rows.T)
 
     def plus(self, extra: Doubles) -> Diagonal:
         return Diagonal(self.variances + extra, self.rounding)
@@ -174,6 +180,9 @@ class Full:
 
     def form(self, left: Doubles, right: Doubles) -> Doubles:
         return np.asarray(np.einsum("ij,ij->i", left @ self.values, right))
+
+    def between_all(self, rows: Doubles) -> Doubles:
+        return np.asarray(rows @ self.values @ rows.T)
 
     def plus(self, extra: Doubles) -> Full:
         values = self.values.copy()

@@ -232,6 +232,10 @@ class LowRank:
         dual = np.einsum("ij,ij->i", self.centred.products(left), self.centred.products(right))
         return np.asarray(squares + self.scale * dual)
 
+    def between_all(self, rows: Doubles) -> Doubles:
+        dual = self.centred.products(rows)
+        return np.asarray((rows * self.diagonal) @ rows.T + self.scale * (dual @ dual.T))
+
     def plus(self, extra: Doubles) -> LowRank:
         """C + diag(extra); the last two are kept, as their Gram matrices are expensive."""
         for extra_before, kept in self._sums:

@@ -202,11 +202,27 @@ class Game:
 
 
 @dataclass(frozen=True)
+class ToldGame:
+    """A game in which the noise is computed anew from every table drawn, and its matrix is known.
+
+    Half of the `tables` hold the record. `advantage` is that of an attack on matrix and mean, which
+    others may surpass; `upper` is its upper end with 95 % confidence.
+    """
+
+    tables: int
+    advantage: float
+    std_error: float
+    upper: float
+
+
+@dataclass(frozen=True)
 class Told:
     """What the matrix of the noise tells of a record, where the attacker is told the matrix.
 
     `leakage` is that under the noise computed with the record in the table, the others those
-    under the noise computed without it.
+    under the noise computed without it. `anew` is the game with noise computed from every table, or
+    None, and then `why_not_played` says why; `public` is the advantage, with its standard error,
+    in the game of the same record with the one matrix that does not depend on the round's table.
     """
 
     row: int
@@ -214,6 +230,10 @@ class Told:
     leakage_without: float
     advantage_without: float
     power_without: float
+    public: float
+    public_std_error: float
+    anew: ToldGame | None
+    why_not_played: str
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,7 @@ from leakscore.report._model import (
     Previous,
     Remedy,
     Risk,
+    ToldGame,
 )
 from leakscore.report._notices import notices_of
 from leakscore.report._previous import Earlier, earlier_of, previous_of
@@ -56,6 +57,7 @@ from leakscore.report._setup import (
 )
 from leakscore.report._verdict import verdict_of
 from leakscore.report._words import named
+from leakscore.report.noise.anew import play_anew, why_not
 from leakscore.report.noise.drawing import drawn
 from leakscore.report.noise.shaped import Search, why_same
 from leakscore.report.statistic.featured import cells_of, featured
@@ -441,10 +443,20 @@ class _Analysis:
             self.rows,
             self.records.columns,
             with_noise,
+            self._anew,
             played=self.simulated,
             also=tuple(self._also()),
         )
         return search.noise(self.asked.noise_shape or "optimal")
+
+    def _anew(self, index: int, max_leakage: float) -> ToldGame | str:
+        """Play a record with noise computed from every table, or say why not."""
+        why = why_not(self.people, self.rounds)
+        if why:
+            return why
+        self.step(f"playing record {int(self.rows[index])} with noise computed from every table")
+        rng = np.random.default_rng(self._stream(index).spawn(1)[0])
+        return play_anew(self.people, index, max_leakage, rounds=self.rounds, rng=rng)
 
     def _also(self) -> list[int]:
         """Return whom else to play with noise: the record in the middle, if it is a new one."""

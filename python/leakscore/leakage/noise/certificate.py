@@ -20,6 +20,8 @@ import numpy as np
 
 from leakscore._types import Doubles
 
+_NEARLY_ONE = (1.0, 0.999, 0.99, 0.9)
+
 
 def lower_bound(
     rows: Doubles, weights: Doubles, multipliers: Doubles, variances: Callable[[Doubles], Doubles]
@@ -27,7 +29,8 @@ def lower_bound(
     """Bound tr(K - C) from below.
 
     `rows` (k, d) are the records y, `weights` (k, d) are K^-1 y for a K near the best, as at the
-    optimum P = K^-1 A K^-1. Its eigenvalues above 1 become 1. `variances` maps rows v to v' C v.
+    optimum P = K^-1 A K^-1, which is 1 where there is noise. Its eigenvalues above 1 become 1;
+    those nearly 1 do, too, if the bound is then higher. `variances` maps rows v to v' C v.
     """
     used = multipliers > 1e-12 * multipliers.max(initial=0.0)
     if not used.any():
@@ -35,13 +38,16 @@ def lower_bound(
     roots = np.sqrt(multipliers[used])[:, np.newaxis]
     factor = roots * weights[used]
     _, shares, directions = np.linalg.svd(factor, full_matrices=False)
-    shares = np.minimum(shares, 1.0)
     some = shares > 1e-12
-    half = shares[some, np.newaxis] * directions[some]  # P^1/2 = directions' half
-    touched = (roots * rows[used]) @ half.T
-    nuclear = float(np.linalg.svd(touched, compute_uv=False).sum())
-    bound = nuclear**2 / float(multipliers[used].sum()) - float(variances(half).sum())
-    return max(bound, 0.0) if np.isfinite(bound) else 0.0
+    shares, directions = shares[some], directions[some]
+    touched, spread = (roots * rows[used]) @ directions.T, variances(directions)
+    total, best = float(multipliers[used].sum()), 0.0
+    for nearly in _NEARLY_ONE:
+        raised = np.where(shares > nearly, 1.0, shares)  # P = directions' raised^2 directions
+        nuclear = float(np.linalg.svd(touched * raised, compute_uv=False).sum())
+        bound = nuclear**2 / total - float(np.square(raised) @ spread)
+        best = max(best, bound) if np.isfinite(bound) else best
+    return best
 
 
 def lower_bound_independent(

@@ -49,14 +49,14 @@ class Cover:
     bound: float
 
 
-def cover(records: Records, solver: Solver) -> Cover:
+def cover(records: Records, solver: Solver, gaps: tuple[float, ...] = _GAPS) -> Cover:
     """Solve for all records; the least noise for a few, checked on all and then scaled."""
     excess = records.excess(np.zeros(len(records.floor)))
     few = max(60, 3 * len(records.floor) // 2)
     used = largest(excess, few, 0.0)
-    stage = 0 if len(excess) > used.size else len(_GAPS) - 1
+    stage = 0 if len(excess) > used.size else len(gaps) - 1
     for _ in range(_MOST_ROUNDS):
-        gap, last = _GAPS[stage], stage == len(_GAPS) - 1
+        gap, last = gaps[stage], stage == len(gaps) - 1
         found = solver(records.floor, records.take(used), gap)
         excess = records.excess(found.noise)
         near = excess > _NEAR

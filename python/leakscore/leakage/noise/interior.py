@@ -32,6 +32,7 @@ _MOST_STEPS = 120
 _START = 0.8  # largest y'X y and eigenvalue of G'X G at the start
 _TO_BOUNDARY = 0.95
 _MOST_SOLVES = 300
+_OFF_PATH = 0.5  # of mu: a gradient whose step would gain more keeps mu from falling
 _FELT = 1e-6  # of the least other term: below it a record does not change a step
 _FAR = 30.0  # of the gap asked for: from here on no bound is computed
 
@@ -100,6 +101,7 @@ class _Path:
         self.inverse: Doubles = (mu * values)[:, np.newaxis] ** 0.25 * vectors.T
         self.multipliers = np.full(len(rows), mu)
         self.omega = mu * np.eye(self.root.shape[1])
+        self.off = np.inf
 
     def noise(self) -> Doubles:
         """Return K - C, in coordinates in which K = 1: little noise is not lost beside much C."""
@@ -129,6 +131,10 @@ class _Path:
         ahead = frame.direction(first, 0.0, None, 0.0)
         length = 0.99 * min(1.0, frame.longest(ahead))
         aim = max((frame.mu_after(ahead, length) / frame.mu) ** 1.5, 1e-3)
+        off = frame.residual()
+        held = off / (_OFF_PATH * frame.mu * frame.degree)
+        if held > aim and off < 0.9 * self.off:  # else rounding is what remains of it
+            aim, self.off = held, off
         aim = min(aim, 1.0)
         crossed, cross = frame.second_order(ahead, length)
         side = frame.side(ahead, length, aim, crossed, cross)
@@ -199,6 +205,16 @@ class _Frame:
         small = products.T @ products
         small.flat[:: len(self.active) + 1] += 1.0 / self.ratio[some]
         self.small = np.linalg.inv(small)
+
+    def residual(self) -> float:
+        """Return about what a Newton step at this mu would gain, twice: 0 on the path.
+
+        The products fall by their own linear equations, also where W is far from the rest; then
+        little noise is left for V, and steps end at its boundary.
+        """
+        gradient = self.cost - (self.scaled * self.d) @ self.scaled.T
+        gradient -= (self.rows.T * self.multipliers) @ self.rows
+        return float(np.sum(gradient * self._conditioned(gradient)))
 
     def _times(self, x: Doubles) -> Doubles:
         product = x @ self.cost

@@ -3,13 +3,17 @@
 With K = C + S, the optimum has S = K^-1 A K^-1 S, A = sum lambda_i y_i y_i': its range lies in that
 of K^-1 y_1, K^-1 y_2, ... . In a subspace with an orthonormal basis Q (p, d), S = Q' s Q, and
 y' K^-1 y = v' (c + s)^-1 v + (y' C^-1 y - v' c^-1 v) with c = (Q C^-1 Q')^-1 and v = c Q C^-1 y.
-The last bracket is 0 if y is in the subspace. So the problem for p columns is the same as for d;
-with its solution the subspace grows by K^-1 y, until the lower bound, which knows of no subspace,
-meets the cost. Nothing of size d x d is made.
+The last bracket is 0 if y is in the subspace. So the problem for p columns is the same as for d.
+
+With its solution the subspace moves. S = sum t_j f_j f_j' with orthonormal f_j, and
+S = K^-1 A K^-1 S is (C + t_j) f_j = sum_i lambda_i (y_i' K^-1 f_j) y_i: a system that is solved for
+the t_j found so far, a few of them for all (a rational Krylov space). This goes on until the lower
+bound, which knows of no subspace, meets the cost. Nothing of size d x d is made.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +23,7 @@ import numpy.typing as npt
 from leakscore._types import Doubles
 from leakscore.leakage.noise import certificate
 from leakscore.leakage.noise.cover import Cover, Indices, largest
-from leakscore.leakage.noise.interior import Covering, covering
+from leakscore.leakage.noise.interior import covering
 from leakscore.reference import Reference
 from leakscore.reference.noise import of_factor
 
@@ -27,6 +31,7 @@ _FEW = 60
 _GAP = 2e-5
 _ENOUGH = 6e-5
 _MOST_ROUNDS = 40
+_SHIFTS = 4
 _DEPENDENT = 1e-13
 
 
@@ -45,6 +50,23 @@ class WideProblem:
         rows = self.rows if which is None else self.rows[which]
         limits = self.limits if which is None else self.limits[which]
         return np.asarray(self.noisy(factor)._distances("targets", rows, self.centre) / limits)
+
+    def multiples(self, factor: Doubles, which: Indices) -> Callable[[float], Doubles]:
+        """Return the excess of some records under t F F' as a function of t.
+
+        e' (C + t F F')^-1 e = e' C^-1 e - t h' (1 + t F' C^-1 F)^-1 h with h = F' C^-1 e.
+        """
+        rows, limits = self.rows[which], self.limits[which]
+        plain = self.reference._distances("targets", rows, self.centre)
+        solved = self.solve(self.reference, np.ascontiguousarray(factor.T))
+        values, turn = np.linalg.eigh(solved @ factor)
+        errors = (rows.astype(np.float64) - self.centre) * self.scale
+        shares = np.square(errors @ solved.T @ turn)
+
+        def of(times: float) -> Doubles:
+            return np.asarray((plain - shares @ (times / (1 + times * values))) / limits)
+
+        return of
 
     def noisy(self, factor: Doubles) -> Reference:
         """Return C + F F'."""
@@ -67,55 +89,101 @@ class WideProblem:
 
 def wide_cover(problem: WideProblem) -> Cover:
     """Solve for all records; `noise` of the result is a factor (d, r)."""
-    factor = np.zeros((len(problem.scale), 0))
+    factor, bound = np.zeros((len(problem.scale), 0)), 0.0
     used = largest(problem.excess(factor), _FEW, 0.0)
     grown: list[Doubles] = []
     for _ in range(_MOST_ROUNDS):
-        rows = problem.take(used)
-        inverse = problem.solve(problem.reference, rows)
-        small = _Small(problem, rows, inverse, _orthonormal([rows, *(grown or [inverse])]))
-        found = small.solved()
-        factor = small.factor(found)
-        weights = problem.solve(problem.noisy(factor), rows)
-        multipliers = found.multipliers / small.share
-        bound = certificate.lower_bound(rows, weights, multipliers, problem.variances)
+        small = _Small(problem, problem.take(used), grown)
+        factor = small.factor
+        bound = max(bound, small.bound())
         excess = problem.excess(factor)
         excess[used] = 0.0
         beyond = largest(excess, _FEW, 1.0 + _GAP)
         cost = float(np.square(factor).sum())
         if not beyond.size and cost - bound <= _ENOUGH * cost:
             break
-        near = multipliers > 1e-6 * multipliers.max()
-        grown = [factor.T, weights[near]]
+        grown = [factor.T, *small.ahead()]
         if beyond.size:
             grown.append(problem.solve(problem.noisy(factor), problem.take(beyond)))
+        near = small.multipliers > 1e-6 * small.multipliers.max()
         used = np.concatenate([used[near], beyond])
-    return Cover(factor, multipliers, used, bound)
+    return Cover(factor, small.multipliers, used, bound)
 
 
 class _Small:
-    """The problem in a subspace."""
+    """The problem in a subspace, solved: that of some rows and of others, by default C^-1 y."""
 
-    def __init__(
-        self, problem: WideProblem, rows: Doubles, inverse: Doubles, basis: Doubles
-    ) -> None:
-        self.basis = basis
-        precision = basis @ problem.solve(problem.reference, basis).T
-        values, vectors = np.linalg.eigh(0.5 * (precision + precision.T))
+    def __init__(self, problem: WideProblem, rows: Doubles, others: list[Doubles]) -> None:
+        self.problem, self.rows = problem, rows
+        inverse = problem.solve(problem.reference, rows)
+        self.basis = _orthonormal([rows, *(others or [inverse])])
+        self.solved = problem.solve(problem.reference, self.basis)
+        values, vectors = np.linalg.eigh(_symmetric(self.basis @ self.solved.T))
         self.floor = (vectors / values) @ vectors.T
-        along = inverse @ basis.T
-        self.rows = along @ self.floor
-        whole = np.einsum("ij,ij->i", rows, inverse)
-        rest = whole - np.einsum("ij,ij->i", along, self.rows)
-        self.share = 1.0 - np.maximum(rest, 0.0)
+        along = inverse @ self.basis.T
+        self.inside = along @ self.floor
+        rest = np.einsum("ij,ij->i", rows, inverse) - np.einsum("ij,ij->i", along, self.inside)
+        share = 1.0 - np.maximum(rest, 0.0)
+        found = covering(self.floor, self.inside / np.sqrt(share)[:, np.newaxis], _GAP)
+        self.noise, self.multipliers = found.noise, found.multipliers / share
+        self.weights = np.linalg.solve(self.floor + self.noise, self.inside.T).T
+        self.sizes, self.turn = np.linalg.eigh(self.noise)
 
-    def solved(self) -> Covering:
-        return covering(self.floor, self.rows / np.sqrt(self.share)[:, np.newaxis], _GAP)
+    @property
+    def factor(self) -> Doubles:
+        """A factor (d, r) of the noise."""
+        some = self.sizes > 1e-9 * self.sizes[-1]
+        return np.asarray(self.basis.T @ (self.turn[:, some] * np.sqrt(self.sizes[some])))
 
-    def factor(self, found: Covering) -> Doubles:
-        values, vectors = np.linalg.eigh(found.noise)
-        some = values > 1e-9 * values[-1]
-        return np.asarray(self.basis.T @ (vectors[:, some] * np.sqrt(values[some])))
+    def ahead(self) -> list[Doubles]:
+        """Return (C + t)^-1 b of every direction of the noise, with few values of t."""
+        some = self.sizes > 1e-9 * self.sizes[-1]
+        sizes, problem = self.sizes[some], self.problem
+        beside = (self.weights @ self.turn[:, some]).T * self.multipliers @ self.rows
+        found = []
+        for group in np.array_split(np.arange(len(sizes)), min(_SHIFTS, len(sizes))):
+            shift = np.exp(np.mean(np.log(sizes[group])))
+            shifted = problem.reference.add_diagonal(shift / problem.scale**2)
+            found.append(problem.solve(shifted, beside[group]))
+        return found
+
+    def bound(self) -> float:
+        """Return the lower bound for all noise, in the subspace or not.
+
+        P is made from the weights in the subspace by a map V, (d, p), with Q V = 1. V = Q' would
+        pay for C in these directions, V = C^-1 Q' c for directions beside them, in which P comes to
+        be above 1. With V = Q' + U Theta, U = C^-1 Q' c - Q', the loss is about
+        tr((1 - Theta)' U'C U (1 - Theta)) + tr(Theta' U'U Theta s), least where
+        U'C U Theta + U'U Theta s = U'C U.
+        """
+        outward = self.floor @ self.solved - self.basis  # U'
+        lost = _symmetric(self._variance(self.basis) - self.floor)  # U'C U
+        unit = float(np.trace(self.floor)) / len(self.floor)
+        theta = _balanced(lost / unit, outward @ outward.T, self.sizes / unit, self.turn)
+        weights = self.weights @ self.basis + self.weights @ theta.T @ outward
+        return certificate.lower_bound(self.rows, weights, self.multipliers, self.problem.variances)
+
+    def _variance(self, rows: Doubles) -> Doubles:
+        """Return R C R' in units of cost."""
+        return self.problem.reference._covariance.between_all(rows * self.problem.scale)
+
+
+def _balanced(lost: Doubles, beside: Doubles, sizes: Doubles, turn: Doubles) -> Doubles:
+    """Solve lost Theta + beside Theta s = lost, for s with some eigenvalues and eigenvectors."""
+    from scipy.linalg import eigh
+
+    total = lost + beside
+    least = float(np.linalg.eigvalsh(total)[0])  # below 0 by rounding, where nothing is beside
+    total.flat[:: len(total) + 1] += 1e-9 + 2 * max(-least, 0.0)
+    shares, vectors = eigh(lost, total)
+    shares = np.clip(shares, 0.0, 1.0)[:, np.newaxis]
+    side = vectors.T @ lost @ turn
+    weight = shares + (1 - shares) * np.maximum(sizes, 1e-300)
+    return np.asarray(vectors @ (side / weight) @ turn.T)
+
+
+def _symmetric(matrix: Doubles) -> Doubles:
+    return np.asarray(0.5 * (matrix + matrix.T))
 
 
 def _orthonormal(parts: list[Doubles]) -> Doubles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -20,6 +21,8 @@ _MOST_FREE = 1e30
 _MOST_EXCESS = 1e100
 
 Whole: TypeAlias = Problem | PersonsProblem
+Named: TypeAlias = Callable[[int], str]
+"""What messages call a record or a person."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,9 @@ class Answer:
     """Largest e' C^-1 e over its limit; inf if C is singular."""
 
 
-def least_noise(problem: Whole, weights: Doubles, *, independent: bool, least: float) -> Answer:
+def least_noise(
+    problem: Whole, weights: Doubles, named: Named, *, independent: bool, least: float
+) -> Answer:
     """Solve `problem` (its scale is set here) with C + S at least `least` times C.
 
     A singular C becomes `regular`: what that adds is noise as well.
@@ -42,7 +47,7 @@ def least_noise(problem: Whole, weights: Doubles, *, independent: bool, least: f
     values = problem.regular_values()
     singular = values is not problem.values and bool((values != problem.values).any())
     excess = replace(problem, values=values).excess(none)
-    before = _representable(excess)
+    before = _representable(excess, named)
     base = replace(problem, values=least * values)
     # A record within its limit without noise is so with any, and is not looked at again.
     over = np.flatnonzero((excess if least == 1 else base.excess(none)) > 1.0)
@@ -63,23 +68,23 @@ def least_noise(problem: Whole, weights: Doubles, *, independent: bool, least: f
     return Answer(factor, cost, bound, np.inf if singular else before)
 
 
-def least_wide_noise(problem: WideProblem) -> Answer:
+def least_wide_noise(problem: WideProblem, named: Named) -> Answer:
     """Solve a problem of very many columns, whose covariance can be inverted."""
     none = np.zeros((len(problem.scale), 0))
-    before = _representable(problem.excess(none))
+    before = _representable(problem.excess(none), named)
     if before <= 1.0:
         return Answer(none, 0.0, 0.0, before)
     found = wide_cover(problem)
-    result = fitted_factor(problem.excess, found.noise)
+    result = fitted_factor(problem.excess, found.noise, problem.multiples)
     return Answer(result.factor / problem.scale[:, np.newaxis], result.cost, found.bound, before)
 
 
-def _representable(excess: Doubles) -> float:
+def _representable(excess: Doubles, named: Named) -> float:
     """Return the largest excess; refuse one whose noise has no variance in doubles."""
     most = float(excess.max())
     if not most < _MOST_EXCESS:
         raise ValueError(
-            f"Expected targets[{int(np.argmax(excess))}] nearer to the mean, or a larger limit: "
+            f"Expected {named(int(np.argmax(excess)))} nearer to the mean, or a larger limit: "
             f"without noise it is {most:.1e} times the limit"
         )
     return most

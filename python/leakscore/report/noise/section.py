@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import floor, log10
 
 from leakscore.render import document as doc
-from leakscore.report._model import Compared, Content, Noise
+from leakscore.report._model import Compared, Content, Noise, Told
 from leakscore.report._words import (
     budget,
     capitalised,
@@ -153,12 +153,38 @@ def _not_promised(report: Content, noise: Noise) -> str:
             f"without it {number(told.leakage_without)} (advantage "
             f"{percent(told.advantage_without)}, power {percent(told.power_without)})."
         )
+        measured += _played(told)
     return (
         "Keep the matrix to yourself: it is computed from these records, and whoever sees it "
         "learns of them. The limit holds for an attacker who is not told the matrix, or if the "
         "matrix is computed from another table (an earlier, a public or a simulated one)."
         f"{measured} The noise protects the records in this table, not everyone who might be in "
         f"it{_radius(noise)}. It is no differential privacy."
+    )
+
+
+_CERTAIN = (
+    "Whoever knows all other records computes the matrix with the record and without it: if the "
+    "matrix is published exactly, this attacker is certain, whatever the noise."
+)
+
+
+def _played(told: Told) -> str:
+    """Tell both games: with a matrix that is public, and with that of each table."""
+    error = max(100 * told.public_std_error, 0.1)
+    public = f"{100 * told.public:.1f}\u00a0±\u00a0{error:.1f}\u00a0%"
+    if told.anew is None:
+        return (
+            f" In the game with one public matrix the advantage is {public}; of the game in which "
+            f"each table has its own: {told.why_not_played}. {_CERTAIN}"
+        )
+    game = told.anew
+    return (
+        " Played: with one public matrix, which does not depend on the table, the advantage is "
+        f"{public}; with a matrix computed anew from each of {game.tables} tables and given to an "
+        "attacker who knows the population only, an attack on matrix and mean has "
+        f"{100 * game.advantage:.0f}\u00a0±\u00a0{max(100 * game.std_error, 1):.0f}\u00a0%, and "
+        f"another may have more. {_CERTAIN}"
     )
 
 

@@ -14,7 +14,7 @@ from leakscore import leakage
 from leakscore.leakage import ShapedNoise
 from leakscore.leakage.wish import Wish
 from leakscore.report._leakage import Population, risk_of
-from leakscore.report._model import Doubles, Game, Noise, Told
+from leakscore.report._model import Doubles, Game, Noise, Told, ToldGame
 from leakscore.report._remedies import Budget, same_in_theory
 
 _MOST_COLUMNS = 200
@@ -66,8 +66,9 @@ class _Found:
 class Search:
     """Who is to be protected from what, and how it is played.
 
-    `play` plays a record, by its index, with noise of a covariance; `played` is how many of the
-    worst ones, and `also` who else.
+    `play` plays a record, by its index, with noise of a covariance, `play_anew` with noise that is
+    computed from every table for a limit, or says why not; `played` is how many of the worst ones,
+    and `also` who else.
     """
 
     population: Population
@@ -75,6 +76,7 @@ class Search:
     rows: npt.NDArray[np.int64]
     columns: tuple[str, ...]
     play: Callable[[int, Doubles], Game]
+    play_anew: Callable[[int, float], ToldGame | str]
     played: int
     also: tuple[int, ...]
 
@@ -113,7 +115,7 @@ class Search:
         return replace(
             noise,
             covariance=cov,
-            told=self._told(order[0], found, harder),
+            told=self._told(order[0], found, harder, games),
             beside=self._beside(),
             protected_radius=found.noise.protected_radius,
         )
@@ -206,7 +208,7 @@ class Search:
         """Return the persons whose limit is met."""
         return np.unique(self.population.owned.of_row[noise.active])
 
-    def _told(self, index: int, found: _Found, budget: Budget) -> Told | None:
+    def _told(self, index: int, found: _Found, budget: Budget, games: list[Game]) -> Told | None:
         """Judge a record by the noise that is computed without it."""
         population = self.population
         size, dim = population.values.shape
@@ -218,12 +220,20 @@ class Search:
         without = np.asarray(self._least(budget, "optimal", index).covariance)
         told = float(self._told_before[index]) + population.anew(index, without)
         risk = risk_of(np.array([told]), None)
+        row = int(self.rows[index])
+        same = [game for game in games if game.row == row]
+        played = (same[0] if same else self.play(index, found.cov)).advantage
+        anew = self.play_anew(index, budget.largest_leakage())
         return Told(
-            row=int(self.rows[index]),
+            row=row,
             leakage=float(found.scores[index]),
             leakage_without=float(risk.leakage[0]),
             advantage_without=float(risk.advantage[0]),
             power_without=float(risk.power[0]),
+            public=played.simulated,
+            public_std_error=played.std_error,
+            anew=None if isinstance(anew, str) else anew,
+            why_not_played=anew if isinstance(anew, str) else "",
         )
 
 
