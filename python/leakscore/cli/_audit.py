@@ -248,6 +248,12 @@ def _audit(options: argparse.Namespace) -> int:
 def _kind(options: argparse.Namespace) -> str:
     """Return which audit it is; options of another one are refused."""
     kind = "watch" if options.watch else "one-run" if options.one_run else "rounds"
+    if options.watch and options.orientation == "both":
+        share = 0.5 * (1.0 - options.confidence)
+        raise ValueError(
+            "--watch bets on one direction: choose it from other rounds, or watch twice, once with "
+            f"--lower-is-member, each with --confidence {1.0 - share:.12g}"
+        )
     for name, default, kinds in _OF_KINDS:
         if kind not in kinds and getattr(options, name) != default:
             where = f"with --{kind}" if kind != "rounds" else "without --watch"
