@@ -308,7 +308,7 @@ def one_run_fdp(
     True
     >>> every = one_run_fdp(scores, included, tradeoff=gaussian, k="all")
     >>> round(float(every), 2), every.k_plus, every.k_minus
-    (0.92, 0, 256)
+    (0.93, 0, 256)
     """
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     if not isinstance(tradeoff, TradeOff) and not callable(tradeoff):
