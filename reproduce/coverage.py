@@ -251,6 +251,11 @@ def _sorted_bits(audit: Audit) -> Doubles:
     return np.array([float(audit.epsilon(min(DELTAS), CONFIDENCE, "sorted-bits")), np.nan])
 
 
+def _four_outcomes(audit: Audit) -> Doubles:
+    """Bound at the small delta: it is refused where delta times rounds is large."""
+    return np.array([float(audit.epsilon(min(DELTAS), CONFIDENCE, "four-outcomes")), np.nan])
+
+
 def _guesses(share: float) -> Callable[[Any], Doubles]:
     def bound(drawn: tuple[Doubles, npt.NDArray[np.bool_]]) -> Doubles:
         k = round(share * drawn[0].size / 2)
@@ -304,10 +309,11 @@ def _clopper_pearson(n: int) -> Doubles:
     return np.asarray(clopper_pearson(np.arange(n + 1), n, 1 - MISS / 2, "upper")[0])
 
 
-_ELSEWHERE = ("split", "credible", "sorted-bits")
+_ELSEWHERE = ("split", "credible", "sorted-bits", "four-outcomes")
 METHODS = (
     *(_ours(name) for name in EPSILON_METHODS if name not in _ELSEWHERE),
     _ours("split", share=2),
+    Method("four-outcomes", _four_outcomes, share=2),
     Method("if Gaussian", _if_gaussian, "if Gaussian", share=5),
     Method("uncorrected", uncorrected, "not valid"),
 )

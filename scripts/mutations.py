@@ -436,6 +436,7 @@ MONITOR = ("tests/audit/test_monitor_parts.py", "tests/audit/test_monitor.py")
 BETS = ("tests/audit/test_monitor_theorems.py",)
 TESTER = ("tests/testing/test_levels.py",)
 FDP = ("tests/audit/test_one_run_fdp.py",)
+OUTCOMES = ("tests/audit/test_four_outcomes.py",)
 NOISE = ("tests/leakage/test_noise.py",)
 SHAPED = ("tests/leakage/test_shaped.py",)
 
@@ -902,6 +903,48 @@ COMPILED = (
         "now - 2.0**-44 * played_rounds",
         "now",
         TESTER,
+    ),
+    Mutation(
+        "monitor-run",
+        AUDIT + "watched/monitor.py",
+        "run = int(np.argmax(open_))",
+        "run = int(np.flatnonzero(~open_).max(initial=-1)) + 1",
+        MONITOR,
+    ),
+    Mutation(
+        "fdp-shares",
+        AUDIT + "one_training/families.py",
+        "OneRelation(tradeoff, neighbours), miss / len(grid)",
+        "OneRelation(tradeoff, neighbours), miss",
+        FDP,
+    ),
+    Mutation(
+        "four-outcomes-rounding",
+        BOUNDS + "four_outcomes.hpp",
+        "rounding = 1.0 - 1e-11",
+        "rounding = 1.0",
+        OUTCOMES,
+    ),
+    Mutation(
+        "four-outcomes-rounding-10",
+        BOUNDS + "four_outcomes.hpp",
+        "rounding = 1.0 - 1e-11",
+        "rounding = 1.0 - 1e-10",
+        OUTCOMES,
+    ),
+    Mutation(
+        "four-outcomes-exposed",
+        BOUNDS + "four_outcomes.hpp",
+        "{share_ * delta_, (1.0 - share_) * delta_}",
+        "{0.5 * share_ * delta_, 0.5 * (1.0 - share_) * delta_}",
+        OUTCOMES,
+    ),
+    Mutation(
+        "four-outcomes-both",
+        AUDIT + "methods/four_outcomes.py",
+        '/ (2.0 if orientation == "both" else 1.0)',
+        "/ 1.0",
+        OUTCOMES,
     ),
     Mutation(
         "sorted-bits-rounding",

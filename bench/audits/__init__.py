@@ -1,1 +1,1 @@
-"""The measured parts of audits.md and sorted-bits.md: ``python -m bench.audits``."""
+"""The measured parts of the pages on audits: ``python -m bench.audits``."""

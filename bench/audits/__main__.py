@@ -1,4 +1,4 @@
-"""Write what is measured into audits.md and sorted-bits.md: ``python -m bench.audits``."""
+"""Write what is measured into the pages on audits: ``python -m bench.audits [BLOCK ...]``."""
 
 from __future__ import annotations
 

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from bench._harness import timed
-from bench.audits import coins, compared
+from bench.audits import coins, compared, outcomes, stopping
 from leakscore.audit import Audit
-from reproduce import coverage
+from reproduce import _alarms, coverage
 
 DOCS = Path(__file__).parents[2] / "docs" / "explanation"
+WATCHING = DOCS.parent / "how-to" / "watching.md"
+CHECKS = 10_000  # of each mechanism that keeps its claim
 SIZES = (20, 100, 1000, 10_000, 100_000, 1_000_000)
 BANDS = ("dkw-two-sided", "dkw", "ks", "bonferroni", "berk-jones", "ell", "weighted-ell")
 FRESH = 0.951  # a confidence whose critical values are not shipped
@@ -82,6 +84,21 @@ def _coverage() -> list[str]:
     return coverage.reproduce().table().splitlines()
 
 
+def _false_alarms() -> list[str]:
+    lines = [
+        "| claim kept by | checks that accuse | by the best of all numbers of outputs, not valid |",
+        "| --- | ---: | ---: |",
+    ]
+    for row, wrong in _alarms.alarms(CHECKS, seed=1):
+        shares = (f"{rate:.4f} ± {_error(rate):.4f}" for rate in (row.measured, wrong))
+        lines.append(f"| {row.name.removeprefix('check_private: ')} | {' | '.join(shares)} |")
+    return [*lines, "", f"{CHECKS:,} checks a line, with one standard error; allowed are .05."]
+
+
+def _error(rate: float) -> float:
+    return float(np.sqrt(rate * (1.0 - rate) / CHECKS))
+
+
 def _rivals() -> list[str]:
     return [f"Measured: {compared.versions()}.", "", *compared.coverage()]
 
@@ -94,8 +111,16 @@ BLOCKS: dict[str, Callable[[], list[str]]] = {
     "rivals": _rivals,
     "times": compared.times,
     "sorted bits": coins.sorted_bits,
+    "four outcomes": outcomes.four_outcomes,
+    "stopping": lambda: list(stopping.stopping()),
+    "false alarms": _false_alarms,
 }
-PAGES = {"sorted bits": DOCS / "sorted-bits.md"}  # all others: audits.md
+PAGES = {
+    "sorted bits": DOCS / "sorted-bits.md",
+    "four outcomes": DOCS / "four-outcomes.md",
+    "stopping": WATCHING,
+    "false alarms": WATCHING,
+}  # all others: audits.md
 
 
 def main(names: list[str]) -> None:

@@ -1,23 +1,23 @@
-"""After how many rounds a monitor refutes a claim, and how often it refutes a true one.
+"""After how many rounds a monitor refutes a claim, beside fixed numbers that suffice as often.
 
-    python -m bench.audits.stopping [--runs 400]
+    python -m bench.audits stopping
 
-Each row plays rounds with fair coins until the claim is refuted, and prints the median and the
-80 % quantile of the rounds beside the *fixed* number of rounds at which half of the audits with
-``method="weighted-ell"`` succeed (`required_rounds`, members and non-members together).
+writes the table of docs/how-to/watching.md. Each row plays rounds with fair coins until the claim
+is refuted, to the round; the median and the 80 % quantile of these times stand beside the *fixed*
+numbers of rounds (members and non-members together) at which half of the audits with other methods
+succeed. These are found on a grid of ratio 1.1, by interpolation.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import tradeoff
-from leakscore.audit import Monitor, required_rounds
+from leakscore.audit import Audit, Monitor
 
 Doubles = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, npt.NDArray[np.bool_]], Doubles]
@@ -42,30 +42,73 @@ def some_far(rng: np.random.Generator, member: npt.NDArray[np.bool_]) -> Doubles
     return rng.normal(size=member.size) + 8.0 * (member & (rng.random(member.size) < 0.05))
 
 
-ROWS: list[tuple[str, Draw, object, object]] = [
-    ("normal 1", normal(1.0), (0.5, 1e-5), tradeoff.gaussian(1.0)),
-    ("normal 1", normal(1.0), (1.0, 1e-5), tradeoff.gaussian(1.0)),
-    ("normal 2", normal(2.0), (1.0, 1e-5), tradeoff.gaussian(2.0)),
-    ("normal 3", normal(3.0), (4.0, 1e-5), tradeoff.gaussian(3.0)),
-    ("Laplace 1.5", laplace(1.5), (1.0, 0.0), tradeoff.laplace(1.5)),
-    ("response 1", response(1.0), (0.5, 0.0), tradeoff.approximate_dp(1.0, 0.0)),
-    ("response 3", response(3.0), (2.0, 0.0), tradeoff.approximate_dp(3.0, 0.0)),
-    ("5 % far out", some_far, (1.0, 1e-5), None),
-    ("separated", normal(60.0), (4.0, 1e-5), None),
-    ("normal 2", normal(2.0), tradeoff.gaussian(1.0), None),
-    ("normal 1.5", normal(1.5), tradeoff.gaussian(1.0), None),
+Claim = tuple[float, float]
+ROWS: list[tuple[str, Draw, Claim | tradeoff.TradeOff]] = [
+    ("normal 1", normal(1.0), (0.5, 1e-5)),
+    ("normal 1", normal(1.0), (1.0, 1e-5)),
+    ("normal 2", normal(2.0), (1.0, 1e-5)),
+    ("normal 3", normal(3.0), (4.0, 1e-5)),
+    ("Laplace 1.5", laplace(1.5), (1.0, 0.0)),
+    ("response 1", response(1.0), (0.5, 0.0)),
+    ("response 3", response(3.0), (2.0, 0.0)),
+    ("5 % of members far out", some_far, (1.0, 1e-5)),
+    ("separated", normal(60.0), (4.0, 1e-5)),
+    ("normal 2", normal(2.0), tradeoff.gaussian(1.0)),
+    ("normal 1.5", normal(1.5), tradeoff.gaussian(1.0)),
 ]
+METHODS = ("weighted-ell", "four-outcomes", "sorted-bits")
+RATIO = 1.1
+MOST = 20_000
 
 
 def stopping_time(draw: Draw, claim: object, rng: np.random.Generator) -> int:
-    """Return the rounds until refutation, to a block; 20,000 if it does not come."""
+    """Return the round of the refutation, at most 20,000."""
     monitor = Monitor(claim, epsilons=())
-    while monitor.rounds < 20_000:
+    while monitor.rounds < MOST:
         member = rng.random(BLOCK) < 0.5
-        monitor.update(draw(rng, member), member)
+        scores, before = draw(rng, member), monitor.to_bytes()
+        monitor.update(scores, member)
         if monitor.refuted:
+            monitor = Monitor.from_bytes(before)
+            for score, bit in zip(scores, member, strict=True):
+                monitor.update([score], [bit])
+                if monitor.refuted:
+                    break
             break
     return monitor.rounds
+
+
+def succeeds(draw: Draw, claim: object, method: str, rounds: int, rng: np.random.Generator) -> bool:
+    """Whether an audit of a fixed number of rounds refutes the claim."""
+    half = rounds // 2
+    member = rng.random(rounds) < 0.5 if method == "sorted-bits" else np.arange(rounds) < half
+    if member.all() or not member.any():
+        return False
+    audit = Audit.from_rounds(
+        draw(rng, member), member, random_bits=method == "sorted-bits", rng=rng
+    )
+    if isinstance(claim, tradeoff.GaussianTradeOff):
+        return bool(float(audit.mu()) >= float(claim.mu))
+    epsilon, delta = claim  # type: ignore[misc]
+    return bool(float(audit.epsilon(delta, method=method)) >= epsilon)
+
+
+def fixed(draw: Draw, claim: object, method: str, audits: int) -> float:
+    """Return about how many rounds let half of the audits succeed."""
+
+    def share(k: int) -> float:
+        rng = np.random.default_rng(k)
+        rounds = 2 * round(RATIO**k / 2)
+        return sum(succeeds(draw, claim, method, rounds, rng) for _ in range(audits)) / audits
+
+    low, high = 24, 104  # 10 and 20,000 rounds
+    shares = {low: 0.0, high: 1.0}
+    while high - low > 1:
+        middle = (low + high) // 2
+        shares[middle] = share(middle)
+        low, high = (middle, high) if shares[middle] < 0.5 else (low, middle)
+    step = (0.5 - shares[low]) / (shares[high] - shares[low])
+    return RATIO ** (low + step)
 
 
 def microseconds(epsilons: object, rounds: int = 20_000) -> float:
@@ -79,23 +122,28 @@ def microseconds(epsilons: object, rounds: int = 20_000) -> float:
     return (time.process_time() - begun) / rounds * 1e6
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--runs", type=int, default=400)
-    runs = parser.parse_args().runs
-    for name, draw, claim, curve in ROWS:
-        rng = np.random.default_rng(1)
-        times = [stopping_time(draw, claim, rng) for _ in range(runs)]
-        fixed = ""
-        if curve is not None:
-            epsilon, delta = claim  # type: ignore[misc]
-            plan = required_rounds(curve, epsilon=epsilon, delta=delta, power=0.5)  # type: ignore[arg-type]
-            fixed = f"{2 * plan.rounds:7d}"
-        median, far = np.quantile(times, [0.5, 0.8])
-        print(f"{name:12s} {claim!s:22s} {median:7.0f} ({far:5.0f}) {fixed}", flush=True)
-    print(f"a round: {microseconds(()):.1f} us; with 200 epsilons: {microseconds(None):.1f} us")
+def _row(name: str, draw: Draw, claim: Claim | tradeoff.TradeOff, runs: int) -> str:
+    rng = np.random.default_rng(1)
+    times = [stopping_time(draw, claim, rng) for _ in range(runs)]
+    median, far = np.quantile(times, [0.5, 0.8])
+    cells = [name, f"{claim[0]:g}, {claim[1]:g}" if isinstance(claim, tuple) else "gaussian(1)"]
+    cells.append(f"{median:.0f} ({far:.0f})")
+    if isinstance(claim, tuple):
+        cells += [f"{fixed(draw, claim, method, runs // 4):.0f}" for method in METHODS]
+    else:
+        cells += [f"{fixed(draw, claim, 'mu', runs // 4):.0f}, `Audit.mu`", "", ""]
+    return f"| {' | '.join(cells)} |"
 
 
-if __name__ == "__main__":
-    main()
+def stopping(runs: int = 400) -> Iterator[str]:
+    """Yield the table."""
+    yield f"| scores | claim | monitor | {' | '.join(f'`{name}`' for name in METHODS)} |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: |"
+    for name, draw, claim in ROWS:
+        yield _row(name, draw, claim, runs)
+    yield ""
+    yield (
+        f"{runs} audits of the monitor, {runs // 4} of each fixed number. A round costs "
+        f"{microseconds(()):.0f} us with the claim alone, {microseconds(None):.0f} us with 200 "
+        "values of epsilon."
+    )

@@ -311,6 +311,38 @@ def sorted_bits_crossing(
     rounds: int, delta: float, epsilon: float, counts: npt.NDArray[np.int64]
 ) -> float: ...
 
+# --- bind_four_outcomes.cpp ---
+
+def four_outcomes_refuted(
+    sizes: npt.NDArray[np.int64],
+    members: npt.NDArray[np.int64],
+    n1: int,
+    n0: int,
+    delta: float,
+    miss: float,
+    unit: float,
+) -> tuple[int, int, int]: ...
+def four_outcomes_refutes(
+    sizes: npt.NDArray[np.int64],
+    members: npt.NDArray[np.int64],
+    n1: int,
+    n0: int,
+    delta: float,
+    miss: float,
+    epsilon: float,
+) -> bool: ...
+def four_outcomes_critical(
+    n1: int, n0: int, epsilon: float, log_level: float
+) -> npt.NDArray[np.int64]: ...
+def four_outcomes_crossing(
+    critical: npt.NDArray[np.int64],
+    n1: int,
+    n0: int,
+    delta: float,
+    epsilon: float,
+    spare: float,
+) -> float: ...
+
 # --- bind_audit.cpp ---
 
 @overload

@@ -87,8 +87,7 @@ class Privacy:
             confidence=confidence,
             rng=rng,
         )
-        if found.refuted:
-            raise AssertionError(found.refutation(self.checks[-1]["seed"]))
+        found.require_unrefuted(self.checks[-1]["seed"])
 
     def _next_seed(self) -> int:
         text = f"{self._seed}:{self._name}:{len(self.checks)}".encode()

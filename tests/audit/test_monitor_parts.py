@@ -196,3 +196,19 @@ def test_forged_bytes_with_a_right_checksum() -> None:
         forged = _FIRST + json.dumps(json.loads(head) | change).encode() + b"\n" + state
         with pytest.raises(ValueError, match="bytes of a monitor"):
             Monitor.from_bytes(forged + _checksum(forged))
+
+
+def test_a_bound_is_the_end_of_the_initial_run() -> None:
+    """A later value that is refuted proves nothing: the true one may be before it."""
+
+    class Peaks:
+        def __init__(self, *peaks: float) -> None:
+            self.peaks = list(peaks)
+
+        def log_peaks(self) -> list[float]:
+            return self.peaks
+
+    monitor = Monitor(None, delta=0.0, epsilons=[0.5, 1.0, 1.5])
+    for peaks, bound in (((4, 1, 4), 0.5), ((1, 4, 4), 0.0), ((4, 4, 4), 1.5), ((4, 4, 2.9), 1.0)):
+        monitor._wealth = Peaks(*peaks)  # type: ignore[assignment]
+        assert monitor.epsilon() == bound

@@ -196,3 +196,33 @@ def test_lines_lie_below_the_curve(mu: float) -> None:
         if k:
             steepest = (exact - inverse(start * (1 - mpmath.mpf(2) ** -14))) * 2**14 / start
             assert rise >= steepest * (1 - mpmath.mpf(2) ** -13)
+
+
+def test_every_size_is_the_best_of_a_preset_grid() -> None:
+    """Each pair at its share of the level."""
+    rng = np.random.default_rng(6)
+    included = rng.random(101) < 0.5
+    scores = rng.normal(2.0 * included)
+    pairs = [(4, 4), (8, 8), (16, 16), (32, 32), (51, 50)]
+    pairs += [(8, 0), (0, 8), (16, 0), (0, 16), (32, 0), (0, 32)]
+    found = one_run_fdp(scores, included, tradeoff=tradeoff.gaussian, k="all")
+    each = [
+        float(one_run_fdp(scores, included, *pair, tradeoff.gaussian, 1.0 - 0.05 / len(pairs)))
+        for pair in pairs
+    ]
+    assert float(found) == pytest.approx(max(each), rel=1e-9)
+    assert (found.k_plus, found.k_minus) == pairs[int(np.argmax(each))]
+    test = one_run_fdp(scores, included, tradeoff=tradeoff.gaussian(0.8), k="all")
+    p_values = [
+        one_run_fdp(scores, included, *pair, tradeoff.gaussian(0.8)).p_value for pair in pairs
+    ]
+    assert test.p_value == pytest.approx(len(pairs) * min(p_values), rel=1e-6)
+    assert test.refuted == (test.p_value < 0.05)
+    assert float(one_run_fdp([1.0], [True], tradeoff=tradeoff.gaussian, k="all")) == 0.0
+    for given, error in (({}, TypeError), ({"k": "al"}, ValueError), ({"k_plus": 3}, TypeError)):
+        with pytest.raises(error, match="k"):
+            one_run_fdp(scores, included, tradeoff=tradeoff.gaussian, **given)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="tradeoff"):
+        one_run_fdp(scores, included, k="all")  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="not both"):
+        one_run_fdp(scores, included, 3, 3, tradeoff.gaussian, k="all")  # type: ignore[call-overload]

@@ -85,6 +85,44 @@ def test_outputs_without_end() -> None:
         check_private(lambda d, r: np.broadcast_to(0.0, (10**6, 10**6)), 0, 1, claim=PURE)
 
 
+TOLD_APART = [
+    (2**60, 2**60 + 1),
+    (np.array([3, 2**63], dtype=np.uint64), np.array([3, 2**63 + 1], dtype=np.uint64)),
+    (0.0, -0.0),
+    (np.zeros(2, dtype=np.float32), np.array([0.0, -0.0], dtype=np.float32)),
+    ("a", b"a"),
+    (1, 1.0),
+    (True, 1),
+    (np.float32(1), np.float64(1)),
+    ((1, 2), [1, 2]),
+    (None, -1e6),
+    ([[1], 2], [1, [2]]),
+    (np.zeros((2, 3)), np.zeros((3, 2))),
+    ({"a": 1}, ["a", 1]),
+]
+
+
+@pytest.mark.parametrize("pair", TOLD_APART, ids=range(len(TOLD_APART)))
+def test_outputs_that_differ_are_told_apart(pair: tuple[object, object]) -> None:
+    """Also where they are equal as numbers: in their types, their nesting, or their last bits."""
+    found = check_private(lambda d, r: pair[d], 0, 1, claim=(1.0, 0.0), rounds=200)
+    assert found.refuted
+    same = check_private(lambda d, r: pair[int(r.integers(2))], 0, 1, claim=(1.0, 0.0), rounds=200)
+    assert not same.refuted
+
+
+def test_what_two_numbers_say_together() -> None:
+    """Neither number, and no sum of functions of them, tells anything."""
+
+    def bits(data: int, rng: np.random.Generator) -> tuple[float, float]:
+        first = rng.normal()
+        return first, (1 if data else -1) * first + 0.3 * rng.normal()
+
+    found = check_private(bits, 1, 0, claim=(1.0, 1e-5), rounds=1500)
+    assert found.refuted
+    assert "products" in found.witness
+
+
 def test_a_mechanism_that_ignores_rng_is_told() -> None:
     own = np.random.default_rng(3)
     calls = iter(range(10**6))

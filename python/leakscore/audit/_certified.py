@@ -45,8 +45,9 @@ class EpsilonBound(Bound):
         and "credible" the scores that chose it are not counted.
     fpr_upper, fnr_upper : float
         Upper confidence bounds on the two rates, valid at all thresholds at once; 1 for
-        "sorted-bits", which bounds no rate. For "split" they hold at this threshold. For "credible"
-        they are bounds of the posterior of each rate, from which epsilon does not follow.
+        "sorted-bits" and "four-outcomes", which bound no rate. For "split" they hold at this
+        threshold. For "credible" they are bounds of the posterior of each rate, from which epsilon
+        does not follow.
     max_certifiable : float
         The bound that perfectly separated scores would give with as many members and non-members.
     delta, confidence : float
@@ -56,7 +57,8 @@ class EpsilonBound(Bound):
     orientation : str
         ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
     algorithm : str
-        How the critical values were computed; for "sorted-bits" also the counts that prove it.
+        How the critical values were computed; for "sorted-bits" and "four-outcomes" also the
+        counts that prove it.
     assumptions : tuple of str
         What must be true, beyond the scores, for this to hold.
 
@@ -107,8 +109,9 @@ class Certified(Sampled):
         ----------
         delta : float or array_like
             Delta of the (epsilon, delta)-DP claim, in [0, 1). An array costs no confidence: the
-            bounds hold for all its entries at once. "sorted-bits" takes one number, at most
-            0.1 / rounds; "split" and "credible" hold for all at once only with a threshold.
+            bounds hold for all its entries at once. "sorted-bits" and "four-outcomes" take one
+            number, at most 0.1 / rounds; "split" and "credible" hold for all at once only with a
+            threshold.
         confidence : float
             Probability, in (0, 1), with which the bound holds, over the rounds.
         method : str
@@ -119,7 +122,9 @@ class Certified(Sampled):
             "ks": the exact law of the one-sided Kolmogorov-Smirnov statistic. "dkw": Massart's
             one-sided inequality; "dkw-two-sided": the two-sided one of Michel, Basu and Kaufmann.
             "sorted-bits" (experimental) has no band: it counts right guesses of bits that were
-            fair coins, for audits from ``Audit.from_rounds(random_bits=True)``.
+            fair coins, for audits from ``Audit.from_rounds(random_bits=True)``. "four-outcomes"
+            (experimental) counts members above every threshold, for any audit of at most 20,000
+            rounds, and is calibrated for both error rates together.
             "split" and "credible" use one threshold only; "credible" is not a confidence bound.
         orientation : {"high", "both"}
             ``"high"``: larger scores mean member. ``"both"``: larger or smaller ones; each
@@ -178,6 +183,10 @@ class Certified(Sampled):
         Its bound is a multiple of 0.05, it bounds no error rate, and `algorithm` states the number
         of right guesses. The first call for given rounds, delta and confidence is slower.
 
+        "four-outcomes" rests on the theorem of docs/explanation/four-outcomes.md: among all
+        (epsilon, delta)-DP mechanisms, one of four outcomes makes it the most probable that the
+        members above some threshold are critical. Its bound, too, is a multiple of 0.05.
+
         Examples
         --------
         >>> from leakscore.audit import Audit
@@ -193,6 +202,8 @@ class Certified(Sampled):
         >>> bound = audit.epsilon(1e-5, method="sorted-bits")
         >>> print(bound.epsilon, bound.algorithm)
         1.4 exact crossing probability; 136 right guesses of 153, 136 are critical
+        >>> audit.epsilon(1e-5, method="four-outcomes").epsilon
+        1.4
         """
         deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")

@@ -27,8 +27,8 @@ exit codes
 methods
   weighted-ell (the default: the tightest where the attack is strong), ell,
   berk-jones, bonferroni, ks, dkw, dkw-two-sided; sorted-bits (experimental,
-  needs --random-bits); split and credible (at one threshold; credible is no
-  confidence bound)
+  needs --random-bits); four-outcomes (experimental, up to 20,000 rounds); split
+  and credible (at one threshold; credible is no confidence bound)
 
 files
   csv, npz, npy, parquet, JSON, workbooks and more; nothing is ever unpickled
@@ -249,6 +249,12 @@ def _audit(options: argparse.Namespace) -> int:
 def _kind(options: argparse.Namespace) -> str:
     """Return which audit it is; options of another one are refused."""
     kind = "watch" if options.watch else "one-run" if options.one_run else "rounds"
+    if options.watch and options.orientation == "both":
+        share = 0.5 * (1.0 - options.confidence)
+        raise ValueError(
+            "--watch bets on one direction: choose it from other rounds, or watch twice, once with "
+            f"--lower-is-member, each with --confidence {1.0 - share:.12g}"
+        )
     for name, default, kinds in _OF_KINDS:
         if kind not in kinds and getattr(options, name) != default:
             where = f"with --{kind}" if kind != "rounds" else "without --watch"

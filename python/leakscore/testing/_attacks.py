@@ -16,6 +16,8 @@ _QUANTILES = 12
 _LOW_BITS = (4, 12, 20, 28, 36, 44)
 _ATOMS = 40  # values of a column that get a bin of their own, at most
 _WIDE = 60  # columns that are attacked one by one, at most
+_PAIRED = 12  # columns whose products are attacked, at most
+_WORDS = ("the length of the output", "the types of the output")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ def attacks(rows: Doubles) -> Iterator[Attack]:
     yield Attack("how often the exact output occurs", _exact)
     varying = np.flatnonzero((rows != rows[0]).any(axis=0))[:_WIDE]
     for column in varying.tolist():
-        name = "the length of the output" if column == 0 else f"number {column} of the output"
+        name = _WORDS[column] if column < len(_WORDS) else f"number {column - 1} of the output"
         yield Attack(f"{name}, large values", _column(column, 1.0))
         yield Attack(f"{name}, small values", _column(column, -1.0))
         yield Attack(f"the ranges of {name}", _binned(column))
@@ -39,10 +41,12 @@ def attacks(rows: Doubles) -> Iterator[Attack]:
             for power in _LOW_BITS:
                 yield Attack(f"the bits of {name} below 2^-{power}", _low_bits(column, power))
     if varying.size > 1:
-        yield Attack("a linear combination of the output", _ridge(varying, squares=False))
+        yield Attack("a linear combination of the output", _ridge(varying, _linear))
         yield Attack("the ranges of all numbers together", _sum_of_binned(varying))
     if varying.size:
-        yield Attack("a combination of the output and squares", _ridge(varying, squares=True))
+        yield Attack("a combination of the output and squares", _ridge(varying, _squares))
+    if 1 < varying.size <= _PAIRED:
+        yield Attack("a combination of the output and products", _ridge(varying, _products))
 
 
 def _log_ratio(members: Doubles, others: Doubles) -> Doubles:
@@ -129,7 +133,20 @@ def _sum_of_binned(columns: np.ndarray) -> Fit:
     return fit
 
 
-def _ridge(columns: np.ndarray, *, squares: bool) -> Fit:
+def _linear(z: Doubles) -> Doubles:
+    return z
+
+
+def _squares(z: Doubles) -> Doubles:
+    return np.concatenate([z, z**2], axis=1)
+
+
+def _products(z: Doubles) -> Doubles:
+    first, second = np.triu_indices(z.shape[1])
+    return np.concatenate([z, z[:, first] * z[:, second]], axis=1)
+
+
+def _ridge(columns: np.ndarray, features_of: Callable[[Doubles], Doubles]) -> Fit:
     def fit(rows: Doubles, member: Flags) -> Score:
         centre = np.median(rows[:, columns], axis=0)
         spread = np.subtract(*np.quantile(rows[:, columns], [0.9, 0.1], axis=0))
@@ -137,8 +154,7 @@ def _ridge(columns: np.ndarray, *, squares: bool) -> Fit:
 
         def features(array: Doubles) -> Doubles:
             # Far values say no more than 10 spreads would: one outlier must not decide.
-            z = np.clip((array[:, columns] - centre) / spread, -10.0, 10.0)
-            return np.concatenate([z, z**2], axis=1) if squares else z
+            return features_of(np.clip((array[:, columns] - centre) / spread, -10.0, 10.0))
 
         x = features(rows)
         mean = x.mean(axis=0)

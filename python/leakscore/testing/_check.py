@@ -80,6 +80,31 @@ class PrivacyCheck(Result):
             f"after {self.rounds} rounds, confidence {self.confidence:g}, rng={rng}"
         )
 
+    def require_unrefuted(self, rng: object) -> None:
+        """Raise AssertionError if the claim is refuted.
+
+        Parameters
+        ----------
+        rng : object
+            What repeats the check.
+
+        Raises
+        ------
+        AssertionError
+            With what `refutation` says.
+
+        Examples
+        --------
+        >>> from leakscore.testing import check_private
+        >>> found = check_private(lambda data, rng: data, 0, 1, claim=(1.0, 0.0), rng=5)
+        >>> found.require_unrefuted(rng=5)  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        AssertionError: the claim (1.0, 0.0) is refuted: ... rng=5
+        """
+        __tracebackhide__ = True
+        if self.refuted:
+            raise AssertionError(self.refutation(rng))
+
 
 def check_private(
     mechanism: Mechanism,
@@ -207,8 +232,7 @@ def assert_private(
         confidence=confidence,
         rng=rng,
     )
-    if found.refuted:
-        raise AssertionError(found.refutation(rng))
+    found.require_unrefuted(rng)
 
 
 @dataclass(frozen=True)

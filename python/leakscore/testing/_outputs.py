@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,29 +13,34 @@ import numpy as np
 from leakscore._types import Doubles
 
 MISSING = -1e6
+_NEGATIVE_ZERO = -5e-324  # as numbers the two zeros are equal, but not to who reads them
 _MOST = 10_000  # numbers of one output
 
 Mechanism = Callable[[Any, np.random.Generator], object]
 
 
 def played(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> list[float]:
-    """Return one output as numbers; an exception is an output too."""
+    """Return one output as numbers: how many there are, its form, and themselves.
+
+    An exception is an output too.
+    """
     try:
         answer = mechanism(data, rng)
     except Exception as error:
-        return [-1.0, _hashed(f"{type(error).__name__}: {error}")]
+        return [-1.0, 0.0, _hashed(f"{type(error).__name__}: {error}")]
     parts: list[float] = []
+    form: list[str] = []
     try:
-        _flatten(answer, parts)
+        _flatten(answer, parts, form)
     except RecursionError:
         raise ValueError(
             "Expected mechanism to return no output that is so deeply nested"
         ) from None
-    return [float(len(parts)), *parts]
+    return [float(len(parts)), _form("".join(form)), *parts]
 
 
 def table(outputs: list[list[float]]) -> Doubles:
-    """Return one row for each output: its length first, then its numbers, then MISSING."""
+    """Return one row for each output: length, form, its numbers, then MISSING."""
     width = max(map(len, outputs))
     rows = np.full((len(outputs), width), MISSING)
     for row, output in zip(rows, outputs, strict=True):
@@ -42,33 +48,68 @@ def table(outputs: list[list[float]]) -> Doubles:
     return rows
 
 
-def _flatten(value: object, parts: list[float]) -> None:
-    """Append the numbers of an output, depth first; what is no number by a hash."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-        _require_few(len(parts) + value.size)
-        # What a mask hides is no output.
-        numbers = np.ma.filled(value.astype(np.float64), np.nan).ravel()
-        _append(parts, np.nan_to_num(numbers, nan=MISSING, posinf=1e300, neginf=-1e300).tolist())
-    elif isinstance(value, np.ndarray):
-        _flatten(value.tolist(), parts)
-    elif isinstance(value, (bool, int, float, np.number, np.bool_)):
+def _flatten(value: object, parts: list[float], form: list[str]) -> None:
+    """Append the numbers of an output, depth first, what is no number by a hash; and its types."""
+    if type(value) is float:  # most outputs
+        form.append("f")
         _append(parts, [_number(value)])
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        _flatten_array(value, parts, form)
+    elif isinstance(value, np.ndarray):
+        _flatten(value.tolist(), parts, form)
+    elif isinstance(value, (bool, int, float, np.number, np.bool_)):
+        form.append(f"{type(value).__name__},")
+        _append(parts, _exact(value))
     elif value is None:
+        form.append("-")
         _append(parts, [MISSING])
     elif isinstance(value, (list, tuple)):
+        form.append("[" if isinstance(value, list) else "(")
         for part in value:
-            _flatten(part, parts)
+            _flatten(part, parts, form)
+        form.append("]")
     elif isinstance(value, dict):
+        form.append("{")
         for key in sorted(value, key=str):
-            _flatten(key, parts)
-            _flatten(value[key], parts)
+            _flatten(key, parts, form)
+            _flatten(value[key], parts, form)
+        form.append("}")
     elif isinstance(value, (str, bytes)):
+        form.append("s" if isinstance(value, str) else "b")
         _append(parts, [_hashed(value if isinstance(value, str) else value.decode("latin-1"))])
     else:
         raise TypeError(
             f"Expected mechanism to return numbers, strings, None, arrays, tuples, lists or dicts "
             f"of them, not {type(value).__name__}"
         )
+
+
+def _flatten_array(array: np.ndarray, parts: list[float], form: list[str]) -> None:
+    """Append an array of real numbers, with its shape."""
+    _require_few(len(parts) + array.size)
+    form.append(f"{array.dtype.str}{array.shape}")
+    # What a mask hides is no output.
+    if array.dtype.kind in "iu" and array.size:
+        whole = np.ma.filled(array, 0)
+        if _beyond(int(whole.min()), int(whole.max())):
+            for number in whole.ravel().tolist():
+                _append(parts, _exact(number))
+            return
+    numbers = np.ma.filled(array.astype(np.float64), np.nan).ravel()
+    numbers[(numbers == 0.0) & np.signbit(numbers)] = _NEGATIVE_ZERO
+    _append(parts, np.nan_to_num(numbers, nan=MISSING, posinf=1e300, neginf=-1e300).tolist())
+
+
+def _beyond(low: int, high: int) -> bool:
+    return low < -(2**53) or high > 2**53
+
+
+def _exact(value: Any) -> list[float]:
+    """Return a number; of an integer that a float cannot hold also what is left of it."""
+    if isinstance(value, (int, np.integer)) and _beyond(int(value), int(value)):
+        near = _number(value)
+        return [near, _number(int(value) - int(near))]
+    return [_number(value)]
 
 
 def _append(parts: list[float], numbers: list[float]) -> None:
@@ -93,7 +134,15 @@ def _number(value: Any) -> float:
         number = math.inf if value > 0 else -math.inf
     if math.isnan(number):
         return MISSING
+    if number == 0.0:
+        return _NEGATIVE_ZERO if math.copysign(1.0, number) < 0.0 else 0.0
     return min(max(number, -1e300), 1e300)
+
+
+@lru_cache(maxsize=256)
+def _form(types: str) -> float:
+    """Return a number that depends on the types and the nesting of an output."""
+    return _hashed(types)
 
 
 def _hashed(text: str) -> float:

@@ -14,6 +14,7 @@ from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.samples import Sampled, Scores
 from leakscore.audit.methods.credible import posterior
 from leakscore.audit.methods.finding import Found
+from leakscore.audit.methods.four_outcomes import four_outcomes
 from leakscore.audit.methods.sorted_bits import sorted_bits
 from leakscore.audit.methods.split import at_one_threshold, exact_bounds
 
@@ -110,5 +111,6 @@ _AT_ONE_THRESHOLD = {
 EPSILON_METHODS: dict[str, Certifier] = {
     **dict.fromkeys(BAND_METHODS, _by_bands),
     "sorted-bits": _by_sorted_bits,
+    "four-outcomes": four_outcomes,
     **_AT_ONE_THRESHOLD,
 }

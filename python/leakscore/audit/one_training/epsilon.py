@@ -13,7 +13,7 @@ from leakscore import _core, _validate
 from leakscore.audit.assumptions import of_one_run
 from leakscore.audit.bound import Bound
 from leakscore.audit.one_training.every import every_count
-from leakscore.audit.one_training.guesses import Guesses, guesses_of
+from leakscore.audit.one_training.guesses import Guesses, guesses_of, refuse_both
 from leakscore.distributions import clopper_pearson
 
 
@@ -169,7 +169,7 @@ def one_run(
     """
     exposure = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-    _refuse_both(k_plus, k_minus, k)
+    refuse_both(k_plus, k_minus, k)
     if k_plus is None and k_minus is None:
         found = every_count(scores, included, exposure, 1.0 - level, rng)
         return OneRunBound(*found, delta=exposure, confidence=level, assumptions=of_one_run())
@@ -219,11 +219,3 @@ def _exposed(guesses: Guesses, delta: float) -> float:
     """Return how many canaries delta gives away at most, of those that can be guessed right."""
     one_kind = guesses.k_plus == 0 or guesses.k_minus == 0
     return (0.5 if one_kind else 1.0) * guesses.canaries * delta
-
-
-def _refuse_both(k_plus: object, k_minus: object, k: str | None) -> None:
-    """Refuse two ways to count guesses at once."""
-    if k is not None:
-        _validate.choice("k", k, ("all",))
-        if k_plus is not None or k_minus is not None:
-            raise ValueError("Expected k='all' or k_plus and k_minus, not both")

@@ -17,7 +17,7 @@ from leakscore.audit.bound import Bound
 from leakscore.audit.claims.compare import Family as OneRelation
 from leakscore.audit.claims.models import AllRefutedError
 from leakscore.audit.one_training.contradiction import Contradiction
-from leakscore.audit.one_training.guesses import Guesses, guesses_of
+from leakscore.audit.one_training.guesses import Guesses, guesses_of, refuse_both
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
 
@@ -180,6 +180,16 @@ def one_run_fdp(
 def one_run_fdp(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
+    *,
+    tradeoff: TradeOff,
+    confidence: float = 0.95,
+    k: str,
+    neighbours: str | None = None,
+) -> OneRunTest: ...
+@overload
+def one_run_fdp(
+    scores: npt.ArrayLike,
+    included: npt.ArrayLike,
     k_plus: int | Sequence[int],
     k_minus: int | Sequence[int],
     tradeoff: Family,
@@ -187,14 +197,25 @@ def one_run_fdp(
     *,
     neighbours: str | None = None,
 ) -> OneRunFamilyBound: ...
+@overload
 def one_run_fdp(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
-    k_plus: int | Sequence[int],
-    k_minus: int | Sequence[int],
-    tradeoff: TradeOff | Family,
+    *,
+    tradeoff: Family,
+    confidence: float = 0.95,
+    k: str,
+    neighbours: str | None = None,
+) -> OneRunFamilyBound: ...
+def one_run_fdp(
+    scores: npt.ArrayLike,
+    included: npt.ArrayLike,
+    k_plus: int | Sequence[int] | None = None,
+    k_minus: int | Sequence[int] | None = None,
+    tradeoff: TradeOff | Family | None = None,
     confidence: float = 0.95,
     *,
+    k: str | None = None,
     neighbours: str | None = None,
 ) -> OneRunTest | OneRunFamilyBound:
     """Refute a trade-off curve, or a family of them up to a parameter, by one training.
@@ -208,6 +229,10 @@ def one_run_fdp(
         As of `one_run`.
     k_plus, k_minus : int or sequence of int
         As of `one_run`: fixed before the scores are seen; sequences are a grid of pairs.
+    k : {"all"}, optional
+        Nothing is to be chosen: a preset grid of pairs, from both ends, from the highest and from
+        the lowest scores, each with 8, 16, 32, ... guesses and as many as there can be, at an equal
+        share of 1 - confidence.
     tradeoff : TradeOff or callable
         A convex curve f of shape (), of "out" against "in"; or a function of one positive number
         that makes such curves, which leak more the larger it is, such as `tradeoff.gaussian`.
@@ -258,6 +283,9 @@ def one_run_fdp(
     through the points at which s was evaluated until these points stay: every step is on the safe
     side. Their p-values have an absolute error of about 1e-15 m / correct.
 
+    With ``k="all"`` the shares are added up: the recursion bounds one count of right guesses, and
+    no law that dominates all of them at once, such as that of `one_run`, is known for a curve.
+
     Parameters of families are statements about the family: a bound on mu refutes "mu-GDP", but the
     epsilon of that mu is no bound for a mechanism that is not Gaussian.
 
@@ -278,10 +306,16 @@ def one_run_fdp(
     (1.11, 1.42)
     >>> one_run_fdp(scores, included, 100, 100, laplace(2.0)).refuted
     True
+    >>> every = one_run_fdp(scores, included, tradeoff=gaussian, k="all")
+    >>> round(float(every), 2), every.k_plus, every.k_minus
+    (0.93, 0, 256)
     """
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     if not isinstance(tradeoff, TradeOff) and not callable(tradeoff):
         raise TypeError(f"Expected tradeoff={tradeoff!r} to be a TradeOff or a function of one")
+    refuse_both(k_plus, k_minus, k)
+    if k is None and (k_plus is None or k_minus is None):
+        raise TypeError(f"Expected {k_plus=} and {k_minus=}, or k='all'")
     grid = guesses_of(scores, included, k_plus, k_minus)
     miss = 1.0 - level
     if isinstance(tradeoff, TradeOff):

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Array
 
+_FEWEST = 8  # guesses of the preset grid: fewer refute nothing at a share of the level
+
 
 @dataclass(frozen=True)
 class Guesses:
@@ -28,19 +30,31 @@ class Guesses:
         return self.k_plus + self.k_minus
 
 
+def refuse_both(k_plus: object, k_minus: object, k: str | None) -> None:
+    """Refuse two ways to count guesses at once."""
+    if k is not None:
+        _validate.choice("k", k, ("all",))
+        if k_plus is not None or k_minus is not None:
+            raise ValueError("Expected k='all' or k_plus and k_minus, not both")
+
+
 def guesses_of(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
-    k_plus: int | Sequence[int],
-    k_minus: int | Sequence[int],
+    k_plus: int | Sequence[int] | None,
+    k_minus: int | Sequence[int] | None,
 ) -> list[Guesses]:
     """Guess the k_plus largest scores in and the k_minus smallest out, for every pair of the grid.
 
+    Without numbers, the grid is the preset one.
     Guesses among scores that tie at a cut, where the order of the canaries would decide, are wrong.
     """
     values = _validate.sample("scores", scores)
     inside = _validate.flags("included", included, values.size)
-    pairs = _pairs(k_plus, k_minus, values.size)
+    if k_plus is None or k_minus is None:
+        pairs = _preset(values.size)
+    else:
+        pairs = _pairs(k_plus, k_minus, values.size)
     values = values.astype(np.result_type(values.dtype, np.float32))
     members, everyone = np.sort(values[inside]), np.sort(values)
     if np.isnan(everyone[-1]):  # NaN is sorted last
@@ -73,6 +87,19 @@ def _right_exclusions(everyone: Array, members: Array, k: int) -> int:
         for x in (everyone, members)
     )
     return int(all_ - inside)
+
+
+def _preset(m: int) -> list[tuple[int, int]]:
+    """Return the pairs of every size: from both ends, from the highest and from the lowest."""
+    sizes = [_FEWEST]
+    while 2 * sizes[-1] < m:
+        sizes.append(2 * sizes[-1])
+    pairs = [(size // 2, size // 2) for size in sizes if size <= m]
+    pairs += [(m - m // 2, m // 2)]
+    for size in sizes:
+        if size <= m // 2:
+            pairs += [(size, 0), (0, size)]
+    return pairs
 
 
 def _pairs(

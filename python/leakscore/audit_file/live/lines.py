@@ -97,8 +97,15 @@ class Lines:
         return data
 
     def _require_text(self, line: bytes) -> None:
-        start = files.File(self.name, line[:64])
-        if b"\0" in line or start.kind != "text" or packed.is_compressed(line):
-            raise ValueError(f"{self.name} is no text: --watch reads csv, or JSON lines")
+        if packed.is_compressed(line) or packed.is_zip(line):
+            raise ValueError(
+                f"{self.name} is compressed, and --watch reads lines as they come: unpack it into "
+                "a pipe, as in 'gzip -dc FILE | leakscore audit - --watch'"
+            )
+        if b"\0" in line or files.File(self.name, line[:64]).kind != "text":
+            raise ValueError(
+                f"{self.name} is no text: --watch reads csv, or JSON lines, a round in each; other "
+                "tables are read whole, without --watch"
+            )
         if len(line) > _LONGEST:
             raise ValueError(f"{self.name} has a line of more than {_LONGEST} bytes")
