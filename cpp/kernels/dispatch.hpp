@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/attackers.hpp"
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
@@ -31,6 +32,7 @@ struct Kernels {
   const BernoulliKernels* bernoulli;
   const RandomKernels* random;
   const MomentKernels* moments;
+  const AttackerKernels* attackers;
   const TradeOffKernels* tradeoff;
   const EdgeworthKernels* edgeworth;
   const FoldedLaplaceKernels* folded_laplace;

@@ -1,6 +1,7 @@
 // The function tables of every ISA level. Only dispatch.cpp chooses between them.
 #pragma once
 
+#include "kernels/attackers.hpp"
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
@@ -27,6 +28,7 @@
   extern const BernoulliKernels bernoulli_kernels;          \
   extern const RandomKernels random_kernels;                \
   extern const MomentKernels moment_kernels;                \
+  extern const AttackerKernels attacker_kernels;            \
   extern const TradeOffKernels tradeoff_kernels;            \
   extern const EdgeworthKernels edgeworth_kernels;          \
   extern const FoldedLaplaceKernels folded_laplace_kernels; \

@@ -13,7 +13,7 @@ from leakscore.report._model import ALPHA, LEVELS, Doubles, Remedy
 from leakscore.report.streamed.judged import Passes
 from leakscore.report.streamed.people import Crowd
 from leakscore.streaming.law import Law
-from leakscore.streaming.scores import Count, Views
+from leakscore.streaming.scores import Count, Kept, Views
 from leakscore.tables.sources.blocks import Source
 
 THRESHOLDS: Doubles = np.asarray((norm.ppf(np.array(LEVELS)) - norm.ppf(ALPHA)) ** 2)
@@ -35,6 +35,10 @@ class View:
         Scores of some rows that are known better than by the law.
     without : frozenset of int
         Rows that are left out.
+    kept : Kept, optional
+        The worst rows by a guess of the law, in place of those of the release as it is.
+    bound : float
+        No other row has a larger score than this; only with `kept`.
     """
 
     law: Law
@@ -42,6 +46,8 @@ class View:
     grown: float
     known: dict[int, float]
     without: frozenset[int] = frozenset()
+    kept: Kept | None = None
+    bound: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +79,10 @@ def outcomes(
     open_: list[int] = []
     for place, view in enumerate(views):
         outcome = _by_kept(view, crowd)
-        settled = least * view.grown / view.divisor if least > 0 else 0.0
+        bound = view.bound
+        if view.kept is None:
+            bound = least * view.grown if least > 0 else 0.0
+        settled = bound / view.divisor
         if settled <= min(outcome.leakage, float(THRESHOLDS.min())):
             found[place] = outcome
         else:
@@ -99,14 +108,17 @@ def outcomes(
 
 def _by_kept(view: View, crowd: Crowd) -> Outcome:
     columns = np.isin(crowd.law.kept, view.law.kept)
-    scores = view.law.distances(view.law.scaled(crowd.raw[:, columns]))
+    rows, values = crowd.numbers, crowd.raw
+    if view.kept is not None:
+        rows, values = view.kept.rows, view.kept.values
+    scores = view.law.distances(values[:, columns])
     for row, score in view.known.items():
-        scores[crowd.numbers == row] = score
-    scores[np.isin(crowd.numbers, list(view.without))] = -np.inf
+        scores[rows == row] = score
+    scores[np.isin(rows, list(view.without))] = -np.inf
     worst = int(scores.argmax())
     leakages = scores / view.divisor
     above = np.array([int((leakages > at).sum()) for at in THRESHOLDS])
-    return Outcome(int(crowd.numbers[worst]), float(leakages[worst]), _named(above))
+    return Outcome(int(rows[worst]), float(leakages[worst]), _named(above))
 
 
 def _named(above: np.ndarray) -> dict[str, int]:
