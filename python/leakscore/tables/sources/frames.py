@@ -12,6 +12,7 @@ from leakscore import _core
 from leakscore._types import Doubles
 from leakscore._visible import visible
 from leakscore.tables.formats.arrow import index_of, is_number, kind_of
+from leakscore.tables.grammar.numbers import doubles_of
 from leakscore.tables.sources import states
 
 
@@ -49,7 +50,7 @@ def doubles(batch: Any, chosen: Iterable[int]) -> Doubles:
         column = batch.column(j)
         if column.type != pyarrow.float64():
             column = column.cast(pyarrow.float64(), safe=False)
-        columns.append(column.to_numpy(zero_copy_only=False))
+        columns.append(doubles_of(column))
     if not columns:
         return np.empty((batch.num_rows, 0))
     return _core.interleave([np.ascontiguousarray(column) for column in columns])
