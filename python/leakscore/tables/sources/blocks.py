@@ -139,8 +139,8 @@ class Memory:
         self._of = (source.columns, source.size, source.missing)
 
     def __reduce__(self) -> tuple[type[Memory], tuple[int]]:
-        """Travel empty: what is kept is of this process."""
-        return Memory, (self.most,)
+        """Travel empty, and keep nothing: a task reads its blocks once."""
+        return Memory, (0,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,22 +208,21 @@ class Source:
     def _cut(
         self, part: int, first: int, last: int | None, number: int, start: int
     ) -> Iterator[Block]:
-        source, rows = self.parts[part], self.parts[part].rows
-        decoded = isinstance(source, Decoded) and rows is not None
-        if decoded:
-            memory = self.memory.of(self)
-            last = rows if last is None else last
+        source = self.parts[part]
+        memory = self.memory.of(self) if isinstance(source, Decoded) else None
+        if isinstance(source, Decoded) and memory is not None:
+            stop = source.rows if last is None else last
             source.require_same()
-            while first < last and (values := memory.get(part, first)) is not None:
+            while (values := memory.get(part, first)) is not None and first != stop:
                 yield Block(number, start, values)
                 number, start, first = number + 1, start + len(values), first + len(values)
-            if first == last:
+            if first == stop:
                 return
         read = source.batches(self.columns, first, last)
         for values in cut(read, self.size, len(self.columns)):
             if self.missing:
                 values = np.where(np.isin(values, self.missing), np.nan, values)
-            if decoded:
+            if memory is not None:
                 memory.keep(part, first, values)
             yield Block(number, start, values)
             number, start, first = number + 1, start + len(values), first + len(values)

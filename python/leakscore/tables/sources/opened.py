@@ -335,12 +335,20 @@ def _part_of(path: str, options: Options, kept: Kept, *, alone: bool) -> FilePar
         return None
     part_of_text = text_part(path, name, options, kept)
     if part_of_text is None and not alone:
-        with_all = read_table(path, **options.reading())  # refused in words, if it is
-        raise ValueError(
-            f"{name} fits the pattern, but is read as a whole only ({len(with_all.columns)} "
-            "columns): join the files to one table first"
-        )
+        _refuse_part(path, name, options)
     return part_of_text
+
+
+def _refuse_part(path: str, name: str, options: Options) -> None:
+    """Say why a file of a pattern is not read: as `read_table` says it, or what it needs."""
+    table = read_table(path, **options.reading())
+    for why in table.refused.values():
+        raise ValueError(why)
+    raise ValueError(
+        f"{name} is not read with others: units, yes and no, codes, labels of sums, and encodings "
+        "but UTF-8 are understood in a single file only; join the files to one first, or --exclude "
+        "such columns"
+    )
 
 
 def _is_long(path: str) -> bool:
