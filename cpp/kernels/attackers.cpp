@@ -33,9 +33,7 @@ LEAKSCORE_FN void standardise(const Tile<double>& rows, std::ptrdiff_t first, st
     if (by.low != nullptr) {
       const double low = by.low[j], high = by.high[j];
       LEAKSCORE_LANES(lanes)
-      column[l] = column[l] < low    ? low
-                  : column[l] > high ? high
-                                     : column[l];
+      column[l] = column[l] < low ? low : column[l] > high ? high : column[l];
     }
     const double centre = by.centre[j], scale = by.scale[j];
     LEAKSCORE_LANES(lanes) column[l] = (column[l] - centre) / scale;

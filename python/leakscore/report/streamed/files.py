@@ -23,17 +23,19 @@ _PLAIN: dict[str, Any] = {
 def open_table(path: str, **reading: Any) -> Table | Opened:
     """Open a file, or all files of a pattern as one table, to be judged by `analyse`.
 
-    Parquet and npy files of numbers with more than 65536 records are read block by block whenever
-    they are needed; all other files are read here, as `read_table` reads them.
+    Csv, parquet and npy files with more than 65536 records are read block by block whenever they
+    are needed; all other files are read here, as `read_table` reads them. So are parquet files with
+    text in a column that is published, and csv files whose cells must be looked at together: with
+    units, yes and no, codes, or an encoding but UTF-8.
 
     Parameters
     ----------
     path : str
         A file, or a pattern such as ``data/*.parquet``: its files, sorted by name, are the parts of
-        one table. They are parquet or npy files with the same columns.
+        one table. They are csv, parquet or npy files with the same columns.
     **reading
-        As in `read_table`. What only text files have, and `id`, `groups`, `proportions`, need the
-        table in memory.
+        As in `read_table`. `encoding`, `bad_cells`, `id`, `groups` and `proportions` need the table
+        in memory.
 
     Returns
     -------

@@ -321,7 +321,7 @@ class _Reading:
     def part(self, state: states.State) -> TextPart:
         """Return what was found."""
         columns, lines = texts_of(self.form, self.last)
-        if len(lines) <= _LABELLED:
+        if len(lines) <= _LABELLED and self.rows > len(lines):
             raise AtOnceError
         self._require_no_label(columns, slice(-_LABELLED, None))
         convention, notes = self._vote()
