@@ -79,9 +79,7 @@ def run() -> None:
 
     pandas and numpy read the table whole and score it to one attacker, without games and remedies.
     """
-    print(
-        f"{'file':>24} {'report: CPU s':>14} {'MB':>5} {'limits':>9} {'pandas':>14} {'MB':>5}"
-    )
+    print(f"{'file':>24} {'report: CPU s':>14} {'MB':>5} {'limits':>9} {'pandas':>14} {'MB':>5}")
     with tempfile.TemporaryDirectory() as folder:
         for write, suffix, rows in (
             (write_csv, "csv", 300_000),
