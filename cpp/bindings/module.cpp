@@ -12,6 +12,7 @@ void bind_gx2(py::module_& m);
 void bind_edgeworth(py::module_& m);
 void bind_scores(py::module_& m);
 void bind_reference(py::module_& m);
+void bind_rows(py::module_& m);
 void bind_gram(py::module_& m);
 void bind_random(py::module_& m);
 void bind_audit(py::module_& m);
@@ -52,6 +53,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, m, pybind11::mod_gil_not_used(),
   leakscore::bind_edgeworth(m);
   leakscore::bind_scores(m);
   leakscore::bind_reference(m);
+  leakscore::bind_rows(m);
   leakscore::bind_gram(m);
   leakscore::bind_random(m);
   leakscore::bind_audit(m);

@@ -14,14 +14,15 @@ struct Level {
   bool (*runs_here)();
 };
 
-#define LEAKSCORE_LEVEL(level)                                                               \
-  Kernels {                                                                                  \
-    #level, &level::normal_kernels, &level::score_kernels, &level::product_kernels,          \
-        &level::bernoulli_kernels, &level::random_kernels, &level::moment_kernels,           \
-        &level::tradeoff_kernels, &level::edgeworth_kernels, &level::folded_laplace_kernels, \
-        &level::chi2_kernels, &level::kolmogorov_kernels, &level::binomial_kernels,          \
-        &level::convolution_kernels, &level::gx2_kernels, &level::series_kernels,            \
-        &level::shadow_kernels, &level::shadow_fit_kernels, &level::allocation_kernels       \
+#define LEAKSCORE_LEVEL(level)                                                            \
+  Kernels {                                                                               \
+    #level, &level::normal_kernels, &level::score_kernels, &level::product_kernels,       \
+        &level::bernoulli_kernels, &level::random_kernels, &level::moment_kernels,        \
+        &level::attacker_kernels, &level::tradeoff_kernels, &level::edgeworth_kernels,    \
+        &level::folded_laplace_kernels, &level::chi2_kernels, &level::kolmogorov_kernels, \
+        &level::binomial_kernels, &level::convolution_kernels, &level::gx2_kernels,       \
+        &level::series_kernels, &level::shadow_kernels, &level::shadow_fit_kernels,       \
+        &level::allocation_kernels                                                        \
   }
 
 // __builtin_cpu_supports also asks whether the operating system saves the wide registers. Older

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/allocation.hpp"
+#include "kernels/attackers.hpp"
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
@@ -32,6 +33,7 @@ struct Kernels {
   const BernoulliKernels* bernoulli;
   const RandomKernels* random;
   const MomentKernels* moments;
+  const AttackerKernels* attackers;
   const TradeOffKernels* tradeoff;
   const EdgeworthKernels* edgeworth;
   const FoldedLaplaceKernels* folded_laplace;

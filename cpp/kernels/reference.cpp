@@ -105,7 +105,37 @@ void scatter_in_float(const Matrix& x, const double* mean, double* out) {
   }
 }
 
+// L^-1, row by row, by forward substitution: its row i solves y' L = e_i'.
+std::vector<double> inverse_of(const double* factor, Index d) {
+  std::vector<double> inverse(static_cast<std::size_t>(d * d));
+  for (Index i = 0; i < d; ++i) {
+    double* row = inverse.data() + i * d;
+    const double pivot = factor[i * d + i];
+    for (Index k = 0; k < i; ++k) {
+      const double share = factor[i * d + k];
+      const double* above = inverse.data() + k * d;
+      for (Index j = 0; j <= k; ++j) row[j] -= share * above[j];
+    }
+    for (Index j = 0; j < i; ++j) row[j] /= pivot;
+    row[i] = 1 / pivot;
+  }
+  return inverse;
+}
+
 }  // namespace
+
+// Eight columns at a time, so that the lines of the cache that are written are written whole.
+void interleave(const double* const* columns, Index rows, Index cols, double* out) {
+  constexpr Index few = 8, page = 512;
+  for (Index first = 0; first < rows; first += page) {
+    const Index last = std::min(first + page, rows);
+    for (Index left = 0; left < cols; left += few) {
+      const Index right = std::min(left + few, cols);
+      for (Index row = first; row < last; ++row)
+        for (Index col = left; col < right; ++col) out[row * cols + col] = columns[col][row];
+    }
+  }
+}
 
 // Blocks are strips of columns by chunks of rows; at most 64 chunks, whose moments are merged in
 // order (Chan's update), all relative to the first row.
@@ -189,6 +219,23 @@ void mahalanobis(const Matrix& x, const double* centre, double* factor, double* 
                        d * static_cast<Index>(sizeof(double)), sizeof(double)};
     quadratic(white, zeros.data(), ones.data(), out + row);
   }
+}
+
+void attackers(const Matrix& x, Attackers by, const double* factor, double* informed,
+               double* weaker) {
+  const Index d = x.cols, rows = std::max<Index>(block_elements / d, 4 * attacker_lanes);
+  const std::vector<double> inverse = inverse_of(factor, d);
+  by.inverse = inverse.data();
+  parallel_for(blocks_of(x.rows, rows), [&](Index block) {
+    const Index first = block * rows;
+    const RowRange range{first, std::min(rows, x.rows - first), 0, d};
+    std::vector<double> buffer(
+        static_cast<std::size_t>(readable_in_place<double>(x) ? 0 : range.rows * d));
+    std::vector<double> scratch(static_cast<std::size_t>(2 * attacker_lanes * d));
+    kernels().attackers->distances(x, range, by, informed + first,
+                                   by.cov == nullptr ? nullptr : weaker + first, buffer.data(),
+                                   scratch.data());
+  });
 }
 
 void mahalanobis_about(const Matrix& x, const Matrix& centres, const double* factor, double* out) {

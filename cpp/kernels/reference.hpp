@@ -2,9 +2,14 @@
 // together in a fixed order.
 #pragma once
 
+#include "kernels/attackers.hpp"
 #include "leakscore/linalg/matrix.hpp"
 
 namespace leakscore {
+
+// out (rows x cols) = columns side by side, a page of each at a time.
+void interleave(const double* const* columns, std::ptrdiff_t rows, std::ptrdiff_t cols,
+                double* out);
 
 // Mean and sum of squared deviations of each column. No number depends on the number of threads.
 void column_moments(const Matrix& x, double* mean, double* m2);
@@ -26,5 +31,10 @@ void mahalanobis(const Matrix& x, const double* centre, double* factor, double* 
 
 // The same about each row of `centres`: out (rows of x, rows of centres).
 void mahalanobis_about(const Matrix& x, const Matrix& centres, const double* factor, double* out);
+
+// Scores of rows to both attackers (kernels/attackers.hpp); `factor` is the lower Cholesky factor
+// of the covariance of the standardised columns. `weaker` is left alone if by.cov is null.
+void attackers(const Matrix& x, Attackers by, const double* factor, double* informed,
+               double* weaker);
 
 }  // namespace leakscore

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/allocation.hpp"
+#include "kernels/attackers.hpp"
 #include "kernels/bernoulli.hpp"
 #include "kernels/binomial.hpp"
 #include "kernels/chi2.hpp"
@@ -28,6 +29,7 @@
   extern const BernoulliKernels bernoulli_kernels;          \
   extern const RandomKernels random_kernels;                \
   extern const MomentKernels moment_kernels;                \
+  extern const AttackerKernels attacker_kernels;            \
   extern const TradeOffKernels tradeoff_kernels;            \
   extern const EdgeworthKernels edgeworth_kernels;          \
   extern const FoldedLaplaceKernels folded_laplace_kernels; \

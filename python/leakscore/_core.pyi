@@ -212,6 +212,21 @@ def solve_rows(factor: _Doubles, rows: _Doubles) -> None: ...
 
 # --- end of bind_reference.cpp ---
 
+# --- bind_rows.cpp ---
+
+def attackers(
+    x: _Array,
+    limits: _Doubles,
+    centre: _Doubles,
+    scale: _Doubles,
+    factor: _Doubles,
+    cov: _Doubles,
+    others: float,
+) -> tuple[_Doubles, _Doubles]: ...
+def interleave(columns: list[_Doubles]) -> _Doubles: ...
+
+# --- end of bind_rows.cpp ---
+
 # --- bind_gram.cpp ---
 
 def gram(x: _Array, centre: _Doubles, scale: _Doubles, in_float: bool) -> _Doubles: ...

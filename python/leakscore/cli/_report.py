@@ -203,8 +203,8 @@ def _add_cluster_options(group: Any) -> None:
         "--workers",
         type=int,
         metavar="N",
-        help="read with N processes on this machine (extra dask); for parquet and npy files, and "
-        "only above 65536 records",
+        help="read with N processes on this machine (extra dask); for csv, parquet and npy "
+        "files, and only above 65536 records",
     )
     group.add_argument(
         "--scheduler",

@@ -25,6 +25,9 @@ LARGEST_DRAWN = 65_536
 _SINGLE = 128  # extreme values on each side that are bins of their own
 _CUTS = 64  # of equal count, and as many of equal width, between them
 _LARGEST_ERROR = 1e-4  # of the distribution function; one of 20,000 rounds knows it to 3.5e-3
+_ERROR = 1e-5  # up to which neighbouring bins are joined
+_FEWEST_BINS = 16
+_PICKED = 4  # draws of each extreme value, on average, up to which they are drawn one by one
 _MOST_ROWS = 10**9  # that numpy draws without replacement
 _DENSITY = 0.39894228040143268  # of the standard normal law at 0
 
@@ -49,7 +52,8 @@ class Projections(Empirical):
     Notes
     -----
     Draws by bins are numpy's, one stream for every 1024 rounds: they do not depend on threads or
-    blocks, but may change with numpy's version.
+    blocks, but may change with numpy's version. Bins are joined first where that moves the
+    distribution function by no more than 1e-5.
 
     Examples
     --------
@@ -223,10 +227,55 @@ class Bins:
         draws = k * float(sizes.sum() / rows) * (1.0 if replace else 1 - k / float(rows))
         return _DENSITY / 6 * lost / (spread**1.5 * np.sqrt(draws)) if draws > 0 else np.inf
 
-    def counts(
+    def joined(self, k: int, *, replace: bool) -> Bins:
+        """Join neighbouring bins between the extremes while `error` stays below 1e-5.
+
+        Counts, means and variances of what is joined are exact; a width is no less than it is.
+
+        Parameters
+        ----------
+        k : int
+            Records drawn.
+        replace : bool
+            Whether they are put back.
+
+        Returns
+        -------
+        Bins
+        """
+        found = self
+        while len(found.sizes) - 2 * _SINGLE >= 2 * _FEWEST_BINS:
+            fewer = found._in_pairs()
+            if not fewer.error(k, replace=replace) <= _ERROR:
+                break
+            found = fewer
+        return found
+
+    def _in_pairs(self) -> Bins:
+        """Join every second bin between the extremes with the next one."""
+        inner = np.arange(_SINGLE, len(self.sizes) - _SINGLE)
+        first = np.concatenate([np.arange(_SINGLE), inner[::2], inner[-1] + 1 + np.arange(_SINGLE)])
+        last = np.append(first[1:], len(self.sizes)) - 1
+        sizes = np.add.reduceat(self.sizes, first)
+        means = np.where(
+            first == last,
+            self.means[first],
+            np.add.reduceat(self.sizes * self.means, first) / sizes,
+        )
+        away = self.means - np.repeat(means, last - first + 1)
+        scatters = np.add.reduceat(self.sizes * (self.variances + away * away), first)
+        widths = self.means[last] - self.means[first] + self.widths[first]
+        widths += np.where(first == last, 0.0, self.widths[last])
+        return Bins(sizes, means, scatters / sizes, widths, self.centre, self.unit)
+
+    def sums(
         self, rng: np.random.Generator, k: int, rounds: int, *, replace: bool
-    ) -> npt.NDArray[np.int64]:
-        """Draw how many of k records lie in each bin: multinomial, or hypergeometric.
+    ) -> tuple[Doubles, Doubles]:
+        """Draw how many of k records lie in each bin; return mean and variance of their sum.
+
+        The counts are multinomial, or hypergeometric. With replacement the extreme numbers are
+        drawn one by one where that is faster: how many they are is binomial, each is any of them,
+        and what is left is multinomial over the other bins.
 
         Parameters
         ----------
@@ -238,11 +287,34 @@ class Bins:
 
         Returns
         -------
-        (rounds, B) ndarray of int
+        means, variances : (rounds,) ndarray
+            Given the counts, in units of `unit`, about k times `centre`.
         """
-        if replace:
-            return rng.multinomial(k, self.sizes / self.sizes.sum(), size=rounds)
-        return rng.multivariate_hypergeometric(self.sizes, k, rounds, method="marginals")
+        if not replace:
+            counts = rng.multivariate_hypergeometric(self.sizes, k, rounds, method="marginals")
+            return self.given(counts, replace=False)
+        size, alone = int(self.sizes.sum()), self.sizes == 1
+        single = self.means[alone]
+        if not len(single) or k > _PICKED * size:
+            return self.given(rng.multinomial(k, self.sizes / size, size=rounds), replace=True)
+        among = rng.binomial(k, len(single) / size, size=rounds)
+        means, variances = _sums_of(rng, single, among), np.zeros(rounds)
+        if len(single) < len(self.sizes):
+            rest = self._of(~alone)
+            counts = rng.multinomial(k - among, rest.sizes / rest.sizes.sum())
+            more, variances = rest.given(counts, replace=True)
+            means += more
+        return means, variances
+
+    def _of(self, chosen: Flags) -> Bins:
+        return Bins(
+            self.sizes[chosen],
+            self.means[chosen],
+            self.variances[chosen],
+            self.widths[chosen],
+            self.centre,
+            self.unit,
+        )
 
     def given(self, counts: npt.NDArray[np.int64], *, replace: bool) -> tuple[Doubles, Doubles]:
         """Return mean and variance of the sum, given how many records lie in each bin.
@@ -265,6 +337,16 @@ class Bins:
         return (counts * self.means).sum(axis=1), spread.sum(axis=1)
 
 
+def _sums_of(rng: np.random.Generator, values: Doubles, counts: npt.NDArray[np.int64]) -> Doubles:
+    """Return sums of so many values, each any of these with the same probability."""
+    kind = np.min_scalar_type(len(values) - 1)
+    drawn = values[rng.integers(len(values), size=int(counts.sum()), dtype=kind)]
+    sums, some = np.zeros(len(counts)), counts > 0
+    if some.any():
+        sums[some] = np.add.reduceat(drawn, (np.cumsum(counts) - counts)[some])
+    return sums
+
+
 def _starts(ordered: Doubles) -> npt.NDArray[np.int64]:
     """Return the place of the first number of each bin."""
     size = len(ordered)
@@ -284,7 +366,8 @@ class BinnedMeans:
     tile = 1024
 
     def __init__(self, bins: Bins, target: Doubles, mean: Mean, *, replace: bool) -> None:
-        self.bins, self.target, self.mean, self.replace = bins, target, mean, replace
+        self.bins = bins.joined(mean.records, replace=replace)
+        self.target, self.mean, self.replace = target, mean, replace
 
     def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
         """Write released means; see Sampler."""
@@ -299,8 +382,7 @@ class BinnedMeans:
         for inside in (True, False):
             rounds = included == inside
             drawn = records - (inside or not self.mean.replaced)
-            counts = bins.counts(rng, drawn, int(rounds.sum()), replace=self.replace)
-            means, variances = bins.given(counts, replace=self.replace)
+            means, variances = bins.sums(rng, drawn, int(rounds.sum()), replace=self.replace)
             means += np.sqrt(variances) * rng.standard_normal(len(means))
             total = drawn * bins.centre + bins.unit * means
             out[rounds] = (total + inside * self.target[0]) / records

@@ -139,10 +139,16 @@ def _over_rows(values: Doubles, join: np.ufunc) -> Doubles:
 
 def _joined(one: tuple[Doubles, Doubles], more: tuple[Doubles, Doubles]) -> tuple[Doubles, Doubles]:
     """Return the ends of both: again codes and what is beside them."""
-    return (
-        ends_of(np.concatenate([one[0], more[0]]))[0],
-        ends_of(np.concatenate([one[1], more[1]]))[1],
-    )
+    return _end(one[0], more[0], 0), _end(one[1], more[1], 1)
+
+
+def _end(one: Doubles, more: Doubles, side: int) -> Doubles:
+    """Return the smallest values of both with side 0, the largest with side 1."""
+    if len(one) == len(more) == 1:  # mostly: neither is a code
+        outer = (min, max)[side](float(one[0]), float(more[0]))
+        if not might_be_code(outer):
+            return np.array([outer])
+    return ends_of(np.concatenate([one, more]))[side]
 
 
 def _are_whole(values: Doubles) -> bool:

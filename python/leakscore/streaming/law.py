@@ -9,12 +9,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from leakscore import _core
 from leakscore._types import Doubles
 from leakscore.reference import Reference
 
 # A column in which all other records are alike, to rounding.
 _ALONE = 1e-9
 _CACHED = 2048  # rows
+_LANES = 64  # columns up to which the compiled loop is faster than BLAS
+_NO_COV = np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,28 +101,57 @@ class Law:
             values = np.clip(values, *self.limits)
         return np.asarray(values / self.scale)
 
-    def distances(self, scaled: Doubles) -> Doubles:
+    def distances(self, values: Doubles) -> Doubles:
         """Return the squared distance of each row from all others, (k,).
 
         With M the squared distance in the whole table it is M N/(N-1) / (1 - M/(N-1)): leaving the
         row out subtracts N/(N-1) (x-mean)(x-mean)' from the scatter (Sherman and Morrison).
+
+        Parameters
+        ----------
+        values : (k, d) ndarray
+            Of the judged columns, in the units of the file.
         """
-        if not len(scaled):  # a block without a complete row
-            return np.empty(0)
-        share = self._reference.squared_mahalanobis(scaled) / (self.rows - 1)
+        if len(self.mean) > _LANES:
+            return self._left_out(self._reference.squared_mahalanobis(self.scaled(values)))
+        return self._left_out(_core.attackers(values, *self._form, _NO_COV, self.rows - 1)[0])
+
+    def _left_out(self, squared: Doubles) -> Doubles:
+        share = squared / (self.rows - 1)
         grow = self.rows / (self.rows - 1)
         with np.errstate(divide="ignore"):
             return np.asarray(grow * (self.rows - 1) * share / np.maximum(1 - share, 0.0))
 
-    def weaker(self, scaled: Doubles) -> Doubles:
+    def weaker(self, values: Doubles) -> Doubles:
         """Return n times the leakage to the attacker who knows means and variances, (k,)."""
+        return self.both(values)[1]
+
+    def both(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        """Return `distances` and `weaker` of rows."""
+        if len(self.mean) > _LANES:
+            scaled = self.scaled(values)
+            return self.distances(values), self._weaker(scaled)
+        found = _core.attackers(values, *self._form, self.cov, self.rows - 1)
+        return self._left_out(found[0]), found[1]
+
+    @cached_property
+    def _form(self) -> tuple[Doubles, Doubles, Doubles, Doubles]:
+        """Limits, centre, scale and the factor of the covariance, as the compiled loop has them."""
+        limits = _NO_COV if self.limits is None else np.ascontiguousarray(self.limits)
+        reference = self._reference
+        reference.squared_mahalanobis(self.mean)  # refuses a singular covariance
+        factor, _ = _core.cholesky(np.ascontiguousarray(reference.cov))
+        return limits, self.mean * self.scale, np.ascontiguousarray(self.scale), factor
+
+    def _weaker(self, scaled: Doubles) -> Doubles:
+        """Return the same for many columns: BLAS multiplies large blocks faster."""
         scores = np.empty(len(scaled))
         for start in range(0, len(scaled), _CACHED):  # so that what lies between stays in the cache
             part = slice(start, start + _CACHED)
-            scores[part] = self._weaker(scaled[part])
+            scores[part] = self._weaker_of(scaled[part])
         return scores
 
-    def _weaker(self, scaled: Doubles) -> Doubles:
+    def _weaker_of(self, scaled: Doubles) -> Doubles:
         delta, rest = scaled - self.mean, self.rows - 1
         grow, variance = self.rows / rest, np.diag(self.cov)
         left = delta * delta

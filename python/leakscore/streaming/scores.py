@@ -21,6 +21,9 @@ from leakscore.tables.sources.blocks import Block
 Integers = npt.NDArray[np.int64]
 KEPT = 5000
 """Rows of largest score that are kept."""
+GUESSED = 1000
+"""The same, where the law is guessed from a sample."""
+_NONE = np.zeros(0)
 SAMPLED = 65_536
 """Rows of the sample, or a few more or less."""
 
@@ -140,10 +143,9 @@ class Score:
         law = self.law
         values, places = law.chosen(block.values)
         rows = places + block.start
-        scaled = law.scaled(values)
-        informed, weaker = law.distances(scaled), law.weaker(scaled)
+        informed, weaker = law.both(values)
         above = [[int((one > at).sum()) for at in self.thresholds] for one in (informed, weaker)]
-        worst = _largest(informed)
+        worst = _largest(informed, KEPT)
         sampled = sampled_rows(rows, law.rows)
         histograms = Histogram.of(informed), Histogram.of(weaker)
         return Scores(
@@ -167,11 +169,11 @@ def _worst(scores: Doubles, rows: Integers) -> tuple[float, int]:
     return float(scores[place]), int(rows[place])
 
 
-def _largest(scores: Doubles) -> Integers:
+def _largest(scores: Doubles, most: int) -> Integers:
     """Return the places of the largest scores, with all that equal the least of them."""
-    if len(scores) <= KEPT:
+    if len(scores) <= most:
         return np.arange(len(scores))
-    least = np.partition(scores, len(scores) - KEPT)[len(scores) - KEPT]
+    least = np.partition(scores, len(scores) - most)[len(scores) - most]
     return np.flatnonzero(scores >= least)
 
 
@@ -185,14 +187,16 @@ def sampled_rows(rows: Integers, size: int) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """How many rows have a score above each threshold (t,), and the worst rows."""
+    """How many rows have a score above each threshold (t,), and the worst rows, at most `most`."""
 
     above: Integers
     kept: Kept
+    most: int
 
     def merge(self, other: Counted) -> Counted:
         """Add later blocks."""
-        return Counted(self.above + other.above, self.kept.joined(other.kept).most(KEPT))
+        kept = self.kept.joined(other.kept).most(self.most)
+        return Counted(self.above + other.above, kept, self.most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,12 +237,24 @@ class Count:
             if without:
                 inside = ~np.isin(rows, list(without))
                 values, rows = values[inside], rows[inside]
-            scores = law.distances(law.scaled(values))
-            above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
-            worst = _largest(scores)
-            kept = Kept(rows[worst], scores[worst], scores[worst], values[worst]).most(KEPT)
-            found.append(Counted(above, kept))
+            found.append(counted(law, values, rows, thresholds))
         return Views(tuple(found))
+
+
+def counted(
+    law: Law,
+    values: Doubles,
+    rows: Integers,
+    thresholds: Doubles = _NONE,
+    most: int | None = None,
+) -> Counted:
+    """Count rows above each threshold and keep the worst, 5000 or as many as `most` says."""
+    most = KEPT if most is None else most
+    scores = law.distances(values)
+    above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
+    worst = _largest(scores, most)
+    kept = Kept(rows[worst], scores[worst], scores[worst], values[worst]).most(most)
+    return Counted(above, kept, most)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,11 @@ from leakscore.streaming.histogram import bin_of
 from leakscore.streaming.law import Law
 from leakscore.streaming.lines import Line
 from leakscore.streaming.middle import Ties
+from leakscore.streaming.scores import GUESSED, Views, counted
 from leakscore.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]
+_CACHED = 2048  # rows: what lies between stays in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +60,14 @@ class Third:
         For each direction.
     clipped : tuple of Moments
         For each pair of limits.
+    guessed : Views
+        For each guess of a law.
     """
 
     middle: tuple[Ties, ...]
     lines: tuple[Line, ...]
     clipped: tuple[Moments, ...]
+    guessed: Views
 
     def merge(self, other: Third) -> Third:
         """Add later blocks."""
@@ -75,6 +80,7 @@ class Third:
             tuple(a.merge(b) for a, b in zip(self.middle, other.middle, strict=True)),
             tuple(a.merge(b) for a, b in zip(self.lines, other.lines, strict=True)),
             tuple(clipped),
+            self.guessed.merge(other.guessed),
         )
 
 
@@ -90,22 +96,24 @@ class Project:
     directions : tuple of Direction
     limits : tuple of (2, d) ndarray
         What values are clipped at.
+    guesses : tuple of Law
+        Laws whose worst rows are kept, before they are known: of a sample.
     """
 
     law: Law
     middle: tuple[Integers, ...] = ()
     directions: tuple[Direction, ...] = ()
     limits: tuple[Doubles, ...] = ()
+    guesses: tuple[Law, ...] = ()
 
     def __call__(self, block: Block) -> Third:
         """Return what the third pass knows of a block."""
         values, places = self.law.chosen(block.values)
         rows = places + block.start
-        scaled = self.law.scaled(values)
         ties = []
         functions = (self.law.distances, self.law.weaker)
         for bins, scores_of in zip(self.middle, functions, strict=False):
-            scores = scores_of(scaled) if len(bins) else np.zeros(0)
+            scores = scores_of(values) if len(bins) else np.zeros(0)
             inside = np.flatnonzero(np.isin(bin_of(scores), bins))
             ties.append(Ties.of(scores[inside], rows[inside]))
         clipped = []
@@ -114,19 +122,24 @@ class Project:
             if len(values):
                 moments.update(np.clip(values, *limits))
             clipped.append(moments)
-        return Third(tuple(ties), self._lines(scaled, rows), tuple(clipped))
+        guessed = Views(tuple(counted(law, values, rows, most=GUESSED) for law in self.guesses))
+        return Third(tuple(ties), self._lines(values, rows), tuple(clipped), guessed)
 
-    def _lines(self, scaled: Doubles, rows: Integers) -> tuple[Line, ...]:
+    def _lines(self, values: Doubles, rows: Integers) -> tuple[Line, ...]:
         """Project the rows on all directions at once, centred so that no digits are lost."""
         if not self.directions:
             return ()
         mean = self.law.mean
         weights = np.stack([one.weight for one in self.directions], axis=1)
         steps = [float((mean - one.centre) @ one.weight) for one in self.directions]
-        found = (scaled - mean) @ weights + steps
+        found = np.empty((len(values), len(steps)))
+        for start in range(0, len(values), _CACHED):
+            part = slice(start, start + _CACHED)
+            found[part] = (self.law.scaled(values[part]) - mean) @ weights
+        found += steps
         return tuple(
-            one.line(np.ascontiguousarray(values), rows)
-            for one, values in zip(self.directions, found.T, strict=True)
+            one.line(np.ascontiguousarray(numbers), rows)
+            for one, numbers in zip(self.directions, found.T, strict=True)
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -89,6 +89,16 @@ class Options:
         if self.skip_last is not None:
             _validate.count("skip_last", self.skip_last, low=0)
         _validate.count("max_memory", self.max_memory, low=1)
+
+    def of_text(self) -> tuple[object, ...]:
+        """Return what is said of how a text is written."""
+        marks = self.delimiter, self.decimal, self.thousands
+        return *marks, self.encoding, self.header, self.skip_lines
+
+    def reading(self) -> dict[str, Any]:
+        """Return the arguments of `read_table`."""
+        names = [one.name for one in fields(self) if one.name not in ("complete", "words")]
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +94,13 @@ def _code(cells: Cells, grid: Grid) -> str:
     row = int(compute.index(zeros, True).as_py())
     shown = visible(str(cells.text[row].as_py()).strip())[:40]
     return f"it holds codes such as {shown!r} ({grid.place(row)}), no numbers"
+
+
+def may_hold_codes(text: Any) -> bool:
+    """Tell whether some cell of a text is a number with a needless 0 before it."""
+    import pyarrow.compute as compute
+
+    return bool(compute.any(compute.match_substring_regex(text, _CODE)).as_py())
 
 
 def _date(values: npt.NDArray[np.float64]) -> str:

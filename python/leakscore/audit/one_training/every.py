@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc
 
 from leakscore import _core, _validate
 from leakscore._types import Array, Counts, Flags
@@ -123,6 +122,8 @@ def _refuted(walks: list[Walk], miss: float) -> int:
 
 def _strongest(walks: list[Walk], epsilon: float) -> tuple[Walk, int]:
     """Return the walk and the place in it whose count is the rarest."""
+    from scipy.special import betainc
+
     q = 1.0 / (1.0 + np.exp(-epsilon))
     tails = [
         np.where(walk.right, betainc(np.maximum(walk.right, 1), walk.sizes - walk.right + 1, q), 1)

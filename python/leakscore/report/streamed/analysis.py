@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from leakscore import tradeoff
 from leakscore._results import Notice
-from leakscore.reference import Moments, Reference
+from leakscore.reference import Reference
 from leakscore.report._game import audit_of, records_played
 from leakscore.report._leakage import covariance_of, drivers_of, risk_of
 from leakscore.report._model import (
@@ -37,7 +38,7 @@ from leakscore.report._setup import (
 )
 from leakscore.report._verdict import verdict_of
 from leakscore.report.noise.drawing import drawn
-from leakscore.report.streamed.changes import changes_of
+from leakscore.report.streamed.changes import Clipping, changes_of, guess_of
 from leakscore.report.streamed.judged import Judged, judged_of
 from leakscore.report.streamed.passes import Passes
 from leakscore.report.streamed.people import Crowd
@@ -117,7 +118,7 @@ class Streamed:
 
     def _people(self) -> None:
         """Keep the worst records and the one in the middle of the sample."""
-        scores = self.law.distances(self.sample)
+        scores = self.law.distances(self.found.sample.values)
         order = np.argsort(scores, kind="stable")
         finite = order[np.isfinite(scores[order])]
         if not len(finite):
@@ -184,7 +185,16 @@ class Streamed:
             np.zeros(0, np.int64) if ties is not None else histogram.middle
             for ties, histogram in zip(self._ties(), self._histograms, strict=True)
         )
-        project = Project(self.law, bins, tuple(one.direction for one in ready), self._limits())
+        self.guesses = [
+            guess_of(self.law, limits, self.found.sample.values) for limits in self._limits
+        ]
+        project = Project(
+            self.law,
+            bins,
+            tuple(one.direction for one in ready),
+            self._limits,
+            tuple(guess for guess in self.guesses if guess is not None),
+        )
         third: Third = self._pass(project, "projecting records for the games")
         return third, ready
 
@@ -197,10 +207,21 @@ class Streamed:
         pairs = zip(self.found.middle, self._histograms, strict=True)
         return [middle.found(histogram.middle) for middle, histogram in pairs]
 
+    @cached_property
     def _limits(self) -> tuple[Doubles, ...]:
         """Return the quantiles of the sample at which values are clipped."""
         values = self.found.sample.values
         return tuple(np.quantile(values, [share, 1 - share], axis=0) for share in CLIPS)
+
+    def _clippings(self, third: Third) -> list[Clipping]:
+        """Join what is known of the clipped tables."""
+        worst = iter(third.guessed.found)
+        return [
+            Clipping(limits, moments, guess, None if guess is None else next(worst).kept)
+            for limits, moments, guess in zip(
+                self._limits, third.clipped, self.guesses, strict=True
+            )
+        ]
 
     def _played(self, ready: Projected, line: Line, noisy: bool = False) -> Game:
         index = ready.asked.index
@@ -285,11 +306,13 @@ class Streamed:
 
     def _remedies(self, third: Third) -> tuple[Remedy, ...]:
         self.passes.say("scoring the remedies")
-        limits: list[tuple[Doubles, Moments]] = list(
-            zip(self._limits(), third.clipped, strict=True)
-        )
         changes = changes_of(
-            self.crowd, self.budget, self.judged.columns, limits, self.least, self._without
+            self.crowd,
+            self.budget,
+            self.judged.columns,
+            self._clippings(third),
+            self.least,
+            self._without,
         )
         found = outcomes(
             [change.view for change in changes],

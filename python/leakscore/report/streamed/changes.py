@@ -15,11 +15,22 @@ from leakscore.report.streamed.judged import law_of
 from leakscore.report.streamed.people import Crowd
 from leakscore.report.streamed.views import Estimate, Outcome, View, remedy
 from leakscore.streaming.law import Law
+from leakscore.streaming.scores import Kept
 
 _SURE = 1e-10  # share of a variance that squares still tell from none
 _DIGITS = 1e-9  # share of a variance below which it is not found as a difference
 _LARGEST = 0.5  # joint leverage up to which a bound is worth having
 _ROUNDING = 1 + 1e-6  # far more than the rounding of scores
+
+
+@dataclass(frozen=True, eq=False)
+class Clipping:
+    """A clipped table: its limits and moments, the law that was guessed, and its worst rows."""
+
+    limits: Doubles
+    moments: Moments
+    guess: Law | None
+    worst: Kept | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +45,7 @@ def changes_of(
     crowd: Crowd,
     budget: Budget,
     columns: Sequence[str],
-    limits: Sequence[tuple[Doubles, Moments]],
+    limits: Sequence[Clipping],
     least: float,
     estimate: Estimate,
 ) -> list[Change]:
@@ -45,8 +56,7 @@ def changes_of(
     crowd : Crowd
     budget : Budget
     columns : sequence of str
-    limits : sequence of (limits, moments)
-        What values are clipped at, and the moments of the clipped table.
+    limits : sequence of Clipping
     least : float
         No record that is not kept has a larger score; -inf if all are kept.
     estimate : callable
@@ -100,17 +110,18 @@ def _fewer_columns(crowd: Crowd, columns: Sequence[str]) -> list[Change]:
     return found
 
 
-def _clipped(crowd: Crowd, limits: Sequence[tuple[Doubles, Moments]]) -> list[Change]:
+def _clipped(crowd: Crowd, limits: Sequence[Clipping]) -> list[Change]:
     found = []
-    for share, (ends, moments) in zip(CLIPS, limits, strict=True):
-        law = _clipped_law(crowd.law, ends, moments)
+    for share, clipping in zip(CLIPS, limits, strict=True):
+        moments = clipping.moments
+        law = _clipped_law(crowd.law, clipping.limits, moments)
         moved = np.abs(moments.mean / crowd.scale - crowd.law.mean).max()
         shift = float(moved) * float(np.sqrt(crowd.n))
         if law is None:
             continue
         found.append(
             _change(
-                View(law, _divisor(crowd), np.inf, {}),
+                _guessed(law, clipping, crowd),
                 "winsorising",
                 f"columns clipped at {100 * share:g} % and {100 - 100 * share:g} %",
                 f"moves a mean by up to {shift:.2g} standard errors",
@@ -119,6 +130,48 @@ def _clipped(crowd: Crowd, limits: Sequence[tuple[Doubles, Moments]]) -> list[Ch
             )
         )
     return found
+
+
+def _guessed(law: Law, clipping: Clipping, crowd: Crowd) -> View:
+    """Return the view of a clipped table, with its worst rows by the guess if that was good."""
+    plain = View(law, _divisor(crowd), np.inf, {})
+    guess, worst = clipping.guess, clipping.worst
+    if guess is None or worst is None or len(law.kept) < len(guess.kept):
+        return plain
+    least = float(worst.scores[-1]) if law.rows > len(worst.rows) else 0.0
+    return replace(plain, kept=worst, bound=bound_by_guess(law, guess, least))
+
+
+def bound_by_guess(law: Law, guess: Law, least: float) -> float:
+    """Bound the scores by a law of all rows whose scores by a guess of it are `least` at most.
+
+    With C and m the covariance and the mean of the law, C~ and m~ those of the guess, all in one
+    unit, and L the largest eigenvalue of C^-1 C~, |y|_C <= sqrt(L) |y|_C~ for every y, so that
+
+        |x - m|_C <= sqrt(L) (|x - m~|_C~ + |m~ - m|_C~).
+
+    A score is N p / (1 - p) with p = |x - m|^2 / (N - 1).
+    """
+    others, unit = law.rows - 1, guess.scale / law.scale
+    cov = guess.cov * np.outer(unit, unit)
+    root = np.linalg.cholesky(law.cov)
+    half = np.linalg.solve(root, cov)
+    largest = float(np.linalg.eigvalsh(np.linalg.solve(root, half.T))[-1])
+    step = guess.mean * unit - law.mean
+    moved = float(step @ np.linalg.solve(cov, step))
+    before = others * least / (law.rows + least)
+    share = largest * (np.sqrt(before) + np.sqrt(max(moved, 0.0))) ** 2 / others
+    return float(_ROUNDING * law.rows * share / (1 - share)) if share < 1 else np.inf
+
+
+def guess_of(law: Law, limits: Doubles, sample: Doubles) -> Law | None:
+    """Guess the law of a clipped table from a sample of its rows; None if a column is constant."""
+    moments = Moments(sample.shape[1])
+    moments.update(np.clip(sample, *limits))
+    clipped = _clipped_law(law, limits, moments)
+    if clipped is None or len(clipped.kept) < len(law.kept):
+        return None
+    return clipped
 
 
 def _clipped_law(law: Law, ends: Doubles, moments: Moments) -> Law | None:

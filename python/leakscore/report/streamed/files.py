@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakscore.tables.cells import Options
 from leakscore.tables.sources import opened as sources
 from leakscore.tables.sources.opened import LONG, Opened
 from leakscore.tables.table import Table, read_table
 
-_STREAMED = frozenset({"columns", "exclude", "missing_values", "skip_last", "max_memory"})
+_STREAMED = frozenset(
+    {"columns", "exclude", "missing_values", "skip_last", "max_memory"}
+    | {"delimiter", "decimal", "thousands", "header", "skip_lines"}
+)
 _PLAIN: dict[str, Any] = {
     "key": None, "delimiter": None, "decimal": None, "thousands": None, "encoding": None,
     "header": "auto", "skip_lines": 0, "sheet": None, "bad_cells": "refuse", "id": None,
@@ -19,17 +23,19 @@ _PLAIN: dict[str, Any] = {
 def open_table(path: str, **reading: Any) -> Table | Opened:
     """Open a file, or all files of a pattern as one table, to be judged by `analyse`.
 
-    Parquet and npy files of numbers with more than 65536 records are read block by block whenever
-    they are needed; all other files are read here, as `read_table` reads them.
+    Csv, parquet and npy files with more than 65536 records are read block by block whenever they
+    are needed; all other files are read here, as `read_table` reads them. So are parquet files with
+    text in a column that is published, and csv files whose cells must be looked at together: with
+    units, yes and no, codes, or an encoding but UTF-8.
 
     Parameters
     ----------
     path : str
         A file, or a pattern such as ``data/*.parquet``: its files, sorted by name, are the parts of
-        one table. They are parquet or npy files with the same columns.
+        one table. They are csv, parquet or npy files with the same columns.
     **reading
-        As in `read_table`. What only text files have, and `id`, `groups`, `proportions`, need the
-        table in memory.
+        As in `read_table`. `encoding`, `bad_cells`, `id`, `groups` and `proportions` need the table
+        in memory.
 
     Returns
     -------
@@ -60,12 +66,13 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
     asked = {name for name, value in reading.items() if value != _PLAIN.get(name)}
     numbers = _numbers(reading.get("missing_values", ()))
     plain = asked <= _STREAMED and reading.get("skip_last") in (None, 0) and numbers is not None
-    opened = sources.of_files(paths) if plain else None
+    opened = sources.of_files(paths, _options(reading)) if plain else None
     if opened is None or (len(paths) == 1 and not opened.is_longer_than(LONG)):
         if len(paths) > 1:
             raise ValueError(
                 f"{path} fits {len(paths)} files: as one table they are read only if they are "
-                "parquet or npy files of numbers, without options for how cells are read"
+                "csv, parquet or npy files, of numbers in the columns that are published, without "
+                "--id, --group-by, --proportions, --encoding and --bad-cells"
             )
         return read_table(paths[0], **reading)
     values = reading.get("missing_values", ())
@@ -74,6 +81,15 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
         missing=numbers or (), sums=reading.get("skip_last") is None, codes=checked
     )
     return opened if opened.is_longer_than(LONG) else opened.whole()
+
+
+def _options(reading: dict[str, Any]) -> Options:
+    """Return what is asked of the reading as `read_table` takes it."""
+    named = {name: value for name, value in reading.items() if value is not None}
+    for name in ("missing_values", "columns", "exclude", "groups", "proportions"):
+        if name in named:
+            named[name] = tuple(named[name])
+    return Options(**named)
 
 
 def _numbers(words: Any) -> tuple[float, ...] | None:

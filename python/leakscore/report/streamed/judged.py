@@ -203,7 +203,7 @@ def _names_of_rows(opened: Opened, name: str, columns: Columns, j: int) -> str:
     if name in opened.index:
         return INDEX
     whole, counting = bool(columns.whole[j]), bool(columns.counting[j])
-    unnamed = not name.strip() and name == opened.columns[0] and opened.named
+    unnamed = name == opened.columns[0] and opened.named and (opened.unnamed or not name.strip())
     if opened.understood:
         return ""
     if opened.named and names_rows(name.strip(), unnamed=unnamed, whole=whole, counting=counting):

@@ -75,7 +75,7 @@ class Crowd(Population):
 
     def distances(self, law: Law) -> Doubles:
         """Squared distance of each record from all others by a law of the same columns, (K,)."""
-        found = law.distances(self.values)
+        found = law.distances(self.raw)
         for index in np.flatnonzero(np.isin(self.numbers, list(self.refitted))).tolist():
             known = self.refitted[int(self.numbers[index])]
             try:
@@ -101,7 +101,7 @@ class Crowd(Population):
 
     def weaker(self) -> Doubles:
         """Leakage to the attacker who knows the columns' means and variances only, (K,)."""
-        return np.asarray(self.law.weaker(self.values) / self.divisors)
+        return np.asarray(self.law.weaker(self.raw) / self.divisors)
 
     def in_sample(self) -> Doubles:
         """Leakage with the record in the reference: too small for the unusual ones."""

@@ -16,7 +16,7 @@ from leakscore.report._model import ALPHA, LEVELS, Doubles, Remedy
 from leakscore.report.streamed.judged import Passes
 from leakscore.report.streamed.people import DOMINANT, Crowd, part_of
 from leakscore.streaming.law import Law
-from leakscore.streaming.scores import Count, Views
+from leakscore.streaming.scores import Count, Kept, Views
 from leakscore.tables.sources.blocks import Source
 
 Integers = npt.NDArray[np.int64]
@@ -44,6 +44,10 @@ class View:
         Scores of some rows that are known better than by the law.
     without : frozenset of int
         Rows that are left out.
+    kept : Kept, optional
+        The worst rows by a guess of the law, in place of those of the release as it is.
+    bound : float
+        No other row has a larger score than this; only with `kept`.
     """
 
     law: Law
@@ -51,6 +55,8 @@ class View:
     grown: float
     known: dict[int, float]
     without: frozenset[int] = frozenset()
+    kept: Kept | None = None
+    bound: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +95,10 @@ def outcomes(
     open_: list[int] = []
     for place, view in enumerate(views):
         scored = _by_kept(view, crowd)
-        settled = least * view.grown / view.divisor if least > 0 else 0.0
+        bound = view.bound
+        if view.kept is None:
+            bound = least * view.grown if least > 0 else 0.0
+        settled = bound / view.divisor
         if settled <= min(scored.outcome(view).leakage, float(THRESHOLDS.min())):
             found[place] = scored
         else:
@@ -130,14 +139,17 @@ class _Scored:
 
 
 def _by_kept(view: View, crowd: Crowd) -> _Scored:
-    values = crowd.raw[:, np.isin(crowd.law.kept, view.law.kept)]
-    scores = view.law.distances(view.law.scaled(values))
+    rows, values = crowd.numbers, crowd.raw
+    if view.kept is not None:
+        rows, values = view.kept.rows, view.kept.values
+    values = values[:, np.isin(crowd.law.kept, view.law.kept)]
+    scores = view.law.distances(values)
     for row, score in view.known.items():
-        scores[crowd.numbers == row] = score
-    scores[np.isin(crowd.numbers, list(view.without))] = -np.inf
+        scores[rows == row] = score
+    scores[np.isin(rows, list(view.without))] = -np.inf
     leakages = scores / view.divisor
     above = np.array([int((leakages > at).sum()) for at in THRESHOLDS])
-    return _Scored(crowd.numbers, scores, values, above)
+    return _Scored(rows, scores, values, above)
 
 
 def _refit(

@@ -7,6 +7,7 @@ import io
 import itertools
 import re
 from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,13 @@ from leakscore.tables.formats.layout import Layout, layout_of
 
 _MOST_COLUMNS = 100_000
 _BELOW = 20  # lines below a table at most
-_LINE_END = re.compile(rb"\r\n|\r|\n")
-_BLANK_BEFORE_QUOTE = re.compile(r'([,;|])[ \t]+(?="(?!"))')
-_MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+LINE_END = re.compile(rb"\r\n|\r|\n")
+BLANK_BEFORE_QUOTE = re.compile(r'([,;|])[ \t]+(?="(?!"))')
+BYTE_ORDER_MARKS = (
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
 
 
 def read_delimited(file: File, options: Options) -> Grid:
@@ -43,32 +48,32 @@ def read_delimited(file: File, options: Options) -> Grid:
         If the lines have different numbers of cells, or something cannot be told.
     """
     text, notes = _decoded(file, options)
-    if '"' in text and _BLANK_BEFORE_QUOTE.search(text, 0, text.rfind('"') + 2):
+    if '"' in text and BLANK_BEFORE_QUOTE.search(text, 0, text.rfind('"') + 2):
         # After blanks a quote begins a quoted cell all the same.
-        text = _BLANK_BEFORE_QUOTE.sub(r"\1", text)
+        text = BLANK_BEFORE_QUOTE.sub(r"\1", text)
     _require_room(file, text, options.delimiter)
-    _require_lines(file.name, text)
-    delimiter = options.delimiter or _delimiter_of(file.name, text, options)
+    require_lines(file.name, text)
+    delimiter = options.delimiter or delimiter_in(file.name, text, options)
     data = file.data if len(text) == len(file.data) and text.isascii() else b""
     if delimiter == sniff.SPACE:
         text, delimiter, data = sniff.spaced(text), "\t", b""
     if '"' in text:
-        _require_quotes(file.name, text, delimiter)
+        require_quotes(file.name, text, delimiter)
     data = data or text.encode()
     del text
-    data, below = _without(data, options.skip_lines, options.skip_last or 0)
+    data, below = without_lines(data, options.skip_lines, options.skip_last or 0)
     if not data.strip():
         raise ValueError(
             f"{file.name} has no line beside those that --skip-lines and --skip-last leave out"
         )
-    sample = sniff.sample_of(file.name, _start(data), delimiter)
+    sample = sniff.sample_of(file.name, start_of(data), delimiter)
     layout = layout_of(file.name, sample.rows, options.header)
     if layout.width == 1:
         sniff.require_no_other(file.name, sample.rows[layout.body :], delimiter)
     file.require(memory_limit.COLUMN * layout.width)
     if layout.body < len(sample.lines):
         above = sample.lines[layout.body] - 1
-        columns, lines = _split(file, _from_line(data, above), delimiter, layout, below + above)
+        columns, lines = _split(file, below_line(data, above), delimiter, layout, below + above)
     elif sample.whole:
         columns, lines = _empty(layout.width), np.empty(0, np.int64)
     else:
@@ -96,7 +101,7 @@ def _decoded(file: File, options: Options) -> tuple[str, list[str]]:
     memory_limit.require(file.name, (2 if data.isascii() else 5) * len(data), file.limit)
     if options.encoding is not None:
         return _decode_as(file, options.encoding), []
-    for mark, encoding in _MARKS:
+    for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             text = _nonempty(file, data.decode(encoding, "replace"))
             return text, [f"the file is read as {encoding.upper()}"]
@@ -140,7 +145,7 @@ def _nonempty(file: File, text: str) -> str:
     return text
 
 
-def _delimiter_of(name: str, text: str, options: Options) -> str:
+def delimiter_in(name: str, text: str, options: Options) -> str:
     body = text
     if options.skip_lines:
         body = "".join(text.splitlines(keepends=True)[options.skip_lines :])
@@ -154,7 +159,7 @@ def _delimiter_of(name: str, text: str, options: Options) -> str:
 # --- checks of the whole text --------------------------------------------------------------------
 
 
-def _require_lines(name: str, text: str) -> None:
+def require_lines(name: str, text: str) -> None:
     """Refuse a first line of very many cells before all candidates cut it."""
     first = text[: max(text.find("\n"), text.find("\r"))]
     columns = 1 + max(map(first.count, sniff.MARKS))
@@ -171,7 +176,7 @@ def _require_room(file: File, text: str, delimiter: str | None) -> None:
     memory_limit.require(file.name, len(file.data) + memory_limit.CELL * cells, file.limit)
 
 
-def _require_quotes(name: str, text: str, delimiter: str) -> None:
+def require_quotes(name: str, text: str, delimiter: str) -> None:
     """Refuse quotes that do not close, or that close within a cell: pyarrow would join cells."""
     # Lines below the one of the last quote are fine if that line ends outside a cell.
     last = text.find("\n", text.rfind('"')) + 1
@@ -194,10 +199,10 @@ def _quote_error(text: str, delimiter: str) -> tuple[int, csv.Error] | None:
     return None
 
 
-def _without(data: bytes, first: int, last: int) -> tuple[bytes, int]:
+def without_lines(data: bytes, first: int, last: int) -> tuple[bytes, int]:
     """Leave out the first lines and the last lines that are not blank; the second value counts."""
     if first:
-        data = _from_line(data, first)
+        data = below_line(data, first)
     for _ in range(last):
         data = data.rstrip()
         ends = max(data.rfind(b"\n"), data.rfind(b"\r"))
@@ -205,16 +210,16 @@ def _without(data: bytes, first: int, last: int) -> tuple[bytes, int]:
     return data, first
 
 
-def _from_line(data: bytes, skipped: int) -> bytes:
+def below_line(data: bytes, skipped: int) -> bytes:
     """Return the text below so many lines."""
-    for count, end in enumerate(_LINE_END.finditer(data), start=1):
+    for count, end in enumerate(LINE_END.finditer(data), start=1):
         if count == skipped:
             return data[end.end() :]
     return data if skipped == 0 else b""
 
 
-def _start(data: bytes) -> str:
-    ends = (end.end() for end in _LINE_END.finditer(data))
+def start_of(data: bytes) -> str:
+    ends = (end.end() for end in LINE_END.finditer(data))
     lines = next(itertools.islice(ends, sniff.FEWEST_ROWS, None), len(data))
     start = data[: max(1 << 19, lines)]
     return start.decode("utf-8", "ignore") if len(start) < len(data) else data.decode()
@@ -234,6 +239,57 @@ def _split(
 ) -> tuple[list[Any], npt.NDArray[np.int64]]:
     """Return the columns and the line of each row; rows without any cell are left out."""
     pyarrow = _pyarrow(file.name)
+    try:
+        columns, lines = split(data, delimiter, layout.width)
+    except RaggedError:
+        _refuse_ragged(file, data, delimiter, layout.width, above)
+        raise
+    except pyarrow.ArrowInvalid as error:
+        raise ValueError(f"{file.name} cannot be split into cells: {error}") from None
+    return columns, above + lines
+
+
+class RaggedError(ValueError):
+    """A line has another number of cells than the others."""
+
+
+def split(data: bytes, delimiter: str, width: int) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    """Return columns of text and the line of each row, from 1, without rows of blank cells."""
+    table, blank = cells_of(data, delimiter, width, {})
+    columns = list(table.columns)
+    return _without_blank_rows(columns, _lines(columns, blank, b'"' in data))
+
+
+def cells_of(
+    data: bytes, delimiter: str, width: int, kinds: Mapping[int, Any], among: Iterable[int] = ()
+) -> tuple[Any, list[int]]:
+    """Let pyarrow split lines into columns, and read them as these types, otherwise as text.
+
+    Parameters
+    ----------
+    data : bytes
+    delimiter : str
+    width : int
+        Cells of a line.
+    kinds : mapping
+        Number of a column -> type of pyarrow.
+    among : iterable of int
+        The columns that are read, if not all.
+
+    Returns
+    -------
+    table : pyarrow.Table
+    blank : list of int
+        Lines that hold no row, from 1.
+
+    Raises
+    ------
+    RaggedError
+        If a line has another number of cells.
+    pyarrow.ArrowInvalid
+        If a cell is not of its type.
+    """
+    import pyarrow
     import pyarrow.csv as reader
 
     wrong: list[Any] = []
@@ -246,31 +302,31 @@ def _split(
         blank.append(row.number)
         return "skip"
 
-    names = [str(j) for j in range(layout.width)]
+    names = [str(j) for j in range(width)]
+    text = pyarrow.string()
     try:
         table = reader.read_csv(
             pyarrow.BufferReader(data),
             reader.ReadOptions(use_threads=False, column_names=names, block_size=_block(data)),
             reader.ParseOptions(
                 delimiter=delimiter,
-                newlines_in_values=True,
+                newlines_in_values=b'"' in data,
                 ignore_empty_lines=False,
                 invalid_row_handler=refuse,
             ),
             reader.ConvertOptions(
-                column_types=dict.fromkeys(names, pyarrow.string()),
+                column_types={name: kinds.get(j, text) for j, name in enumerate(names)},
                 null_values=[""],
                 strings_can_be_null=True,
                 check_utf8=False,
+                include_columns=[str(j) for j in among],
             ),
         )
-    except pyarrow.ArrowInvalid as error:
+    except pyarrow.ArrowInvalid:
         if wrong:
-            _refuse_ragged(file, data, delimiter, layout.width, above)
-        raise ValueError(f"{file.name} cannot be split into cells: {error}") from None
-    columns = list(table.columns)
-    lines = above + _lines(columns, blank, b'"' in data)
-    return _without_blank_rows(columns, lines)
+            raise RaggedError from None
+        raise
+    return table, blank
 
 
 def _block(data: bytes) -> int:

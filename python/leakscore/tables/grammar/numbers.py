@@ -139,6 +139,23 @@ def survey_of(
     return survey
 
 
+def doubles_of(column: Any) -> npt.NDArray[np.float64]:
+    """Return a column of pyarrow's float64 as an array, NaN where it is null.
+
+    Its own ``to_numpy`` imports pandas.
+    """
+    import pyarrow.compute as compute
+
+    chunks = getattr(column, "chunks", [column])
+    parts = [np.empty(0)] if len(chunks) != 1 else []
+    for chunk in chunks:
+        filled = compute.fill_null(chunk, math.nan) if chunk.null_count else chunk
+        values = filled.buffers()[1]
+        if len(filled):
+            parts.append(np.frombuffer(values, np.float64, len(filled), 8 * filled.offset))
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
+
+
 def _strings(words: list[str]) -> Any:
     import pyarrow
 
@@ -183,7 +200,7 @@ def _single(text: Any, mark: str) -> Survey | None:
     elif three:
         survey.conventions = conventions.THREE[mark].conventions
         survey.three = {mark: three[0]}
-    values = np.asarray(numbers.to_numpy(), np.float64)
+    values = doubles_of(numbers)
     survey.text, survey._plain = text, _by_convention(values, text, mark, survey)
     return survey
 
@@ -221,7 +238,7 @@ def _by_convention(
     whole = values
     if survey.three:
         joined = compute.replace_substring(text, mark, "")
-        whole = np.asarray(compute.cast(joined, pyarrow.float64()).to_numpy(), np.float64)
+        whole = doubles_of(compute.cast(joined, pyarrow.float64()))
     return {
         i: whole if convention.thousands == mark and survey.three else values
         for i, convention in enumerate(conventions.CONVENTIONS)

@@ -7,8 +7,8 @@ batch size and number of workers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from leakscore._types import Doubles
 
 ROWS = 65_536
 """Rows of a block."""
+REMEMBERED = 160_000_000
+"""Bytes of decoded blocks that are kept from one pass to the next."""
 
 
 class Part(Protocol):
@@ -41,6 +43,14 @@ class Part(Protocol):
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows [first, last) of some columns, in batches of any size, as float64."""
+
+
+@runtime_checkable
+class Decoded(Part, Protocol):
+    """A part whose rows cost more to read than to keep."""
+
+    def require_same(self) -> None:
+        """Refuse a file that changed since it was looked at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +92,57 @@ class Span:
     start: int
 
 
+@dataclass(eq=False)
+class Memory:
+    """Blocks that were decoded once and are kept, up to a number of bytes, for the next passes.
+
+    Attributes
+    ----------
+    most : int
+        Bytes that are kept.
+    """
+
+    most: int = REMEMBERED
+    _of: tuple[object, ...] = ()
+    _blocks: dict[tuple[int, int], Doubles] = field(default_factory=dict, repr=False)
+    _size: int = 0
+
+    def of(self, source: Source) -> Memory:
+        """Return this; forget blocks of other columns, sizes or numbers for missing values."""
+        of = (source.columns, source.size, source.missing)
+        if of != self._of:
+            self._of, self._size = of, 0
+            self._blocks.clear()
+        return self
+
+    def get(self, part: int, first: int) -> Doubles | None:
+        """Return the block of a part that begins with this row, if it is kept."""
+        return self._blocks.get((part, first))
+
+    def keep(self, part: int, first: int, values: Doubles) -> None:
+        """Keep a block, if there is room."""
+        if (part, first) not in self._blocks and self.has_room(values.nbytes):
+            self._blocks[part, first] = values if values.base is None else values.copy()
+            self._size += values.nbytes
+
+    def has_room(self, size: int) -> bool:
+        """Tell whether so many bytes more may be kept."""
+        return self._size + size <= self.most
+
+    def forget(self, part: int) -> None:
+        """Forget the blocks of a part."""
+        for key in [key for key in self._blocks if key[0] == part]:
+            self._size -= self._blocks.pop(key).nbytes
+
+    def holds(self, source: Source) -> None:
+        """Say of which source the blocks are that are kept already."""
+        self._of = (source.columns, source.size, source.missing)
+
+    def __reduce__(self) -> tuple[type[Memory], tuple[int]]:
+        """Travel empty, and keep nothing: a task reads its blocks once."""
+        return Memory, (0,)
+
+
 @dataclass(frozen=True, eq=False)
 class Source:
     """Parts that form one table.
@@ -95,12 +156,15 @@ class Source:
         Rows of a block.
     missing : tuple of float
         Numbers that stand for a missing value.
+    memory : Memory
+        Shared by the sources of one table.
     """
 
     parts: tuple[Part, ...]
     columns: tuple[str, ...]
     size: int = ROWS
     missing: tuple[float, ...] = ()
+    memory: Memory = field(default_factory=Memory)
 
     @property
     def rows(self) -> int | None:
@@ -144,12 +208,24 @@ class Source:
     def _cut(
         self, part: int, first: int, last: int | None, number: int, start: int
     ) -> Iterator[Block]:
-        read = self.parts[part].batches(self.columns, first, last)
+        source = self.parts[part]
+        memory = self.memory.of(self) if isinstance(source, Decoded) else None
+        if isinstance(source, Decoded) and memory is not None:
+            stop = source.rows if last is None else last
+            source.require_same()
+            while (values := memory.get(part, first)) is not None and first != stop:
+                yield Block(number, start, values)
+                number, start, first = number + 1, start + len(values), first + len(values)
+            if first == stop:
+                return
+        read = source.batches(self.columns, first, last)
         for values in cut(read, self.size, len(self.columns)):
             if self.missing:
                 values = np.where(np.isin(values, self.missing), np.nan, values)
+            if memory is not None:
+                memory.keep(part, first, values)
             yield Block(number, start, values)
-            number, start = number + 1, start + len(values)
+            number, start, first = number + 1, start + len(values), first + len(values)
 
 
 def cut(batches: Iterable[Doubles], size: int, width: int) -> Iterator[Doubles]:

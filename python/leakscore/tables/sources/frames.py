@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from leakscore import _core
 from leakscore._types import Doubles
 from leakscore._visible import visible
 from leakscore.tables.formats.arrow import index_of, is_number, kind_of
+from leakscore.tables.grammar.numbers import doubles_of
 from leakscore.tables.sources import states
-
-_CACHED = 2048  # rows
 
 
 def reader_of(frame: Any) -> Any:
@@ -56,13 +56,10 @@ def doubles(batch: Any, chosen: Iterable[int]) -> Doubles:
         column = batch.column(j)
         if column.type != pyarrow.float64():
             column = column.cast(pyarrow.float64(), safe=False)
-        columns.append(column.to_numpy(zero_copy_only=False))
-    rows = np.empty((batch.num_rows, len(columns)))
-    for start in range(0, len(rows), _CACHED):  # so that a row is written while it is in the cache
-        part = slice(start, start + _CACHED)
-        for place, values in enumerate(columns):
-            rows[part, place] = values[part]
-    return rows
+        columns.append(doubles_of(column))
+    if not columns:
+        return np.empty((batch.num_rows, 0))
+    return _core.interleave([np.ascontiguousarray(column) for column in columns])
 
 
 @dataclass(eq=False)

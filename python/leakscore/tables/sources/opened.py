@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,13 @@ import numpy.typing as npt
 from leakscore._visible import listed, visible
 from leakscore.tables.cells import Options
 from leakscore.tables.columns import ASKED, with_names
+from leakscore.tables.doubts import option_value
 from leakscore.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
-from leakscore.tables.sources.blocks import ROWS, Block, Part, Source
+from leakscore.tables.sources.blocks import ROWS, Block, Memory, Source
 from leakscore.tables.sources.frames import FramePart
 from leakscore.tables.sources.parquet import ParquetPart
-from leakscore.tables.table import Table, table_of_numbers
+from leakscore.tables.sources.texts import Kept, Lines, TextPart, text_part
+from leakscore.tables.table import Table, read_table, table_of_numbers
 
 _PIECE = 1 << 20
 
@@ -56,6 +58,8 @@ class Opened:
         Whether it is known already which columns name the rows.
     asked : tuple of str, optional
         The columns that are published, where that was said when the table was opened.
+    unnamed : bool
+        Whether the file has no name for its first column.
     """
 
     name: str
@@ -69,11 +73,12 @@ class Opened:
     sums: bool
     codes: bool
     digest: Callable[[], str]
-    lines: npt.NDArray[np.int64] | None = None
+    lines: npt.NDArray[np.int64] | Lines | None = None
     named: bool = True
     embedded: bool = False
     understood: bool = False
     asked: tuple[str, ...] | None = None
+    unnamed: bool = False
 
     def with_size(self, size: int) -> Opened:
         """Return the same in blocks of another size."""
@@ -114,7 +119,9 @@ class Opened:
             index=self.index,
             notes=self.notes,
         )
-        return replace(table, path=self.path, sha256=self.digest())
+        at_left = {j: self.left[name] for j, name in enumerate(self.columns) if name in self.left}
+        left = {**table.left, **at_left}
+        return replace(table, path=self.path, sha256=self.digest(), left=left)
 
     def is_longer_than(self, rows: int) -> bool:
         """Tell whether it has more rows; reads as many, where the source does not tell."""
@@ -231,67 +238,135 @@ def paths_of(pattern: str) -> list[str]:
     return found
 
 
-def of_files(paths: Sequence[str]) -> Opened | None:
-    """Open parquet and npy files; None if one of them is of another kind or holds other cells.
+def of_files(paths: Sequence[str], options: Options) -> Opened | None:
+    """Open parquet, npy and long csv files; None if one is to be read as a whole.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    options : Options
+        How texts are read, and which columns are published.
 
     Raises
     ------
     ValueError
         If the files have other columns, or one is damaged.
     """
-    parts: list[ParquetPart | NpyPart] = []
-    for path in paths:
-        part = _part_of(path)
-        if part is None or (isinstance(part, ParquetPart) and part.left):
+    memory = Memory()
+    parts: list[FilePart] = []
+    for index, path in enumerate(paths):
+        part = _part_of(path, options, Kept(memory, index), alone=len(paths) == 1)
+        if part is None:
             return None
         parts.append(part)
     first = parts[0]
     for part in parts[1:]:
-        if part.columns != first.columns:
-            raise ValueError(
-                f"{part.name} has the columns {listed(part.columns)}, {first.name} has "
-                f"{listed(first.columns)}: files of one table have the same, in the same order"
-            )
-    index = frozenset(itertools.chain(*(p.index for p in parts if isinstance(p, ParquetPart))))
-    notes: tuple[str, ...] = ()
+        _require_same_columns(first, part)
+    index_columns = itertools.chain(*(p.index for p in parts if isinstance(p, ParquetPart)))
     named = not any(isinstance(part, NpyPart) for part in parts)
+    notes: tuple[str, ...] = ()
     if not named:
         notes = (f"columns of {first.name} have no names: numbered from 1",)
+    texts = [part for part in parts if isinstance(part, TextPart)]
     name, path = first.name, paths[0]
     if len(parts) > 1:
         name, path = f"{first.name} to {parts[-1].name} ({len(parts)} files)", ", ".join(paths)
-    whole: tuple[Part, ...] = tuple(parts)
+    left = {} if isinstance(first, NpyPart) else first.left
+    numeric = tuple(column for column in first.columns if column not in left)
+    source = Source(tuple(parts), numeric, memory=memory)
+    if texts:
+        memory.holds(replace(source, columns=_looked_at(numeric, options)))
     return Opened(
         name=name,
         path=path,
-        source=Source(whole, first.columns),
+        source=source,
         columns=first.columns,
-        left={},
+        left=dict(left),
         refused={},
-        index=index,
-        notes=notes,
+        index=frozenset(index_columns),
+        notes=(*notes, *dict.fromkeys(note for part in texts for note in part.notes)),
         sums=True,
         codes=True,
-        digest=lambda: _hash_of_files(paths),
-        named=named,
+        digest=lambda: _hash_of_files(parts, paths),
+        lines=texts[0].lines if texts and len(parts) == 1 else None,
+        named=named and all(part.named for part in texts),
+        unnamed=any(part.unnamed for part in texts),
     )
 
 
-def _part_of(path: str) -> ParquetPart | NpyPart | None:
+FilePart: TypeAlias = ParquetPart | NpyPart | TextPart
+
+
+def _looked_at(columns: Sequence[str], options: Options) -> tuple[str, ...]:
+    """Return the columns that are published."""
+    among = columns if options.columns is None else options.columns
+    return tuple(name for name in columns if name in among and name not in options.exclude)
+
+
+def _require_same_columns(first: FilePart, part: FilePart) -> None:
+    if part.columns != first.columns:
+        raise ValueError(
+            f"{part.name} has the columns {listed(part.columns)}, {first.name} has "
+            f"{listed(first.columns)}: files of one table have the same, in the same order"
+        )
+    ours, theirs = (frozenset(getattr(one, "left", {})) for one in (first, part))
+    for column in sorted(ours ^ theirs):
+        text, numbers = (first, part) if column in ours else (part, first)
+        raise ValueError(
+            f"column {visible(column)!r} holds numbers in {numbers.name} and none in {text.name}: "
+            f"--exclude {option_value(visible(column))} leaves it out"
+        )
+
+
+def _part_of(path: str, options: Options, kept: Kept, *, alone: bool) -> FilePart | None:
     if path == "-" or not Path(path).is_file():
         return None
     with Path(path).open("rb") as file:
         start = file.read(6)
-    name = visible(Path(path).name)
+    name, plain = visible(Path(path).name), options.of_text() == Options().of_text()
     if start.startswith(b"PAR1"):
-        return ParquetPart.of(path, name)
-    return NpyPart.of(path, name) if start.startswith(b"\x93NUMPY") else None
+        part = ParquetPart.of(path, name) if plain else None
+        if part is None or set(_looked_at(tuple(part.left), options)):
+            return None
+        return part
+    if start.startswith(b"\x93NUMPY"):
+        return NpyPart.of(path, name) if plain else None
+    if alone and not _is_long(path):
+        return None
+    part_of_text = text_part(path, name, options, kept)
+    if part_of_text is None and not alone:
+        _refuse_part(path, name, options)
+    return part_of_text
 
 
-def _hash_of_files(paths: Sequence[str]) -> str:
+def _refuse_part(path: str, name: str, options: Options) -> None:
+    """Say why a file of a pattern is not read: as `read_table` says it, or what it needs."""
+    table = read_table(path, **options.reading())
+    for why in table.refused.values():
+        raise ValueError(why)
+    raise ValueError(
+        f"{name} is not read with others: units, yes and no, codes, labels of sums, and encodings "
+        "but UTF-8 are understood in a single file only; join the files to one first, or --exclude "
+        "such columns"
+    )
+
+
+def _is_long(path: str) -> bool:
+    """Tell whether a file has more lines than records are judged as a whole."""
+    lines = 0
+    with Path(path).open("rb", buffering=0) as file:
+        while lines <= LONG and (piece := file.read(_PIECE)):
+            lines += piece.count(b"\n")
+    return lines > LONG
+
+
+def _hash_of_files(parts: Sequence[FilePart], paths: Sequence[str]) -> str:
     """Hash the bytes of a file; of several, the hashes of all in their order."""
     hashes = []
-    for path in paths:
+    for part, path in zip(parts, paths, strict=True):
+        if isinstance(part, TextPart):
+            hashes.append(part.sha256)
+            continue
         digest = hashlib.sha256()
         with Path(path).open("rb", buffering=0) as file:
             while piece := file.read(_PIECE):

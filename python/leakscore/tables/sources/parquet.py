@@ -59,6 +59,10 @@ class ParquetPart:
         left = {one: kind_of(kind) for one, kind in kinds.items() if not is_number(kind)}
         return cls(path, name, names, rows, state, left, index, groups)
 
+    def require_same(self) -> None:
+        """Refuse a file that changed since it was looked at first."""
+        states.require_same(self.path, self.name, self.state)
+
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
         stop = self.rows if last is None else last
@@ -69,7 +73,7 @@ class ParquetPart:
                 begin = start if begin is None else begin
                 chosen.append(group)
         skipped = first - (begin or 0)
-        states.require_same(self.path, self.name, self.state)
+        self.require_same()
         found = 0
         with damage(self.name), _opened(self.path, self.name) as file:
             batches = file.iter_batches(
@@ -80,7 +84,7 @@ class ParquetPart:
             ):
                 found += len(batch)
                 yield batch
-        states.require_same(self.path, self.name, self.state)
+        self.require_same()
         if found != stop - first:
             raise ValueError(f"{self.name} is damaged: {found} of {stop - first} rows are there")
 
