@@ -9,7 +9,7 @@ import numpy as np
 from leakscore._types import Doubles
 from leakscore.leakage._optimal import left_out_problem
 from leakscore.leakage.noise.cover import cover
-from leakscore.leakage.noise.interior import covering
+from leakscore.leakage.noise.interior import rough_covering
 from leakscore.reference import Reference
 
 
@@ -33,5 +33,5 @@ def rough_noise(table: Doubles, n: int, max_leakage: float, gap: float) -> Doubl
         return np.zeros_like(problem.values)
     scale = 1 / np.sqrt(np.diag(problem.values))
     scaled = replace(problem.among(over), scale=scale)
-    noise = cover(scaled, covering, (gap,)).noise
+    noise = cover(scaled, rough_covering, (gap,)).noise
     return np.asarray(noise / scale / scale[:, np.newaxis] / n)

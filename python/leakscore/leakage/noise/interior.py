@@ -51,7 +51,17 @@ def covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
 
     What ends before this gap, because rounding stops it, has its honest bound all the same.
     """
+    return _followed(floor, rows, gap, certified=True)
+
+
+def rough_covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
+    """Solve to about this gap, that of a point on the path: no bound is computed, it is 0."""
+    return _followed(floor, rows, gap, certified=False)
+
+
+def _followed(floor: Doubles, rows: Doubles, gap: float, *, certified: bool) -> Covering:
     path, bound = _Path(floor, rows), 0.0
+    far = _FAR * gap if certified else gap
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         noise, multipliers = path.noise(), path.multipliers
         for _ in range(_MOST_STEPS):
@@ -64,8 +74,10 @@ def covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
                 break
             noise, multipliers = ahead, path.multipliers
             cost = float(np.trace(noise))
-            if path.pairs() > _FAR * gap * cost:
+            if path.pairs() > far * cost:
                 continue
+            if not certified:
+                break
             bound = max(bound, path.bound())
             if cost - bound <= gap * cost:
                 break
@@ -113,7 +125,7 @@ class _Path:
         gram = self.root.T @ self.basis
         v = np.eye(len(gram)) - gram @ gram.T
         slacks = 1.0 - np.square(self.rows @ self.basis).sum(axis=1)
-        return float(np.sum(v * self.omega) + self.multipliers @ slacks)
+        return float(np.vdot(v, self.omega) + self.multipliers @ slacks)
 
     def bound(self) -> float:
         """Return the lower bound of the multipliers."""
@@ -171,7 +183,7 @@ class _Frame:
         if not self.slacks.min(initial=1.0) > 0:
             raise np.linalg.LinAlgError("a limit is reached up to rounding")
         self.multipliers = path.multipliers
-        total = float(np.sum(v * path.omega) + self.multipliers @ self.slacks)
+        total = float(np.vdot(v, path.omega) + self.multipliers @ self.slacks)
         self.degree, self.mu = path.degree, total / path.degree
         lower = np.linalg.cholesky(v)
         squares, turn = np.linalg.eigh(lower.T @ path.omega @ lower)
@@ -214,7 +226,7 @@ class _Frame:
         """
         gradient = self.cost - (self.scaled * self.d) @ self.scaled.T
         gradient -= (self.rows.T * self.multipliers) @ self.rows
-        return float(np.sum(gradient * self._conditioned(gradient)))
+        return float(np.vdot(gradient, self._conditioned(gradient)))
 
     def _times(self, x: Doubles) -> Doubles:
         product = x @ self.cost
@@ -235,18 +247,18 @@ class _Frame:
         """Solve by conjugate gradients, to a relative accuracy in the preconditioner's norm."""
         x = np.zeros_like(side) if start is None else start.copy()
         left = side.copy() if start is None else side - self._times(x)
-        aim = accuracy**2 * float(np.sum(side * self._conditioned(side)))
+        aim = accuracy**2 * float(np.vdot(side, self._conditioned(side)))
         better = self._conditioned(left)
-        along, size = better.copy(), float(np.sum(left * better))
+        along, size = better.copy(), float(np.vdot(left, better))
         for _ in range(_MOST_SOLVES):
             if not size > aim:
                 break
             image = self._times(along)
-            length = size / float(np.sum(along * image))
+            length = size / float(np.vdot(along, image))
             x += length * along
             left -= length * image
             better = self._conditioned(left)
-            size, before = float(np.sum(left * better)), size
+            size, before = float(np.vdot(left, better)), size
             along *= size / before
             along += better
         return np.asarray(0.5 * (x + x.T))

@@ -23,10 +23,10 @@ from leakscore.report._leakage import Population
 from leakscore.report._model import Doubles, ToldGame
 
 _MOST_TABLES, _LEAST_TABLES = 100, 20
-_ROUNDS_A_TABLE = 200  # of a game without tables
+_ROUNDS_A_TABLE = 500  # of a game without tables: 40 tables for 20000 rounds
 _MOST_WORK = 8 * 10**7  # tables times records times columns squared: some seconds
 _PARTS = 10
-_GAP = 0.05  # of the noise in a round
+_GAP = 0.1  # of the noise in a round
 _UPPER = 1.6448536269514722  # standard errors of a one-sided bound of 95 %
 
 
