@@ -36,12 +36,12 @@ class Batches:
     Parameters
     ----------
     kind : {"poisson", "truncated", "allocated", "fixed", "shuffled", "patterns"}
-        ``"poisson"``: each record comes to each step with probability `sample_rate`.
-        ``"truncated"``: the same, and of more than `max_batch_size` a uniform subset of that many
-        stays. ``"allocated"``: each record is in exactly `selected` steps of an epoch, drawn
-        uniformly. ``"fixed"``: each step draws `batch_size` records without replacement.
+        ``"poisson"``: each record comes to each step with probability ``sample_rate``.
+        ``"truncated"``: the same, and of more than ``max_batch_size`` a uniform subset of that many
+        stays. ``"allocated"``: each record is in exactly ``selected`` steps of an epoch, drawn
+        uniformly. ``"fixed"``: each step draws ``batch_size`` records without replacement.
         ``"shuffled"``: in each epoch a permutation of the records is cut into batches of equal
-        size. ``"patterns"``: each record takes part in the steps of a row of `participation`, all
+        size. ``"patterns"``: each record takes part in the steps of a row of ``participation``, all
         rows as probable.
     sample_rate : float, optional
         In (0, 1].

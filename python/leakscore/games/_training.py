@@ -45,7 +45,7 @@ class Training:
     strategy_matrix : (T, T) array_like, optional
         Lower triangular matrix C of correlated noise (`tradeoff.strategy_matrix`), its diagonal
         without 0: the noise of all steps is C^-1 times the independent noise that
-        `noise_multiplier` says. None: independent in every step.
+        ``noise_multiplier`` says. None: independent in every step.
 
     Raises
     ------

@@ -60,7 +60,7 @@ def correlated_llr(
 
     Notes
     -----
-    With m_t = sum_s C_ts pi_s g_s it is sum_t m_t . (C r)_t / s^2 - |m|^2 / (2 s^2). For
+    With m_t = sum_s C_ts pi_s g_s it is sum_t m_t . (C r)_t / s^2 - m . m / (2 s^2). For
     contributions that are the same in all trainings this is linear in the releases; otherwise it
     takes time T^2 d a training.
 
