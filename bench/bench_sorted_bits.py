@@ -1,5 +1,7 @@
 """Critical counts of the sorted-bits test: one convolution after the other, with numpy and scipy.
 
+And times of bounds, by this test and by that of four outcomes.
+
 The search for the level is the same on both sides: bisection over 2^(-i/16), from where the last
 epsilon ended.
 """
@@ -82,3 +84,8 @@ def run() -> None:
             for _ in range(9)
         ]
         print(f"    {rounds} rounds: first call {times[0]:.3f} s, next {1e3 * min(times):.2f} ms")
+    for rounds in (500, 2000, 10_000, 20_000):
+        members, others = rng.normal(1.0, 1.0, rounds // 2), rng.normal(0.0, 1.0, rounds // 2)
+        audit = Audit(members, others)
+        seconds = timed(lambda a=audit: a.epsilon(method="four-outcomes"))[0]
+        print(f"    four outcomes, {rounds} rounds: {seconds:.3f} s")

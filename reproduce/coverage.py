@@ -313,7 +313,7 @@ _ELSEWHERE = ("split", "credible", "sorted-bits", "four-outcomes")
 METHODS = (
     *(_ours(name) for name in EPSILON_METHODS if name not in _ELSEWHERE),
     _ours("split", share=2),
-    Method("four-outcomes", _four_outcomes, share=2),
+    Method("four-outcomes", _four_outcomes, share=10),
     Method("if Gaussian", _if_gaussian, "if Gaussian", share=5),
     Method("uncorrected", uncorrected, "not valid"),
 )

@@ -921,15 +921,15 @@ COMPILED = (
     Mutation(
         "four-outcomes-rounding",
         BOUNDS + "four_outcomes.hpp",
-        "rounding = 1.0 - 1e-11",
+        "rounding = 1.0 - 2e-11",
         "rounding = 1.0",
         OUTCOMES,
     ),
     Mutation(
         "four-outcomes-rounding-10",
         BOUNDS + "four_outcomes.hpp",
-        "rounding = 1.0 - 1e-11",
-        "rounding = 1.0 - 1e-10",
+        "rounding = 1.0 - 2e-11",
+        "rounding = 1.0 - 2e-10",
         OUTCOMES,
     ),
     Mutation(

@@ -88,6 +88,41 @@ def test_no_mechanism_crosses_more_often(n1: int, n0: int, delta: float, epsilon
     assert max(below) > 0.02
 
 
+def close_pair(rng: np.random.Generator, epsilon: float, delta: float) -> tuple[Law, Law]:
+    """Two laws of three scores at the edge of (epsilon, delta), by their hockey sticks alone."""
+    first, second = rng.dirichlet([0.4] * 3, 2)
+
+    def excess(weight: float) -> float:
+        p = weight * first + (1.0 - weight) * second
+        sticks = (
+            np.maximum(a - math.exp(epsilon) * b, 0.0).sum() for a, b in ((p, second), (second, p))
+        )
+        return max(sticks) - delta
+
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if excess(middle) <= 0.0 else (low, middle)
+    members = low * first + (1.0 - low) * second
+    return members.tolist(), second.tolist()
+
+
+@pytest.mark.parametrize(("n1", "n0", "delta", "epsilon"), SIZES[:4])
+def test_no_close_pair_crosses_more_often(n1: int, n0: int, delta: float, epsilon: float) -> None:
+    """The theorem again, without the four outcomes: laws in any order that obey the claim."""
+    rng = np.random.default_rng(6)
+    counts = [random_counts(rng, n1 + n0) for _ in range(6)]
+    limits = [_core.four_outcomes_crossing(c, n1, n0, delta, epsilon, 1e-15) for c in counts]
+    near = math.inf
+    for _ in range(40):
+        rankings = ranked(n1, n0, *close_pair(rng, epsilon, delta))
+        for limit, count in zip(limits, counts, strict=True):
+            room = limit - crossing(rankings, count)
+            assert room >= -1e-14
+            near = min(near, room)
+    assert near < 0.1
+
+
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 @pytest.mark.parametrize("epsilon", [0.05, 0.7, 2.0])
 def test_level_by_enumeration(epsilon: float, delta: float) -> None:

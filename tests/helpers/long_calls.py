@@ -158,6 +158,12 @@ def sorted_bits() -> Call:
     return lambda: _core.sorted_bits_critical(10_000_000, 1e-9, 0.05, np.ones(1))
 
 
+def four_outcomes() -> Call:
+    sizes = np.arange(1, 1_000_000)
+    found = np.minimum(sizes, 500_000)
+    return lambda: _core.four_outcomes_refuted(sizes, found, 500_000, 500_000, 1e-9, 0.05, 0.05)
+
+
 def critical_value() -> Call:
     return lambda: audit.critical_value(20_000, 0.9123, method="berk-jones")
 
@@ -172,5 +178,5 @@ CALLS = [
     *(clopper_pearson, gaussian_llr, gaussian_llr_of_many, bernoulli_llr, homer, distances),
     edgeworth_score,
     *(moments, scatter, cholesky, solve, gram, combine, row_sums, batches, fixed_target, one_run),
-    *(sorted_bits, critical_value, auc),
+    *(sorted_bits, four_outcomes, critical_value, auc),
 ]

@@ -36,6 +36,11 @@ from leakscore.render import checks, html, text
 _DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
 
 _RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)
+_FEW_ROUNDS = 1000  # "four-outcomes" takes .1 s for so many, and 3 s for the most that it takes
+_SLOW = (
+    f"slow for more than {_FEW_ROUNDS} rounds, and only tried when it is the method asked for: "
+    "--method four-outcomes"
+)
 
 
 class Judgement(Findings):
@@ -267,8 +272,12 @@ class _Bounds:
 def _others(bounds_by: _Bounds, chosen: str) -> tuple[MethodBounds, ...]:
     """Try every other method; one that does not suit these scores says why."""
     found = []
+    rounds = bounds_by.audit.n_members + bounds_by.audit.n_nonmembers
     for method in EPSILON_METHODS:
         if method == chosen:
+            continue
+        if method == "four-outcomes" and rounds > _FEW_ROUNDS:
+            found.append(MethodBounds(method, (), _SLOW))
             continue
         try:
             found.append(bounds_by(method))

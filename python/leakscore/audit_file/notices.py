@@ -135,6 +135,12 @@ def _about_bounds(findings: Findings) -> Iterator[Notice]:
         "prove less.",
     )
     tried = {findings.method, *(other.method for other in findings.others if other.bounds)}
+    if "four-outcomes" in tried:
+        yield _note(
+            "four-outcomes",
+            'The method "four-outcomes" is experimental: its proof is new, and nobody outside this '
+            "project has checked it.",
+        )
     if "credible" in tried:
         make = _warning if findings.method == "credible" else _note
         yield make(

@@ -69,7 +69,7 @@ class FourOutcomes {
   // P(C_i >= critical[i] for some 0 < i < N) under the least favourable law, rounded up: what is
   // left out, about `spare` at most, counts as crossing.
   double crossing(std::span<const std::int64_t> critical, double spare) const {
-    constexpr double rounding = 1.0 - 1e-11;
+    constexpr double rounding = 1.0 - 2e-11;  // five roundings a step, 20,000 steps
     const CountLaw totals = binomial_law(all_, share_, 1.0 - share_);
     const double normaliser = totals.mass[n1_ - totals.first];
     // Numbers of exposed members and non-members; together so many are hardly ever exposed.

@@ -14,7 +14,7 @@ from leakscore._types import Array, Counts, Doubles
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.finding import Found
 
-MAX_ROUNDS = 20_000  # a second or two
+MAX_ROUNDS = 20_000  # three seconds
 MAX_EXPOSED = 0.1  # rounds times delta: with more, exposed rounds use up the confidence
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
