@@ -234,6 +234,9 @@ def test_refusals() -> None:
         correlated_gaussian(np.eye(2), [[1.0, 2.0]])
     with pytest.raises(ValueError, match=r"participation of shape \(1, 3\)"):
         correlated_gaussian(np.eye(2), [[1.0, 0.0, 1.0]])
+    for entry in (1e200, 1e-200):  # no warning of numpy's before it, either
+        with pytest.raises(ValueError, match="in the range of doubles"):
+            correlated_gaussian([[entry, 0.0], [entry, entry]], np.eye(2))
     with pytest.raises(ValueError, match="bands"):
         strategy_matrix("tree", 4, bands=2)
     with pytest.raises(ValueError, match="multiple"):

@@ -131,6 +131,10 @@ def uniform_error_rates(
     The paper has the test but no law for it. The largest log-likelihood ratio is that of one step,
     (M - d log(1 - 1/n)) / 2: at thresholds from this value on alpha is 0 and beta 1.
 
+    The bounds hold for any `n`; their width grows with n and the number of steps, since rounded
+    densities and sums are moved outwards. With 10^5 steps the upper bound of alpha has been seen at
+    2.5 times the lower one for n = 10^5 and at 25 times for n = 10^6.
+
     References
     ----------
     T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorem 3.10.

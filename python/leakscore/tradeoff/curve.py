@@ -531,6 +531,11 @@ class TradeOff(Premised, ABC, Generic[Value]):
         ValueError
             If `T` is not an integer from 1 on, or the curve has another shape than ().
 
+        Notes
+        -----
+        ``symmetrized()`` of the result joins points of the curve and its inverse by chords. Between
+        them it lies up to 1e-7 above the hull, for the lower end of a bracket too: add 1e-7 there.
+
         References
         ----------
         Michel, Basu & Kaufmann, sequential membership inference, appendix E.

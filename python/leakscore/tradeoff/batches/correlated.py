@@ -76,8 +76,9 @@ def correlated_gaussian(
     matrix = _triangular(strategy_matrix)
     patterns = _patterns(participation, matrix.shape[0])
     noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    product = matrix.T @ matrix
-    absolute = float(np.sqrt(_forms(patterns, np.abs(product)).max())) / noise
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+        product = matrix.T @ matrix
+        absolute = float(np.sqrt(_forms(patterns, np.abs(product)).max())) / noise
     if not 0.0 < absolute < np.inf:
         raise ValueError(
             f"Expected strategy_matrix over noise_multiplier={noise!r} in the range of doubles: "
