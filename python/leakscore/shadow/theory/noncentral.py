@@ -11,6 +11,7 @@ from leakscore.distributions import norm
 _DROP = 40.0  # of the log density, beyond which nothing is left
 _POINTS = 384
 _STIRLING = 10.0
+_NEAR = 1e-12  # of the log of the spread, which is nothing to the width of the integrand
 _FAR = 1e8  # standard deviations, from which on the hazard is the distance to the last digit
 
 
@@ -30,11 +31,15 @@ def student_isf(alpha: Doubles, dof: Doubles) -> Doubles:
     from scipy.special import gammaln, stdtrit
 
     few = np.minimum(alpha, 1.0 - alpha)
+    peak = gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi)
     t = -stdtrit(dof, few)
+    # scipy 1.17 gives infinity for some tails below 1e-200 of few degrees of freedom, where the
+    # tail is exp(peak) (sqrt(dof)/t)^(dof + 1) t/dof to the last digit.
+    power = (peak + 0.5 * (dof - 1.0) * np.log(dof) - np.log(few)) / dof
+    t = np.where(np.isfinite(t), t, np.exp(np.minimum(power, 709.0)))
     for _ in range(2):  # Newton's steps on the log of the tail, whose digits are ours
         at = log_tail(t, np.zeros(t.shape), dof)
-        log_density = gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi)
-        log_density = log_density - (dof + 1.0) * np.log(np.hypot(1.0, t / np.sqrt(dof)))
+        log_density = peak - (dof + 1.0) * np.log(np.hypot(1.0, t / np.sqrt(dof)))
         t = t + (at - np.log(few)) * np.exp(at - log_density)
     return np.where(alpha <= 0.5, t, -t)
 
@@ -57,6 +62,8 @@ def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
             return np.maximum(-dof * np.expm1(2.0 * u) - t * np.exp(u) * hazard, -1e300)
 
     low = doubled(-np.ones(t.shape), lambda u: slope(u) <= 0.0)
+    # A hazard of almost nothing leaves the top so near 0 that steps relative to it do not end.
+    low = np.where(slope(np.full(t.shape, -_NEAR)) > 0.0, 0.0, low)
     top = sign_change(slope, low, np.zeros(t.shape))
     most = height(top)
 
