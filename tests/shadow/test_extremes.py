@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -47,6 +49,30 @@ def test_tails_whose_spread_hardly_counts() -> None:
     t, shift = np.array([0.5, 3.0]), np.array([38.0, 45.0])
     found = log_tail(t, shift, np.array([2.0, 2.0]))
     np.testing.assert_allclose(np.exp(found), stats.nct.sf(t, 2.0, shift), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dof", [1.0, 3.0])
+def test_tails_of_large_shifts(dof: float) -> None:
+    """By mpmath, over the normal variable: the edge at shift / t is sharp in the spread."""
+    for t, shift in ((36.0, 38.0), (1000.0, 300.0)):
+        arguments = (np.array(value) for value in (t, shift, dof))
+        found = float(np.exp(log_tail(*arguments)))
+        with mpmath.workdps(15):
+
+            def height(z: Any, t: float = t, shift: float = shift) -> Any:
+                x = dof / 2 * ((shift + z) / mpmath.mpf(t)) ** 2
+                return mpmath.npdf(z) * mpmath.gammainc(dof / 2, 0, x, regularized=True)
+
+            edges = [max(-shift, -12.0), -6, -3, 0, 3, 6, 12]
+            assert found == pytest.approx(float(mpmath.quad(height, edges)), rel=1e-8)
+
+
+def test_tails_that_underflow_far_from_t() -> None:
+    """The leading power of t, where the share is less than any double."""
+    t, dof = np.array([1e6, 1e7]), np.array([99.0, 99.0])
+    found = log_tail(t, np.array([1e3, 1e3]), dof)
+    assert found[0] < -600.0
+    assert found[1] - found[0] == pytest.approx(-99.0 * np.log(10.0), rel=1e-6)
 
 
 def test_an_influence_beyond_all_signals_is_refused() -> None:
