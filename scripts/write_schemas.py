@@ -1,6 +1,6 @@
 """Write the JSON schemas that the package carries, and docs/reference/json.md.
 
-Those of single results follow from their fields. Those of the two commands follow from what the
+Those of single results follow from their fields. Those of the commands follow from what the
 commands write for the runs below, in which every part of a document occurs. Fields may be added
 without a new version; a version ends when one changes its meaning or goes away.
 """
@@ -21,6 +21,8 @@ from leakscore import audit, games, leakage, report, statistics, tradeoff
 from leakscore._results import Result
 from leakscore.audit_file.judge import judge
 from leakscore.audit_file.model import Claim, Setting
+from leakscore.audit_file.records import judged as records
+from leakscore.audit_file.records.reading import read as read_records
 from leakscore.audit_file.scores import read_scores
 
 ROOT = Path(__file__).parents[1]
@@ -166,10 +168,25 @@ def findings() -> Iterator[Any]:
             yield judge(read_scores(_models(folder), attack=attack), setting=Setting())
 
 
+def risks() -> Iterator[Any]:
+    """Yield reports on records in which every part occurs."""
+    rng = np.random.default_rng(2)
+    included = rng.random((24, 40)) < 0.5
+    arrays = {"scores": rng.normal(4.0 * included), "included": included}
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "scores.npz")
+        np.savez(path, **arrays, prediction=rng.random(40))
+        yield records.judge(read_records(path), delta=1e-5)
+        np.savez(path, **arrays)
+        yield records.judge(read_records(path))
+        for attack in ("choose", "base"):
+            yield records.judge(read_records(_models(folder), attack=attack))
+
+
 def schemas() -> dict[str, Schema]:
     """Return every schema by its name."""
     made = {kind.__name__: of_result(kind) for kind in results()}
-    for name, runs in (("report", reports()), ("audit", findings())):
+    for name, runs in (("report", reports()), ("audit", findings()), ("risk", risks())):
         made[name] = _document(name, of_examples([json.loads(run.to_json()) for run in runs]))
     return made
 
@@ -189,7 +206,7 @@ def _examples() -> Iterator[tuple[str, Result]]:
 
 PROSE = """# JSON
 
-Written by `scripts/write_schemas.py`. Every result has `to_json()`, and both commands `--json`. The
+Written by `scripts/write_schemas.py`. Every result has `to_json()`, and every command `--json`. The
 schemas are in the package:
 
 ```python
@@ -221,7 +238,8 @@ EpsilonBound {fields} fields
 
 The fields of `report` are explained under [leakscore.report](api/leakscore.report), those of
 `audit` in the page that `--html` writes and in
-[how a bound is checked again](../how-to/recheck-a-bound.md). Their first level:
+[how a bound is checked again](../how-to/recheck-a-bound.md), those of `risk` with
+`leakscore.shadow.RiskReport`. Their first level:
 
 {commands}
 
@@ -235,6 +253,7 @@ def page(made: dict[str, Schema]) -> str:
     written = {
         "report": "`leakscore report --json`, `Report.to_json()`",
         "audit": "`leakscore audit --json`",
+        "risk": "`leakscore risk --json`",
     }
     rows = "\n".join(
         f"| `{name}` | `{name}-{VERSION}.json` | {written.get(name, '`to_json()`')} |"

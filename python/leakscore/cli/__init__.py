@@ -1,7 +1,8 @@
-"""The command line: ``leakscore report`` and ``leakscore audit``.
+"""The command line: ``leakscore report``, ``leakscore audit`` and ``leakscore risk``.
 
 Exit codes: 0 done, 1 an error (one line on standard error), 130 interrupted; for ``audit`` also 2
-if the claim is refuted, and 3 if so few scores could not refute it.
+if the claim is refuted, and 3 if so few scores could not refute it; for ``risk --check`` also 2 if
+a record is certified.
 """
 
 from leakscore.cli._main import main

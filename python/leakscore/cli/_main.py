@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import leakscore
 from leakscore.cli._audit import add_audit
 from leakscore.cli._report import add_report
+from leakscore.cli._risk import add_risk
 from leakscore.cli.program import Parser, run
 
 _MOVED = (
@@ -28,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         0 done, 1 error, 130 interrupted. Of ``audit``: 2 claim refuted, 3 claim out of reach. Of
-        ``report --check``: 0 publish, 2 publish with noise, 3 do not publish.
+        ``report --check``: 0 publish, 2 publish with noise, 3 do not publish. Of ``risk --check``:
+        2 if a record is certified.
 
     Examples
     --------
@@ -50,6 +52,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     add_report(commands)
     add_audit(commands)
+    add_risk(commands)
     _add_moved(commands)
     return parser
 

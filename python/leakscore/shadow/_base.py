@@ -106,11 +106,11 @@ def rmia(
     Parameters
     ----------
     observed : (N,) or (S, N) array_like
-        Signals of a target model, or of S of them, at N records.
+        As in `base`.
     signals : (K, N) array_like
-        The same of K shadow models, read where they lie.
+        As in `base`.
     included : (K, N) array_like of bool
-        Which model was trained on which record; 0 and 1 will do.
+        As in `base`.
     population_observed : (Z,) or (S, Z) array_like
         The targets' signals at Z other records, on which no model was trained.
     population_signals : (K, Z) array_like
@@ -118,12 +118,12 @@ def rmia(
     gamma : float
         Above 0: by what factor a record must beat another one of the population.
     kind : {"online", "offline"}
-        Which models enter a record's mean confidence, as in `base`. That of the population is the
-        mean over all models, with the same `a` for "offline".
+        As in `base`, for a record's mean confidence. That of the population is the mean over all
+        models, with the same `a` for "offline".
     a : float
-        In [0, 1], for "offline" only.
+        As in `base`.
     signal : {"margin", "log-confidence"}
-        What signals are: logit margins, or logarithms of confidences.
+        As in `base`.
 
     Returns
     -------
@@ -133,9 +133,7 @@ def rmia(
     Raises
     ------
     ValueError
-        If a record has no model on a side that is needed; if signals are NaN or infinite, or
-        log-confidences above 0; if records are in the population too; if `gamma` or `a` is out of
-        its range; if shapes do not fit.
+        As `base` does; if records are in the population too; if `gamma` is out of its range.
 
     Notes
     -----
@@ -160,7 +158,7 @@ def rmia(
     ... )
     array([1., 0.])
     """
-    ratio = _validate.scalar("gamma", gamma, 0.0, closed="right")
+    ratio = _validate.scalar("gamma", gamma, 0.0, closed="neither")
     mean = confidences.mean_of(kind, a, signal)
     shadow = arrays.read(signals, included, augmented=False)
     targets = _targets("observed", observed, shadow, mean)
@@ -223,7 +221,7 @@ def _refuse_overlap(x: Doubles, signals: Array, z: Doubles, others: Array) -> No
     which = which[same]
     if which.size and not (_repeats(x[0], signals) or _repeats(z[0], others)):
         raise ValueError(
-            f"Expected a population_signals and population_observed apart from the records: "
+            f"Expected population_signals and population_observed apart from the records: "
             f"{which.size} records of signals are among them, the first has index {which[0]}; "
             "take records on which no model was trained"
         )

@@ -130,11 +130,11 @@ def difficulty(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.Ar
     Parameters
     ----------
     observed : (N,), (N, A), (S, N) or (S, N, A) array_like
-        Signals of a target model, or of S of them, at N records (with A augmentations).
+        As in `reference_rank`.
     signals : (K, N) or (K, N, A) array_like
-        The same of K shadow models, read where they lie.
+        As in `reference_rank`.
     included : (K, N) array_like of bool
-        Which model was trained on which record; 0 and 1 will do.
+        As in `reference_rank`.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def difficulty(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.Ar
     Raises
     ------
     ValueError
-        If a record has no model OUT; if signals are NaN or infinite; if shapes do not fit.
+        As `reference_rank` does.
 
     Examples
     --------

@@ -17,6 +17,8 @@ from leakscore.shadow.sides.steps import Pulled
 
 Influence: TypeAlias = 'Literal["global", "per-record"] | npt.ArrayLike'
 
+_LARGEST = 1e100  # influence whose squares do not overflow
+
 
 @dataclass(frozen=True)
 class Known:
@@ -103,6 +105,8 @@ def given(pulled: Pulled, influence: Influence) -> Doubles:
         return _fitted(pulled, per_record=how == "per-record")
     records = pulled.shadow.num_records
     g = _validate.per_coordinate("influence", influence, records)
+    if np.max(g) > _LARGEST:
+        raise ValueError(f"Expected influence <= {_LARGEST:g}, not {float(np.max(g))!r}")
     return np.broadcast_to(g, (records,))
 
 

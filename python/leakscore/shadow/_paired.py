@@ -16,6 +16,8 @@ from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Side, Sides
 from leakscore.shadow.sides.pairs import Masks, Pairs
 
+_LARGEST = 1e60  # mean variance, so that the squares of all records' keep their digits
+
 Curve: TypeAlias = Callable[[Doubles, "Doubles | float"], Doubles]
 
 
@@ -187,6 +189,12 @@ def _level(side: Side, curve: Curve, name: str) -> Doubles:
     if not mean > 0.0:
         raise ValueError(
             f"Expected signals that vary between the models {name}; use leakscore.shadow.base"
+        )
+    if not 1.0 / _LARGEST < mean < _LARGEST:
+        raise ValueError(
+            f"Expected signals whose variance between the models {name} is in [{1.0 / _LARGEST:g}, "
+            f"{_LARGEST:g}], not {mean:.3g}: squares of variances overflow; multiply signals and "
+            "observed by one number, which changes no score"
         )
     excess = variances.log_excess(np.maximum(raw, 1e-3 * mean), d)
     return np.exp(curve(excess, some.astype(np.float64)))

@@ -11,6 +11,9 @@ from leakscore.distributions import norm
 _DROP = 40.0  # of the log density, beyond which nothing is left
 _POINTS = 384
 _STIRLING = 10.0
+_SHARP = 0.7  # of the edge's width: the step that still sees it
+_FEW = 1000.0  # degrees of freedom, up to which a sharp edge is summed over the normal variable
+_NEAR = 1e-12  # of the log of the spread, which is nothing to the width of the integrand
 _FAR = 1e8  # standard deviations, from which on the hazard is the distance to the last digit
 
 
@@ -30,11 +33,15 @@ def student_isf(alpha: Doubles, dof: Doubles) -> Doubles:
     from scipy.special import gammaln, stdtrit
 
     few = np.minimum(alpha, 1.0 - alpha)
+    peak = gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi)
     t = -stdtrit(dof, few)
+    # scipy 1.17 gives infinity for some tails below 1e-200 of few degrees of freedom, where the
+    # tail is exp(peak) (sqrt(dof)/t)^(dof + 1) t/dof to the last digit.
+    power = (peak + 0.5 * (dof - 1.0) * np.log(dof) - np.log(few)) / dof
+    t = np.where(np.isfinite(t), t, np.exp(np.minimum(power, 709.0)))
     for _ in range(2):  # Newton's steps on the log of the tail, whose digits are ours
         at = log_tail(t, np.zeros(t.shape), dof)
-        log_density = gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi)
-        log_density = log_density - (dof + 1.0) * np.log(np.hypot(1.0, t / np.sqrt(dof)))
+        log_density = peak - (dof + 1.0) * np.log(np.hypot(1.0, t / np.sqrt(dof)))
         t = t + (at - np.log(few)) * np.exp(at - log_density)
     return np.where(alpha <= 0.5, t, -t)
 
@@ -57,6 +64,8 @@ def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
             return np.maximum(-dof * np.expm1(2.0 * u) - t * np.exp(u) * hazard, -1e300)
 
     low = doubled(-np.ones(t.shape), lambda u: slope(u) <= 0.0)
+    # A hazard of almost nothing leaves the top so near 0 that steps relative to it do not end.
+    low = np.where(slope(np.full(t.shape, -_NEAR)) > 0.0, 0.0, low)
     top = sign_change(slope, low, np.zeros(t.shape))
     most = height(top)
 
@@ -70,7 +79,40 @@ def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
     end = sign_change(lost, top, top + right, 1e-3)
     u = np.linspace(start, end, _POINTS)
     total = np.exp(height(u) - most).sum(axis=0) * (end - start) / (_POINTS - 1)
-    return np.asarray(most + np.log(total) + _log_constant(0.5 * dof))
+    found = np.asarray(most + np.log(total) + _log_constant(0.5 * dof))
+    # The edge of Phi is 1 / shift wide, and the rule's error exp(-2 (pi width / step)^2).
+    sharp = (shift * (end - start) > _SHARP * (_POINTS - 1)) & (dof <= _FEW) & (t > 0.0)
+    if sharp.any():
+        found[sharp] = _over_normal(t[sharp], shift[sharp], dof[sharp])
+    return found
+
+
+def _over_normal(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
+    """Sum P(S < (shift + z) / t) over the normal z: smooth for large shifts, of vectors."""
+    z = np.linspace(-12.0, 15.0, _POINTS)[:, np.newaxis]
+    with np.errstate(divide="ignore"):
+        log_x = np.log(0.5 * dof) + 2.0 * (np.log(np.maximum(shift + z, 0.0)) - np.log(t))
+    each = _log_gammainc(np.broadcast_to(0.5 * dof, log_x.shape), log_x) - 0.5 * z * z
+    most = each.max(axis=0)
+    total = np.exp(each - most).sum(axis=0) * (z[1, 0] - z[0, 0])
+    return np.asarray(most + np.log(total) - 0.5 * np.log(2.0 * np.pi))
+
+
+def _log_gammainc(a: Doubles, log_x: Doubles) -> Doubles:
+    """Return the log of the lower incomplete gamma ratio, by its series where that underflows."""
+    from scipy.special import gammainc, gammaln
+
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        x = np.exp(log_x)
+        found = np.log(gammainc(a, x))
+    far = found < -600.0
+    b, y = a[far], x[far]
+    term, series = np.ones(b.shape), np.ones(b.shape)
+    for k in range(1, 80):  # x < a / 2 there, as a <= 500
+        term = term * y / (b + k)
+        series += term
+    found[far] = b * log_x[far] - y - gammaln(b + 1.0) + np.log(series)
+    return np.asarray(found)
 
 
 def _log_constant(half: Doubles) -> Doubles:

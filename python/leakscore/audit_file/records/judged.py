@@ -1,0 +1,95 @@
+"""What was found of the records of a file: the report on them, and where it comes from.
+
+The JSON (``schema_version`` 1): tool, command, tool_version; input (file, arrays, targets, attack
+as of ``leakscore audit``, notes); and every field of `leakscore.shadow.RiskReport`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import leakscore
+from leakscore import _validate, shadow
+from leakscore._results import as_json
+from leakscore._visible import in_json
+from leakscore.audit_file import words
+from leakscore.audit_file.records.reading import Scored
+from leakscore.render import document as doc
+from leakscore.render import html, text
+from leakscore.shadow.records import sections
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The report on the records of a file."""
+
+    read: Scored
+    report: shadow.RiskReport
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the report as aligned plain text."""
+        return text.render(self._document(), width)
+
+    def to_html(self) -> str:
+        """Return the report as one self-contained page: inline style and chart, no script."""
+        return html.render(self._document())
+
+    def to_json(self) -> str:
+        """Return strict JSON, no NaN and no Infinity."""
+        plain = {
+            "schema_version": 1,
+            "tool": "leakscore",
+            "command": "risk",
+            "tool_version": leakscore.__version__,
+            "input": {
+                "file": {"name": self.read.file.name, "sha256": self.read.file.sha256},
+                "arrays": list(self.read.used),
+                "targets": len(self.read.included),
+                "attack": self.read.attack and asdict(self.read.attack),
+                "notes": list(self.read.notes),
+            },
+        } | self.report.to_dict()
+        found: dict[str, Any] = as_json(plain)
+        return in_json(json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False))
+
+    def _document(self) -> doc.Document:
+        whole = sections.document(self.report)
+        known = [
+            ("file", f"{self.read.file.name} (sha256 {self.read.file.sha256})"),
+            ("read", f"{', '.join(self.read.used)}; {len(self.read.included)} target models"),
+        ]
+        if self.read.attack is not None:
+            known.append(("attack", words.attack(self.read.attack)))
+        known += [("note", note) for note in self.read.notes]
+        source = doc.Section("What was read", [doc.Definitions(known)])
+        return doc.Document(whole.name, whole.head, [*whole.sections, source])
+
+
+def judge(
+    read: Scored,
+    *,
+    fpr: float = 0.01,
+    least_power: float = 0.5,
+    confidence: float = 0.95,
+    delta: float | None = None,
+    worst: int = 20,
+    order_by: int = 0,
+) -> Judged:
+    """Judge every record of a file; the arguments are those of `risk` and `risk_report`."""
+    row = _validate.count("order_by", order_by, 0, len(read.scores) - 1)
+    most = _validate.count("worst", worst, 1)
+    try:
+        table = shadow.risk(
+            read.scores,
+            read.included,
+            fpr=fpr,
+            least_power=least_power,
+            confidence=confidence,
+            delta=delta,
+        )
+        report = shadow.risk_report(table, prediction=read.prediction, attack=row, count=most)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{read.file.name}: {error}") from None
+    return Judged(read, report)

@@ -1,0 +1,178 @@
+"""``leakscore risk`` from end to end: the library's numbers, exit codes, files, errors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import shadow
+from leakscore.cli import main
+from tests import ROOT
+
+RNG = np.random.default_rng(6)
+N = 120
+INCLUDED = RNG.random((32, N)) < 0.5
+GAIN = np.repeat([0.0, 6.0], [N - 5, 5])
+SCORES = RNG.normal(size=(32, N)) + GAIN * INCLUDED
+HALF = RNG.random((6, N)) < 0.5
+PAIRS = np.stack([HALF, ~HALF], axis=1).reshape(12, N)
+SIGNALS = RNG.normal(size=(12, N)) + GAIN * PAIRS
+OF_SCORES = {"scores": SCORES, "included": INCLUDED}
+OF_MODELS = {"signals": SIGNALS, "included": PAIRS}
+
+
+def write(folder: Path, **arrays: Any) -> str:
+    path = folder / "models.npz"
+    np.savez(path, **arrays)
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main(["risk", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def parsed(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    code, out, err = run(capsys, *arguments, "--json", "-")
+    assert (code, err) == (0, "")
+    return json.loads(out, parse_constant=lambda word: pytest.fail(word))
+
+
+def same(found: Any, report: shadow.RiskReport) -> None:
+    for name, value in json.loads(report.to_json()).items():
+        assert found[name] == value, name
+
+
+def test_the_numbers_are_those_of_the_library(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = write(tmp_path, **OF_SCORES, prediction=GAIN.astype(np.float32))
+    options = ["--false-positive-rate", 0.05, "--least-power", 0.4, "--confidence", 0.9]
+    found = parsed(capsys, path, *options, "--delta", 1e-3, "--worst", 7)
+    table = shadow.risk(SCORES, INCLUDED, fpr=0.05, least_power=0.4, confidence=0.9, delta=1e-3)
+    same(found, shadow.risk_report(table, prediction=GAIN, count=7))
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    assert found["input"] == {
+        "file": {"name": "models.npz", "sha256": digest},
+        "arrays": ["scores", "included", "prediction"],
+        "targets": 32,
+        "attack": None,
+        "notes": [],
+    }
+    several = write(tmp_path, scores=np.stack([-SCORES, SCORES]), included=INCLUDED.astype(float))
+    table = shadow.risk({"0": -SCORES, "1": SCORES}, INCLUDED)
+    same(parsed(capsys, several, "--order-by", 1), shadow.risk_report(table, attack=1))
+
+
+@pytest.mark.parametrize("attack", ["base", "one-step", "paired", "bayes", "lira"])
+def test_shadow_models_are_left_out_in_pairs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, attack: str
+) -> None:
+    order = np.random.default_rng(1).permutation(12)
+    path = write(tmp_path, signals=SIGNALS[order], included=PAIRS[order], prediction=GAIN)
+    found = parsed(capsys, path, "--attack", attack)
+    left_out = shadow.leave_one_model_out(
+        SIGNALS[order],
+        PAIRS[order],
+        score=attack.replace("-", "_"),  # type: ignore[arg-type]
+        groups=order // 2,
+    )
+    table = shadow.risk({attack: left_out}, PAIRS[order])
+    same(found, shadow.risk_report(table, prediction=GAIN))
+    assert found["input"]["attack"]["left_out"] is True
+    assert found["input"]["arrays"] == ["signals", "included", "prediction"]
+
+
+def test_logits_and_the_default_attack(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    logits = np.stack([SIGNALS, np.zeros_like(SIGNALS)], axis=-1)
+    labels = np.zeros(N, dtype=int)
+    path = write(tmp_path, logits=logits, labels=labels, included=PAIRS, member=labels)
+    found = parsed(capsys, path)
+    name, _ = shadow.choose(SIGNALS, PAIRS)
+    assert found["attack"] == name.replace("_", "-")
+    notes = " ".join(found["input"]["notes"])
+    assert "member: not used" in notes
+    assert "chosen by these scores" in notes
+    assert "chosen" not in " ".join(parsed(capsys, path, "--attack", name)["input"]["notes"])
+
+
+def test_exit_codes_and_outputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, page = write(tmp_path, **OF_SCORES), tmp_path / "risk.html"
+    assert run(capsys, path, "--check", "--quiet", "--html", page) == (2, "", "")
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert "models.npz" in page.read_text("utf-8")
+    code, text, _ = run(capsys, path, "--worst", 3)
+    assert code == 0
+    certified = shadow.risk(SCORES, INCLUDED).n_certified[0]
+    assert text.startswith(f"{certified} of 120 records certified")
+    assert max(map(len, text.splitlines())) <= 80
+    few = write(tmp_path, scores=SCORES[:, :4], included=INCLUDED[:, :4])
+    assert run(capsys, few, "--check", "--quiet") == (0, "", "")
+
+
+def test_documents_meet_their_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    validators = pytest.importorskip("jsonschema")
+    folder = ROOT / "python" / "leakscore" / "data" / "schemas"
+    schema = json.loads((folder / "risk-1.json").read_text("utf-8"))
+    for arrays in (OF_MODELS, OF_SCORES, OF_SCORES | {"prediction": GAIN}):
+        validators.validate(parsed(capsys, write(tmp_path, **arrays)), schema)
+
+
+REFUSED: list[tuple[dict[str, Any], tuple[object, ...], str]] = [
+    ({"scores": SCORES}, (), "has no array 'included': .*; here is scores"),
+    ({"included": INCLUDED}, (), "has no array 'scores': leakscore risk takes an npz with scores"),
+    (OF_SCORES | {"signals": SIGNALS}, (), "holds scores and signals: keep those"),
+    (OF_SCORES, ("--attack", "lira"), "holds scores, so that --attack lira means nothing"),
+    (OF_SCORES | {"scores": SCORES.T}, (), "transposed"),
+    (OF_SCORES | {"scores": SCORES[0]}, (), r"scores of shape \(120,\) to be \(S, N\)"),
+    (OF_SCORES | {"scores": SCORES[:0]}, (), r"scores of shape \(0, 120\)"),
+    (OF_SCORES | {"scores": SCORES * np.nan}, (), r"3840 of 3840 are NaN .* scores\S*\[0, 0\]"),
+    (OF_SCORES | {"scores": SCORES.astype(str)}, (), "real numbers"),
+    (OF_SCORES | {"included": INCLUDED * 2}, (), r"included in \{0, 1\}.*included\[\d+, \d+\]=2"),
+    (OF_SCORES | {"included": INCLUDED | True}, (), "target models with each record and without"),
+    ({"scores": SCORES[:2], "included": INCLUDED[:2]}, (), "at least 3 target models"),
+    (OF_SCORES | {"prediction": GAIN[1:]}, (), r"prediction of shape \(119,\) to be \(120,\)"),
+    (OF_SCORES | {"prediction": GAIN * np.nan}, (), r"prediction\[0\]=nan"),
+    ({"signals": SIGNALS}, (), "no array 'included'"),
+    (OF_MODELS | {"included": PAIRS.T}, (), "one of them is transposed"),
+    ({"logits": SIGNALS[..., None], "included": PAIRS}, (), "no array 'labels'"),
+    (OF_MODELS, ("--attack", "rmia"), "argument --attack: invalid choice"),
+    (OF_SCORES, ("--confidence", "1"), "argument --confidence: '1' is not a number in"),
+    (OF_SCORES, ("--least-power", "x"), "argument --least-power: 'x' is not a number in"),
+    (OF_SCORES, ("--false-positive-rate", "nan"), "argument --false-positive-rate: 'nan' is not"),
+    (OF_SCORES, ("--delta", "1"), r"delta=1.0 in \[0, 1\)"),
+    (OF_SCORES, ("--worst", "0"), "worst=0"),
+    (OF_SCORES, ("--order-by", "1"), "order_by=1"),
+    (OF_SCORES, ("--max-memory", "1K"), "max-memory|memory"),
+]
+
+
+@pytest.mark.parametrize(("arrays", "options", "said"), REFUSED)
+def test_what_is_refused_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    arrays: dict[str, Any],
+    options: tuple[object, ...],
+    said: str,
+) -> None:
+    code, out, err = run(capsys, write(tmp_path, **arrays), *options)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith(("leakscore: error: ", "leakscore risk: error: "))
+    assert re.search(said, err), err
+
+
+def test_other_files_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text("scores,included\n1,0\n")
+    assert "scores.csv is no npz archive" in run(capsys, table)[2]
+    assert "No such file" in run(capsys, tmp_path / "none.npz")[2]
+    path = write(tmp_path, **OF_SCORES)
+    assert run(capsys, path, "--json", path)[0] == 1
+    assert np.load(path)["scores"].shape == (32, N)
