@@ -11,7 +11,7 @@ import numpy as np
 
 from leakscore import tradeoff
 from leakscore._results import Notice
-from leakscore.reference import Reference
+from leakscore.reference import Moments, Reference
 from leakscore.report._game import audit_of, records_played
 from leakscore.report._leakage import covariance_of, drivers_of, risk_of
 from leakscore.report._model import (
