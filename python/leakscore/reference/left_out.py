@@ -66,7 +66,7 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
             "cov='diagonal', which have a closed form"
         )
     # Each turn estimates a whole covariance, beside which the loop takes no time.
-    for row in lost:
+    for row in lost.tolist():
         found[row] = _left_out(table, row, fit, reference.kind)
     return found
 

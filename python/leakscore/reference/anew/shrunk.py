@@ -80,8 +80,9 @@ class Shrunk:
         step = max(1, _AT_ONCE // self.scatter.size)
         for start in range(0, self.rows, step):
             z = self.z[start : start + step]
-            safe = (variances - grow * z * z > _SHARE * variances).all(axis=1)
-            weights = 1 / np.where(safe[:, np.newaxis], variances - grow * z * z, 1.0)
+            left = variances - grow * z * z
+            safe: npt.NDArray[np.bool_] = np.all(left > _SHARE * variances, axis=1)
+            weights = 1 / np.where(safe[:, np.newaxis], left, 1.0)
             all_of_it = np.einsum("ij,ij->i", weights @ self.fourth, weights)
             safe &= self._products(z, weights, diagonal=True) > _SHARE * all_of_it
             z = z[safe]
