@@ -39,8 +39,8 @@ def test_equals_refits_after_add_diagonal(kind: str) -> None:
     np.testing.assert_allclose(leave_one_out(X, reference, 7), expected / 7, rtol=1e-10)
 
 
-@pytest.mark.parametrize("shrinkage", [0.3, "auto", "ledoit-wolf", "oas"])
-@pytest.mark.parametrize("rows", [4, 25])
+@pytest.mark.parametrize("shrinkage", [0.3, 1.0, "auto", "ledoit-wolf", "oas"])
+@pytest.mark.parametrize("rows", [4, 25, 200])
 def test_shrinkage_is_estimated_again(shrinkage: str | float, rows: int) -> None:
     X = table(rows)
     found = leave_one_out(X, Reference.fit(X, shrinkage=shrinkage, ddof=1).add_diagonal(0.1), 7)
@@ -50,7 +50,7 @@ def test_shrinkage_is_estimated_again(shrinkage: str | float, rows: int) -> None
 
 
 def test_shrinkage_of_a_large_table_is_refused() -> None:
-    X = np.random.default_rng(0).normal(size=(3000, 150))
+    X = np.random.default_rng(0).normal(size=(3000, 400))
     with pytest.raises(ValueError, match=r"shrinkage='auto' for X of shape .*ridge"):
         leave_one_out(X, Reference.fit(X, shrinkage="auto"), 10)
 

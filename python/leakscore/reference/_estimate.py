@@ -96,8 +96,8 @@ def from_scatter(
         )
     fit = Fit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
     if method is not None:
-        intensity = _intensity(cov * (freedom / rows), method, rows, products)
-        fit = replace(fit, intensity=_towards_target(cov, method, intensity))
+        intensity = intensity_of(cov * (freedom / rows), method, rows, products)
+        fit = replace(fit, intensity=towards_target(cov, method, intensity))
     cov.flat[:: mean.size + 1] += extra
     return mean, covariances.Full(cov, EPSILON), fit
 
@@ -110,11 +110,11 @@ def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, free
     def products(rule: str, weights: Doubles) -> float:
         return row_products(rule, table, mean, weights)
 
-    intensity = _intensity(cov * (freedom / len(table)), shrinkage, len(table), products)
-    return _towards_target(cov, shrinkage, intensity)
+    intensity = intensity_of(cov * (freedom / len(table)), shrinkage, len(table), products)
+    return towards_target(cov, shrinkage, intensity)
 
 
-def _towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> float:
+def towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> float:
     """Shrink a covariance in place by the given intensity, and return the intensity."""
     variances = np.diag(cov).copy()
     if shrinkage in ("ledoit-wolf", "oas"):
@@ -126,7 +126,7 @@ def _towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> flo
     return intensity
 
 
-def _intensity(
+def intensity_of(
     cov: Doubles, shrinkage: Shrinkage, rows: int, products: Callable[[str, Doubles], float]
 ) -> float:
     """Return the intensity for the sample covariance with ddof=0."""

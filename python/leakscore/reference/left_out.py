@@ -11,6 +11,7 @@ from leakscore.reference import _estimate, _gram, covariances, dense
 from leakscore.reference._fit import Fit
 from leakscore.reference._reference import Reference, SingularCovarianceError
 from leakscore.reference._reference import _restore as _estimated
+from leakscore.reference.anew.shrunk import Shrunk
 from leakscore.reference.covariances import Kind, Table
 from leakscore.reference.low_rank import LowRank
 
@@ -21,6 +22,7 @@ __all__ = [
     "distances",
     "refitted",
     "require_own_table",
+    "weaker_if_shrunk",
     "work_of",
 ]
 
@@ -52,14 +54,26 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
         if covariance is not None and (covariance.diagonal > 0).all():
             return _of_low_rank(table, covariance, fit)
         return _of_full(table, reference, fit, freedom)
-    if fit.rows * work_of(table, reference.kind) > MOST_WORK:
+    if reference.kind == "full" and fit.rows * reference.dim**3 <= MOST_WORK:
+        found = Shrunk(table, fit).distances()
+        lost = np.flatnonzero(np.isnan(found))
+    else:
+        found, lost = np.empty(fit.rows), np.arange(fit.rows)
+    if len(lost) * work_of(table, reference.kind) > MOST_WORK:
         raise ValueError(
             f"Expected reference without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
             "each row would need an estimate of its own. Use shrinkage=0.0 with ridge=..., or "
             "cov='diagonal', which have a closed form"
         )
     # Each turn estimates a whole covariance, beside which the loop takes no time.
-    return np.array([_left_out(table, row, fit, reference.kind) for row in range(fit.rows)])
+    for row in lost.tolist():
+        found[row] = _left_out(table, row, fit, reference.kind)
+    return found
+
+
+def weaker_if_shrunk(table: Table, reference: Reference) -> Doubles:
+    """Return the distances of rows with weights that know variances only; nan where not known."""
+    return Shrunk(table, require_own_table(table, reference)).weaker()
 
 
 def require_own_table(table: Table, reference: Reference) -> Fit:

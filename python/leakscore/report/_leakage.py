@@ -423,8 +423,13 @@ class Population:
 
     def _weaker_refitted(self) -> Doubles:
         """Do the same with the shrunk covariance of the others for the truth."""
-        scores = np.full(self.persons, np.inf)
-        for person in range(self.persons):
+        scores, alone = np.full(self.persons, np.nan), self.owned.alone
+        if alone.any() and self.pull is None:
+            every = left_out.weaker_if_shrunk(self.values, self.reference) / self.divisors
+            scores[alone] = every[self.owned.first[alone]]
+        left = np.flatnonzero(np.isnan(scores))
+        scores[left] = np.inf
+        for person in left.tolist():
             known = self._fit_without(person)
             sums, variance = self.shifts(person, known), np.diag(known.cov)
             if (variance > _ALONE).all() and self.owned.alone[person]:
