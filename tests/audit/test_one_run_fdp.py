@@ -196,3 +196,15 @@ def test_lines_lie_below_the_curve(mu: float) -> None:
         if k:
             steepest = (exact - inverse(start * (1 - mpmath.mpf(2) ** -14))) * 2**14 / start
             assert rise >= steepest * (1 - mpmath.mpf(2) ** -13)
+
+
+@pytest.mark.parametrize("pair", [(100, 100), (150, 0), (0, 80)])
+def test_the_gaussian_family_needs_no_curves(pair: tuple[int, int]) -> None:
+    """The function itself is answered without curves, a function around it with them."""
+    rng = np.random.default_rng(pair)
+    included = rng.random(1000) < 0.5
+    scores = rng.normal(1.5 * included)
+    short = one_run_fdp(scores, included, *pair, tradeoff.gaussian)
+    long = one_run_fdp(scores, included, *pair, lambda mu: tradeoff.gaussian(mu))
+    assert 0.0 < short.parameter < short.max_certifiable
+    assert short.to_dict() == long.to_dict()
