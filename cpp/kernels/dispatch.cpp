@@ -21,7 +21,7 @@ struct Level {
         &level::tradeoff_kernels, &level::edgeworth_kernels, &level::folded_laplace_kernels, \
         &level::chi2_kernels, &level::kolmogorov_kernels, &level::binomial_kernels,          \
         &level::convolution_kernels, &level::gx2_kernels, &level::series_kernels,            \
-        &level::shadow_kernels                                                               \
+        &level::shadow_kernels, &level::step_kernels                                         \
   }
 
 // __builtin_cpu_supports also asks whether the operating system saves the wide registers. Older

@@ -19,6 +19,7 @@
 #include "kernels/scores.hpp"
 #include "kernels/series.hpp"
 #include "kernels/shadow.hpp"
+#include "kernels/steps.hpp"
 #include "kernels/tradeoff.hpp"
 
 namespace leakscore {
@@ -41,6 +42,7 @@ struct Kernels {
   const Gx2Kernels* gx2;
   const SeriesKernels* series;
   const ShadowKernels* shadow;
+  const StepKernels* steps;
 };
 
 const Kernels& kernels();

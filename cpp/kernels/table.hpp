@@ -16,6 +16,7 @@
 #include "kernels/scores.hpp"
 #include "kernels/series.hpp"
 #include "kernels/shadow.hpp"
+#include "kernels/steps.hpp"
 #include "kernels/tradeoff.hpp"
 #include "leakscore/isa.hpp"
 
@@ -37,6 +38,7 @@
   extern const Gx2Kernels gx2_kernels;                      \
   extern const SeriesKernels series_kernels;                \
   extern const ShadowKernels shadow_kernels;                \
+  extern const StepKernels step_kernels;                    \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)
