@@ -132,13 +132,14 @@ def _batches(means: Array, counts: list[int]) -> Callable[[Rounds, int], Array]:
 
     def read(rounds: Rounds, step: int) -> Array:
         nonlocal room
-        after = means[(*rounds, step)]
+        before, here = (*rounds, step - 1), (*rounds, step)
+        after = means[here]
         if step == 0:
             return after
         if room.shape != after.shape:
             room = np.empty(after.shape)
         # What is not finite is refused with its name by the scores.
-        _core.batch_means(means[(*rounds, step - 1)], after, earlier[step - 1], room)
+        _core.batch_means(means[before], after, earlier[step - 1], room)
         return room
 
     return read
@@ -231,7 +232,8 @@ def sgd_llr(
 
     def read(rounds: Rounds, step: int) -> Array:
         nonlocal room
-        before, after = given[(*rounds, step)], given[(*rounds, step + 1)]
+        here, there = (*rounds, step), (*rounds, step + 1)
+        before, after = given[here], given[there]
         if room.shape != before.shape:
             room = np.empty(before.shape)
         if not _core.step_gradients(before, after, rates[step], room):
