@@ -85,8 +85,7 @@ def updates() -> None:
         target, known = np.full(dim, 3 / np.sqrt(dim)), Reference(np.zeros(dim), np.ones(dim))
 
         def ours(means: Array = means, target: Array = target, known: Any = known) -> Array:
-            batches = sequential.batch_means(means)
-            llr = sequential.gradient_llr(batches, target, known, n)
+            llr = sequential.gradient_llr(means, target, known, n, cumulative=True)
             uniform: Array = sequential.semi_uniform(llr)
             return uniform
 

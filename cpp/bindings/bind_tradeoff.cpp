@@ -25,6 +25,16 @@ void bind_tradeoff(py::module_& m) {
   add_ufunc<table, &K::gaussian_epsilon>(m, "gaussian_epsilon", "(delta, mu) -> epsilon");
   add_ufunc<table, &K::gaussian_advantage>(m, "gaussian_advantage", "mu -> delta(0)");
   add_ufunc<table, &K::gaussian_auc>(m, "gaussian_auc", "mu -> area under the ROC");
+  add_ufunc<table, &K::at_most_rest>(m, "at_most_rest", "(beta, alpha) -> min(beta, 1 - alpha)");
+  add_ufunc<table, &K::laplace_beta>(m, "laplace_beta", "(alpha, e^mu, e^-mu) -> f(alpha)");
+  add_ufunc<table, &K::laplace_power>(m, "laplace_power", "(alpha, e^mu, e^-mu) -> 1 - f(alpha)");
+  add_ufunc<table, &K::relaxed_laplace_beta>(m, "relaxed_laplace_beta",
+                                             "(alpha, e^mu, 1 + e^(-2 mu)) -> f(alpha)");
+  add_ufunc<table, &K::relaxed_laplace_power>(m, "relaxed_laplace_power",
+                                              "(alpha, e^mu, 1 + e^(-2 mu)) -> 1 - f(alpha)");
+  add_ufunc<table, &K::relaxed_laplace_inverse>(
+      m, "relaxed_laplace_inverse",
+      "(alpha, e^mu, (1 - e^(-2 mu))/2, sech mu) -> f(alpha) of the inverse");
   m.def("running_log_sums", &running_sums, py::arg("start"), py::arg("masses").noconvert());
 }
 

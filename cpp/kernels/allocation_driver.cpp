@@ -24,7 +24,7 @@ void for_rows(const Matrix& m, ptrdiff_t work, F&& f) {
     std::vector<double> copied(static_cast<std::size_t>(elements_to_copy<double>(m, 1, m.cols)));
     const ptrdiff_t first = block * rows;
     for (ptrdiff_t row = first; row < std::min(first + rows, m.rows); ++row)
-      f(row, doubles_at(m, row, {row, 1, 0, m.cols}, copied.data()));
+      f(row, doubles_at(m, row, {row, 1, 0, m.cols}, copied));
   });
 }
 

@@ -190,8 +190,8 @@ void filtered_products(const Matrix& releases, const Matrix& gradients, const do
       return static_cast<std::size_t>(elements_to_copy<double>(m, 1, m.cols));
     };
     std::vector<double> one(room(releases)), two(room(gradients)), sum(static_cast<std::size_t>(d));
-    const double* y = doubles_at(releases, r, {r, 1, 0, releases.cols}, one.data());
-    const double* g = doubles_at(gradients, r, {r, 1, 0, gradients.cols}, two.data());
+    const double* y = doubles_at(releases, r, {r, 1, 0, releases.cols}, one);
+    const double* g = doubles_at(gradients, r, {r, 1, 0, gradients.cols}, two);
     for (Index s = 0; s < steps; ++s) {
       if (s > 0) poll_interrupt();
       std::fill(sum.begin(), sum.end(), 0.0);

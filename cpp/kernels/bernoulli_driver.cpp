@@ -48,7 +48,7 @@ int bernoulli_llr(const Matrix& observed, const Matrix& target, bool paired, con
   over_tiles(plan, observed, width, out,
              [&](const RowRange& range, const Targets& targets, double* tile_sums) {
                Scratch scratch(10, 7 * plan.cols + plan.rows + bytes + copied);
-               double* one_target = scratch.take(plan.cols);
+               const std::span<double> one_target = scratch.take_span(plan.cols);
                const auto ratios = [&] {
                  double* flip = scratch.take(plan.cols);
                  double* scale = scratch.take(plan.cols);
@@ -71,11 +71,11 @@ int bernoulli_llr(const Matrix& observed, const Matrix& target, bool paired, con
                    for (ptrdiff_t i = 0; i < x.rows; ++i) tile_sums[i * width + k] = row_sums[i];
                  }
                else {
-                 std::fill_n(one_target, range.cols, 1.0);
-                 found |= kernel.ratios(one_target, p + range.col, range.cols, ones);
-                 std::fill_n(one_target, range.cols, 0.0);
-                 found |= kernel.ratios(one_target, p + range.col, range.cols, zeros);
-                 const Bytes z = bytes_at(target, range, one_target, target_bytes, found);
+                 std::fill_n(one_target.data(), range.cols, 1.0);
+                 found |= kernel.ratios(one_target.data(), p + range.col, range.cols, ones);
+                 std::fill_n(one_target.data(), range.cols, 0.0);
+                 found |= kernel.ratios(one_target.data(), p + range.col, range.cols, zeros);
+                 const Bytes z = bytes_at(target, range, one_target.data(), target_bytes, found);
                  found |= kernel.paired_log_ratios(x, z, ones, zeros, plain(found), tile_sums);
                }
                flags.fetch_or(found);

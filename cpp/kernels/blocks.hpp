@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -65,6 +67,10 @@ class Scratch {
     if (!own_.empty()) of_this_thread() = std::move(own_);
   }
   Scratch(const Scratch&) = delete;
+
+  std::span<double> take_span(std::ptrdiff_t count) {
+    return {take(count), static_cast<std::size_t>(count)};
+  }
 
   double* take(std::ptrdiff_t count) {
     double* taken = next_;
@@ -164,12 +170,14 @@ inline std::vector<double> buffer_for(const Matrix& m, std::ptrdiff_t elements) 
   return std::vector<double>(static_cast<std::size_t>(elements_to_copy(m, 1, elements)));
 }
 
-// Row `row` of the columns of a range as doubles: where it is, or copied to scratch.
+// Row `row` of the columns of a range as doubles: where it is, or copied to scratch. Room for what
+// kernels read (buffer_for) is none for a row of floats, and too small here.
 inline const double* doubles_at(const Matrix& m, std::ptrdiff_t row, const RowRange& range,
-                                double* scratch) {
+                                std::span<double> scratch) {
   if (readable_in_place<double>(m)) return reinterpret_cast<const double*>(m.at(row, range.col));
-  gather(m, row, range.col, range.cols, scratch);
-  return scratch;
+  if (std::ssize(scratch) < range.cols) throw std::length_error("no room for a row of doubles");
+  gather(m, row, range.col, range.cols, scratch.data());
+  return scratch.data();
 }
 
 }  // namespace leakscore

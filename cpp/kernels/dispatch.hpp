@@ -21,6 +21,7 @@
 #include "kernels/scores.hpp"
 #include "kernels/series.hpp"
 #include "kernels/shadow.hpp"
+#include "kernels/steps.hpp"
 #include "kernels/tradeoff.hpp"
 
 namespace leakscore {
@@ -46,6 +47,7 @@ struct Kernels {
   const ShadowKernels* shadow;
   const ShadowFitKernels* shadow_fit;
   const AllocationKernels* allocation;
+  const StepKernels* steps;
 };
 
 const Kernels& kernels();

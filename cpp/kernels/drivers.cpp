@@ -36,7 +36,7 @@ class Coefficients {
       : fill_(fill_of(*kernels().scores, score)),
         target_(target),
         known_(known),
-        row_(scratch.take(cols)),
+        row_(scratch.take_span(cols)),
         noise_std_(scratch.take(cols)),
         tile_{scratch.take(cols), scratch.take(cols), scratch.take(cols), scratch.take(cols)} {
     if (known.one_noise_std) std::fill_n(noise_std_, cols, *known.noise_std);
@@ -57,7 +57,7 @@ class Coefficients {
   ScoreKernels::Fill fill_;
   const Matrix& target_;
   const Known& known_;
-  double* row_;
+  std::span<double> row_;
   double* noise_std_;
   CoefficientTile tile_;
 };

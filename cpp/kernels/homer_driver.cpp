@@ -31,7 +31,8 @@ int homer_distance(const Matrix& observed, const Matrix& target, const double* p
     const ptrdiff_t end = std::min(first + some, width);
     const ptrdiff_t count = std::min(rows, observed.rows - row);
     Scratch scratch(4, 2 * cols + rows + copied);
-    double *row_of_target = scratch.take(cols), *gap = scratch.take(cols);
+    const std::span<double> row_of_target = scratch.take_span(cols);
+    double* gap = scratch.take(cols);
     double *sums = scratch.take(rows), *copy = scratch.take(copied);
     for (ptrdiff_t i = row; i < row + count; ++i)
       std::fill(out + i * width + first, out + i * width + end, 0.0);

@@ -36,7 +36,7 @@ int series_scores(SeriesScore score, const Matrix& observed, const Matrix& targe
   over_tiles(plan, observed, width, out,
              [&](const RowRange& range, const Targets& targets, double* tile_sums) {
                Scratch scratch(arrays + 2, arrays * plan.cols + plan.rows + copied);
-               double* one_target = scratch.take(plan.cols);
+               const std::span<double> one_target = scratch.take_span(plan.cols);
                double* coefficients[SeriesTile::arrays];
                for (double*& array : coefficients) array = scratch.take(plan.cols);
                const SeriesTile tile{coefficients[0], coefficients[1], coefficients[2],

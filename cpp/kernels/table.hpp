@@ -18,6 +18,7 @@
 #include "kernels/scores.hpp"
 #include "kernels/series.hpp"
 #include "kernels/shadow.hpp"
+#include "kernels/steps.hpp"
 #include "kernels/tradeoff.hpp"
 #include "leakscore/isa.hpp"
 
@@ -42,6 +43,7 @@
   extern const ShadowKernels shadow_kernels;                \
   extern const ShadowFitKernels shadow_fit_kernels;         \
   extern const AllocationKernels allocation_kernels;        \
+  extern const StepKernels step_kernels;                    \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)

@@ -4,6 +4,7 @@
 #include "kernels/table.hpp"
 #include "leakscore/tradeoff/gaussian_curve.hpp"
 #include "leakscore/tradeoff/gaussian_profile.hpp"
+#include "leakscore/tradeoff/laplace_curve.hpp"
 
 namespace leakscore::LEAKSCORE_ISA {
 namespace {
@@ -17,6 +18,24 @@ template <double (*f)(double, double)>
 void map(const double* __restrict x, const double* __restrict mu, double* __restrict out,
          std::ptrdiff_t count) {
   for (std::ptrdiff_t i = 0; i < count; ++i) out[i] = f(x[i], mu[i]);
+}
+
+LEAKSCORE_FN double at_most_rest(double beta, double alpha) {
+  const double rest = 1.0 - alpha;
+  return rest < beta ? rest : beta;
+}
+
+template <double (*f)(double, double, double)>
+void map(const double* __restrict alpha, const double* __restrict grow,
+         const double* __restrict other, double* __restrict out, std::ptrdiff_t count) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) out[i] = f(alpha[i], grow[i], other[i]);
+}
+
+template <double (*f)(double, double, double, double)>
+void map(const double* __restrict alpha, const double* __restrict grow,
+         const double* __restrict cut, const double* __restrict sech, double* __restrict out,
+         std::ptrdiff_t count) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) out[i] = f(alpha[i], grow[i], cut[i], sech[i]);
 }
 
 template <double ErrorRates::* rate>
@@ -42,6 +61,12 @@ const TradeOffKernels tradeoff_kernels{.gaussian_beta = gaussian_curve<&ErrorRat
                                        .gaussian_delta = map<gaussian_delta>,
                                        .gaussian_epsilon = map<gaussian_epsilon>,
                                        .gaussian_advantage = map<gaussian_advantage>,
-                                       .gaussian_auc = map<gaussian_auc>};
+                                       .gaussian_auc = map<gaussian_auc>,
+                                       .at_most_rest = map<at_most_rest>,
+                                       .laplace_beta = map<laplace_beta>,
+                                       .laplace_power = map<laplace_power>,
+                                       .relaxed_laplace_beta = map<relaxed_laplace_beta>,
+                                       .relaxed_laplace_power = map<relaxed_laplace_power>,
+                                       .relaxed_laplace_inverse = map<relaxed_laplace_inverse>};
 
 }  // namespace leakscore::LEAKSCORE_ISA

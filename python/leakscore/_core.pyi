@@ -193,6 +193,8 @@ def bernoulli_llr(
     observed: _Array, target: _Array, p: _Doubles, paired: bool
 ) -> tuple[_Doubles, int]: ...
 def homer_distance(observed: _Array, target: _Array, p: _Doubles) -> tuple[_Doubles, int]: ...
+def step_gradients(before: _Array, after: _Array, rate: float, out: _Doubles) -> bool: ...
+def batch_means(before: _Array, after: _Array, rate: float, out: _Doubles) -> bool: ...
 
 # --- end of bind_scores.cpp ---
 
@@ -480,6 +482,12 @@ gaussian_delta: np.ufunc
 gaussian_epsilon: np.ufunc
 gaussian_advantage: np.ufunc
 gaussian_auc: np.ufunc
+at_most_rest: np.ufunc
+laplace_beta: np.ufunc
+laplace_power: np.ufunc
+relaxed_laplace_beta: np.ufunc
+relaxed_laplace_power: np.ufunc
+relaxed_laplace_inverse: np.ufunc
 
 def running_log_sums(start: float, masses: _Doubles) -> _Doubles: ...
 

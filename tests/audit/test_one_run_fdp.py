@@ -226,3 +226,15 @@ def test_every_size_is_the_best_of_a_preset_grid() -> None:
         one_run_fdp(scores, included, k="all")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="not both"):
         one_run_fdp(scores, included, 3, 3, tradeoff.gaussian, k="all")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("pair", [(100, 100), (150, 0), (0, 80)])
+def test_the_gaussian_family_needs_no_curves(pair: tuple[int, int]) -> None:
+    """The function itself is answered without curves, a function around it with them."""
+    rng = np.random.default_rng(pair)
+    included = rng.random(1000) < 0.5
+    scores = rng.normal(1.5 * included)
+    short = one_run_fdp(scores, included, *pair, tradeoff.gaussian)
+    long = one_run_fdp(scores, included, *pair, lambda mu: tradeoff.gaussian(mu))
+    assert 0.0 < short.parameter < short.max_certifiable
+    assert short.to_dict() == long.to_dict()

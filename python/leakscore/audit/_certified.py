@@ -212,10 +212,15 @@ class Certified(Sampled):
         def shaped(column: Array) -> Any:
             return column.reshape(deltas.shape) if deltas.ndim else column.item()
 
+        def named(flags: Array, true: str, false: str) -> Any:
+            if deltas.ndim == 0:  # numpy's text takes as long as a sort of 1000 scores
+                return true if flags.item() else false
+            return shaped(np.where(flags, true, false))
+
         return EpsilonBound(
             epsilon=shaped(certified.epsilon),
             threshold=shaped(certified.threshold),
-            direction=shaped(np.where(certified.forward, "forward", "reverse")),
+            direction=named(certified.forward, "forward", "reverse"),
             fpr=shaped(certified.false_positives / max(1, certified.counted[0])),
             fnr=shaped(certified.false_negatives / max(1, certified.counted[1])),
             fpr_upper=shaped(certified.fpr_upper),
@@ -224,7 +229,7 @@ class Certified(Sampled):
             delta=shaped(deltas),
             confidence=level,
             method=method,
-            orientation=shaped(np.where(certified.flags_low, "low", "high")),
+            orientation=named(certified.flags_low, "low", "high"),
             algorithm=certified.algorithm,
             assumptions=of_rounds(method, given_threshold=threshold is not None),
         )

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, _validate_counts
+from leakscore import _core, _validate, _validate_counts
 from leakscore._types import Array, Doubles
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores import scoring
@@ -35,6 +35,7 @@ def gradient_llr(
     noise_cov: npt.ArrayLike | None = None,
     noise_factor: npt.ArrayLike | None = None,
     neighbours: Neighbours = "replace",
+    cumulative: bool = False,
 ) -> Doubles:
     """Exact log-likelihood ratio of a target in each step, from the steps' averaged gradients.
 
@@ -66,6 +67,10 @@ def gradient_llr(
     neighbours : {"replace", "add-remove"}
         What non-membership means: another record in the target's place, or none while the sum of
         the n - 1 others is still divided by n.
+    cumulative : bool
+        True: row t of `gradients` is the mean of all records of the steps up to t, as of a table
+        after every update. The ratios are those of its `batch_means`, which are found block by
+        block and never held whole.
 
     Returns
     -------
@@ -107,13 +112,37 @@ def gradient_llr(
             "(d=1 data is (..., T, 1))"
         )
     noise = (noise_std, noise_cov, noise_factor)
+    named = ("gradients", given)
     steps = _Steps(given.shape, target_gradients, reference, n, noise, neighbours)
+
+    if cumulative:
+        return steps.scores(_batches(given, step_counts(n, given.shape[-2])), *named, made=True)
 
     def read(rounds: Rounds, step: int) -> Array:
         place = (*rounds, step)
         return given[place]
 
-    return steps.scores(read, "gradients", given)
+    return steps.scores(read, *named)
+
+
+def _batches(means: Array, counts: list[int]) -> Callable[[Rounds, int], Array]:
+    """Return what finds the mean of a step's batch, as `batch_means` does."""
+    earlier = np.cumsum(counts)[:-1] / np.array(counts[1:])
+    room = np.empty((0, means.shape[-1]))
+
+    def read(rounds: Rounds, step: int) -> Array:
+        nonlocal room
+        before, here = (*rounds, step - 1), (*rounds, step)
+        after = means[here]
+        if step == 0:
+            return after
+        if room.shape != after.shape:
+            room = np.empty(after.shape)
+        # What is not finite is refused with its name by the scores.
+        _core.batch_means(means[before], after, earlier[step - 1], room)
+        return room
+
+    return read
 
 
 def sgd_llr(
@@ -199,15 +228,18 @@ def sgd_llr(
     noise = (noise_std, noise_cov, noise_factor)
     steps = _Steps(shape, target_gradients, reference, n, noise, neighbours)
 
+    room = np.empty((0, shape[-1]))  # of one block after the other, as fresh pages cost as much
+
     def read(rounds: Rounds, step: int) -> Array:
-        before, after = (*rounds, step), (*rounds, step + 1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            moved = np.subtract(given[before], given[after], dtype=np.float64)
-            moved /= rates[step]
-        if not np.isfinite(moved).all():
+        nonlocal room
+        here, there = (*rounds, step), (*rounds, step + 1)
+        before, after = given[here], given[there]
+        if room.shape != before.shape:
+            room = np.empty(before.shape)
+        if not _core.step_gradients(before, after, rates[step], room):
             _validate.finite("theta", given)
             raise ValueError("Expected theta with differences over learning_rate below 1.8e308")
-        return moved
+        return room
 
     return steps.scores(read, "theta", given, made=True)
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _core, _validate
 from leakscore._types import Doubles, Many, Scalar, Value
 from leakscore.tradeoff._certificate import Certificate
 from leakscore.tradeoff.premise import Premised, joined, premise_of
@@ -181,8 +181,11 @@ class TradeOff(Premised, ABC, Generic[Value]):
             If `alpha` is outside [0, 1] or NaN.
         """
         rate = _validate.interval("alpha", alpha, 0.0, 1.0)
-        # Rounding may exceed 1 - alpha.
-        beta: Value | Doubles = np.minimum(self._beta(rate), 1.0 - rate)[()]
+        return self._clipped(rate)
+
+    def _clipped(self, alpha: Doubles) -> Value | Doubles:
+        """Give `_beta`, whose rounding may exceed 1 - alpha, at most that."""
+        beta: Value | Doubles = _core.at_most_rest(self._beta(alpha), alpha)
         return beta
 
     @overload

@@ -115,6 +115,10 @@ class Family:
             self._made = True
         return curve
 
+    def is_of(self, make: Callable[[float], TradeOff]) -> bool:
+        """Whether the curves are those that this function makes."""
+        return self._make is make
+
     def about(self, parameter: float) -> Premise:
         """Give the premise of the curves made so far, at least of one parameter."""
         if not self._made:

@@ -38,9 +38,9 @@ class Contradiction:
     def __call__(self, correct: int, level: float) -> bool:
         if correct == 0:
             return False
-        m, made = self._canaries, self._made
         if self._mu is not None:
-            return _core.one_run_gaussian_contradiction(m, made, correct, level, self._mu)
+            return self.of_gaussian(self._mu, correct, level)
+        m, made = self._canaries, self._made
         # Lines through points of s from below; then also through the points that a pass evaluates.
         first, last = level * correct / m * (1.0 - 1e-14), made / m
         at = start = np.geomspace(min(first, 1.0), min(last, 1.0), _LINES)
@@ -55,6 +55,12 @@ class Contradiction:
                 return False
             before, at = asked, np.sort(np.concatenate([start, asked * _SHIFT]))
         raise RuntimeError("The search for a contradiction did not end")
+
+    def of_gaussian(self, mu: float, correct: int, level: float) -> bool:
+        """Return the answer for the curve of N(0, 1) against N(mu, 1)."""
+        return correct > 0 and _core.one_run_gaussian_contradiction(
+            self._canaries, self._made, correct, level, mu
+        )
 
     def _lines(self, right: Doubles) -> tuple[Doubles, Doubles, Doubles]:
         """Return arguments of s just below these, s and its slope from the left, from below."""

@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _core, _validate
 from leakscore._numeric import frozen
 from leakscore._types import Doubles, Scalar
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
@@ -135,10 +135,17 @@ class _Laplace(Symmetric[Any]):
             return grown, 0.25 / grown, np.exp(-mu) * (1.0 - alpha)
 
     def _beta(self, alpha: Doubles) -> Any:
+        if _plain(self._mu):
+            return _core.laplace_beta(alpha, *_exps(aligned(self._mu, alpha)))
         grown, middle, right = self._pieces(alpha)
         return np.where(grown < 0.5, 1.0 - grown, np.where(alpha <= 0.5, middle, right))[()]
 
+    def _clipped(self, alpha: Doubles) -> Any:
+        return _in_place(self._beta(alpha), alpha)
+
     def _power(self, alpha: Doubles) -> Any:
+        if _plain(self._mu):
+            return _core.laplace_power(alpha, *_exps(aligned(self._mu, alpha)))
         grown, middle, right = self._pieces(alpha)
         return np.where(grown < 0.5, grown, 1.0 - np.where(alpha <= 0.5, middle, right))[()]
 
@@ -236,9 +243,22 @@ class _RelaxedLaplace(TradeOff[Any]):
             return np.where(low, -np.expm1(-np.arcsinh(grown)), near)
 
     def _beta(self, alpha: Doubles) -> Any:
+        if _plain(self._mu):
+            mu = aligned(self._mu, alpha)
+            grow, square = np.exp(mu), np.exp(-2.0 * mu)
+            if not self._reversed:
+                return _core.relaxed_laplace_beta(alpha, grow, 1.0 + square)
+            cut, sech = -0.5 * np.expm1(-2.0 * mu), 2.0 * np.exp(-mu) / (1.0 + square)
+            return _core.relaxed_laplace_inverse(alpha, grow, cut, sech)
         return self._missed(_grown(alpha, aligned(self._mu, alpha)), alpha, 1.0 - alpha)[()]
 
+    def _clipped(self, alpha: Doubles) -> Any:
+        return _in_place(self._beta(alpha), alpha)
+
     def _power(self, alpha: Doubles) -> Any:
+        if _plain(self._mu) and not self._reversed:
+            mu = aligned(self._mu, alpha)
+            return _core.relaxed_laplace_power(alpha, np.exp(mu), 1.0 + np.exp(-2.0 * mu))
         grown = _grown(alpha, aligned(self._mu, alpha))
         beta = self._missed(grown, alpha, 1.0 - alpha)
         return np.where(beta > 0.5, self._caught(grown, alpha), 1.0 - beta)[()]
@@ -299,6 +319,20 @@ class _RelaxedLaplace(TradeOff[Any]):
 
 _LOG2 = float(np.log(2.0))
 _LEAST = -1e300  # log 0, for sums with an infinite mu
+
+
+def _in_place(beta: Any, alpha: Doubles) -> Any:
+    """Return at most 1 - alpha, in the array that was made for beta: fresh pages cost as much."""
+    return _core.at_most_rest(beta, alpha, out=beta if np.ndim(beta) else None)
+
+
+def _plain(mu: Doubles) -> bool:
+    """Return whether no square of e^mu overflows, as one pass of the core takes for granted."""
+    return bool((mu <= 300.0).all())
+
+
+def _exps(mu: Doubles) -> tuple[Doubles, Doubles]:
+    return np.exp(mu), np.exp(-mu)
 
 
 def _grown(alpha: Doubles, mu: Doubles) -> Doubles:

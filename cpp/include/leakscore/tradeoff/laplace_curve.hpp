@@ -1,0 +1,43 @@
+// The curves of the Laplace mechanism (Kaissis et al. 2023, eq. 19 and theorem 1), from functions
+// of mu that the caller has once for all alphas: grow = e^mu, shrink = e^-mu, whole = 1 + e^(-2
+// mu), sech = 1 / cosh(mu) and cut = (1 - e^(-2 mu))/2. For e^mu up to 1e130, so that no square
+// overflows. Branch-free; every rounding is that of the formula as it stands.
+#pragma once
+
+#include "leakscore/isa.hpp"
+
+namespace leakscore {
+inline namespace LEAKSCORE_ISA {
+
+LEAKSCORE_FN double laplace_beta(double alpha, double grow, double shrink) {
+  const double grown = grow * alpha;
+  const double inner = alpha <= 0.5 ? 0.25 / grown : shrink * (1.0 - alpha);
+  return grown < 0.5 ? 1.0 - grown : inner;
+}
+
+LEAKSCORE_FN double laplace_power(double alpha, double grow, double shrink) {
+  const double grown = grow * alpha;
+  const double inner = alpha <= 0.5 ? 0.25 / grown : shrink * (1.0 - alpha);
+  return grown < 0.5 ? grown : 1.0 - inner;
+}
+
+LEAKSCORE_FN double relaxed_laplace_beta(double alpha, double grow, double whole) {
+  const double grown = grow * alpha;
+  const double arc = (1.0 - alpha) * (1.0 + alpha) * (0.5 / grown);
+  return grown < 1.0 ? 1.0 - 0.5 * whole * grown : arc;
+}
+
+LEAKSCORE_FN double relaxed_laplace_power(double alpha, double grow, double whole) {
+  const double beta = relaxed_laplace_beta(alpha, grow, whole);
+  return beta > 0.5 ? 0.5 * (grow * alpha) * whole : 1.0 - beta;
+}
+
+// The magnitudes with the hypotheses swapped.
+LEAKSCORE_FN double relaxed_laplace_inverse(double alpha, double grow, double cut, double sech) {
+  const double grown = grow * alpha;
+  const double arc = 1.0 / (grown + __builtin_sqrt(1.0 + grown * grown));
+  return alpha < cut ? arc : (1.0 - alpha) * sech;
+}
+
+}  // namespace LEAKSCORE_ISA
+}  // namespace leakscore
