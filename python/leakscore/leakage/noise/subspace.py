@@ -33,6 +33,7 @@ _ENOUGH = 6e-5
 _MOST_ROUNDS = 40
 _SHIFTS = 4
 _DEPENDENT = 1e-13
+_PRESENT = 1e-6  # of the most noise in a direction: less is left by a path that ends before 0
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,12 @@ class _Small:
     @property
     def factor(self) -> Doubles:
         """A factor (d, r) of the noise."""
-        some = self.sizes > 1e-9 * self.sizes[-1]
+        some = self.sizes > _PRESENT * self.sizes[-1]
         return np.asarray(self.basis.T @ (self.turn[:, some] * np.sqrt(self.sizes[some])))
 
     def ahead(self) -> list[Doubles]:
         """Return (C + t)^-1 b of every direction of the noise, with few values of t."""
-        some = self.sizes > 1e-9 * self.sizes[-1]
+        some = self.sizes > _PRESENT * self.sizes[-1]
         sizes, problem = self.sizes[some], self.problem
         beside = (self.weights @ self.turn[:, some]).T * self.multipliers @ self.rows
         found = []
