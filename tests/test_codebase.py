@@ -80,7 +80,9 @@ def test_no_loose_ends() -> None:
     pattern = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|breakpoint\(\)|import pdb")
     found = [
         f"{path.relative_to(ROOT)}: {match[0]}"
-        for path in files("cpp/**/*.*pp", "python/**/*.py*", "tests/**/*.*p*", "bench/*.py")
+        for path in files(
+            "cpp/**/*.*pp", "python/**/*.py*", "tests/**/*.py", "tests/**/*.*pp", "bench/**/*.py"
+        )
         if path.name != Path(__file__).name and (match := pattern.search(path.read_text()))
     ]
     assert found == []

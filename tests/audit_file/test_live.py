@@ -103,9 +103,18 @@ def test_lines_are_whole() -> None:
     assert found == [b"score,member\r\n", b"1.25,1\n", b"\n", b"2,0\n", b"33"]
 
 
-@pytest.mark.parametrize("start", [b"\x93NUMPY", b"PK\x03\x04", b"\x1f\x8b\x08", b"a\0b", b"PAR1"])
-def test_what_is_no_text(start: bytes) -> None:
-    with pytest.raises(ValueError, match="s is no text"):
+@pytest.mark.parametrize(
+    ("start", "fault"),
+    [
+        (b"\x93NUMPY", "no text"),
+        (b"a\0b", "no text"),
+        (b"PAR1", "no text"),
+        (b"PK\x03\x04", "compressed"),
+        (b"\x1f\x8b\x08", "compressed"),
+    ],
+)
+def test_what_is_no_text(start: bytes, fault: str) -> None:
+    with pytest.raises(ValueError, match=f"s is {fault}"):
         list(Lines(io.BytesIO(start + b"xyz\n"), "s", grows=False)(60.0))
 
 

@@ -130,7 +130,10 @@ def test_best_of(name: str, looks: int) -> None:
     hull = g.symmetrized()
     some = ALPHA[::30]
     assert (hull(some) <= np.minimum(g(some), g.inverse()(some)) + 1e-5).all()
-    assert g.delta(0.1) - 1e-5 < hull.delta(0.1) < g.delta(0.1) + 1e-9
+    for epsilon in (0.0, 0.1, 0.4):
+        assert hull.delta(epsilon) == g.delta(epsilon, "both")
+    assert hull.epsilon(1e-3) == g.epsilon(1e-3, "both")
+    assert hull.advantage() == g.advantage()
 
 
 def test_best_of_is_what_the_largest_of_ten_scores_does() -> None:

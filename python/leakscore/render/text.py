@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from leakscore import _validate
 from leakscore._visible import visible
 from leakscore.render import document as doc
 
@@ -17,7 +18,7 @@ _FIRST_COLUMN = 16  # characters that it keeps in a narrow window
 
 def render(document: doc.Document, width: int = 80) -> str:
     """Lay a document out in lines of at most `width` characters where words allow it."""
-    width = max(width, _NARROWEST)
+    width = max(_validate.count("width", width, 1), _NARROWEST)
     blocks = [_lines(parts, width, "") for parts in document.head]
     for section in document.sections:
         title = visible(section.title.upper())

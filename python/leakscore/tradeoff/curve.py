@@ -536,8 +536,9 @@ class TradeOff(Premised, ABC, Generic[Value]):
 
         Notes
         -----
-        ``symmetrized()`` of the result joins points of the curve and its inverse by chords. Between
-        them it lies up to 1e-7 above the hull, for the lower end of a bracket too: add 1e-7 there.
+        ``symmetrized()`` of the result has exact delta, epsilon and advantage. Its f and power are
+        read off chords between points of the curve and its inverse: f lies up to 1e-7 above the
+        hull and the power as much below, for the lower end of a bracket too: add 1e-7 there.
 
         References
         ----------

@@ -73,11 +73,16 @@ class RiskReport(Listing):
         Parameters
         ----------
         width : int
-            Of a line, in characters.
+            Of a line, in characters, from 1 on; one below 60 counts as 60.
 
         Returns
         -------
         str
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `width` is no integer from 1 on.
         """
         return text.render(sections.document(self), width)
 

@@ -39,7 +39,7 @@ class Looks(TradeOff):
         return Looks(self._curve, self._looks, not self._reversed)._about(self._premise)
 
     def symmetrized(self) -> TradeOff:
-        """Return the hull of points of the curve and its inverse: an attack as well."""
+        """Return the hull of the curve and its inverse: an attack as well."""
         x = np.linspace(-700.0, 4.0, _VERTICES)
         x = np.union1d(x, np.linspace(-40.0, 4.0, _VERTICES))
         if isinstance(self._curve, Polygon):  # its kinks
@@ -53,8 +53,7 @@ class Looks(TradeOff):
         points = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
         order = np.lexsort((points[1], points[0]))
         hull = lower_hull(points[0][order], points[1][order])
-        name = f"{self!r}.symmetrized()"
-        return Polygon(*hull, "attack", self.adversary, name, self._premise)
+        return _BothWays(self, *hull)
 
     def _log_alpha(self, x: Doubles) -> Doubles:
         """Return log(1 - (1 - a)^T)."""
@@ -181,6 +180,41 @@ class Looks(TradeOff):
             return np.asarray(reverse if self._looks == 1 else 0.0)
         ratio = self._curve._alpha_per_power()
         return np.asarray(self._looks * ratio / (1.0 + (self._looks - 1.0) * ratio))
+
+
+class _BothWays(Polygon):
+    """The best of looks or its inverse: a hull of points; delta and epsilon are those of both."""
+
+    __slots__ = ("_looks",)
+
+    def __init__(self, looks: Looks, log_alpha: Doubles, log_beta: Doubles) -> None:
+        name = f"{looks!r}.symmetrized()"
+        super().__init__(log_alpha, log_beta, "attack", looks.adversary, name, looks._premise)
+        self._looks = looks
+
+    def inverse(self) -> TradeOff:
+        return self
+
+    def symmetrized(self) -> TradeOff:
+        return self
+
+    def _both(self) -> tuple[TradeOff, TradeOff]:
+        return self._looks, self._looks.inverse()
+
+    def _advantage(self) -> Any:
+        return self._looks._advantage()
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        first, second = self._both()
+        return np.maximum(first._delta(epsilon), second._delta(epsilon))
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        first, second = self._both()
+        return np.maximum(first._epsilon(delta), second._epsilon(delta))
+
+    def _alpha_per_power(self) -> Doubles:
+        first, second = self._both()
+        return np.minimum(first._alpha_per_power(), second._alpha_per_power())
 
 
 def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> Doubles:
