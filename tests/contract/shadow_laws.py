@@ -129,7 +129,10 @@ SHADOW_LAWS: dict[str, list[Call]] = {
         )
     ],
     "shadow.RiskReport.to_text": [
-        Call(lambda width: shadow.risk_report(RISK).to_text(width), scalars={"width": (90, good.NO_COUNT)})
+        Call(
+            lambda width: shadow.risk_report(RISK).to_text(width),
+            scalars={"width": (90, good.NO_COUNT)},
+        )
     ],
     "shadow.RiskReport.to_html": [Call(shadow.risk_report(RISK).to_html)],
     "shadow.RecordRisk.top": [
