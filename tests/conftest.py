@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from mpmath import mp
+from threadpoolctl import threadpool_limits
 
 import leakscore
 from leakscore import _core
+
+# Beside other workers a BLAS that spreads small products over all cores waits more than it works.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for what tests start
+    threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]), user_api="blas")
 
 # Hypothesis draws the same examples every time; HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
