@@ -28,8 +28,8 @@ methods
   weighted-ell (the default: the tightest where the attack is strong), ell,
   berk-jones, bonferroni, ks, dkw, dkw-two-sided; sorted-bits (experimental,
   needs --random-bits); four-outcomes (experimental, up to 20,000 rounds; beside
-  another method only up to 1,000); split and credible (at one threshold; credible
-  is no confidence bound)
+  another method only up to 1,000); split and credible (at one threshold;
+  credible is no confidence bound)
 
 files
   csv, npz, npy, parquet, JSON, workbooks and more; nothing is ever unpickled
