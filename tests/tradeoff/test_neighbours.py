@@ -91,7 +91,7 @@ def concrete(kind: type = TradeOff) -> Iterator[type]:
 
 def classes() -> set[type]:
     """Give the classes of all curves that constructors and one or two operations make."""
-    found: set[type] = {Between}
+    found = {Between, type(tradeoff.gaussian(1.0).best_of(2).symmetrized())}
     for case in CASES:
         f = made(*case)
         once = [g for operate in OPERATIONS.values() if (g := outcome(f, operate, case[0]))]
