@@ -863,7 +863,7 @@ COMPILED = (
         BOUNDS + "wealth.hpp",
         "table_.learn(bet.score, bet.member, [&](std::size_t j) { stale_[j] = true; });",
         "table_.learn(bet.score, bet.member, [](std::size_t) {});",
-        BETS,
+        MONITOR,
     ),
     Mutation(
         "monitor-pair-cost",

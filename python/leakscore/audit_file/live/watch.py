@@ -88,8 +88,8 @@ def _fresh(options: Options) -> State:
         "inclusion": options.inclusion,
     }
     monitor = Monitor(against, **given)
-    # Without a claim nothing is compared with what separated scores would show.
-    perfect = Monitor(against, **given, epsilons=None if against is None else ())
+    # Without a claim nothing is compared with what separated scores would show: one value is least.
+    perfect = Monitor(against, **given, epsilons=[1.0] if against is None else ())
     return State(monitor, perfect, 0, None, None, None, bool(options.lower_is_member), {})
 
 
