@@ -129,7 +129,7 @@ FIGURES = {
         "the advantage is at most rho, the printed law gives .36 at rho = .1",
     ),
     "batches": Figure("batches", "epsilon of one training by how its batches are drawn", 85),
-    "coverage": Figure("coverage", "how often certified bounds on epsilon are wrong", 73),
+    "coverage": Figure("coverage", "how often certified bounds on epsilon are wrong", 700),
     "genotypes": Figure("genotypes", "who is in a pool of allele frequencies", 18),
     "kaissis-1": Figure(
         "kaissis",

@@ -319,11 +319,12 @@ METHODS = (
 )
 CREDIBLE = Method("credible", _credible, "no claim", share=40)
 COIN_METHODS = (Method("sorted-bits", _sorted_bits),)
+EVERY_SIZE = Method("one_run, every size", _every_size)
 CANARY_METHODS = (
     Method("one_run, all guessed", _guesses(1.0)),
     Method("one_run, a tenth", _guesses(0.1)),
     Method("one_run_fdp, Gaussian, a tenth", _guesses_of_gaussian, "if Gaussian", 10),
-    Method("one_run, every size", _every_size),
+    EVERY_SIZE,
 )
 WATCHED_METHODS = (
     Method("Monitor, after every round", _monitor),
@@ -341,6 +342,7 @@ COIN_LAWS = (
     response(1.0),
     response(3.0),
 )
+MANY = ("Gaussian 1", "Laplace 1", "response 1", "response 3")  # also with 2,000 canaries
 SHOWN = ("nothing leaks, 100", "Gaussian 3, 1000", "response 3, 100")  # by credible bounds too
 PLAN: tuple[tuple[Design, tuple[Method, ...]], ...] = (
     *(
@@ -351,6 +353,7 @@ PLAN: tuple[tuple[Design, tuple[Method, ...]], ...] = (
     *((Design(laplace(2.0), *sizes), METHODS) for sizes in ((100, 1000), (1000, 100))),
     *((Coins(law, size, size), COIN_METHODS) for law in COIN_LAWS for size in SIZES),
     *((Canaries(law, 100, 100), CANARY_METHODS) for law in COIN_LAWS),
+    *((Canaries(law, 1000, 1000), (EVERY_SIZE,)) for law in COIN_LAWS if law.name in MANY),
     *((Watched(law, 500, 500), WATCHED_METHODS) for law in COIN_LAWS),
 )
 

@@ -432,6 +432,7 @@ ROUNDING = ("tests/audit/test_rounding.py",)
 BANDS = ("tests/audit/test_bands.py", "tests/audit/test_levels.py", "tests/audit/test_rounding.py")
 ONE_RUN = ("tests/audit/test_one_run.py",)
 EVERY = ("tests/audit/test_one_run_every.py",)
+WORST = ("tests/audit/test_one_run_worst.py",)
 MONITOR = ("tests/audit/test_monitor_parts.py", "tests/audit/test_monitor.py")
 BETS = ("tests/audit/test_monitor_theorems.py",)
 TESTER = ("tests/testing/test_levels.py",)
@@ -821,6 +822,76 @@ COMPILED = (
         "_walk(0.5, all_, both, (1, 1))",
         "_walk(1.0, all_, both, (1, 1))",
         EVERY,
+    ),
+    Mutation(
+        "one-run-exposed-kinds",
+        AUDIT + "one_training/epsilon.py",
+        "(0.5 if one_kind else 1.0) * guesses.canaries * delta",
+        "0.5 * guesses.canaries * delta",
+        ONE_RUN,
+    ),
+    Mutation(
+        "one-run-every-exposed",
+        AUDIT + "one_training/every.py",
+        "_walk(0.5, all_, both, (1, 1))",
+        "_walk(0.5, 0.5 * all_, both, (1, 1))",
+        EVERY,
+    ),
+    Mutation(
+        "fdp-kinds",
+        AUDIT + "one_training/contradiction.py",
+        "(0.5 if one_kind else 1.0) * guesses.canaries",
+        "0.5 * guesses.canaries",
+        (*FDP, *WORST),
+    ),
+    Mutation(
+        "monitor-extremes-bins",
+        BOUNDS + "betting_table.hpp",
+        "bin < bins_.size(); ++bin) see(bin_share(bin));",
+        "bin < 1; ++bin) see(bin_share(bin));",
+        BETS,
+    ),
+    Mutation(
+        "monitor-extremes-bottom",
+        BOUNDS + "betting_table.hpp",
+        "      if (const LearnedShare r = bottom_share(expert); r.odds != 0.0) see(r);\n",
+        "",
+        BETS,
+    ),
+    Mutation(
+        "monitor-stale",
+        BOUNDS + "wealth.hpp",
+        "table_.learn(bet.score, bet.member, [&](std::size_t j) { stale_[j] = true; });",
+        "table_.learn(bet.score, bet.member, [](std::size_t) {});",
+        MONITOR,
+    ),
+    Mutation(
+        "monitor-pair-cost",
+        BOUNDS + "wealth.hpp",
+        "times * cost[l]",
+        "std::min(times, 1.0) * cost[l]",
+        (*BETS, *MONITOR),
+    ),
+    Mutation(
+        "monitor-inclusion",
+        BOUNDS + "wealth.hpp",
+        "up = t.epsilon + table_.logit(), down = t.epsilon - table_.logit()",
+        "up = t.epsilon, down = t.epsilon",
+        BETS,
+    ),
+    Mutation(
+        "monitor-merge-waiting",
+        BOUNDS + "wealth.hpp",
+        "    waiting_.clear();\n",
+        "",
+        MONITOR,
+    ),
+    Mutation(
+        "monitor-reverse-curve",
+        AUDIT + "watched/setup.py",
+        'for direction in ("forward", "reverse")',
+        'for direction in ("forward", "forward")',
+        (*BETS, *MONITOR),
     ),
     Mutation(
         "monitor-delta-forward",

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bench._harness import timed
-from bench.audits import coins, compared, outcomes, stopping
+from bench.audits import coins, compared, outcomes, stopping, training
 from leakscore.audit import Audit
 from reproduce import _alarms, coverage
 
@@ -90,13 +90,14 @@ def _false_alarms() -> list[str]:
         "| --- | ---: | ---: |",
     ]
     for row, wrong in _alarms.alarms(CHECKS, seed=1):
-        shares = (f"{rate:.4f} ± {_error(rate):.4f}" for rate in (row.measured, wrong))
+        shares = map(_share, (row.measured, wrong))
         lines.append(f"| {row.name.removeprefix('check_private: ')} | {' | '.join(shares)} |")
     return [*lines, "", f"{CHECKS:,} checks a line, with one standard error; allowed are .05."]
 
 
-def _error(rate: float) -> float:
-    return float(np.sqrt(rate * (1.0 - rate) / CHECKS))
+def _share(rate: float) -> str:
+    error = np.sqrt(rate * (1.0 - rate) / CHECKS)
+    return f"{rate:.4f} ± {error:.4f}".replace("0.", ".") if rate else f"0 of {CHECKS:,}"
 
 
 def _rivals() -> list[str]:
@@ -112,12 +113,14 @@ BLOCKS: dict[str, Callable[[], list[str]]] = {
     "times": compared.times,
     "sorted bits": coins.sorted_bits,
     "four outcomes": outcomes.four_outcomes,
+    "every size": training.every_size,
     "stopping": lambda: list(stopping.stopping()),
     "false alarms": _false_alarms,
 }
 PAGES = {
     "sorted bits": DOCS / "sorted-bits.md",
     "four outcomes": DOCS / "four-outcomes.md",
+    "every size": DOCS / "one-run.md",
     "stopping": WATCHING,
     "false alarms": WATCHING,
 }  # all others: audits.md

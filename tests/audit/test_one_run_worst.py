@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
+from scipy.stats import binom
 
+from leakscore import _core
 from leakscore.audit import one_run_fdp
 from leakscore.audit.one_training.contradiction import Contradiction
 from leakscore.audit.one_training.families import _p_value
 from leakscore.audit.one_training.guesses import Guesses
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.shapes.polygon import Polygon
+from tests.oracles import one_run as oracle
 
 # Laws of one canary's best score, out and in: the curve between them is the claim.
 RESPONSE = np.array([0.75, 0.25]), np.array([0.25, 0.75])
@@ -138,3 +141,25 @@ def test_one_kind_of_guess_in_figures() -> None:
         assert bound.parameter == pytest.approx(0.8686, abs=5e-5)
     both = one_run_fdp(np.arange(100.0), included, 10, 10, gaussian)
     assert both.parameter == pytest.approx(0.7694, abs=5e-5)
+
+
+@pytest.mark.parametrize(("m", "excess"), [(10, 0.096), (200, 0.020), (1000, 0.009)])
+def test_no_mechanism_beats_the_bound_with_all_guessed(m: int, excess: float) -> None:
+    """The worst of all mechanisms adds far less at 5 % than the (1 - q) m delta of theorem 5."""
+    epsilon, delta = 1.0, 1e-3 / m
+    for correct in sorted({1, m // 2, round(0.8 * m), m}):
+        bound = _core.one_run_p_value(m, correct, m * delta, epsilon)
+        assert oracle.worst_all(m, correct, epsilon, delta) <= bound + 1e-8
+    q = 1.0 / (1.0 + np.exp(-epsilon))
+    correct = int(binom.isf(0.05, m, q)) + 1
+    added = oracle.worst_all(m, correct, epsilon, delta) - binom.sf(correct - 1, m, q)
+    assert added / (m * delta) == pytest.approx(excess, abs=5e-4)
+
+
+def test_the_published_inequality_is_exceeded_by_the_law_of_wrong_bits() -> None:
+    """Two canaries, one right; the note's mechanism, found again by another linear programme."""
+    q = 1.0 / (1.0 + np.exp(-1.0))
+    published = 1.0 - (1.0 - q) ** 2 + 4 * 0.01 * (1.0 - q) ** 2
+    assert oracle.worst_all(2, 1, 1.0, 0.01) == pytest.approx(0.931083, abs=1e-6)
+    assert published < 0.9306
+    assert _core.one_run_p_value(2, 1, 0.02, 1.0) > 0.931083

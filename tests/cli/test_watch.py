@@ -63,16 +63,19 @@ def test_evidence_is_that_of_the_library(
 def test_it_ends_when_the_claim_is_refuted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(tmp_path, HEAD + "".join(LINES))
-    found = parsed(capsys, path, "--watch", *CLAIM, code=2)  # although the file may grow
+    path = written(tmp_path, HEAD + "\n\n".join(LINES))  # blank lines are no rounds
+    state = tmp_path / "state"
+    found = parsed(capsys, path, "--watch", *CLAIM, "--state", state, code=2)  # the file may grow
     rounds = found["evidence"]["rounds"]
     assert 64 < rounds < 500
     assert watched(rounds).refuted
-    assert not watched(rounds - 64).refuted
+    assert not watched(rounds - 1).refuted
+    counted = json.loads(state.read_text())["counted"]
+    assert path.read_bytes()[:counted].endswith(LINES[rounds - 1].encode())
     streamed(monkeypatch, HEAD + "".join(LINES))
     code, text, _ = run(capsys, "-", "--watch", *CLAIM)
     assert code == 2
-    assert "is REFUTED after" in text
+    assert f"is REFUTED after {rounds} rounds" in text
     assert text.splitlines()[0].split()[:4] == ["rounds", "members", "e-value", "p-value"]
     lines = [line.split() for line in text.split("\n\n")[0].splitlines()[1:]]
     assert [int(line[0]) for line in lines] == sorted({int(line[0]) for line in lines})

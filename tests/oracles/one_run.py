@@ -1,10 +1,14 @@
-"""Slow twins of the audits with one training: every sum and every step in high precision."""
+"""Slow twins of the audits with one training, and the mechanism that is the worst for them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import mpmath
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
 
 Inverse = Callable[[mpmath.mpf], mpmath.mpf]
 
@@ -82,3 +86,33 @@ def laplace_inverse(mu: float) -> Inverse:
         return e / (4 * alpha) if alpha <= mpmath.mpf(1) / 2 else e * r
 
     return inverse
+
+
+def worst_all(canaries: int, correct: int, epsilon: float, delta: float) -> float:
+    """Return the most that P(at least `correct` right) is if all canaries are guessed.
+
+    By symmetry the worst output is a law p_0, ..., p_m of the number of wrong bits; a canary's bit
+    is flipped from d wrong ones to d + 1. The unknowns are p and the positive parts of the hockey
+    sticks in either direction.
+    """
+    m, d = canaries, np.arange(canaries)
+    slope, ones = math.exp(epsilon), np.ones(m)
+    entries = [
+        *((d, d, (m - d) / m), (d, d + 1, -slope * (d + 1) / m), (d, m + 1 + d, -ones)),
+        *((m + d, d + 1, (d + 1) / m), (m + d, d, -slope * (m - d) / m)),
+        *((m + d, 2 * m + 1 + d, -ones), (0 * d + 2 * m, m + 1 + d, ones)),
+        (0 * d + 2 * m, 2 * m + 1 + d, ones),
+    ]
+    rows, places, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+    gain, total = np.zeros(3 * m + 1), np.zeros((1, 3 * m + 1))
+    gain[: m - correct + 1], total[0, : m + 1] = 1.0, 1.0
+    found = linprog(
+        -gain,
+        A_ub=coo_array((values, (rows, places)), shape=(2 * m + 1, 3 * m + 1)).tocsr(),
+        b_ub=[*[0.0] * (2 * m), delta],
+        A_eq=total,
+        b_eq=[1.0],
+        method="highs",
+    )
+    assert found.status == 0
+    return float(-found.fun)

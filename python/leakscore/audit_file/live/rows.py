@@ -30,6 +30,8 @@ class Rows:
         score, member -> the name of its column.
     lines : int
         How many were read.
+    places : list of int
+        Of each round of the last call, which of its lines that was.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Rows:
         self.format = ""
         self.columns: dict[str, str] = {}
         self.lines = 0
+        self.places: list[int] = []
         self._name = name
         self._given = {"score": score, "member": member}
         self._delimiter, self._decimal = delimiter, decimal or "."
@@ -53,11 +56,12 @@ class Rows:
     def __call__(self, lines: Sequence[bytes]) -> tuple[Doubles, Flags]:
         """Return the rounds of further lines; blank ones are left out."""
         texts = [(self.lines + i, self._text(line)) for i, line in enumerate(lines, 1)]
-        self.lines += len(lines)
         texts = [(line, text) for line, text in texts if text.strip()]
         if texts and not self.format:
             self._begin(*texts[0])
             texts = texts[self._headed :]
+        self.places = [line - self.lines - 1 for line, _ in texts]
+        self.lines += len(lines)
         cells = self._cells if self.format == "csv" else self._entries
         found = [(line, *cells(text, line)) for line, text in texts]
         scores = [self._score(score, line) for line, score, _ in found]

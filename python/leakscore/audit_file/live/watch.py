@@ -88,8 +88,8 @@ def _fresh(options: Options) -> State:
         "inclusion": options.inclusion,
     }
     monitor = Monitor(against, **given)
-    # Without a claim nothing is compared with what separated scores would show.
-    perfect = Monitor(against, **given, epsilons=None if against is None else ())
+    # Without a claim nothing is compared with what separated scores would show: one value is least.
+    perfect = Monitor(against, **given, epsilons=[1.0] if against is None else ())
     return State(monitor, perfect, 0, None, None, None, bool(options.lower_is_member), {})
 
 
@@ -148,7 +148,9 @@ class _Watch:
         scores, member = self.rows(block)
         if self.rows.format:
             self._require_direction()
-        self._update(scores, member)
+        rounds = self._update(scores, member)
+        if rounds < scores.size:  # what follows the refutation is not counted
+            block = block[: self.rows.places[rounds - 1] + 1]
         self.hash.update(b"".join(block))
         if self.lines.grows:
             self.state.counted += sum(map(len, block))
@@ -160,20 +162,33 @@ class _Watch:
         if rounds > self.shown_rounds and due:
             self._show()
 
-    def _update(self, scores: Doubles, member: Flags) -> None:
+    def _update(self, scores: Doubles, member: Flags) -> int:
+        """Count rounds until the claim is refuted; return how many these are."""
         state = self.state
         if not scores.size:
-            return
-        low, high = float(scores.min()), float(scores.max())
-        state.least = low if state.least is None else min(state.least, low)
-        state.most = high if state.most is None else max(state.most, high)
+            return 0
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            state.monitor.update(-scores if state.lower_is_member else scores, member)
+            rounds = self._bet(-scores if state.lower_is_member else scores, member)
         self.warned += [str(one.message) for one in told]
+        low, high = float(scores[:rounds].min()), float(scores[:rounds].max())
+        state.least = low if state.least is None else min(state.least, low)
+        state.most = high if state.most is None else max(state.most, high)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # told already
-            state.perfect.update(np.where(member, 1.0, 0.0), member)
+            state.perfect.update(np.where(member[:rounds], 1.0, 0.0), member[:rounds])
+        return rounds
+
+    def _bet(self, scores: Doubles, member: Flags) -> int:
+        """Look after each round, so that the end does not depend on how the lines came."""
+        if self.options.claim is None:
+            self.state.monitor.update(scores, member)
+            return int(scores.size)
+        for i in range(scores.size):
+            self.state.monitor.update(scores[i : i + 1], member[i : i + 1])
+            if self.state.monitor.refuted:
+                return i + 1
+        return int(scores.size)
 
     def _suffices(self) -> bool:
         return self.options.claim is not None and self.state.monitor.refuted
