@@ -33,7 +33,9 @@ class Guesses:
 def refuse_both(k_plus: object, k_minus: object, k: str | None) -> None:
     """Refuse two ways to count guesses at once."""
     if k is not None:
-        _validate.choice("k", k, ("all",))
+        if not isinstance(k, str) or k != "all":
+            kind = ValueError if isinstance(k, str) else TypeError
+            raise kind(f"Expected k={k!r} to be 'all'; numbers of guesses are k_plus and k_minus")
         if k_plus is not None or k_minus is not None:
             raise ValueError("Expected k='all' or k_plus and k_minus, not both")
 
