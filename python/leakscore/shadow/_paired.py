@@ -131,7 +131,8 @@ def laws(known: Known) -> Laws:
         y[where], weight[where] = fit.at(where).beyond(h)
     spread = smooth.curve(y, weight)
     del y, weight, smooth
-    result = Laws(sides.outside.centre.copy(), *np.empty((4, size)), nu)
+    of_in, of_out, scale2_in, scale2_out = np.empty((4, size))
+    result = Laws(sides.outside.centre.copy(), of_in, of_out, scale2_in, scale2_out, nu)
     for where in _blocks(size):
         fit.at(where).put(result, where, h, spread)
     return result

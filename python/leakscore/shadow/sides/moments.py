@@ -42,8 +42,9 @@ class Side:
     def part(self, where: slice) -> Side:
         """Return the sums of some records."""
         median = None if self.median is None else self.median[where]
-        sums = (self.count, self.centre, self.rest, self.squares)
-        return Side(*(array[where] for array in sums), median)
+        return Side(
+            self.count[where], self.centre[where], self.rest[where], self.squares[where], median
+        )
 
     def centred(self, x: Doubles) -> Doubles:
         """Return signals less the location."""
