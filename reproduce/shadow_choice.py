@@ -129,7 +129,9 @@ def settings() -> tuple[Setting, ...]:
         ("heavy tails, logistic C = 10", _heavy_tails, _logistic(10.0)),
         ("heavy tails, network", _heavy_tails, _network(32, 60)),
     )
-    return tuple(Setting(*each, MODELS, TARGETS, held_out=True) for each in made)
+    return tuple(
+        Setting(name, load, model, MODELS, TARGETS, held_out=True) for name, load, model in made
+    )
 
 
 def reproduce(*, rounds: int = TARGETS, seed: int = 1) -> Outcome:
