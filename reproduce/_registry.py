@@ -332,5 +332,6 @@ FIGURES = {
     ),
     "shaped-noise": Figure("shaped_noise", "DP-SGD with noise of the shape that costs least", 12),
     "shadow": Figure("shadow", "attacks with shadow models, and the law without", 166),
+    "shadow-choice": Figure("shadow_choice", "the choice between scores, held out", 60),
     "shadow-over-time": Figure("shadow_over_time", "a sequence of models against its last", 30),
 }

@@ -23,7 +23,7 @@ from leakscore import shadow
 from reproduce._outcome import AtLeast, Outcome, Row
 from reproduce._shadow_models import Setting, Trained, settings, train
 
-__all__ = ["draw", "reproduce"]
+__all__ = ["attacked", "draw", "reproduce"]
 
 Doubles = npt.NDArray[np.float64]
 
@@ -85,7 +85,7 @@ def reproduce(*, rounds: int = 64, seed: int = 1, data: tuple[Path, ...] = ()) -
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits that end before they have converged
             trained = train(setting, data, min(1.0, rounds / 64), seed)
-        cells = _attacked(trained)
+        cells = attacked(trained)
         if setting.ridge is not None:
             _predicted(setting, trained, cells, curves)
         notes += _told(setting, cells)
@@ -112,11 +112,11 @@ def measures(scores: Doubles, members: npt.NDArray[np.bool_]) -> Doubles:
     return found
 
 
-def _attacked(trained: Trained) -> dict[tuple[int, str], Cell]:
+def attacked(trained: Trained, sizes: tuple[int, ...] = SIZES) -> dict[tuple[int, str], Cell]:
     """Attack with disjoint sets of shadow models of each size."""
     cells: dict[tuple[int, str], Cell] = {}
     models = len(trained.signals)
-    for size in (size for size in SIZES if size <= models):
+    for size in (size for size in sizes if size <= models):
         found: dict[str, list[Doubles]] = {}
         for first in range(0, min(models // size, MOST_SETS) * size, size):
             part = slice(first, first + size)

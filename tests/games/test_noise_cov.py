@@ -42,6 +42,21 @@ def test_games_draw_noise_of_the_covariance(kind: str) -> None:
     assert (np.abs(steps.T @ steps / 8000 - expected) < 5 * error).all()
 
 
+def test_games_with_diagonal_noise_are_those_of_noise_std() -> None:
+    population, target, std = games.Gaussian(np.zeros(3), np.ones(3)), np.ones(3), [0.5, 0.0, 2.0]
+    cov = np.diag(np.square(std))
+    played = [
+        games.fixed_target(population, target, games.EmpiricalMean(40, **noise), 50, 7)[0]
+        for noise in ({"noise_std": std}, {"noise_cov": cov})
+    ]
+    np.testing.assert_array_equal(*played)
+    played = [
+        games.sequential(population, target, 50, 2, 0, 50, 3, **noise)[0]
+        for noise in ({"noise_std": std}, {"noise_cov": cov})
+    ]
+    np.testing.assert_array_equal(*played)
+
+
 def test_games_refuse_what_scores_refuse() -> None:
     with pytest.raises(ValueError, match="one kind of noise"):
         games.EmpiricalMean(10, noise_std=1.0, noise_cov=np.eye(2))

@@ -115,37 +115,6 @@ def test_the_certificate_is_below_every_noise_within_the_limits(seed: int) -> No
     assert max(tight) > 0
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_certificate_of_the_optimum_is_recomputed(shape: Any) -> None:
-    """From the answer alone: multipliers by least squares, and the formula of the oracle."""
-    from scipy.optimize import nnls
-
-    reference, Z = case(dim=4, rows=30)
-    found = noise_for(Z, reference, 10, max_advantage=0.3, shape=shape)
-    scale = 1 / np.sqrt(reference.variances)
-    cov = reference.cov * scale * scale[:, None]
-    noise = 10 * found.covariance * scale * scale[:, None]
-    rows = (Z - reference.mean) * scale / np.sqrt(10 * found.max_leakage)
-    near = oracle.excess(cov, noise, rows) > 1 - 1e-4
-    at = rows[near] @ np.linalg.inv(cov + noise)
-    if shape == "optimal":  # (1 - K^-1 A K^-1) S = 0
-        columns = [np.outer(v, v) @ noise for v in at]
-        lam = nnls(np.stack([c.ravel() for c in columns], axis=1), noise.ravel())[0]
-        weights = (at.T * lam) @ at
-        values, vectors = np.linalg.eigh(weights)
-        share = (vectors * np.minimum(values, 1.0)) @ vectors.T
-        bound = oracle.certificate(
-            cov, np.ones(4), rows[near], np.ones(near.sum()), lam, np.eye(4) - share
-        )
-    else:
-        used = np.diag(noise) > 1e-9
-        lam = nnls(np.square(at[:, used]).T, np.ones(used.sum()))[0]
-        excess = oracle.excess(cov, noise, rows)[near] - 1
-        bound = lower_bound_independent(at, excess, lam, np.diag(noise), np.ones(4))
-    assert bound == pytest.approx(found.cost, rel=1e-3)
-    assert bound <= found.cost * (1 + 1e-9)
-
-
 def test_columns_of_any_size_and_many_records() -> None:
     rng = np.random.default_rng(3)
     X = rng.standard_t(3, size=(700, 8)) @ rng.normal(size=(8, 8))
@@ -179,7 +148,7 @@ def test_nearly_singular_covariances(condition: float, gap: float) -> None:
         assert found.gap <= gap
 
 
-def test_limits_far_apart_and_outliers_far_out() -> None:
+def test_limits_far_apart() -> None:
     reference, Z = case(dim=4)
     costs = []
     for limit in (1e-6, 1e-3, 1.0):
@@ -187,13 +156,6 @@ def test_limits_far_apart_and_outliers_far_out() -> None:
         assert found.gap <= 1e-4
         costs.append(found.cost)
     assert costs[0] > 500 * costs[1] > 500 * costs[2]
-    for away, gap in ((1e6, 1e-4), (1e7, 1e-3)):  # rounding stops it earlier, and the gap says so
-        Z[0] = reference.mean + away * np.sqrt(reference.variances)
-        far = noise_for(Z, reference, 10, max_advantage=0.2, shape="optimal")
-        assert far.gap <= gap
-        assert 0 in far.active
-        after = leakage_score(Z, reference, 10, noise_cov=far.covariance)
-        assert after.max() <= far.max_leakage * (1 + 1e-9)
 
 
 def test_persons_are_protected_as_groups() -> None:

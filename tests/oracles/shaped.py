@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import sqrtm
-from scipy.optimize import minimize
+from scipy.optimize import minimize, nnls
 
 Doubles = npt.NDArray[np.float64]
 
@@ -28,11 +27,50 @@ def certificate(
     assert (lam >= 0).all()
     for matrix in (slack, w - slack):
         assert np.linalg.eigvalsh(matrix)[0] > -1e-9 * weights.max()
-    a = (errors.T * lam) @ errors
-    half = np.real(sqrtm(w - slack))
-    values = np.linalg.eigvalsh(half @ a @ half)
-    inner = float(np.sqrt(np.maximum(values, 0.0)).sum())
+    values, vectors = np.linalg.eigh(w - slack)
+    half = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    # tr (half A half)^1/2 is the sum of the singular values of half A^1/2.
+    rows = errors * np.sqrt(lam)[:, None]
+    inner = float(np.linalg.svd(half @ rows.T, compute_uv=False).sum())
     return 2 * inner + float(np.trace((slack - w) @ cov)) - float(limits @ lam)
+
+
+def certified_cost(
+    cov: Doubles,
+    weights: Doubles,
+    errors: Doubles,
+    limits: Doubles,
+    noise: Doubles,
+    *,
+    independent: bool = False,
+) -> float:
+    """Return a lower bound on the least cost, from multipliers that fit given noise best.
+
+    W - Lambda = K^-1 A K^-1 and Lambda S = 0 are linear equations of the multipliers. For
+    independent noise, the Lagrangian is convex: it lies above its tangent at the noise, whose
+    least value over variances >= 0 is finite if no slope is below 0.
+    """
+    scale = np.sqrt(weights)
+    c, s = (m * scale * scale[:, None] for m in (cov, noise))
+    rows = errors * scale / np.sqrt(limits)[:, None]
+    near = excess(c, s, rows) > 1 - 1e-3
+    rows, eye, ones = rows[near], np.eye(len(c)), np.ones(near.sum())
+    at = np.linalg.solve(c + s, rows.T).T
+    size = float(np.trace(s))
+    if independent:
+        used = np.diag(s) > 1e-6 * size
+        lam = nnls(np.square(at[:, used]).T, np.ones(used.sum()))[0]
+        lam *= min(1.0, 1 / float((lam @ np.square(at)).max()))
+        slopes = 1 - lam @ np.square(at)
+        return size + float(lam @ (excess(c, s, rows) - 1)) - float(slopes @ np.diag(s))
+    columns = np.stack([(np.outer(v, v) @ s).ravel() for v in at], axis=1)
+    lam = nnls(columns / size, s.ravel() / size)[0]
+    values, vectors = np.linalg.eigh((at.T * lam) @ at)
+    best = 0.0
+    for raised in (2.0, 0.999, 0.99):  # rounding leaves eigenvalues just below 1
+        share = (vectors * np.where(values > raised, 1.0, np.minimum(values, 1.0))) @ vectors.T
+        best = max(best, certificate(c, np.diag(eye), rows, ones, lam, eye - share))
+    return best
 
 
 def least_cost(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from reproduce import _shadow_models as models
-from reproduce import shadow
+from reproduce import shadow, shadow_choice
 
 
 def test_measures_are_those_of_scikit_learn() -> None:
@@ -33,7 +35,7 @@ def test_a_small_experiment() -> None:
     trained = models.train(setting, (), 0.125, 1)
     assert trained.signals.shape == (32, 500)
     assert trained.observed.shape == (8, 500)
-    cells = shadow._attacked(trained)
+    cells = shadow.attacked(trained)
     curves: dict[str, object] = {}
     shadow._predicted(setting, trained, cells, curves)  # type: ignore[arg-type]
     assert {(4, "base"), (16, "choose"), (0, "law")} <= set(cells)
@@ -43,3 +45,17 @@ def test_a_small_experiment() -> None:
         assert cells[size, name].means[0] == pytest.approx(0.548, abs=4 * 0.006)
     assert len(shadow._told(setting, cells)) == 1 + len(cells)
     assert [row.ok for row in shadow._compared(setting, cells)] == [True, True]
+
+
+def test_the_choice_on_a_few_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = shadow_choice.settings()
+    assert len(every) == len({setting.name for setting in every}) == 20
+    few = [s for s in every if s.name in ("Wisconsin, QDA", "Wisconsin, SVM")]
+    monkeypatch.setattr(shadow_choice, "settings", lambda: tuple(few))
+    outcome = shadow_choice.reproduce(rounds=2)
+    assert [row.name.split(":")[0] for row in outcome.rows] == ["4 models", "8 models"]
+    rates = outcome.curves["rates"][8]  # one set of models: the rate of what was chosen
+    choices = np.stack([rates[name] for name in ("base", "one step", "paired")])
+    assert (rates["choose"] == choices).any(axis=0).all()
+    shadow_choice.draw(outcome, tmp_path / "choice.png")
+    assert (tmp_path / "choice.png").stat().st_size > 10_000

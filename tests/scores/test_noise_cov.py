@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +21,7 @@ from leakscore.leakage import (
 )
 from leakscore.scores import covariance_score, gaussian_llr, glir
 from leakscore.sequential import gradient_llr, sgd_llr
-from leakscore.whitebox import covariance_attack
+from leakscore.whitebox import covariance_attack, white_box_score
 
 D, N = 4, 7
 KINDS = ("diagonal", "full", "low-rank")
@@ -113,19 +115,44 @@ def test_scores_are_the_ratios_of_the_two_laws(kind: str) -> None:
         np.testing.assert_allclose(found, limit[:, 0], 1e-9)
 
 
-CALLS: list[Callable[..., Any]] = [
-    lambda R, X, Z, **noise: leakage_score(Z, R, N, **noise),
-    lambda R, X, Z, **noise: cross_leakage(Z, Z, R, N, **noise),
-    lambda R, X, Z, **noise: group_leakage(Z, R, N, **noise),
-    lambda R, X, Z, **noise: release_leakage(Z, R, [5, 9], step=1, **noise),
-    lambda R, X, Z, **noise: covariance_score(X, Z, R, N, **noise),
-    lambda R, X, Z, **noise: gaussian_llr(X, Z, R, N, **noise),
-    lambda R, X, Z, **noise: glir(X, Z, R, N, **noise),
-    lambda R, X, Z, **noise: gradient_llr(X, Z[0], R, N, **noise),
-]
+def parameters(X: np.ndarray) -> np.ndarray:
+    """Parameters whose steps at rate 1 are -X."""
+    return np.vstack([np.zeros(D), -np.cumsum(X, axis=0)])
 
 
-@pytest.mark.parametrize("call", CALLS)
+CALLS: dict[str, Callable[..., Any]] = {
+    "leakage_score": lambda R, X, Z, **noise: leakage_score(Z, R, N, **noise),
+    "cross_leakage": lambda R, X, Z, **noise: cross_leakage(Z, Z, R, N, **noise),
+    "group_leakage": lambda R, X, Z, **noise: group_leakage(Z, R, N, **noise),
+    "release_leakage": lambda R, X, Z, **noise: release_leakage(Z, R, [5, 9], step=1, **noise),
+    "covariance_score": lambda R, X, Z, **noise: covariance_score(X, Z, R, N, **noise),
+    "gaussian_llr": lambda R, X, Z, **noise: gaussian_llr(X, Z, R, N, **noise),
+    "glir": lambda R, X, Z, **noise: glir(X, Z, R, N, **noise),
+    "gradient_llr": lambda R, X, Z, **noise: gradient_llr(X, Z[0], R, N, **noise),
+    "sgd_llr": lambda R, X, Z, **noise: sgd_llr(parameters(X), Z[0], R, 1.0, N, **noise),
+    "covariance_attack": lambda R, X, Z, **noise: covariance_attack(
+        parameters(X), np.tile(Z[0], (5, 1)), R, 1.0, N, **noise
+    ),
+    "white_box_score": lambda R, X, Z, **noise: white_box_score(
+        parameters(X), np.tile(Z[0], (5, 1)), [Z + x for x in X], 1.0, N, 2.0, ridge=1.0, **noise
+    )[0],
+}
+DRAWN = {"EmpiricalMean", "sequential"}  # tests/games
+
+
+def test_no_function_with_noise_is_forgotten() -> None:
+    rooms = ("games", "leakage", "scores", "sequential", "shadow", "tradeoff", "whitebox")
+    taking = {
+        name
+        for room in rooms
+        for name, found in vars(importlib.import_module(f"leakscore.{room}")).items()
+        if inspect.isfunction(found) or inspect.isclass(found)
+        if {"noise_cov", "noise_factor"} & set(inspect.signature(found).parameters)
+    }
+    assert taking == set(CALLS) | DRAWN
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @each_kind
 def test_diagonal_noise_is_noise_std(kind: str, call: Callable[..., Any]) -> None:
     reference, _, _, X, Z = case(kind)
@@ -204,9 +231,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("call", [CALLS[0], CALLS[5], CALLS[7]])
+@pytest.mark.parametrize("name", ["leakage_score", "gaussian_llr", "gradient_llr"])
 @pytest.mark.parametrize(("noise", "named"), BAD)
-def test_what_is_refused(noise: dict[str, Any], named: str, call: Callable[..., Any]) -> None:
+def test_what_is_refused(noise: dict[str, Any], named: str, name: str) -> None:
     reference, _, _, X, Z = case("full")
     with pytest.raises(ValueError, match=named):
-        call(reference, X, Z, **noise)
+        CALLS[name](reference, X, Z, **noise)

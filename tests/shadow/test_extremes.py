@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import mpmath
@@ -10,6 +11,8 @@ import pytest
 from scipy import stats
 
 from leakscore import shadow
+from leakscore.shadow import _paired
+from leakscore.shadow.sides import pairs
 from leakscore.shadow.theory.noncentral import log_tail, student_isf
 from tests.shadow.test_scores import example
 
@@ -122,3 +125,23 @@ def test_choose_and_risk_at_extremes_of_size(models: int) -> None:
     else:
         scores = shadow.leave_one_model_out(signals, included, score="difficulty")
         assert scores[included].mean() > scores[~included].mean() + 1.5
+
+
+@pytest.mark.parametrize("complementary", [False, True])
+def test_paired_in_blocks_of_records(complementary: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks change no bit, and what all records take at once is a part of their sums and laws."""
+    rng = np.random.default_rng(8)
+    included = np.tile([[True], [False]], (2, 1)) ^ (rng.random((4, 100_000)) < 0.5)
+    included[1::2] = ~included[::2]
+    if not complementary:
+        included[0, :2], included[1:, :2] = True, False
+    signals = rng.normal(size=included.shape) + included
+    observed = rng.normal(size=included.shape[1])
+    tracemalloc.start()
+    found = shadow.paired(observed, signals, included)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 170 * found.size  # bytes; all at once it was 280
+    for module in (_paired, pairs):
+        monkeypatch.setattr(module, "_BLOCK", found.size)
+    np.testing.assert_array_equal(shadow.paired(observed, signals, included), found)

@@ -15,7 +15,7 @@ from leakscore.leakage.noise.persons import PersonsProblem
 from leakscore.leakage.noise.problem import Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.noise.whole import least_noise, least_wide_noise
-from leakscore.reference import Reference, SingularCovarianceError
+from leakscore.reference import Reference, SingularCovarianceError, dense
 
 _LARGEST_COVARIANCE = 4096
 _AT_THE_LIMIT = 1e-4
@@ -43,7 +43,8 @@ class ShapedNoise(Result):
         of the squares of `standard_errors`.
     gap : float
         Relative duality gap: no noise of this shape within the limits costs less than
-        (1 - gap) cost.
+        (1 - gap) cost. 1 if the only noise is that with which a singular covariance can be
+        inverted, about 1e-14 d of the variances: in exact arithmetic any less is enough.
     active : (a,) ndarray of int
         Rows whose limit is met, to a relative 1e-4: they are why the noise is needed.
     worst : int
@@ -199,7 +200,7 @@ class _Inner:
 
     def radius(self, factor: Doubles) -> float:
         """Return the largest distance that is within the limit in every direction."""
-        from scipy.linalg import eigh
+        from scipy.linalg import solve_triangular
 
         if isinstance(self.task.problem, WideProblem):  # whose factor has too few columns
             return float(np.sqrt(self.task.reach))
@@ -209,11 +210,12 @@ class _Inner:
         if constant.size:
             cov = cov.copy()
             cov[constant, constant] = np.diag(problem.regular_values())[constant]
-        cov = regular(cov, problem.rounding)
-        scale = np.sqrt(np.diag(cov))
-        unit = factor / scale[:, np.newaxis]
-        least = eigh(unit @ unit.T, cov / scale / scale[:, np.newaxis], eigvals_only=True)[0]
-        return float(np.sqrt(self.task.reach * (self.task.share + max(float(least), 0.0))))
+        lower = dense.factorise(regular(cov, problem.rounding), problem.rounding).lower
+        least = 0.0  # eigenvalue of S in units of C: of C + S >= (share + least) C
+        if factor.shape[1] >= len(lower):
+            white = solve_triangular(lower, factor, lower=True)
+            least = float(np.linalg.svd(white, compute_uv=False)[-1]) ** 2
+        return float(np.sqrt(self.task.reach * (self.task.share + least)))
 
 
 def solve(task: Task, kept: Flags) -> ShapedNoise:

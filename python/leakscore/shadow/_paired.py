@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,7 +18,9 @@ from leakscore.shadow.sides.pairs import Masks, Pairs
 
 _LARGEST = 1e60  # mean variance, so that the squares of all records' keep their digits
 
-Curve: TypeAlias = Callable[[Doubles, "Doubles | float"], Doubles]
+_BLOCK = 1 << 14  # records whose laws are computed at once
+
+Curve: TypeAlias = Callable[[Doubles], Doubles]
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,14 @@ def paired(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.ArrayL
 
 def scored(x: Doubles, model: Laws) -> Doubles:
     """Return the log-ratio of the densities IN and OUT."""
-    y = x - model.centre
-    return arrays.decided(
-        student.log_ratio(
-            (y - model.location_in, model.scale2_in, model.nu),
-            (y - model.location_out, model.scale2_out, model.nu),
+    scores = np.empty(x.shape)
+    for where in _blocks(x.shape[-1]):
+        y = x[..., where] - model.centre[where]
+        scores[..., where] = student.log_ratio(
+            (y - model.location_in[where], model.scale2_in[where], model.nu),
+            (y - model.location_out[where], model.scale2_out[where], model.nu),
         )
-    )
+    return arrays.decided(scores)
 
 
 @dataclass(frozen=True)
@@ -109,36 +112,93 @@ def whole(shadow: Shadow) -> Known:
 
 
 def laws(known: Known) -> Laws:
-    """Fit the laws of all records."""
-    sides = known.sides
+    """Fit the laws of all records.
+
+    What curves and priors need of all records is kept, two numbers a record at a time; what follows
+    of each record alone is computed again in blocks.
+    """
+    sides, size = known.sides, known.sides.inside.count.size
     _refuse(known)
-    inside, outside = sides.inside, sides.outside
-    curve = _curves(0.5 * inside.mean + 0.5 * outside.mean)
-    v_in, v_out = _level(inside, curve, "IN"), _level(outside, curve, "OUT")
-    q = inside.squares / v_in + outside.squares / v_out
-    rho = _correlation(known.pairs, np.sqrt(v_in * v_out), q)
+    smooth = _Smoother.of(sides)
+    levels = _level(sides.inside, smooth, "IN"), _level(sides.outside, smooth, "OUT")
+    rho, q = _agreement(known, smooth, levels)
     f, nu = _factors(q, known.models - 2, rho)
-    k = nu / np.maximum(nu - 2.0, 0.5) if nu < np.inf else 1.0
-    a_in, a_out = v_in / inside.count, v_out / outside.count
-    r_both = rho * np.sqrt(a_in * a_out)
-    w = a_in + a_out - 2.0 * r_both
-    a = (a_out - r_both) / w
-    v_s = (a_in * a_out - r_both * r_both) / w
-    gain = sides.gain
-    h = curve(gain, 1.0 / f)
-    spread = np.maximum(0.0, curve((gain - h) ** 2 / (f * k) - w, 1.0 / (w * w)))
-    r = spread / (spread + w)
-    p = r * w * f
-    e = _positive(h + r * (gain - h), np.sqrt(k * p))
-    s = outside.rest + a * gain
-    return Laws(
-        outside.centre,
-        s + (1.0 - a) * e,
-        s - a * e,
-        f * (v_in + v_s) + (1.0 - a) ** 2 * p,
-        f * (v_out + v_s) + a * a * p,
-        nu,
-    )
+    del q
+    fit = _Fit(sides, smooth.u, levels, rho, f, nu)
+    h = smooth.curve(sides.gain, 1.0 / f)
+    y, weight = np.empty((2, size))
+    for where in _blocks(size):
+        y[where], weight[where] = fit.at(where).beyond(h)
+    spread = smooth.curve(y, weight)
+    del y, weight, smooth
+    of_in, of_out, scale2_in, scale2_out = np.empty((4, size))
+    result = Laws(sides.outside.centre.copy(), of_in, of_out, scale2_in, scale2_out, nu)
+    for where in _blocks(size):
+        fit.at(where).put(result, where, h, spread)
+    return result
+
+
+def _blocks(size: int) -> Iterator[slice]:
+    return (slice(start, start + _BLOCK) for start in range(0, size, _BLOCK))
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What is known of all records before their gains are drawn to a curve."""
+
+    sides: Sides
+    u: Doubles
+    levels: tuple[Curve, Curve]
+    rho: float
+    f: Doubles
+    nu: Doubles
+
+    def at(self, where: slice) -> _Block:
+        """Return some records of it."""
+        inside, outside = self.sides.inside.part(where), self.sides.outside.part(where)
+        sides, u = Sides(inside, outside), self.u[where]
+        v_in, v_out = (np.exp(level(u)) for level in self.levels)
+        a_in, a_out = v_in / inside.count, v_out / outside.count
+        r_both = self.rho * np.sqrt(a_in * a_out)
+        w = a_in + a_out - 2.0 * r_both
+        a = (a_out - r_both) / w
+        v_s = (a_in * a_out - r_both * r_both) / w
+        k = self.nu / np.maximum(self.nu - 2.0, 0.5) if self.nu < np.inf else 1.0
+        return _Block(u, sides.gain, outside.rest, v_in, v_out, w, a, v_s, self.f[where], k)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some records: gain, usual variances, w = var gain, share a of IN in the midpoint s, var s."""
+
+    u: Doubles
+    gain: Doubles
+    rest_out: Doubles
+    v_in: Doubles
+    v_out: Doubles
+    w: Doubles
+    a: Doubles
+    v_s: Doubles
+    f: Doubles
+    k: Doubles | float
+
+    def beyond(self, h: Curve) -> tuple[Doubles, Doubles]:
+        """Return by how much gains differ more than their errors do, and the weights of that."""
+        w = self.w
+        return (self.gain - h(self.u)) ** 2 / (self.f * self.k) - w, 1.0 / (w * w)
+
+    def put(self, into: Laws, where: slice, h: Curve, spread: Curve) -> None:
+        """Write the laws of these records."""
+        a, f, usual = self.a, self.f, h(self.u)
+        more = np.maximum(0.0, spread(self.u))
+        r = more / (more + self.w)
+        p = r * self.w * f
+        e = _positive(usual + r * (self.gain - usual), np.sqrt(self.k * p))
+        s = self.rest_out + a * self.gain
+        into.location_in[where] = s + (1.0 - a) * e
+        into.location_out[where] = s - a * e
+        into.scale2_in[where] = f * (self.v_in + self.v_s) + (1.0 - a) ** 2 * p
+        into.scale2_out[where] = f * (self.v_out + self.v_s) + a * a * p
 
 
 def _refuse(known: Known) -> None:
@@ -156,27 +216,36 @@ def _refuse(known: Known) -> None:
         )
 
 
-def _curves(u: Doubles) -> Curve:
-    """Return the smoother of all records: weighted means of groups of equal u, linear between."""
-    records = u.size
-    groups = max(1, min(20, records // 100))
-    rank = np.empty(records, dtype=np.int64)
-    rank[np.argsort(u, kind="stable")] = np.arange(records)
-    group = rank * groups // records
-    place = np.bincount(group, u, groups) / np.bincount(group, minlength=groups)
+@dataclass(frozen=True)
+class _Smoother:
+    """Draws curves over the midpoint: means of groups of equal midpoints, linear between."""
 
-    def curve(y: Doubles, weight: Doubles | float) -> Doubles:
-        every = np.broadcast_to(np.asarray(weight, dtype=np.float64), u.shape)
-        total = np.bincount(group, every, groups)
+    u: Doubles
+    group: npt.NDArray[np.int64]
+    place: Doubles
+
+    @classmethod
+    def of(cls, sides: Sides) -> _Smoother:
+        """Order all records by their midpoint."""
+        u = 0.5 * sides.inside.mean + 0.5 * sides.outside.mean
+        groups = max(1, min(20, u.size // 100))
+        group = np.empty(u.size, dtype=np.int64)
+        group[np.argsort(u, kind="stable")] = np.arange(u.size) * groups // u.size
+        place = np.bincount(group, u, groups) / np.bincount(group, minlength=groups)
+        return cls(u, group, place)
+
+    def curve(self, y: Doubles, weight: Doubles) -> Curve:
+        """Return the curve of weighted means."""
+        groups = self.place.size
+        total = np.bincount(self.group, weight, groups)
         some = total > 0.0
-        means = np.bincount(group, every * y, groups)[some] / total[some]
-        return np.interp(u, place[some], means)
+        means = np.bincount(self.group, weight * y, groups)[some] / total[some]
+        place = self.place[some]
+        return lambda u: np.interp(u, place, means)
 
-    return curve
 
-
-def _level(side: Side, curve: Curve, name: str) -> Doubles:
-    """Return the usual variance of a side at each record's midpoint."""
+def _level(side: Side, smooth: _Smoother, name: str) -> Curve:
+    """Return the logarithm of a side's usual variance at a midpoint."""
     some = side.count >= 2
     if not some.any():
         raise ValueError(
@@ -197,14 +266,14 @@ def _level(side: Side, curve: Curve, name: str) -> Doubles:
             "observed by one number, which changes no score"
         )
     excess = variances.log_excess(np.maximum(raw, 1e-3 * mean), d)
-    return np.exp(curve(excess, some.astype(np.float64)))
+    return smooth.curve(excess, some.astype(np.float64))
 
 
 def _factors(q: Doubles, dof: int, rho: float) -> tuple[Doubles, Doubles]:
     """Return what each record's variances are times the usual ones, and the degrees of freedom."""
     d = dof / (1.0 + rho * rho)
     s2 = np.maximum(q, 1e-3 * q.mean()) / dof
-    prior = variances.from_variances(s2, np.full(q.size, d))
+    prior = variances.from_variances(s2, np.broadcast_to(d, q.shape))
     return variances.shrunk(d * s2, np.asarray(d), prior), prior.dof + d
 
 
@@ -216,13 +285,23 @@ def _positive(gain: Doubles, sd: Doubles) -> Doubles:
     return np.where(some, sd * (z + hazard), np.maximum(gain, 0.0))
 
 
-def _correlation(known: Pairs | None, scale: Doubles, q: Doubles) -> float:
-    """Return the correlation of the models of a complementary pair, in [-1, 0]."""
+def _agreement(
+    known: Known, smooth: _Smoother, levels: tuple[Curve, Curve]
+) -> tuple[float, Doubles]:
+    """Return the correlation of complementary pairs, in [-1, 0], and the squares over the usual."""
+    inside, outside = known.sides.inside, known.sides.outside
+    q, terms = np.empty((2, smooth.u.size))
+    for where in _blocks(q.size):
+        v_in, v_out = (np.exp(level(smooth.u[where])) for level in levels)
+        q[where] = inside.squares[where] / v_in + outside.squares[where] / v_out
+        if known.pairs is not None:
+            products = known.pairs.products[where] / np.sqrt(v_in * v_out)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                terms[where] = 2.0 * products / q[where]
     some = q > 0.0
-    if known is None or not some.any():
-        return 0.0
-    terms = 2.0 * (known.products[some] / scale[some]) / q[some]
-    return float(np.clip(terms.mean(), -1.0, 0.0))
+    if known.pairs is None or not some.any():
+        return 0.0, q
+    return float(np.clip(terms[some].mean(), -1.0, 0.0)), q
 
 
 def left_out(shadow: Shadow, every: Known, masks: Masks, group: Counts) -> Known:

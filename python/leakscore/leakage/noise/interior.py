@@ -14,6 +14,12 @@ M = G N G', by conjugate gradients: no matrix of d^2 x d^2 numbers is made. The 
 the diagonal of W and everything else exactly, in the eigenvectors of M. The path starts where mu is
 so large that K is close to sqrt(mu) (C + sum y_i y_i')^1/2.
 
+A record far out makes W as large in its direction as the square of its distance. An error of a step
+that is small beside this W can be a large change of X in the other directions, so the gradients go
+on until the error is small beside the W of every direction. Coordinates are turned so that the
+longest record lies along the first, the next in the plane of two, and so on: then X is small in the
+rows of the far ones, and steps, which act on its other side, round each row by its own size.
+
 References: Y. E. Nesterov and M. J. Todd, "Primal-dual interior-point methods for self-scaled
 cones", SIAM J. Optim. 8 (1998); S. Mehrotra, "On the implementation of a primal-dual interior point
 method", SIAM J. Optim. 2 (1992).
@@ -33,6 +39,7 @@ _START = 0.8  # largest y'X y and eigenvalue of G'X G at the start
 _TO_BOUNDARY = 0.95
 _MOST_SOLVES = 300
 _OFF_PATH = 0.5  # of mu: a gradient whose step would gain more keeps mu from falling
+_SOLVED = 0.01  # of a relative change of X: what is left of it in any direction
 _FELT = 1e-6  # of the least other term: below it a record does not change a step
 _FAR = 30.0  # of the gap asked for: from here on no bound is computed
 
@@ -60,7 +67,8 @@ def rough_covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
 
 
 def _followed(floor: Doubles, rows: Doubles, gap: float, *, certified: bool) -> Covering:
-    path, bound = _Path(floor, rows), 0.0
+    turn = _longest_first(rows)
+    path, bound = _Path(turn.T @ floor @ turn, rows @ turn), 0.0
     far = _FAR * gap if certified else gap
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         noise, multipliers = path.noise(), path.multipliers
@@ -82,8 +90,15 @@ def _followed(floor: Doubles, rows: Doubles, gap: float, *, certified: bool) -> 
             if cost - bound <= gap * cost:
                 break
         values, vectors = np.linalg.eigh(noise)
+    vectors = turn @ vectors
     factor = vectors * np.sqrt(np.maximum(values, 0.0))  # rounding makes eigenvalues below 0
     return Covering(factor @ factor.T, multipliers, bound)
+
+
+def _longest_first(rows: Doubles) -> Doubles:
+    """Return a rotation (d, d) in whose coordinates the j-th longest row ends at coordinate j."""
+    order = np.argsort(-np.square(rows).sum(axis=1), kind="stable")
+    return np.asarray(np.linalg.qr(rows[order].T, mode="complete")[0])
 
 
 def _root(matrix: Doubles) -> Doubles:
@@ -251,7 +266,7 @@ class _Frame:
         better = self._conditioned(left)
         along, size = better.copy(), float(np.vdot(left, better))
         for _ in range(_MOST_SOLVES):
-            if not size > aim:
+            if not (size > aim or float(np.linalg.norm(better)) > _SOLVED):
                 break
             image = self._times(along)
             length = size / float(np.vdot(along, image))

@@ -19,6 +19,7 @@ from leakscore.leakage.noise.subspace import WideProblem, wide_cover
 _FREE_SHARE = 1e-6  # of each limit, for what columns with free noise still tell
 _MOST_FREE = 1e30
 _MOST_EXCESS = 1e100
+_AWAY = 2.0  # times the rounding at which a matrix is called singular
 
 Whole: TypeAlias = Problem | PersonsProblem
 Named: TypeAlias = Callable[[int], str]
@@ -59,9 +60,11 @@ def least_noise(
         factor = _together(factor, added)
         cost += float(weights @ np.diag(added))
         bound += (least - 1) * float(weights @ np.diag(problem.values))
-    # Beside much noise, what makes C regular may be lost in the rounding of C + S.
+    # Beside much noise, what makes C regular may be lost in the rounding of C + S. Another order of
+    # adding them rounds otherwise, so C + S is kept away from the least that can be inverted.
     matrix = problem.values + factor @ factor.T
-    added = regular(matrix, problem.rounding) - matrix
+    margin = _AWAY if factor.shape[1] else 1.0
+    added = regular(matrix, margin * problem.rounding) - matrix
     if added.any():
         factor = _together(factor, added)
         cost += float(weights @ np.diag(added))

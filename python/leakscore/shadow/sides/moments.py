@@ -39,6 +39,13 @@ class Side:
         """Return the mean, rounded to the size of the signals."""
         return self.centre + self.rest
 
+    def part(self, where: slice) -> Side:
+        """Return the sums of some records."""
+        median = None if self.median is None else self.median[where]
+        return Side(
+            self.count[where], self.centre[where], self.rest[where], self.squares[where], median
+        )
+
     def centred(self, x: Doubles) -> Doubles:
         """Return signals less the location."""
         return (x - self.centre) - self.rest if self.median is None else x - self.median

@@ -41,6 +41,9 @@ def of(shadow: Shadow, known: Masks | None = None) -> Counts | None:
     return np.array(found, dtype=np.int64) if 2 * len(found) == shadow.models else None
 
 
+_BLOCK = 1 << 18
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Complementary pairs of models by row, and a sum over them for each record.
@@ -53,9 +56,14 @@ class Pairs:
 
 
 def added(shadow: Shadow, couples: Counts, sides: Sides) -> Pairs:
-    """Sum over pairs."""
-    rows, packed = np.ascontiguousarray(couples).reshape(-1), sides.packed()
-    products = _core.shadow_pair_products(shadow.signals, shadow.included, rows, packed)
+    """Sum over pairs, in blocks of records: the sums of both sides are copied for it."""
+    rows, size = np.ascontiguousarray(couples).reshape(-1), sides.inside.count.size
+    products = np.empty(size)
+    for start in range(0, size, _BLOCK):
+        where = slice(start, start + _BLOCK)
+        signals, included = shadow.signals[:, where], shadow.included[:, where]
+        packed = Sides(sides.inside.part(where), sides.outside.part(where)).packed()
+        products[where] = _core.shadow_pair_products(signals, included, rows, packed)
     return Pairs(couples, products)
 
 
