@@ -28,9 +28,11 @@ class Mutation(NamedTuple):
 
 TRADEOFF = "python/leakscore/tradeoff/"
 COMPOSITION = TRADEOFF + "composition/sums.py"
+LOW_FREQUENCIES = TRADEOFF + "composition/low_frequencies.py"
 ENDS = TRADEOFF + "composition/ends.py"
 LATTICE = TRADEOFF + "composition/lattice.py"
 ERRORS = ("tests/tradeoff/test_errors.py",)
+LOW = ("tests/tradeoff/test_low_frequencies.py",)
 CELLS = ("tests/tradeoff/test_lattice.py",)
 SUMS = ("tests/tradeoff/test_ends.py",)
 
@@ -191,6 +193,19 @@ COMPOSITIONS = (
         ERRORS,
     ),
     Mutation("composition-faint", COMPOSITION, "_FAINT = -92.0", "_FAINT = -3.0", ERRORS),
+    Mutation("low-frequencies-0", LOW_FREQUENCIES, "20.0) * _U + _REST", "20.0) * 0.0", LOW),
+    Mutation("low-frequencies-10", LOW_FREQUENCIES, "20.0) * _U + _REST", "20.0) * 10.0 * _U", LOW),
+    Mutation(
+        "low-frequencies-end", LOW_FREQUENCIES, "while left > _REST", "while left > 1e-9", LOW
+    ),
+    Mutation(
+        "low-frequencies-turn",
+        LOW_FREQUENCIES,
+        "left = 1, 1.1 * float",
+        "left = 1, 1e-6 * float",
+        LOW,
+    ),
+    Mutation("composition-silent", COMPOSITION, "> _FAINT - 1.0)", "> -2.0)", LOW),
     Mutation(
         "composition-below",
         COMPOSITION,
@@ -208,8 +223,8 @@ COMPOSITIONS = (
     Mutation(
         "composition-chernoff",
         COMPOSITION,
-        "return min(float(total), 0.0)",
-        "return min(float(total) - 2.0, 0.0)",
+        "self._exponents[tilt] - tilt * self.spacing * edge",
+        "self._exponents[tilt] - tilt * self.spacing * edge - 2.0",
         ERRORS,
     ),
     Mutation(
