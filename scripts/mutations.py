@@ -326,6 +326,7 @@ SEQUENTIAL = ("tests/sequential/test_bounds.py",)
 
 AVERAGES = "python/leakscore/sequential/_octaves.py"
 AVERAGE = ("tests/sequential/test_octaves.py",)
+NEARLY = ("tests/sequential/test_nearly_one.py",)
 
 ERRORS_OF_SEQUENCES = (
     Mutation("average-masses", AVERAGES, "law.rounding + _SUMS", "_SUMS", AVERAGE),
@@ -345,6 +346,12 @@ ERRORS_OF_SEQUENCES = (
         "short * wider + c * self.lost[0]",
         "short * wider",
         AVERAGE,
+    ),
+    Mutation("average-excess-0", AVERAGES, "- wide * (np", "- 0.0 * (np", NEARLY),
+    Mutation("average-excess-10", AVERAGES, "- wide * (np", "- 10.0 * wide * (np", NEARLY),
+    Mutation("average-log-0", AVERAGES, "- self.moved * (1.0", "- 0.0 * (1.0", NEARLY),
+    Mutation(
+        "average-log-10", AVERAGES, "- self.moved * (1.0", "- 10.0 * self.moved * (1.0", NEARLY
     ),
     Mutation("average-steepness-0", AVERAGES, " + _steepness(ratio, low, high) * _U", "", AVERAGE),
     Mutation("average-beyond", AVERAGES, "1.001 * float(ncx2.cdf", "0.0 * float(ncx2.cdf", AVERAGE),

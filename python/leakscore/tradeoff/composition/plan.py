@@ -213,9 +213,8 @@ def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     if any(step.steep for step, _ in parts):
         shift = max(step.shift for step, _ in parts)
         scale = max(scale, 2e-5 * shift * abs(cumulants(1.0)[1]))
-    gap = (
-        _GAP * scale * max(1.0, count / 1e4) ** 0.5 * min(max(1.0, len(parts) / MANY) ** 1.2, 20.0)
-    )
+    wider = max(1.0, count / 1e4) ** 0.5 * min(max(1.0, len(parts) / MANY) ** 1.2, 20.0)
+    gap = _GAP * scale * wider
     spacing = np.sqrt(8.0 * gap / (count * decay))
     # A tail far longer than the deviation needs a finer lattice, unless it never matters.
     typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]

@@ -8,7 +8,9 @@ The error of one cell of a tilted law (u = 2^-53; N the length of the FFT):
 
 - The FFT of one step's masses, which sum to 1, errs by at most d = 8 u log2(N) at each frequency:
   log2(N) butterflies, each of a relative error below (1 + 4 sqrt 2) u (Higham, Accuracy and
-  Stability of Numerical Algorithms, theorem 24.2, term by term).
+  Stability of Numerical Algorithms, theorem 24.2, term by term). Of many different steps those
+  of large variance silence all but the first frequencies; the other steps' are found from moments
+  (`low_frequencies`) there, and left out beyond, where none exceeds 1.
 - A product of powers then errs by at most prod (|z| + d)^n - prod |z|^n, plus 4 n u prod |z|^n for
   the products, and the inverse FFT by the mean of that over the frequencies plus d times that of
   prod |z|^n.
