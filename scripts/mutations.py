@@ -42,6 +42,7 @@ OCTAVE_STEPS = TRADEOFF + "octaves/one_step.py"
 KNOWN_LAWS = TRADEOFF + "octaves/known.py"
 OCTAVE = ("tests/tradeoff/test_octaves.py",)
 KNOWN = ("tests/tradeoff/test_known.py",)
+REGROUPED = ("tests/tradeoff/test_regrouped.py",)
 
 BATCHES = (
     Mutation("octaves-sum-0", OCTAVES, "+ (3 * left.half + 8 * rows + 20) * _U", "", OCTAVE),
@@ -115,6 +116,44 @@ BATCHES = (
     Mutation("known-moved", ENDS, "if moved > 0.0:", "if moved < 0.0:", KNOWN),
     Mutation(
         "known-lost", ENDS, "n * law.moved, n * max(part.losses.lost)", "n * law.moved, 0.0", KNOWN
+    ),
+    Mutation(
+        "regrouped-masses-0", LATTICE, "law.rounding + (terms + 20) * 2.0", "0.0 * 2.0", REGROUPED
+    ),
+    Mutation(
+        "regrouped-masses-10", LATTICE, "(terms + 20) * 2.0", "(10 * terms + 200) * 2.0", REGROUPED
+    ),
+    Mutation("regrouped-places-0", LATTICE, "law.moved + 1e-15 * (", "0.0 * (", REGROUPED),
+    Mutation("regrouped-places-10", LATTICE, "law.moved + 1e-15 * (", "1e-14 * (", REGROUPED),
+    Mutation("hits-below", LATTICE, "np.logaddexp(hit[0], below)", "hit[0]", REGROUPED),
+    Mutation("hits-above", LATTICE, "np.logaddexp(hit[-1], above)", "hit[-1]", REGROUPED),
+    Mutation(
+        "known-cut",
+        KNOWN_LAWS,
+        "lost=(law.lost[0] + gone, law.lost[1] + gone)",
+        "lost=law.lost",
+        REGROUPED,
+    ),
+    Mutation(
+        "octaves-zero",
+        OCTAVE_CURVES,
+        "1.001 * float(under_h0[at_zero]",
+        "0.0 * float(under_h0[at_zero]",
+        REGROUPED,
+    ),
+    Mutation(
+        "octaves-zero-h1",
+        OCTAVE_CURVES,
+        "1.001 * float(under_h1[at_zero]",
+        "0.0 * float(under_h1[at_zero]",
+        REGROUPED,
+    ),
+    Mutation(
+        "truncated-attack",
+        TRADEOFF + "batches/fixed.py",
+        "min(drawn, 1.0) * (1.0 - 2.0 * _TAIL)",
+        "min(drawn, 1.0)",
+        REGROUPED,
     ),
     Mutation(
         "known-weights",

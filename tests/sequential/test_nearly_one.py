@@ -14,7 +14,7 @@ from leakscore.tradeoff.octaves.law import Octaves
 from tests.sequential.test_octaves import UNIFORM, equal_sum
 
 
-@pytest.mark.parametrize("term", [(1e-3, 0.0), (0.0, 1e-3)], ids=["mass", "ratio"])
+@pytest.mark.parametrize("term", [(1e-3, 0.0), (1e-2, 1e-3)], ids=["mass", "ratio"])
 @pytest.mark.parametrize("seed", range(4))
 def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int) -> None:
     """Ratios of nearly 1: what the best test gains is far below its power, and is still bounded."""

@@ -68,5 +68,7 @@ def _series(
         left *= float(angle[-1]) / order
     places = (2.0 * np.arange(block) - (block - 1)) / block
     powers = places ** np.arange(order)[:, np.newaxis]
-    factors = -1j * angle / np.arange(1, order)[:, np.newaxis]
-    return powers, factors, np.exp(-1j * (block - 1) / block * angle)
+    factors = np.zeros((order - 1, few), dtype=np.complex128)
+    factors.imag = -angle / np.arange(1, order)[:, np.newaxis]
+    turn = np.exp(-1j * (block - 1) / block * angle).astype(np.complex128, copy=False)
+    return powers, factors, turn
