@@ -40,6 +40,7 @@ _SUMS = 2e-11  # that of a running sum of at most 1e5 masses
 _FINEST, _COARSEST = 2048, 256
 _WORK = 4e7  # octaves times n^2 of one law
 _LARGEST = 1e130  # a ratio
+_NEARLY_1 = 0.05  # total variation of a step, below which a test's excess of power is kept
 _MOST_CENTRE, _MOST_DIM = 1e14, 1e6  # noncentrality and dimensions with the accuracy of `_PDF`
 _RUNS = 64  # of weights that are taken as equal
 _NEGLIGIBLE = 1e-30  # a weight, as a share of the largest
@@ -119,9 +120,8 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
     rounding = _PDF + (20.0 + terms) * _U + _steepness(ratio, low, high) * _U + moved
     under_h0, under_h1, more, less = (rows_of(law, half) for law in found)
     gone = lost[0], lost[1]
-    return Octaves(
-        origin, spacing, under_h0, under_h1, None, 1, rounding, moved, gone, (more, less)
-    )
+    excess = (more, less) if float(more.sum()) < _NEARLY_1 else None
+    return Octaves(origin, spacing, under_h0, under_h1, None, 1, rounding, moved, gone, excess)
 
 
 def _steepness(ratio: Ratio, low: float, high: float) -> float:

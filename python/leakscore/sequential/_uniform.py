@@ -130,7 +130,7 @@ def uniform_error_rates(
     (M - d log(1 - 1/n)) / 2: at thresholds from this value on alpha is 0 and beta 1.
 
     The bounds hold for any `n`; rounded densities and sums are moved outwards, which matters from
-    some 10^10 records on.
+    some 10^9 records on: 2.4 between the ends at 10^10 records, 10^5 steps and 10^-12.
 
     References
     ----------
