@@ -28,9 +28,11 @@ class Mutation(NamedTuple):
 
 TRADEOFF = "python/leakscore/tradeoff/"
 COMPOSITION = TRADEOFF + "composition/sums.py"
+LOW_FREQUENCIES = TRADEOFF + "composition/low_frequencies.py"
 ENDS = TRADEOFF + "composition/ends.py"
 LATTICE = TRADEOFF + "composition/lattice.py"
 ERRORS = ("tests/tradeoff/test_errors.py",)
+LOW = ("tests/tradeoff/test_low_frequencies.py",)
 CELLS = ("tests/tradeoff/test_lattice.py",)
 SUMS = ("tests/tradeoff/test_ends.py",)
 
@@ -40,6 +42,7 @@ OCTAVE_STEPS = TRADEOFF + "octaves/one_step.py"
 KNOWN_LAWS = TRADEOFF + "octaves/known.py"
 OCTAVE = ("tests/tradeoff/test_octaves.py",)
 KNOWN = ("tests/tradeoff/test_known.py",)
+REGROUPED = ("tests/tradeoff/test_regrouped.py",)
 
 BATCHES = (
     Mutation("octaves-sum-0", OCTAVES, "+ (3 * left.half + 8 * rows + 20) * _U", "", OCTAVE),
@@ -113,6 +116,44 @@ BATCHES = (
     Mutation("known-moved", ENDS, "if moved > 0.0:", "if moved < 0.0:", KNOWN),
     Mutation(
         "known-lost", ENDS, "n * law.moved, n * max(part.losses.lost)", "n * law.moved, 0.0", KNOWN
+    ),
+    Mutation(
+        "regrouped-masses-0", LATTICE, "law.rounding + (terms + 20) * 2.0", "0.0 * 2.0", REGROUPED
+    ),
+    Mutation(
+        "regrouped-masses-10", LATTICE, "(terms + 20) * 2.0", "(10 * terms + 200) * 2.0", REGROUPED
+    ),
+    Mutation("regrouped-places-0", LATTICE, "law.moved + 1e-15 * (", "0.0 * (", REGROUPED),
+    Mutation("regrouped-places-10", LATTICE, "law.moved + 1e-15 * (", "1e-14 * (", REGROUPED),
+    Mutation("hits-below", LATTICE, "np.logaddexp(hit[0], below)", "hit[0]", REGROUPED),
+    Mutation("hits-above", LATTICE, "np.logaddexp(hit[-1], above)", "hit[-1]", REGROUPED),
+    Mutation(
+        "known-cut",
+        KNOWN_LAWS,
+        "lost=(law.lost[0] + gone, law.lost[1] + gone)",
+        "lost=law.lost",
+        REGROUPED,
+    ),
+    Mutation(
+        "octaves-zero",
+        OCTAVE_CURVES,
+        "1.001 * float(under_h0[at_zero]",
+        "0.0 * float(under_h0[at_zero]",
+        REGROUPED,
+    ),
+    Mutation(
+        "octaves-zero-h1",
+        OCTAVE_CURVES,
+        "1.001 * float(under_h1[at_zero]",
+        "0.0 * float(under_h1[at_zero]",
+        REGROUPED,
+    ),
+    Mutation(
+        "truncated-attack",
+        TRADEOFF + "batches/fixed.py",
+        "min(drawn, 1.0) * (1.0 - 2.0 * _TAIL)",
+        "min(drawn, 1.0)",
+        REGROUPED,
     ),
     Mutation(
         "known-weights",
@@ -191,6 +232,19 @@ COMPOSITIONS = (
         ERRORS,
     ),
     Mutation("composition-faint", COMPOSITION, "_FAINT = -92.0", "_FAINT = -3.0", ERRORS),
+    Mutation("low-frequencies-0", LOW_FREQUENCIES, "20.0) * _U + _REST", "20.0) * 0.0", LOW),
+    Mutation("low-frequencies-10", LOW_FREQUENCIES, "20.0) * _U + _REST", "20.0) * 10.0 * _U", LOW),
+    Mutation(
+        "low-frequencies-end", LOW_FREQUENCIES, "while left > _REST", "while left > 1e-9", LOW
+    ),
+    Mutation(
+        "low-frequencies-turn",
+        LOW_FREQUENCIES,
+        "left = 1, 1.1 * float",
+        "left = 1, 1e-6 * float",
+        LOW,
+    ),
+    Mutation("composition-silent", COMPOSITION, "> _FAINT - 1.0)", "> -2.0)", LOW),
     Mutation(
         "composition-below",
         COMPOSITION,
@@ -208,8 +262,8 @@ COMPOSITIONS = (
     Mutation(
         "composition-chernoff",
         COMPOSITION,
-        "return min(float(total), 0.0)",
-        "return min(float(total) - 2.0, 0.0)",
+        "self._exponents[tilt] - tilt * self.spacing * edge",
+        "self._exponents[tilt] - tilt * self.spacing * edge - 2.0",
         ERRORS,
     ),
     Mutation(
@@ -311,6 +365,7 @@ SEQUENTIAL = ("tests/sequential/test_bounds.py",)
 
 AVERAGES = "python/leakscore/sequential/_octaves.py"
 AVERAGE = ("tests/sequential/test_octaves.py",)
+NEARLY = ("tests/sequential/test_nearly_one.py",)
 
 ERRORS_OF_SEQUENCES = (
     Mutation("average-masses", AVERAGES, "law.rounding + _SUMS", "_SUMS", AVERAGE),
@@ -330,6 +385,12 @@ ERRORS_OF_SEQUENCES = (
         "short * wider + c * self.lost[0]",
         "short * wider",
         AVERAGE,
+    ),
+    Mutation("average-excess-0", AVERAGES, "- wide * (np", "- 0.0 * (np", NEARLY),
+    Mutation("average-excess-10", AVERAGES, "- wide * (np", "- 10.0 * wide * (np", NEARLY),
+    Mutation("average-log-0", AVERAGES, "- self.moved * (1.0", "- 0.0 * (1.0", NEARLY),
+    Mutation(
+        "average-log-10", AVERAGES, "- self.moved * (1.0", "- 10.0 * self.moved * (1.0", NEARLY
     ),
     Mutation("average-steepness-0", AVERAGES, " + _steepness(ratio, low, high) * _U", "", AVERAGE),
     Mutation("average-beyond", AVERAGES, "1.001 * float(ncx2.cdf", "0.0 * float(ncx2.cdf", AVERAGE),

@@ -31,8 +31,8 @@ def test_every_scheme_is_played_and_lies_in_its_bracket(tmp_path: Path) -> None:
     assert outcome.ok, outcome.table()
     played = {row.name.rpartition(",")[0].rpartition(":")[0] for row in outcome.rows}
     assert len(outcome.curves) == 9
-    assert len(played) == 8  # all but the cut batches
-    assert len(outcome.rows) == 3 * 8
+    assert len(played) == 9
+    assert len(outcome.rows) == 3 * 9
     assert "not installed" in outcome.table()
     low, high = outcome.curves["fixed size, replace"][0]
     known = tradeoff.fixed_batch_gaussian(1.5, 10, 50, 10).interval("epsilon", figure.DELTA)

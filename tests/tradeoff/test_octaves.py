@@ -68,7 +68,7 @@ def test_another_lattice_keeps_mass_and_mean(spacing: float, half: int) -> None:
     moved = laws._moved(law, 0.03, spacing, half)
 
     def moments(one: Octaves) -> tuple[Fraction, Fraction]:
-        masses = [Fraction(m) for m in laws._in_use(one.under_h0).tolist()]
+        masses = [Fraction(m) for m in laws.in_use(one.under_h0).tolist()]
         n, rows = one.half, one.under_h0.shape[0]
         steps = list(range(2 * n)) + [i << b for b in range(1, rows) for i in range(n, 2 * n)]
         places = [Fraction(one.origin) + Fraction(one.spacing) * k for k in steps]
@@ -91,7 +91,7 @@ def test_places_err_by_what_is_said(shift: float) -> None:
         alone[0, at] = 1.0
         law = Octaves(shift, 0.1, alone, alone, None, 1, 0.0, 0.0, (0.0, 0.0))
         moved = laws._moved(law, 0.0, 0.37, 40)
-        masses = [Fraction(m) for m in laws._in_use(moved.under_h0).tolist()]
+        masses = [Fraction(m) for m in laws.in_use(moved.under_h0).tolist()]
         assert sum(masses) == 1
         mean = sum(m * Fraction(0.37) * k for k, m in enumerate(masses))
         errors.append(abs(mean / (Fraction(shift) + Fraction(0.1) * at) - 1))
@@ -133,7 +133,7 @@ def test_masses_of_one_step(mu: float) -> None:
 
                 exact = mp.quad(to_i, mp.linspace(x[i - 2], x[i - 1], 5))
                 exact += mp.quad(to_i, mp.linspace(x[i - 1], x[i], 5))
-                mass = laws._in_use(found)[i]
+                mass = laws.in_use(found)[i]
                 assert abs(mass / exact - 1) <= law.rounding + 40 * law.moved * points[i] / float(
                     y[1] - y[0]
                 )

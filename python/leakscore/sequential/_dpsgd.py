@@ -259,9 +259,11 @@ def _grouped(
 ) -> Eigenterms:
     """Add up the coordinates of equal variance and noise."""
     sizes = np.ones(variance.size) if size is None else size
-    pairs, place = np.unique(np.stack([variance, noise]), axis=1, return_inverse=True)
-    sums = (_sums(place.ravel(), some, pairs.shape[1]) for some in (sizes, square))
-    return Eigenterms(pairs[0], pairs[1], *sums)
+    both = np.empty(variance.size, dtype=np.complex128)  # sorted by the first, then by the second
+    both.real, both.imag = variance, noise
+    pairs, place = np.unique(both, return_inverse=True)
+    sums = (_sums(place, some, pairs.size) for some in (sizes, square))
+    return Eigenterms(pairs.real.copy(), pairs.imag.copy(), *sums)
 
 
 def _sums(place: Indices, values: Doubles, count: int) -> Doubles:

@@ -12,19 +12,27 @@ the tests of an attacker's statistic attain and the same function of a pair that
 
 and alike for H; beta is the slope of r H(1/r) = E1 (1/S - r)_+ at r = 1/c, with the sign changed.
 Bounds of probabilities of the lattice itself would be none: a split is not ordered.
+
+Many records make all ratios nearly 1: the power of a test is then its false positives and a little
+more. That excess is carried along, as a law of its own, so that G_low is no difference of numbers
+that are nearly the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from leakscore._types import Doubles, Indices
 from leakscore.distributions import ncx2
-from leakscore.tradeoff.octaves.law import MEAN, Octaves, joined, weighted
+from leakscore.tradeoff.octaves.law import MEAN, Octaves, changed, in_use, joined, weighted
 from leakscore.tradeoff.octaves.one_step import masses, offsets, rows_of
 
+Areas: TypeAlias = Callable[[Doubles, Doubles], tuple[Doubles, Doubles]]
 _U = 2.0**-53
 _BEYOND = 3e-36  # the mass of one step's ratio that is left out at an end
 _PDF = 1e-14  # the relative error of a density, at the double that it is given
@@ -32,6 +40,7 @@ _SUMS = 2e-11  # that of a running sum of at most 1e5 masses
 _FINEST, _COARSEST = 2048, 256
 _WORK = 4e7  # octaves times n^2 of one law
 _LARGEST = 1e130  # a ratio
+_NEARLY_1 = 0.05  # total variation of a step, below which a test's excess of power is kept
 _MOST_CENTRE, _MOST_DIM = 1e14, 1e6  # noncentrality and dimensions with the accuracy of `_PDF`
 _RUNS = 64  # of weights that are taken as equal
 _NEGLIGIBLE = 1e-30  # a weight, as a share of the largest
@@ -59,7 +68,10 @@ class Ratio:
 
     def value(self, x: Doubles) -> Doubles:
         """Give the ratio at X = x."""
-        return np.asarray(np.exp(self.top - x / (2.0 * (self.n - 1.0))))
+        return np.asarray(np.exp(self.log(x)))
+
+    def log(self, x: Doubles) -> Doubles:
+        return np.asarray(self.top - x / (2.0 * (self.n - 1.0)))
 
 
 def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
@@ -91,17 +103,25 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
         outside = ncx2.pdf(u * u, ratio.dim, law0[0]) * (-2.0 * u * width)
         return outside, ratio.value(u * u) * outside
 
-    found, terms = masses(points, edges, lambda u: ratio.value(u * u), areas, (MEAN, MEAN))
+    def beyond(u: Doubles, width: Doubles, sign: float) -> tuple[Doubles, Doubles]:
+        outside, _ = areas(u, width)
+        return outside, np.maximum(sign * np.expm1(ratio.log(u * u)), 0.0) * outside
+
+    def integrated(of: Areas) -> tuple[list[Doubles], float]:
+        return masses(points, edges, lambda u: ratio.value(u * u), of, (MEAN, MEAN))
+
+    found, terms = integrated(areas)
+    found += [integrated(partial(beyond, sign=sign))[0][1] for sign in (1.0, -1.0)]
     lost = [
         1.001 * float(ncx2.cdf(low / scale, ratio.dim, c) + ncx2.sf(high / scale, ratio.dim, c))
         for c, scale in (law0, law1)
     ]
     moved = 8.0 * _U * (2.0 + abs(ratio.top) + high / (2.0 * (ratio.n - 1.0)))
     rounding = _PDF + (20.0 + terms) * _U + _steepness(ratio, low, high) * _U + moved
-    under_h0, under_h1 = (rows_of(law, half) for law in found)
-    return Octaves(
-        origin, spacing, under_h0, under_h1, None, 1, rounding, moved, (lost[0], lost[1])
-    )
+    under_h0, under_h1, more, less = (rows_of(law, half) for law in found)
+    gone = lost[0], lost[1]
+    excess = (more, less) if float(more.sum()) < _NEARLY_1 else None
+    return Octaves(origin, spacing, under_h0, under_h1, None, 1, rounding, moved, gone, excess)
 
 
 def _steepness(ratio: Ratio, low: float, high: float) -> float:
@@ -123,6 +143,7 @@ class Curves:
         self.lost = law.lost
         self.above, self.below = _above(outside), _below(outside)
         self.caught, self.missed = _above(inside), _below(inside)
+        self.excess = None if law.excess is None else [in_use(one) for one in law.excess]
         gaps = np.diff(self.numbers)
         self.gain = _above(self.above[1:-1] * gaps)
         self.loss = _below(self.below[1:-1] * gaps)
@@ -155,17 +176,33 @@ class Curves:
 
     def gain_low(self, c: Doubles) -> Doubles:
         """Bound G from below: no test has more power less c times its false positives."""
-        k = self.tests(c)
-        power = self.caught[k] * np.exp(-self.rounding)
-        false = self.above[k] * np.exp(self.rounding)
-        return np.asarray((power - c[:, np.newaxis] * false).max(axis=1))
+        k, c = self.tests(c), c[:, np.newaxis]
+        inside = self.caught[k]
+        gain = inside * np.exp(-self.rounding) - c * (self.above[k] * np.exp(self.rounding))
+        if self.excess is not None:
+            more, less = (_above(one)[k] for one in self.excess)
+            gain = np.maximum(gain, self._signed((1.0 - c) * self.above[k], more, less, inside))
+        return np.asarray(gain.max(axis=1))
 
     def loss_low(self, c: Doubles) -> Doubles:
         """Bound H from below, by the same tests."""
-        k = self.tests(c)
-        correct = self.below[k] * np.exp(-self.rounding)
-        missed = self.missed[k] * np.exp(self.rounding)
-        return np.asarray((c[:, np.newaxis] * correct - missed).max(axis=1))
+        k, c = self.tests(c), c[:, np.newaxis]
+        inside = self.missed[k]
+        loss = c * (self.below[k] * np.exp(-self.rounding)) - inside * np.exp(self.rounding)
+        if self.excess is not None:
+            more, less = (_below(one)[k] for one in self.excess)
+            loss = np.maximum(loss, self._signed((c - 1.0) * self.below[k], less, more, inside))
+        return np.asarray(loss.max(axis=1))
+
+    def _signed(self, rest: Doubles, more: Doubles, less: Doubles, inside: Doubles) -> Doubles:
+        """Bound a sum from below, each term of which errs by a share of its own size.
+
+        The power less c times the false positives is (1 - c) times these, and the excess of the
+        power over them. The log of one step's ratio errs by `moved`, whatever the excess.
+        """
+        wide = float(np.expm1(self.rounding)) + 8.0 * _U
+        sure = rest + more - less - wide * (np.abs(rest) + more + less)
+        return np.asarray(sure - self.moved * (1.0 + wide) * inside)
 
 
 def _above(values: Doubles) -> Doubles:
@@ -261,6 +298,7 @@ def _sum(ratio: Ratio, weights: Doubles, counts: Indices, sure: float) -> Octave
         steps=whole,
         # With the constant's share of the prior no step is shifted.
         under_h1=law.under_h1 * (law.steps / whole) + law.under_h0 * (sure / whole),
+        excess=changed(law.excess, lambda one: one * (law.steps / whole)),
         rounding=law.rounding + 8.0 * _U,
         moved=law.moved + 8.0 * _U,
         lost=(law.lost[0], max(law.lost)),

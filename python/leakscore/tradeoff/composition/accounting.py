@@ -301,7 +301,7 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         `ComposedTradeOff`. It has the curves' relation and all their assumptions: for sub-sampled
         curves Poisson sampling, drawn anew in every step, a record added or removed, and exact
         (real-valued) noise. The bounds of more than 8 different mechanisms are wider, relatively
-        to those of `subsampled_gaussian` by a factor of up to 10 from 80 on.
+        to those of `subsampled_gaussian` by a factor of up to 20 from 100 on.
 
     Raises
     ------

@@ -16,15 +16,16 @@ from leakscore.tradeoff.octaves.known import Known
 
 # Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is
 # below 1. It is larger for longer sequences, as their rounding and their time require, and for more
-# than `_MANY` different steps, each of which takes transforms of its own.
+# than `MANY` different steps, each of which takes transforms of its own.
 _GAP = 4e-5
-_MANY = 8
+MANY = 8
 _CELLS = 1 << 21  # of all windows together
 _STEP_CELLS = 1 << 18  # of one step's lattice
 _FEWEST = 1 << 14  # from end to end of few steps, whose law may end steeply
 _TOO_WIDE = 0.8  # of the spacing that fits the deviation: a lattice of octaves does better
 _RISE = 30.0  # log of how much a tilted law may differ from the law itself over a block
 _PANEL = 2.25  # the width of a panel of Gauss's rule, at most
+_PANELS = 80  # of one step's law, at least; half as many of each of many
 # Tilts are placed to where tails are e^-_DEEP, neighbours where a law is down to e^-_APART, and
 # windows reach to e^-_EDGE of a tilted law.
 _DEEP, _TYPICAL, _EDGE, _APART = 28.0, 16.0, 42.0, 9.0
@@ -62,7 +63,8 @@ class _Cumulants:
     """log E_0 exp(theta L) of the whole sequence, with mean and deviation of the tilted law."""
 
     def __init__(self, parts: list[tuple[Part, int]]) -> None:
-        nodes = [(*_coarse(step), count) for step, count in parts]
+        least = _PANELS if len(parts) < MANY else _PANELS // 2
+        nodes = [(*_coarse(step, least), count) for step, count in parts]
         self.laws = [(mass, loss, count) for mass, loss, _, count in nodes]
         self.inner = [inner for _, _, inner, _ in nodes]
         self.low = sum(float(loss.min()) * n for _, loss, n in self.laws)
@@ -174,7 +176,7 @@ class _ManyCumulants(_Cumulants):
         return self.known[theta]
 
 
-def _coarse(step: Part) -> tuple[Doubles, Doubles, Flags]:
+def _coarse(step: Part, least: int) -> tuple[Doubles, Doubles, Flags]:
     """Give log masses at some hundred nodes of one step, more for a large shift, and their losses.
 
     Also whether a node is away from the end of the range.
@@ -183,7 +185,7 @@ def _coarse(step: Part) -> tuple[Doubles, Doubles, Flags]:
         mass, loss = step.coarse()
         return mass, loss, np.full(loss.size, True)
     low, high = step.support
-    edges = np.linspace(low, high, 1 + max(80, int(np.ceil((high - low) / _PANEL))))
+    edges = np.linspace(low, high, 1 + max(least, int(np.ceil((high - low) / _PANEL))))
     x, weights = gauss_panels(edges[:-1], np.diff(edges), 4)
     mass = step.log_density(x) + np.log(weights)
     if step.atomic:
@@ -195,7 +197,7 @@ def _coarse(step: Part) -> tuple[Doubles, Doubles, Flags]:
 
 def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     """Choose spacing and windows; a larger `fineness` divides the spacing."""
-    cumulants = (_Cumulants if len(parts) < _MANY else _ManyCumulants)(parts)
+    cumulants = (_Cumulants if len(parts) < MANY else _ManyCumulants)(parts)
     count = sum(n for _, n in parts)
     reach = max(
         cumulants(cumulants.tilt(_TYPICAL, 1.0))[1] - cumulants(1.0)[1],
@@ -211,7 +213,8 @@ def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     if any(step.steep for step, _ in parts):
         shift = max(step.shift for step, _ in parts)
         scale = max(scale, 2e-5 * shift * abs(cumulants(1.0)[1]))
-    gap = _GAP * scale * max(1.0, count / 1e4) ** 0.5 * min(max(1.0, len(parts) / _MANY), 10.0)
+    wider = max(1.0, count / 1e4) ** 0.5 * min(max(1.0, len(parts) / MANY) ** 1.2, 20.0)
+    gap = _GAP * scale * wider
     spacing = np.sqrt(8.0 * gap / (count * decay))
     # A tail far longer than the deviation needs a finer lattice, unless it never matters.
     typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]

@@ -8,7 +8,9 @@ The error of one cell of a tilted law (u = 2^-53; N the length of the FFT):
 
 - The FFT of one step's masses, which sum to 1, errs by at most d = 8 u log2(N) at each frequency:
   log2(N) butterflies, each of a relative error below (1 + 4 sqrt 2) u (Higham, Accuracy and
-  Stability of Numerical Algorithms, theorem 24.2, term by term).
+  Stability of Numerical Algorithms, theorem 24.2, term by term). Of many different steps those
+  of large variance silence all but the first frequencies; the other steps' are found from moments
+  (`low_frequencies`) there, and left out beyond, where none exceeds 1.
 - A product of powers then errs by at most prod (|z| + d)^n - prod |z|^n, plus 4 n u prod |z|^n for
   the products, and the inverse FFT by the mean of that over the frequencies plus d times that of
   prod |z|^n.
@@ -30,7 +32,8 @@ import numpy.typing as npt
 
 from leakscore._numeric import by_squaring
 from leakscore._types import Doubles
-from leakscore.tradeoff.composition.plan import Window
+from leakscore.tradeoff.composition.low_frequencies import SIZES, block_size, low_frequencies
+from leakscore.tradeoff.composition.plan import MANY, Window
 
 Complexes: TypeAlias = npt.NDArray[np.complex128]
 
@@ -115,6 +118,8 @@ class _Tilt:
     def __init__(self, parts: list[Part], spacing: float, theta: float) -> None:
         self.theta, self.spacing = theta, spacing
         self.laws: list[tuple[Doubles, int]] = []  # logs of one step's masses
+        self.variances: list[float] = []
+        self._exponents: dict[float, float] = {}  # logs of mean e^(tilt loss), by Chernoff's tilt
         self.log_scale = self.mean = self.slack = 0.0
         self.last = 0
         for first, log_mass, n in parts:
@@ -125,20 +130,34 @@ class _Tilt:
             total = float(masses.sum())
             self.laws.append((tilt - (top + np.log(total)), n))
             self.log_scale += n * (top + np.log(total) + theta * first)
-            self.mean += n * float(masses @ index) / total
+            mean = float((masses * index).sum()) / total
+            self.mean += n * mean
+            self.variances.append(n * float((masses * (index - mean) ** 2).sum()) / total)
             size = (1.0 + abs(theta)) * (abs(first) + spacing * log_mass.size) + abs(top)
             self.slack += n * _UNIT * (4.0 + size)
             self.last += n * (log_mass.size - 1)
 
+    def _widest_first(self) -> list[tuple[Doubles, int]]:
+        """Put many steps in the order of their variance: the first leave few frequencies."""
+        if len(self.laws) < MANY:
+            return self.laws
+        order = np.argsort(-np.array(self.variances), kind="stable")
+        return [self.laws[place] for place in order.tolist()]
+
     def _outside(self, edge: float, tilt: float) -> float:
         """Bound the log of the mass beyond an edge, in cells, by Chernoff."""
-        step = tilt * self.spacing
-        total = -step * edge
+        if tilt not in self._exponents:
+            self._exponents[tilt] = self._exponent(tilt)
+        return min(self._exponents[tilt] - tilt * self.spacing * edge, 0.0)
+
+    def _exponent(self, tilt: float) -> float:
+        """Bound the log of the mean of e^(tilt loss) from above; losses from the first point on."""
+        step, total = tilt * self.spacing, 0.0
         for logs, n in self.laws:
             exponents = logs + step * np.arange(logs.size)
             top = float(exponents.max())
             total += n * (top + np.log(np.exp(exponents - top).sum()) + 8.0 * _U)
-        return min(float(total), 0.0)
+        return float(total)
 
     def range(self, block: int, window: Window) -> _Range:
         """Place a window around the mean of this law, and widen it if it leaves out too much."""
@@ -167,7 +186,8 @@ class _Tilt:
             below = self._outside(low - 1, blocks.below)
         if high <= self.last:
             above = self._outside(high, blocks.above)
-        size = 2 * next_fast_len(-(-cells // 2), real=True)
+        unit = SIZES if len(self.laws) >= MANY else 2
+        size = unit * next_fast_len(-(-cells // unit), real=True)
         spectrum, error = self._spectrum(size)
         law = np.fft.irfft(spectrum, size)
         law = np.roll(law, -(low % size))[:cells]
@@ -179,11 +199,18 @@ class _Tilt:
     def _spectrum(self, size: int) -> tuple[Complexes, float]:
         spectra: dict[int, Complexes] = {}  # products of steps that come as often
         faint, count = np.zeros(size // 2 + 1), 0
-        for logs, n in self.laws:
-            z, unit = _transform(np.exp(logs), size)
-            spectra[n] = spectra[n] * z if n in spectra else z
-            faint += n * np.log(np.abs(z) + unit)
+        few, block = faint.size, 0  # frequencies that the steps so far leave, and how to find them
+        for logs, n in self._widest_first():
+            if block:
+                z, unit = low_frequencies(np.exp(logs), size, few, block)
+            else:
+                z, unit = _transform(np.exp(logs), size)
+            spectra[n] = spectra[n][: z.size] * z if n in spectra else z
+            faint[: z.size] += n * np.log(np.abs(z) + unit)
             count += n
+            left = 1 + int(np.flatnonzero(faint[:few] > _FAINT - 1.0)[-1])
+            if len(self.laws) >= MANY and 2 * left <= few:
+                few, block = left, block_size(left, size)
         inverse = _fft_unit(size)
         heard = np.flatnonzero(faint > _FAINT)
         product = np.ones(heard.size, dtype=complex)

@@ -21,8 +21,9 @@ What errs, besides both splits, which err by the square of the spacing:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +34,7 @@ _U = 2.0**-53
 _RARE = 1e-30  # the mass that is dropped at an end of each sum, as a share of all steps
 # The octaves of a law times n^2, and the largest n: for sums in some hundredths of a second.
 _WORK, _MOST = 1.5e7, 2048
+Pair: TypeAlias = tuple[Doubles, Doubles]
 # What a split keeps (`octaves.hpp`).
 MEAN, EXPONENTIAL, TILTED = 0, 1, 2
 
@@ -41,7 +43,9 @@ MEAN, EXPONENTIAL, TILTED = 0, 1, 2
 class Octaves:
     """The laws of a sum of `steps` terms; `tilted` is None for sums of ratios.
 
-    `steps` is the mean of a sum of ratios under H0: a term counts by its weight.
+    `steps` is the mean of a sum of ratios under H0: a term counts by its weight. Of a sum of ratios
+    `excess`, where it is kept, is what `under_h1` has more than `under_h0`, and what it has less:
+    the difference of both laws without cancellation.
     """
 
     origin: float
@@ -53,6 +57,7 @@ class Octaves:
     rounding: float
     moved: float
     lost: tuple[float, float]
+    excess: Pair | None = None
 
     @property
     def half(self) -> int:
@@ -69,15 +74,15 @@ class Octaves:
     @property
     def numbers(self) -> Doubles:
         """The points in ascending order."""
-        return self.origin + _in_use(self.offsets)
+        return self.origin + in_use(self.offsets)
 
     @property
     def laws(self) -> tuple[Doubles, Doubles, Doubles]:
         """Masses at the points under H0, times the ratio, and of the statistic under H1."""
-        under_h0, under_h1 = _in_use(self.under_h0), _in_use(self.under_h1)
+        under_h0, under_h1 = in_use(self.under_h0), in_use(self.under_h1)
         if self.tilted is None:
             return under_h0, under_h0 * (self.numbers / self.steps), under_h1
-        return under_h0, _in_use(self.tilted), under_h1
+        return under_h0, in_use(self.tilted), under_h1
 
 
 def power(one: Octaves, steps: int) -> Octaves:
@@ -112,7 +117,8 @@ def weighted(law: Octaves, weight: float) -> Octaves:
     )
 
 
-def _in_use(masses: Doubles) -> Doubles:
+def in_use(masses: Doubles) -> Doubles:
+    """Give the masses of all points in ascending order."""
     half = masses.shape[1] // 2
     return np.concatenate([masses[0], masses[1:, half:].ravel()])
 
@@ -138,7 +144,9 @@ def _plus(left: Octaves, right: Octaves) -> Octaves:
             share * part.lost[1] + (1.0 - share) * part.lost[0]
             for share, part in zip(shares, (left, right), strict=True)
         )
+        excess = _excess_of_sum(left, right, lambda one, other: added(one, other, MEAN))
     else:
+        excess = None
         under_h0 = added(left.under_h0, right.under_h0, EXPONENTIAL)
         under_h1 = added(left.under_h1, right.under_h1, EXPONENTIAL)
         tilted = added(left.tilted, right.tilted, TILTED)
@@ -154,7 +162,30 @@ def _plus(left: Octaves, right: Octaves) -> Octaves:
         left.rounding + right.rounding + (3 * left.half + 8 * rows + 20) * _U,
         max(left.moved, right.moved) + 2.0 * _U,
         (left.lost[0] + right.lost[0], lost_h1),
+        excess,
     )
+
+
+def _excess_of_sum(
+    left: Octaves, right: Octaves, added: Callable[[Doubles, Doubles], Doubles]
+) -> Pair | None:
+    """Give the excess of a sum, by the rule of `under_h1`."""
+    if left.excess is None or right.excess is None:
+        return None
+    if left is right:
+        return added(left.excess[0], left.under_h0), added(left.excess[1], left.under_h0)
+    steps = left.steps + right.steps
+    more, less = (
+        left.steps / steps * added(one, right.under_h0)
+        + right.steps / steps * added(left.under_h0, other)
+        for one, other in zip(left.excess, right.excess, strict=True)
+    )
+    return more, less
+
+
+def changed(excess: Pair | None, change: Callable[[Doubles], Doubles]) -> Pair | None:
+    """Change both laws of an excess, if there is one."""
+    return None if excess is None else (change(excess[0]), change(excess[1]))
 
 
 def _moved(law: Octaves, origin: float, spacing: float, half: int) -> Octaves:
@@ -173,6 +204,7 @@ def _moved(law: Octaves, origin: float, spacing: float, half: int) -> Octaves:
         under_h0=placed(law.under_h0, keeps),
         under_h1=placed(law.under_h1, keeps),
         tilted=None if law.tilted is None else placed(law.tilted, TILTED),
+        excess=changed(law.excess, lambda one: placed(one, MEAN)),
         rounding=law.rounding + 20.0 * _U,
         moved=law.moved + 5.0 * _U,
     )
@@ -195,7 +227,7 @@ def _fitted(law: Octaves, origin: float, width: float, spacing: float = 0.0) -> 
 def _refit(law: Octaves, of: float) -> Octaves:
     """Choose a lattice that fits the law: fine from its low end to its middle, octaves beyond."""
     law = _without_top(law, _RARE * law.steps / of)
-    masses, offsets = _in_use(law.under_h0), _in_use(law.offsets)
+    masses, offsets = in_use(law.under_h0), in_use(law.offsets)
     below = np.cumsum(masses)
     low, middle = (float(offsets[np.searchsorted(below, share)]) for share in (_RARE, 0.5))
     reach = middle - low
@@ -228,6 +260,7 @@ def _without_top(law: Octaves, share: float) -> Octaves:
         under_h0=law.under_h0[:rows],
         under_h1=law.under_h1[:rows],
         tilted=None if law.tilted is None else law.tilted[:rows],
+        excess=changed(law.excess, lambda one: one[:rows]),
         lost=lost,
     )
 
@@ -241,6 +274,7 @@ def _without_bottom(law: Octaves, origin: float) -> Octaves:
         under_h0=law.under_h0 * kept,
         under_h1=law.under_h1 * kept,
         tilted=None if law.tilted is None else law.tilted * kept,
+        excess=changed(law.excess, lambda one: one * kept),
         lost=(law.lost[0] + gone[0], law.lost[1] + gone[1]),
     )
 
