@@ -39,7 +39,7 @@ inline constexpr double underflow_half_square = 760.5;
 // min(a, limit) that keeps NaN.
 LEAKSCORE_FN double at_most(double a, double limit) { return a > limit ? limit : a; }
 
-// a^2 / 2 for a <= largest_abscissa; the low half, where it counts, exactly. Without fma by Dekker's
+// a^2 / 2 for a <= largest_abscissa; the low half exactly where it counts. Without fma by Dekker's
 // split of a 2^-16, whose square stays in range.
 LEAKSCORE_FN Extended half_square(double a) {
   const double half = 0.5 * a, high = half * a;

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +17,11 @@ from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import Flagged, Points
 from leakscore.audit.data.ranked_bits import RankedBits
 
+One = TypeVar("One")
+
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 _FEW = 4096  # scores of one class whose halves wait until a method asks for them
+_MANY = 1 << 17  # scores of one class whose sort is worth a thread
 
 
 class OddBits:
@@ -58,8 +62,11 @@ class Scores:
         dtype = inside.dtype
         if dtype != outside.dtype or dtype not in _PLAIN:
             dtype = np.result_type(dtype, outside.dtype, np.float32)
-        self.members, self._odd_members = _sorted("members", inside, dtype)
-        self.nonmembers, self._odd_nonmembers = _sorted("nonmembers", outside, dtype)
+        (self.members, self._odd_members), (self.nonmembers, self._odd_nonmembers) = _at_once(
+            lambda: _sorted("members", inside, dtype),
+            lambda: _sorted("nonmembers", outside, dtype),
+            worth=min(inside.size, outside.size) >= _MANY,
+        )
         self.ranked = None
 
     @property
@@ -214,6 +221,22 @@ def allowed_errors(rate: Doubles, n: int) -> Array:
     """Return the largest counts with ``count / n <= rate`` in floating point."""
     count = np.rint(rate * n).astype(np.int64)
     return np.asarray(count - (count / n > rate))
+
+
+def _at_once(
+    first: Callable[[], One], second: Callable[[], One], *, worth: bool
+) -> tuple[One, One]:
+    """Call both, at once if that is worth a thread and two may run; the first one's error wins."""
+    if not worth or _core.get_num_threads() == 1:
+        return first(), second()
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            later = pool.submit(second)
+        except RuntimeError:  # the system, or an interpreter that ends, gives no thread
+            return first(), second()
+        return first(), later.result()
 
 
 def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, OddBits]:
