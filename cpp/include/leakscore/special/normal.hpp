@@ -177,9 +177,16 @@ LEAKSCORE_FN Extended ppf_log(double p) {
   return {-log_positive(mass >= central_mass ? 4.0 * mass * (1.0 - mass) : mass), 0.0};
 }
 
+// Whether p has no need of its tail; false for NaN.
+LEAKSCORE_FN bool is_central(double p) { return smaller_mass(p) >= central_mass; }
+
+LEAKSCORE_FN double central_ppf_from_log(double p, Extended mass_log) {
+  return central_quantile(2.0 * p - 1.0, mass_log.high);
+}
+
 LEAKSCORE_FN double ppf_from_log(double p, Extended mass_log) {
   const double mass = smaller_mass(p), tail = tail_quantile(mass_log.high);
-  const double centre = central_quantile(2.0 * p - 1.0, mass_log.high);
+  const double centre = central_ppf_from_log(p, mass_log);
   const double x = mass >= central_mass ? centre : (p > 0.5 ? tail : -tail);
   const double end = p == 0.0 ? -infinity : (p == 1.0 ? infinity : nan);
   return mass > 0.0 ? x : end;
