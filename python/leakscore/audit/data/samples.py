@@ -21,6 +21,7 @@ One = TypeVar("One")
 
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 _FEW = 4096  # scores of one class whose halves wait until a method asks for them
+_NONE = np.empty(0)
 _MANY = 1 << 17  # scores of one class whose sort is worth a thread
 
 
@@ -33,14 +34,13 @@ class OddBits:
 
     __slots__ = ("_bits", "_given")
 
-    def __init__(self, bits: Array | None, given: Array | None = None) -> None:
+    def __init__(self, bits: Array | None, given: Array = _NONE) -> None:
         self._bits, self._given = bits, given
 
     def packed(self) -> Array:
         """Return the bits, 8 to a byte, the lowest first."""
         bits = self._bits
         if bits is None:
-            assert self._given is not None
             bits = self._bits = _core.merge_score_halves(*_halves(self._given, self._given.dtype))
         return bits
 
