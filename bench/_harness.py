@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+NAME = 60  # letters of a workload's name
+
 
 @dataclass(frozen=True)
 class Row:
@@ -30,13 +32,13 @@ class Row:
         ratio_median = self.reference[1] / self.ours[1]
         share = "" if self.limit is None else f"{self.limit / self.ours[0]:8.2f}"
         return (
-            f"{self.name:44s} {1e3 * self.ours[0]:9.3f} {1e3 * self.reference[0]:9.3f} "
+            f"{self.name:{NAME}s} {1e3 * self.ours[0]:9.3f} {1e3 * self.reference[0]:9.3f} "
             f"{ratio:7.2f} {ratio_median:8.2f} {share:>8s}  {self.note}"
         )
 
 
 HEADER = (
-    f"{'workload':44s} {'ours ms':>9s} {'numpy ms':>9s} {'ratio':>7s} {'median':>8s} "
+    f"{'workload':{NAME}s} {'ours ms':>9s} {'numpy ms':>9s} {'ratio':>7s} {'median':>8s} "
     f"{'limit/us':>8s}"
 )
 

@@ -40,6 +40,19 @@ def linear_in_numpy(x: Array, z: Array, mean: Array, variance: Array) -> Score:
     return lambda: x @ weight - constant
 
 
+def digits(x: Array, z: Array, reference: Reference, theirs: Score) -> str:
+    """Say how far both covariance scores of one target are from sums in extended precision.
+
+    Data with an offset cost the product their digits, as it does not centre: that is our price.
+    """
+    some = x[:100].astype(np.longdouble)
+    weight = (z.astype(np.longdouble) - reference.mean) / reference.variances
+    exact = (some - reference.mean) @ weight - (z - reference.mean) @ weight / (2 * N)
+    ours = scores.covariance_score(x[:100], z, reference, N)
+    far = [float(np.abs(found - exact).max() / exact.std()) for found in (theirs()[:100], ours)]
+    return f"errs by {far[0]:.0e} of the spread, ours by {far[1]:.0e}"
+
+
 def gaussian_in_numpy(x: Array, z: Array, mean: Array, variance: Array) -> Score:
     centre, inverse = mean.astype(x.dtype), (1 / variance).astype(x.dtype)
     weight = ((z - mean) / variance).T
@@ -98,12 +111,13 @@ def workloads(dtype: type) -> None:
 
     for k, targets in ((1, z[0]), (64, z)):
         read, plural = (limit, "target") if k == 1 else (None, "targets")
+        lost = digits(x, z[0], reference, linear_in_numpy(x, z[0], p, variance))
         row(
             f"W1 covariance_score, {k} {plural}",
             lambda z=targets: scores.covariance_score(x, z, reference, N),
             linear_in_numpy(x, targets, p, variance),
             read=read,
-            note="numpy: gemv" if k == 1 else "numpy: X @ W",
+            note=f"numpy: {'gemv' if k == 1 else 'X @ W'}, {lost}",
         )
         row(
             f"W2 gaussian_llr, {k} {plural}",

@@ -44,12 +44,16 @@ class Row(Result):
         """Return the fields and the verdict."""
         return super().to_dict() | {"ok": self.ok}
 
-    def __str__(self) -> str:
+    def line(self, width: int) -> str:
+        """Return the row as text, its name in a column of this width."""
         verdict = "ok" if self.ok else "FAILS"
         return (
-            f"{self.name:46s} {self.measured:9.4f} {self.theory:9.4f} {self.tolerance:9.4f} "
+            f"{self.name:{width}s} {self.measured:9.4f} {self.theory:9.4f} {self.tolerance:9.4f} "
             f"{self.z:6.1f}  {verdict}"
         )
+
+    def __str__(self) -> str:
+        return self.line(len(self.name))
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,9 @@ class Erratum(Row):
         """Whether ours agrees and the printed one does not."""
         return super().ok and abs(self.measured - self.printed) > self.tolerance
 
-    def __str__(self) -> str:
-        return super().__str__() + f"   printed {self.printed:.4f}"
+    def line(self, width: int) -> str:
+        """Return the row as text, with the printed number."""
+        return f"{super().line(width)}   printed {self.printed:.4f}"
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,8 @@ class Outcome(Result):
 
     def table(self) -> str:
         """Return the numbers as text."""
-        head = f"{'':46s} {'measured':>9s} {'theory':>9s} {'allowed':>9s} {'s.e.':>6s}"
+        width = max((len(row.name) for row in self.rows), default=0)
+        head = f"{'':{width}s} {'measured':>9s} {'theory':>9s} {'allowed':>9s} {'s.e.':>6s}"
         failed = sum(not row.ok for row in self.rows)
         verdict = f"{failed} of them do not" if failed else "all do"
         equal = [row for row in self.rows if not isinstance(row, Above)]
@@ -154,7 +160,7 @@ class Outcome(Result):
                 f"{self.rounds} {self.unit}, seed {self.seed}",
                 *self.notes,
                 head,
-                *map(str, self.rows),
+                *(row.line(width) for row in self.rows),
                 f"{len(self.rows)} numbers must agree within {STANDARD_ERRORS} standard errors"
                 f"{above}: {verdict} (largest distance {worst:.1f}).",
             ]

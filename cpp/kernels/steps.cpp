@@ -11,8 +11,16 @@ template <class T, class F>
 LEAKSCORE_FN bool each(const T* __restrict before, const T* __restrict after, std::ptrdiff_t count,
                        double* __restrict out, F f) {
   constexpr std::ptrdiff_t lanes = 8;
-  double zero[lanes] = {};
   std::ptrdiff_t j = 0;
+  if (count < lanes) {  // adding up lanes would take longer than such a row
+    double sum = 0.0;
+    for (; j < count; ++j) {
+      out[j] = f(static_cast<double>(before[j]), static_cast<double>(after[j]));
+      sum += out[j] - out[j];
+    }
+    return sum == 0.0;
+  }
+  double zero[lanes] = {};
   for (; j + lanes <= count; j += lanes) {
     LEAKSCORE_LANES(lanes) {
       const double v = f(static_cast<double>(before[j + l]), static_cast<double>(after[j + l]));

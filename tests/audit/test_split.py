@@ -233,3 +233,18 @@ def test_no_confidence_at_all() -> None:
     audit = Audit(np.arange(50.0, 150.0), np.arange(100.0))
     for method in ("split", "credible"):
         assert 0.0 < float(audit.epsilon(0.0, 1e-20, method)) < 100.0
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 4096, 4097])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, ">f8", np.int16])
+def test_halves_are_those_of_the_input_however_many(size: int, dtype: str) -> None:
+    """Few scores wait with their halves; they are the same as those of many."""
+    rng = np.random.default_rng(size)
+    scores = rng.normal(scale=30, size=2 * size).astype(dtype)[::2]
+    kept = scores.copy()
+    audit = Audit(scores, scores)
+    scores[...] = 0
+    for odd in (False, True):
+        for half in audit._samples.half(odd=odd):
+            assert half.tolist() == np.sort(kept[int(odd) :: 2]).tolist()
+    assert Audit.from_bytes(audit.to_bytes())._samples.half(odd=True)[0].tolist() == half.tolist()

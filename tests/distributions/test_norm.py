@@ -211,3 +211,15 @@ def test_agrees_with_scipy() -> None:
     p = 10 ** np.linspace(-300, -1e-3, 2001)
     np.testing.assert_allclose(norm.ppf(p), scipy.special.ndtri(p), rtol=2e-15)
     np.testing.assert_allclose(norm.ilogcdf(np.log(p)), scipy.special.ndtri_exp(np.log(p)), 1e-12)
+
+
+@pytest.mark.parametrize("name", ["ppf", "isf"])
+def test_a_quantile_does_not_depend_on_its_neighbours(name: str, isa: str) -> None:
+    """Groups that lie in the centre take another way than those with one number of a tail."""
+    centre = rng.uniform(0.02, 0.98, 203)
+    mixed = np.where(rng.random(centre.size) < 0.1, rng.uniform(size=centre.size) ** 20, centre)
+    mixed[[5, 77]], mixed[-1] = np.nan, 1.0
+    function = getattr(norm, name)
+    for values in (centre, mixed, neighbourhood([np.exp(-4.0), -np.expm1(-4.0)])):
+        alone = [function(value) for value in values]
+        np.testing.assert_array_equal(function(values), alone)

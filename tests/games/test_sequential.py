@@ -10,6 +10,7 @@ from scipy import stats
 
 from leakscore import games, sequential, set_num_threads
 from leakscore.games import Bernoulli, Empirical, Gaussian
+from leakscore.games._sequence import _add_up
 from tests.oracles.games import word
 
 RNG = np.random.default_rng(3)
@@ -177,3 +178,11 @@ def test_what_is_refused(options: dict[str, Any], words: str) -> None:
         games.sequential(**(good | {"insertion": 1.5}))
     with pytest.raises(TypeError):
         games.sequential(**(good | {"population": "normal"}))
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 2), (200, 4, 8), (2, 9, 600), (1, 1, 5000)])
+def test_sums_up_to_each_step_have_the_bits_of_numpy(shape: tuple[int, int, int]) -> None:
+    batches = np.random.default_rng(0).normal(size=shape)
+    expected = np.cumsum(batches, axis=1)
+    _add_up(batches)
+    np.testing.assert_array_equal(batches, expected)

@@ -52,3 +52,13 @@ def test_the_table_tells_notes_and_units() -> None:
     failing = Outcome("title", 7, 1, (Above("second", 1.0, 1.0, 0.4),), {})
     assert not failing.ok
     assert "1 of them do not" in failing.table()
+
+
+@pytest.mark.parametrize("length", [1, 46, 80])
+def test_columns_stand_under_each_other_whatever_the_names(length: int) -> None:
+    rows = (Row("x" * length, 1.0, 1.1, 0.4), Above("y", 30.0, 1.0, 0.4))
+    head, first, second, _ = Outcome("title", 7, 1, rows, {}).table().splitlines()[2:]
+    ends = [head.index(word) + len(word) for word in ("measured", "theory", "allowed")]
+    for line, numbers in ((first, "1.0000 1.1000 0.4000"), (second, "30.0000 1.0000 0.4000")):
+        for end, number in zip(ends, numbers.split(), strict=True):
+            assert line[:end].endswith(" " + number)

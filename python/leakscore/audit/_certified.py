@@ -209,11 +209,16 @@ class Certified(Sampled):
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
         certified = certify(self, deltas.ravel(), level, method, orientation, threshold)
 
+        scalar = deltas.ndim == 0  # numpy's texts and quotients take as long as 1000 scores' sort
+
         def shaped(column: Array) -> Any:
-            return column.reshape(deltas.shape) if deltas.ndim else column.item()
+            return column.item() if scalar else column.reshape(deltas.shape)
+
+        def share(errors: Array, count: int) -> Any:
+            return shaped(errors) / max(1, count)
 
         def named(flags: Array, true: str, false: str) -> Any:
-            if deltas.ndim == 0:  # numpy's text takes as long as a sort of 1000 scores
+            if scalar:
                 return true if flags.item() else false
             return shaped(np.where(flags, true, false))
 
@@ -221,8 +226,8 @@ class Certified(Sampled):
             epsilon=shaped(certified.epsilon),
             threshold=shaped(certified.threshold),
             direction=named(certified.forward, "forward", "reverse"),
-            fpr=shaped(certified.false_positives / max(1, certified.counted[0])),
-            fnr=shaped(certified.false_negatives / max(1, certified.counted[1])),
+            fpr=share(certified.false_positives, certified.counted[0]),
+            fnr=share(certified.false_negatives, certified.counted[1]),
             fpr_upper=shaped(certified.fpr_upper),
             fnr_upper=shaped(certified.fnr_upper),
             max_certifiable=shaped(certified.max_certifiable),

@@ -29,7 +29,7 @@ from leakscore.games._sampling import Key
 from leakscore.games._sequence import draw_steps, insertion_law
 from leakscore.games._training import Training
 
-_BLOCK = 1 << 19  # doubles of the records that are drawn at once: 4 MB
+_BLOCK = 1 << 18  # doubles of the records that are held at once: 2 MB
 _WORDS = 1 << 12  # random words of one key
 _STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score receives at once: 16 MB
 
@@ -238,14 +238,36 @@ def _require_records(
 class _TableRecords:
     """Single rows of a table, put back: one random word each, where a mean uses 128."""
 
-    tile = 1
-
-    def __init__(self, rows: _sampling.Rows) -> None:
+    def __init__(self, rows: _sampling.Rows, training: Training) -> None:
         self.rows = rows
+        # Rows are taken step by step, so that a step finds them in the cache.
+        n, steps = training.n, training.num_steps
+        parameters = training.size(rows.X.shape[1] - 1)
+        most = min(_BLOCK // (n * rows.X.shape[1]), _BLOCK // (n * steps))
+        self.block = max(1, min(most, _STREAM_BLOCK // ((steps + 1) * parameters)))
 
-    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
-        """Write the records [first, first + len(included)) of the game."""
-        end = first + len(included)
+    def batches(
+        self, key: Key, first: int, rounds: int, training: Training
+    ) -> Callable[[int], Doubles]:
+        """Return what gives the records (rounds, n, d + 1) of each step, for the next call only."""
+        shape = rounds, training.num_steps, training.n
+        X, chosen = self.rows.X, self._chosen(key, first, shape)
+        room = np.empty((rounds, training.n, X.shape[1]))
+
+        def batch(t: int) -> Doubles:
+            if X.dtype == room.dtype:
+                np.take(X, chosen[:, t], axis=0, out=room, mode="clip")  # without a buffer
+            else:
+                room[...] = X[chosen[:, t]]
+            return room
+
+        return batch
+
+    def _chosen(self, key: Key, first_round: int, shape: tuple[int, int, int]) -> Indices:
+        """Draw the row of each record."""
+        rows = np.empty(shape, dtype=np.int64)
+        first = first_round * shape[1] * shape[2]
+        end = first + rows.size
         for place in range(first // _WORDS, -(-end // _WORDS)):
             low, high = max(first, place * _WORDS), min(end, (place + 1) * _WORDS)
             words = _core.coin_words(key_of(key, place), high - place * _WORDS)[
@@ -254,11 +276,32 @@ class _TableRecords:
             chosen = below(words, np.full(words.size, self.rows.available))
             if self.rows.exclude is not None:
                 chosen += chosen >= self.rows.exclude
-            part = out[low - first : high - first]
-            if self.rows.X.dtype == part.dtype:
-                np.take(self.rows.X, chosen, axis=0, out=part, mode="clip")  # without a buffer
-            else:
-                part[:] = self.rows.X[chosen]
+            rows.reshape(-1)[low - first : high - first] = chosen
+        return rows
+
+
+class _SampledRecords:
+    """Records of a law: the means of one record each."""
+
+    def __init__(self, population: Population, training: Training) -> None:
+        one = _sampling.Mean(1, True, _sampling.NO_NOISE)
+        self.sampler: _sampling.Sampler = population._sampler(np.zeros(population.dim), one)
+        self.dim = population.dim
+        # A block of rounds depends only on sizes, and starts at a tile of the sampler.
+        drawn = training.n * training.num_steps
+        step = self.sampler.tile // gcd(self.sampler.tile, drawn)
+        self.block = max(1, _BLOCK // (drawn * self.dim * step)) * step
+
+    def batches(
+        self, key: Key, first: int, rounds: int, training: Training
+    ) -> Callable[[int], Doubles]:
+        """Return what gives the records (rounds, n, d + 1) of each step."""
+        shape = rounds, training.num_steps, training.n
+        records = np.empty((*shape, self.dim))
+        nobody = np.zeros(records[..., 0].size, dtype=np.bool_)
+        start = first * training.num_steps * training.n
+        self.sampler.fill(key, start, nobody, records.reshape(-1, self.dim))
+        return lambda t: records[:, t]
 
 
 class _Trainer:
@@ -268,19 +311,14 @@ class _Trainer:
         self, training: Training, population: Population, target: Doubles, steps: Indices, key: Key
     ) -> None:
         self.training, self.target, self.steps, self.key = training, target, steps, key
-        inputs = population.dim - 1
-        self.size = training.size(inputs)
-        one = _sampling.Mean(1, True, _sampling.NO_NOISE)
-        self.records: _sampling.Sampler = (
-            _TableRecords(population._rows())
+        self.size = training.size(population.dim - 1)
+        self.records: _TableRecords | _SampledRecords = (
+            _TableRecords(population._rows(), training)
             if isinstance(population, Empirical)
-            else population._sampler(np.zeros(population.dim), one)
+            else _SampledRecords(population, training)
         )
         self.start = training._start(self.size)
-        # A block of rounds depends only on sizes, and starts at a tile of the sampler.
-        drawn = training.n * training.num_steps
-        step = self.records.tile // gcd(self.records.tile, drawn)
-        self.block = max(1, _BLOCK // (drawn * population.dim * step)) * step
+        self.block = self.records.block
 
     def play(self, first: int, out: Doubles, _steps: Indices, /) -> None:
         """Write the parameters before and after every step of rounds [first, first + len(out))."""
@@ -288,16 +326,17 @@ class _Trainer:
             self._play(first + start, out[start : start + self.block])
 
     def _play(self, first: int, out: Doubles) -> None:
-        n, count = self.training.n, self.training.num_steps
-        rounds, dim = len(out), self.target.size
-        records = np.empty((rounds, count, n, dim))
-        nobody = np.zeros(rounds * count * n, dtype=np.bool_)
-        self.records.fill(self.key, first * count * n, nobody, records.reshape(-1, dim))
+        rounds = len(out)
+        batch = self.records.batches(self.key, first, rounds, self.training)
         steps = self.steps[first : first + rounds]
-        inside = np.flatnonzero(steps >= 0)
-        records[inside, steps[inside], 0] = self.target
+
+        def with_target(t: int) -> Doubles:
+            records = batch(t)
+            records[steps == t, 0] = self.target
+            return records
+
         noise = self.training._noise(self.key, first, rounds, self.size)
-        self.training._descend(self.start, lambda t: records[:, t], noise, out)
+        self.training._descend(self.start, with_target, noise, out)
         if not np.isfinite(out).all():
             if isinstance(self.records, _TableRecords):
                 _validate.finite("X", self.records.rows.X)

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from leakscore import _validate
 from leakscore._types import Doubles, Row, Rows
 
+_IN_CACHE = 1 << 15  # ratios that are added up at once
+
 
 @overload
 def semi_uniform(llr: Rows, prior: npt.ArrayLike | None = ..., axis: int = ...) -> Doubles: ...
@@ -64,13 +66,25 @@ def semi_uniform(
     if not weights.all():
         ratios, weights = ratios[..., weights > 0.0], weights[weights > 0.0]
     logs = np.log(weights)
-    top = (ratios + logs).max(axis=-1, keepdims=True)
+    if ratios.ndim == 1 or not ratios.flags.c_contiguous or ratios.size <= _IN_CACHE:
+        return _log_sums(ratios, logs)[()]
+    rows, width = ratios.reshape(-1, ratios.shape[-1]), ratios.shape[-1]
+    sums, block = np.empty(len(rows)), max(1, _IN_CACHE // width)
+    for start in range(0, len(rows), block):
+        sums[start : start + block] = _log_sums(rows[start : start + block], logs)
+    return sums.reshape(ratios.shape[:-1])
+
+
+def _log_sums(ratios: Doubles, logs: Doubles) -> Doubles:
+    """Return log sum exp(ratios + logs) over the last axis."""
+    shifted = ratios + logs
+    top = shifted.max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(under="ignore", over="ignore", divide="ignore"):
-        ratio: float | Doubles = (top[..., 0] + np.log(np.exp(ratios - top + logs).sum(axis=-1)))[
-            ()
-        ]
-    return ratio
+        np.subtract(ratios, top, out=shifted)
+        shifted += logs
+        np.exp(shifted, out=shifted)
+        return np.asarray(top[..., 0] + np.log(shifted.sum(axis=-1)))
 
 
 @overload

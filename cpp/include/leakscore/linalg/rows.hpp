@@ -47,6 +47,9 @@ LEAKSCORE_FN void row_sums(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdiff_t
                            double* out) {
   constexpr int together = 4;
   std::ptrdiff_t r = 0;
+  // One term needs no lanes, and rows become the vector; 0 as the lanes add it.
+  if (cols == 1)
+    for (; r < rows; ++r) out[r] = 0.0 + term(static_cast<double>(x.line(r)[0]), 0);
   for (; r + together <= rows; r += together) sum_rows<together>(x, r, cols, term, out);
   for (; r < rows; ++r) sum_rows<1>(x, r, cols, term, out);
 }

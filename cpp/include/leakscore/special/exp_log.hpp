@@ -28,22 +28,31 @@ LEAKSCORE_FN double multiply_add(double a, double b, double c) {
 #endif
 }
 
-// a * b - product exactly, where product is the rounded a * b. Without fma by Dekker's split: the
-// larger factor is scaled down meanwhile if its parts could overflow where the product does not.
-LEAKSCORE_FN double product_low(double a, double b, double product) {
+// a * b - product exactly, where product is the rounded a * b, for |a|, |b| and their product below
+// 2^900. Without fma by Dekker's split.
+LEAKSCORE_FN double bounded_product_low(double a, double b, double product) {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
   return __builtin_fma(a, b, -product);
 #else
   constexpr double splitter = 0x1p27 + 1.0;
+  const double ca = splitter * a, cb = splitter * b;
+  const double a_high = ca - (ca - a), b_high = cb - (cb - b);
+  const double a_low = a - a_high, b_low = b - b_high;
+  return ((a_high * b_high - product + a_high * b_low) + a_low * b_high) + a_low * b_low;
+#endif
+}
+
+// The same for any factors: without fma, the larger one is scaled down if its parts could overflow
+// where the product does not.
+LEAKSCORE_FN double product_low(double a, double b, double product) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return __builtin_fma(a, b, -product);
+#else
   const bool ordered = __builtin_fabs(a) >= __builtin_fabs(b);
   const double small = ordered ? b : a, large = ordered ? a : b;
   const bool huge = __builtin_fabs(large) > 0x1p480;
   const double down = huge ? 0x1p-64 : 1.0, up = huge ? 0x1p64 : 1.0;
-  const double scaled = large * down, ca = splitter * scaled, cb = splitter * small;
-  const double a_high = ca - (ca - scaled), b_high = cb - (cb - small);
-  const double a_low = scaled - a_high, b_low = small - b_high;
-  const double high = a_high * b_high - product * down;
-  return ((high + a_high * b_low + a_low * b_high) + a_low * b_low) * up;
+  return bounded_product_low(large * down, small, product * down) * up;
 #endif
 }
 

@@ -39,10 +39,17 @@ inline constexpr double underflow_half_square = 760.5;
 // min(a, limit) that keeps NaN.
 LEAKSCORE_FN double at_most(double a, double limit) { return a > limit ? limit : a; }
 
-// a^2 / 2 for a <= largest_abscissa.
+// a^2 / 2 for a <= largest_abscissa; the low half exactly where it counts. Without fma by Dekker's
+// split of a 2^-16, whose square stays in range.
 LEAKSCORE_FN Extended half_square(double a) {
   const double half = 0.5 * a, high = half * a;
-  return {high, product_low(half, a, high)};
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return {high, __builtin_fma(half, a, -high)};
+#else
+  const double scaled = 0x1p-16 * a, carried = (0x1p27 + 1.0) * scaled;
+  const double top = carried - (carried - scaled), rest = scaled - top;
+  return {high, 0x1p31 * (((top * top - 0x1p-31 * high) + 2.0 * top * rest) + rest * rest)};
+#endif
 }
 
 // M(a) = Phi(-a) exp(a^2 / 2), a >= 0.
@@ -54,7 +61,7 @@ LEAKSCORE_FN Extended mills(double a) {
   const double inverse = 1.0 / divisor;
   const double high = scaled.high * inverse, product = high * divisor;
   const double remainder =
-      ((scaled.high - product) - product_low(high, divisor, product)) - high * divisor_low;
+      ((scaled.high - product) - bounded_product_low(high, divisor, product)) - high * divisor_low;
   return {high, (remainder + scaled.low) * inverse};
 }
 
@@ -170,9 +177,16 @@ LEAKSCORE_FN Extended ppf_log(double p) {
   return {-log_positive(mass >= central_mass ? 4.0 * mass * (1.0 - mass) : mass), 0.0};
 }
 
+// Whether p has no need of its tail; false for NaN.
+LEAKSCORE_FN bool is_central(double p) { return smaller_mass(p) >= central_mass; }
+
+LEAKSCORE_FN double central_ppf_from_log(double p, Extended mass_log) {
+  return central_quantile(2.0 * p - 1.0, mass_log.high);
+}
+
 LEAKSCORE_FN double ppf_from_log(double p, Extended mass_log) {
   const double mass = smaller_mass(p), tail = tail_quantile(mass_log.high);
-  const double centre = central_quantile(2.0 * p - 1.0, mass_log.high);
+  const double centre = central_ppf_from_log(p, mass_log);
   const double x = mass >= central_mass ? centre : (p > 0.5 ? tail : -tail);
   const double end = p == 0.0 ? -infinity : (p == 1.0 ? infinity : nan);
   return mass > 0.0 ? x : end;

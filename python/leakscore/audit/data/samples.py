@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,33 @@ from leakscore.audit.bands.uniform import Band
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import Flagged, Points
 from leakscore.audit.data.ranked_bits import RankedBits
+
+One = TypeVar("One")
+
+_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+_FEW = 4096  # scores of one class whose halves wait until a method asks for them
+_NONE = np.empty(0)
+_MANY = 1 << 17  # scores of one class whose sort is worth a thread
+
+
+class OddBits:
+    """Which of the ascending scores were at odd positions of the input, a bit for each.
+
+    Few scores are kept as they were given, and their bits found when first asked for: most methods
+    never ask, and one sort takes half the time of two with a merge.
+    """
+
+    __slots__ = ("_bits", "_given")
+
+    def __init__(self, bits: Array | None, given: Array = _NONE) -> None:
+        self._bits, self._given = bits, given
+
+    def packed(self) -> Array:
+        """Return the bits, 8 to a byte, the lowest first."""
+        bits = self._bits
+        if bits is None:
+            bits = self._bits = _core.merge_score_halves(*_halves(self._given, self._given.dtype))
+        return bits
 
 
 class Scores:
@@ -31,9 +59,14 @@ class Scores:
     def __init__(self, members: npt.ArrayLike, nonmembers: npt.ArrayLike) -> None:
         inside = _validate.sample("members", members)
         outside = _validate.sample("nonmembers", nonmembers)
-        dtype = np.result_type(inside.dtype, outside.dtype, np.float32)
-        self.members, self._odd_members = _sorted("members", inside, dtype)
-        self.nonmembers, self._odd_nonmembers = _sorted("nonmembers", outside, dtype)
+        dtype = inside.dtype
+        if dtype != outside.dtype or dtype not in _PLAIN:
+            dtype = np.result_type(dtype, outside.dtype, np.float32)
+        (self.members, self._odd_members), (self.nonmembers, self._odd_nonmembers) = _at_once(
+            lambda: _sorted("members", inside, dtype),
+            lambda: _sorted("nonmembers", outside, dtype),
+            worth=min(inside.size, outside.size) >= _MANY,
+        )
         self.ranked = None
 
     @property
@@ -190,28 +223,63 @@ def allowed_errors(rate: Doubles, n: int) -> Array:
     return np.asarray(count - (count / n > rate))
 
 
-def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """Sort a copy of the scores, read-only; return it, and bits for the odd positions."""
+def _at_once(
+    first: Callable[[], One], second: Callable[[], One], *, worth: bool
+) -> tuple[One, One]:
+    """Call both, at once if that is worth a thread and two may run; the first one's error wins."""
+    if not worth or _core.get_num_threads() == 1:
+        return first(), second()
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            later = pool.submit(second)
+        except RuntimeError:  # the system, or an interpreter that ends, gives no thread
+            return first(), second()
+        return first(), later.result()
+
+
+def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, OddBits]:
+    """Sort a copy of the scores, read-only; return it, and which were at odd positions."""
+    if scores.size <= _FEW:
+        given = scores.astype(dtype)
+        array = given.copy()
+        array.sort()
+        _no_nan(name, array)
+        return frozen(array), OddBits(None, given)
+    even, array = _halves(scores, dtype)
+    for half in (even, array[even.size :]):
+        _no_nan(name, half)
+    return _joined(even, array)
+
+
+def _no_nan(name: str, ascending: Array) -> None:
+    last = ascending[-1]
+    if last != last:  # NaN is sorted last
+        raise ValueError(f"Expected {name} without NaN")
+
+
+def _halves(scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """Return those at even positions, ascending, and an array that ends with the others."""
     even = np.array(scores[::2], dtype=dtype)
     array = np.empty(scores.size, dtype=dtype)
     odd = array[even.size :]
     odd[...] = scores[1::2]
-    for half in (even, odd):
-        half.sort()
-        if half.size and np.isnan(half[-1]):  # NaN is sorted last
-            raise ValueError(f"Expected {name} without NaN")
-    return _joined(even, array)
+    even.sort()
+    odd.sort()
+    return even, array
 
 
-def _joined(even: Array, array: Array) -> tuple[Array, Array]:
+def _joined(even: Array, array: Array) -> tuple[Array, OddBits]:
     """Merge a sorted half with the other half, the end of `array`; return all and the odd bits."""
     bits = _core.merge_score_halves(even, array)
-    return frozen(array), bits
+    return frozen(array), OddBits(bits)
 
 
-def _half(array: Array, bits: Array, *, odd: bool) -> Array:
+def _half(array: Array, bits: OddBits, *, odd: bool) -> Array:
     """Return one of the joined halves."""
-    is_odd = np.unpackbits(bits, count=array.size, bitorder="little").view(np.bool_)
+    packed = bits.packed()
+    is_odd = np.unpackbits(packed, count=array.size, bitorder="little").view(np.bool_)
     return np.asarray(array[is_odd if odd else ~is_odd])
 
 

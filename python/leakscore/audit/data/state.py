@@ -8,7 +8,7 @@ from leakscore._numeric import frozen
 from leakscore._types import Array
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.ranked_bits import MAX_ROUNDS, RankedBits
-from leakscore.audit.data.samples import Scores
+from leakscore.audit.data.samples import OddBits, Scores
 
 # The number of arrays tells the three forms apart.
 _HISTOGRAM, _SCORES, _RANKED = 3, 4, 8
@@ -20,9 +20,9 @@ def arrays_of(samples: Scores | Histogram) -> list[Array]:
         return [samples.edges, samples.member_counts, samples.nonmember_counts]
     arrays = [
         samples.members,
-        samples._odd_members,
+        samples._odd_members.packed(),
         samples.nonmembers,
-        samples._odd_nonmembers,
+        samples._odd_nonmembers.packed(),
     ]
     bits = samples.ranked
     if bits is None:
@@ -54,14 +54,14 @@ def samples_of(arrays: list[Array]) -> Scores | Histogram:
     return samples
 
 
-def _checked(scores: Array, odd: Array) -> tuple[Array, Array]:
+def _checked(scores: Array, odd: Array) -> tuple[Array, OddBits]:
     if scores.dtype.kind != "f" or scores.ndim != 1 or scores.size == 0:
         raise ValueError("Expected scores of both classes")
     if not (scores[1:] >= scores[:-1]).all() or np.isnan(scores[-1]):
         raise ValueError("Expected ascending scores")
     if odd.dtype != np.uint8 or odd.shape != ((scores.size + 7) // 8,):
         raise ValueError("Expected a bit for each score")
-    return frozen(scores), odd
+    return frozen(scores), OddBits(odd)
 
 
 def _ranked(

@@ -83,8 +83,9 @@ def _one_orientation(
         fpr_band, fnr_band, deltas
     )
     algorithms = dict.fromkeys((fpr_band.algorithm, fnr_band.algorithm))
-    flags_low = np.full(deltas.shape, low)
+    flags_low = np.zeros(deltas.shape, dtype=np.bool_)
     if low:
+        flags_low[...] = True
         threshold = samples.next_above(threshold)
         forward, errors0, errors1, fpr, fnr = ~forward, errors1, errors0, fnr, fpr
     return Found(
