@@ -225,8 +225,8 @@ def analyse(
     same bits. What leaks of each record, the counts and the medians are those of all records; games
     draw counts of bins, values are clipped at quantiles of a sample of 65536 records, noise is the
     same in every column, and only the worst records are listed unless `records` is "all". Persons,
-    earlier means, other statistics, shrinkage and other shapes of noise need the table in memory,
-    and it is read as a whole for them.
+    earlier means, tables by group, categories, known weights, shrinkage and other shapes of noise
+    need the table in memory, and it is read as a whole for them.
 
     References
     ----------
