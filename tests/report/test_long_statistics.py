@@ -175,3 +175,24 @@ def test_tasks_and_smaller_blocks(monkeypatch: pytest.MonkeyPatch, values: np.nd
     small, _ = featured.features_of(opened, Passes(), statistics.Covariance(), **asked)
     assert small.source.size == 64
     np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-12)
+
+
+def test_long_tables_in_memory_use_one_thread_of_blas(
+    monkeypatch: pytest.MonkeyPatch, values: np.ndarray
+) -> None:
+    """On so few columns the threads of BLAS waited for each other: six times the CPU time."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    table = report.table_of(values[:600], NAMES)
+    seen: list[set[int]] = []
+
+    def progress(what: str, share: float) -> None:
+        found = threadpoolctl.threadpool_info()
+        seen.append({one["num_threads"] for one in found if one["user_api"] == "blas"})
+
+    with threadpoolctl.threadpool_limits(2, "blas"):
+        for longest, threads in ((599, {1}), (600, {2})):
+            monkeypatch.setattr(_report, "LONG", longest)
+            seen.clear()
+            report.analyse(table, shrinkage=0.1, rounds=200, progress=progress)
+            assert seen
+            assert set().union(*seen) == threads
