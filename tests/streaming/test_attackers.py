@@ -69,11 +69,13 @@ def test_layouts_have_the_same_bits(dim: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_column_in_which_only_one_row_varies() -> None:
-    values = np.random.default_rng(4).normal(size=(40, 3))
-    values[:, 1] = 5.0
-    values[21, 1] = 6.0
-    informed, weaker = law_of(values).both(values)
-    assert weaker[21] == np.inf
-    assert informed[21] > 1e12
-    assert np.isfinite(np.delete(weaker, 21)).all()
+    """Whatever is left of its variance by rounding, above 0 or below."""
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(40, 3))
+    for most, one in rng.normal(size=(40, 2)):
+        values[:, 1] = most
+        values[21, 1] = one
+        weaker = law_of(values).both(values)[1]
+        assert weaker[21] == np.inf
+        assert np.isfinite(np.delete(weaker, 21)).all()
     assert law_of(values).both(values[:0])[0].shape == (0,)
