@@ -44,6 +44,10 @@ OCTAVE = ("tests/tradeoff/test_octaves.py",)
 KNOWN = ("tests/tradeoff/test_known.py",)
 REGROUPED = ("tests/tradeoff/test_regrouped.py",)
 
+LONG_CHANGES = "python/leakscore/report/streamed/changes.py"
+UNREAD = ("tests/report/test_unread.py",)
+ATTACKERS = ("tests/streaming/test_attackers.py",)
+
 BATCHES = (
     Mutation("octaves-sum-0", OCTAVES, "+ (3 * left.half + 8 * rows + 20) * _U", "", OCTAVE),
     Mutation(
@@ -735,6 +739,34 @@ AUDITS = (
         ("tests/reference/test_low_rank.py",),
     ),
     Mutation(
+        "unread-guess-largest",
+        LONG_CHANGES,
+        "share = largest * (np.sqrt(before)",
+        "share = (np.sqrt(before)",
+        UNREAD,
+    ),
+    Mutation(
+        "unread-guess-moved",
+        LONG_CHANGES,
+        "(np.sqrt(before) + np.sqrt(max(moved, 0.0)))",
+        "np.sqrt(before)",
+        UNREAD,
+    ),
+    Mutation(
+        "unread-growth-scatter",
+        LONG_CHANGES,
+        "moved**2 / (1 - weight * (1 + count / rest)) * rest",
+        "moved**2 * rest",
+        UNREAD,
+    ),
+    Mutation(
+        "unread-growth-mean",
+        LONG_CHANGES,
+        "np.sqrt(before) + np.sqrt(count * weight) / rest",
+        "np.sqrt(before)",
+        UNREAD,
+    ),
+    Mutation(
         "records-enough",
         "python/leakscore/report/_remedies.py",
         "else (middle, high)\n        return high",
@@ -765,6 +797,20 @@ SORTED = ("tests/audit/test_sorted_bits.py",)
 GX2 = ("tests/distributions/test_gx2.py",)
 
 COMPILED = (
+    Mutation(
+        "attackers-spread",
+        "cpp/kernels/attackers.cpp",
+        "grow * (form[l] - along[l] * along[l] / rest)",
+        "grow * form[l]",
+        ATTACKERS,
+    ),
+    Mutation(
+        "attackers-alone",
+        "cpp/kernels/attackers.cpp",
+        "rounding_of_variance = 1e-9",
+        "rounding_of_variance = 0.0",
+        ATTACKERS,
+    ),
     Mutation(
         "clopper-pearson-0",
         SPECIAL + "clopper_pearson.hpp",

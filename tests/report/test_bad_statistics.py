@@ -10,6 +10,8 @@ import pytest
 
 from leakscore import report, statistics
 from leakscore.cli import main
+from leakscore.report.statistic import featured
+from leakscore.tables import memory_limit
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 2))
@@ -83,6 +85,17 @@ def test_refused(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_features_of_a_long_table_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = report.table_of(X, ["a", "b"], groups={"g": ["u", "v", "w"] * (len(X) // 3)})
+    monkeypatch.setattr(memory_limit, "DEFAULT", 8 * len(X) * 8)
+    report.analyse(table, statistic=statistics.GroupMeans("g"), rounds=200)  # it is short
+    monkeypatch.setattr(featured, "ROWS", len(X) - 1)
+    report.analyse(table, statistic=statistics.GroupMeans("g"), rounds=200)  # it just fits
+    monkeypatch.setattr(memory_limit, "DEFAULT", 8 * len(X) * 8 - 1)
+    with pytest.raises(ValueError, match=r"^8 features of 60 records need 3\.75 KiB of memory, "):
+        report.analyse(table, statistic=statistics.GroupMeans("g"), rounds=200)
 
 
 def test_tables_are_judged_together(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -127,6 +127,9 @@ def test_small_cells_need_the_game() -> None:
     ("arguments", "message"),
     [
         (["--statistic", "quantile"], "may be the value of a record itself"),
+        (["--statistic", "median"], "a published median may be the value of a record itself"),
+        (["--statistic", "maximum"], "a published maximum is the value of a record itself"),
+        (["--statistic", "minimum"], "publish counts between fixed limits instead"),
         (["--statistic", "regression"], "--response COLUMN"),
         (["--response", "a"], "--response COLUMN"),
         (["--statistic", "regression", "--response", "z"], "response='z'"),

@@ -168,7 +168,7 @@ def test_the_score_has_the_mean_and_variance_of_the_theory(case: str) -> None:
         (lambda: statistics.Histogram("a", [1, 1]).on(["a"]), "increasing"),
         (lambda: statistics.WeightedMean("w").on(["a"]), "weights='w'"),
         (lambda: statistics.WeightedMean("a").on(["a"]).features([[-1.0]]), "at least 0"),
-        (lambda: statistics.WeightedMean("a").on(["a"]).features([[0.0]]), "all are 0"),
+        (lambda: statistics.WeightedMean("a").on(["a"]).prepare([[0.0]]), "all are 0"),
         (lambda: statistics.Regression("y").on(["y"]), "beside the response"),
         (lambda: statistics.Regression("y").on(["x", "y"]).features([[1.0, 2.0]]), "prepare"),
         (

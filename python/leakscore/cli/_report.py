@@ -15,8 +15,15 @@ if TYPE_CHECKING:
 _MOST_WORKERS = 1024
 STATISTICS = (
     *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
-    "quantile",
+    *("quantile", "median", "minimum", "maximum"),
 )
+_MAY_BE = "may be the value of a record itself, which no distance bounds"
+_REFUSED = {
+    "quantile": _MAY_BE,
+    "median": _MAY_BE,
+    "minimum": "is the value of a record itself, and gives that record away",
+    "maximum": "is the value of a record itself, and gives that record away",
+}
 
 
 def add_report(commands: Any) -> None:
@@ -92,7 +99,8 @@ def _add_table_options(group: Any) -> None:
     group.add_argument(
         "--statistic",
         choices=STATISTICS,
-        help="what is published of the columns (default: their mean)",
+        help="what is published of the columns (default: their mean); quantiles and extremes are "
+        "refused",
     )
     _cli.add_names(group, "--group-by", "publish means and counts of the groups of these columns")
     group.add_argument(
@@ -250,6 +258,7 @@ def _report(options: argparse.Namespace) -> int:
 
     _cli.require_writable(options, options.data)
     with _cli.progress(options.quiet, options.progress) as progress, _client(options) as client:
+        statistic = _statistic(options)  # refused before the table is read
         if progress is not None:
             progress("reading the table", 0.0)
         table = _table(options)
@@ -276,7 +285,7 @@ def _report(options: argparse.Namespace) -> int:
             audit=options.audit,
             confidence=options.confidence,
             show_values=options.show_values,
-            statistic=_statistic(options),
+            statistic=statistic,
             min_cell=options.min_cell,
             records=options.records,
             progress=progress,
@@ -321,6 +330,12 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
     """Return the statistic that the options ask for."""
     from leakscore import statistics
 
+    if options.statistic in _REFUSED:
+        raise ValueError(
+            f"--statistic {options.statistic}: a published {options.statistic} "
+            f"{_REFUSED[options.statistic]}; publish counts between fixed limits instead "
+            "(statistics.Histogram)"
+        )
     counts = options.statistic == "counts"
     named = {
         "--group-by": options.group_by,
@@ -350,8 +365,6 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         return statistics.Regression(options.response)
     if options.statistic == "cross-products":
         return statistics.CrossProducts(options.response)
-    if options.statistic == "quantile":
-        return statistics.Quantile(0.5)
     plain = {
         "sum": statistics.Sum,
         "covariance": statistics.Covariance,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
@@ -66,6 +67,7 @@ from leakscore.report.streamed.analysis import Streamed
 from leakscore.report.streamed.passes import Passes
 from leakscore.report.streamed.whole import Tabular, opened_of, whole_of, why_whole
 from leakscore.statistics import Statistic
+from leakscore.streaming.blas import on_one_thread
 from leakscore.tables.sources.opened import LONG
 from leakscore.tables.sources.partitions import without_graph
 from leakscore.tables.table import Table
@@ -225,8 +227,8 @@ def analyse(
     same bits. What leaks of each record, the counts and the medians are those of all records; games
     draw counts of bins, values are clipped at quantiles of a sample of 65536 records, noise is the
     same in every column, and only the worst records are listed unless `records` is "all". Persons,
-    earlier means, other statistics, shrinkage and other shapes of noise need the table in memory,
-    and it is read as a whole for them.
+    earlier means, tables by group, categories, known weights, shrinkage and other shapes of noise
+    need the table in memory, and it is read as a whole for them.
 
     References
     ----------
@@ -274,7 +276,10 @@ def analyse(
     if not why and opened.is_longer_than(LONG):
         content = Streamed(opened, asked, Passes(progress, client)).content()
         return Report(**{one.name: getattr(content, one.name) for one in fields(Content)})
-    return _Analysis(whole_of(table, opened, why), asked, progress).report()
+    whole = whole_of(table, opened, why)
+    # Threads of BLAS wait for each other longer than they work on so few columns.
+    with on_one_thread() if len(whole.values) > LONG else nullcontext():
+        return _Analysis(whole, asked, progress).report()
 
 
 class _Analysis:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._types import Doubles
+from leakscore.reference import Moments
 from leakscore.statistics._statistic import Statistic, indicators, names_of
 
 _MOST_CELLS = 100_000
@@ -204,7 +205,7 @@ class Several(Statistic):
             bound.append(part.on([n for n in columns if n not in given or n in known], known))
         return super(Several, replace(self, parts=tuple(bound))).on(columns, levels)
 
-    def prepare(self, values: npt.ArrayLike) -> Several:
+    def prepare(self, values: npt.ArrayLike | Moments) -> Several:
         """Return the statistic with what the parts need to know of the records.
 
         Parameters
@@ -214,7 +215,14 @@ class Several(Statistic):
         Returns
         -------
         Several
+
+        Raises
+        ------
+        TypeError
+            If they are moments.
         """
+        if isinstance(values, Moments):
+            raise TypeError("Expected values to be records: not all parts are told by moments")
         array = self._checked(values)
         parts = [part.prepare(array[:, self._places(part)]) for part in self.parts]
         return replace(self, parts=tuple(parts))

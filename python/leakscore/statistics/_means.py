@@ -130,6 +130,7 @@ class Histogram(Statistic):
     column: str
     edges: Sequence[float]
     kind: ClassVar[str] = "histogram"
+    blockwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Hold the edges as they are compared."""

@@ -10,8 +10,12 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Doubles
+from leakscore.reference import Moments
 from leakscore.statistics._statistic import Exactness, Statistic
 
+_DEPENDENT = "Expected the predictors to be linearly independent: leave one out"
+_SQUARED = 1e-10  # share of a variance that squares still tell from none
+_LAST_DIGITS = 1e-13  # share of a number that is rounding
 _ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
 
 
@@ -30,6 +34,7 @@ class Covariance(Statistic):
     """
 
     kind: ClassVar[str] = "covariance"
+    blockwise: ClassVar[bool] = True
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
@@ -70,6 +75,7 @@ class Correlations(Statistic):
 
     exact: ClassVar[Exactness] = "asymptotic"
     kind: ClassVar[str] = "correlations"
+    blockwise: ClassVar[bool] = True
     _means: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
     _scales: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
     _pairs: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
@@ -79,12 +85,12 @@ class Correlations(Statistic):
         if len(self.columns) < 2:
             raise ValueError(f"Expected columns={self.columns} to be two at least")
 
-    def prepare(self, values: npt.ArrayLike) -> Correlations:
+    def prepare(self, values: npt.ArrayLike | Moments) -> Correlations:
         """Estimate means, variances and correlations from records.
 
         Parameters
         ----------
-        values : (N, d) array_like
+        values : (N, d) array_like or Moments
 
         Returns
         -------
@@ -95,19 +101,29 @@ class Correlations(Statistic):
         ValueError
             If a column is the same in all records.
         """
-        array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
-        means, scales = array.mean(axis=0), array.std(axis=0)
-        if not (scales > 0).all():
-            name = self.columns[int((scales == 0).argmax())]
-            raise ValueError(f"Expected column {name!r} to vary: it has no correlation")
-        standard = (array - means) / scales
-        pairs = (standard.T @ standard / len(array))[np.triu_indices(len(means), 1)]
+        if isinstance(values, Moments):
+            means, cov = values.mean, values.cov
+            scales = np.sqrt(np.diag(cov))
+            self._require_varied(scales)
+            all_pairs = cov / np.outer(scales, scales)
+        else:
+            array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+            means, scales = array.mean(axis=0), array.std(axis=0)
+            self._require_varied(scales)
+            standard = (array - means) / scales
+            all_pairs = standard.T @ standard / len(array)
+        pairs = all_pairs[np.triu_indices(len(means), 1)]
         return replace(
             self,
             _means=tuple(means.tolist()),
             _scales=tuple(scales.tolist()),
             _pairs=tuple(pairs.tolist()),
         )
+
+    def _require_varied(self, scales: Doubles) -> None:
+        if not (scales > 0).all():
+            name = self.columns[int((scales == 0).argmax())]
+            raise ValueError(f"Expected column {name!r} to vary: it has no correlation")
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
@@ -151,6 +167,7 @@ class CrossProducts(Statistic):
 
     response: str
     kind: ClassVar[str] = "cross-products"
+    blockwise: ClassVar[bool] = True
 
     def _require(self) -> None:
         self._index("response", self.response)
@@ -213,6 +230,7 @@ class Regression(Statistic):
     response: str
     exact: ClassVar[Exactness] = "asymptotic"
     kind: ClassVar[str] = "regression"
+    blockwise: ClassVar[bool] = True
     _inverse: tuple[tuple[float, ...], ...] = field(default=(), kw_only=True, repr=False)
     _coefficients: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
 
@@ -226,12 +244,14 @@ class Regression(Statistic):
         """The response."""
         return (self.response,)
 
-    def prepare(self, values: npt.ArrayLike) -> Regression:
+    def prepare(self, values: npt.ArrayLike | Moments) -> Regression:
         """Estimate the coefficients and E x x' from records.
 
         Parameters
         ----------
-        values : (N, d) array_like
+        values : (N, d) array_like or Moments
+            Moments hold squares: they tell no predictors apart that follow from each other but
+            for a part in 10^5.
 
         Returns
         -------
@@ -243,24 +263,60 @@ class Regression(Statistic):
             If the predictors are linearly dependent, or the response follows from them: then it
             is among them, perhaps in other units.
         """
+        if isinstance(values, Moments):
+            return self._prepared(*self._of_moments(values))
         array = _validate.matrix("values", values)
         x, y = self._split(np.asarray(array, dtype=np.float64))
         factor, triangle = np.linalg.qr(x)
         scale = np.linalg.norm(x, axis=0)
         if (np.abs(np.diag(triangle)) <= 1e-10 * scale).any():
-            raise ValueError("Expected the predictors to be linearly independent: leave one out")
+            raise ValueError(_DEPENDENT)
         inverse = np.linalg.inv(triangle)
         coefficients = inverse @ (factor.T @ y)
-        if np.linalg.norm(y - x @ coefficients) <= _ROUNDING * np.linalg.norm(y - y.mean()):
+        left = float(np.linalg.norm(y - x @ coefficients))
+        size = float(np.linalg.norm(y))
+        self._require_residual(left, float(np.linalg.norm(y - y.mean())), size)
+        return self._prepared(len(x) * inverse @ inverse.T, coefficients)
+
+    def _prepared(self, inverse: Doubles, coefficients: Doubles) -> Regression:
+        return replace(
+            self,
+            _inverse=tuple(map(tuple, inverse.tolist())),
+            _coefficients=tuple(coefficients.tolist()),
+        )
+
+    def _require_residual(self, left: float, spread: float, size: float) -> None:
+        """Refuse a response of which nothing is left beside its deviations, or its own size."""
+        if left <= max(_ROUNDING * spread, _LAST_DIGITS * size):
             raise ValueError(
                 f"Expected response={self.response!r} not to follow from the predictors: it is "
                 "among them, or the same in every record"
             )
-        return replace(
-            self,
-            _inverse=tuple(map(tuple, (len(x) * inverse @ inverse.T).tolist())),
-            _coefficients=tuple(coefficients.tolist()),
-        )
+
+    def _of_moments(self, moments: Moments) -> tuple[Doubles, Doubles]:
+        """Return (E x x')^-1 and the coefficients, by blocks: x is a 1 and the predictors.
+
+        With m and S mean and covariance of the predictors, in units of their standard deviations,
+        (E x x')^-1 = [[1 + m' S^-1 m, -(S^-1 m)'], [-S^-1 m, S^-1]].
+        """
+        at, y = self._numbers(self.response), self._index("response", self.response)
+        mean, cov = moments.mean, moments.cov
+        scale = np.sqrt(np.diag(cov)[at])
+        if not (scale > 0).all():
+            raise ValueError(_DEPENDENT)
+        part = cov[np.ix_(at, at)] / np.outer(scale, scale)
+        if np.linalg.eigvalsh(part)[0] <= _SQUARED:
+            raise ValueError(_DEPENDENT)
+        slopes = np.linalg.solve(part, cov[at, y] / scale)
+        left = cov[y, y] - slopes @ part @ slopes
+        spread, size = float(np.sqrt(cov[y, y])), float(np.hypot(np.sqrt(cov[y, y]), mean[y]))
+        self._require_residual(float(np.sqrt(max(left, 0.0))), spread, size)
+        inverse = np.linalg.inv(part) / np.outer(scale, scale)
+        slopes = slopes / scale
+        away = inverse @ mean[at]
+        corner = np.array([[1 + mean[at] @ away]])
+        whole = np.block([[corner, -away[None, :]], [-away[:, None], inverse]])
+        return whole, np.concatenate([[mean[y] - mean[at] @ slopes], slopes])
 
     def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:
         predictors = values[:, self._numbers(self.response)]
@@ -318,7 +374,7 @@ class Quantile(Statistic):
     def _require(self) -> None:
         _validate.scalar("p", self.p, 0, 1, closed="neither")
 
-    def prepare(self, values: npt.ArrayLike) -> Quantile:
+    def prepare(self, values: npt.ArrayLike | Moments) -> Quantile:
         """Estimate the quantiles from records.
 
         Parameters
@@ -328,7 +384,14 @@ class Quantile(Statistic):
         Returns
         -------
         Quantile
+
+        Raises
+        ------
+        TypeError
+            If they are moments, which do not tell quantiles.
         """
+        if isinstance(values, Moments):
+            raise TypeError("Expected values to be records: moments do not tell quantiles")
         array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
         points = np.quantile(array, self.p, axis=0, method="inverted_cdf")
         return replace(self, _quantiles=tuple(points.tolist()))

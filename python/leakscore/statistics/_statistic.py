@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Doubles
+from leakscore.reference import Moments
 
 Exactness: TypeAlias = Literal["exact", "asymptotic"]
 Self_ = TypeVar("Self_", bound="Statistic")
@@ -37,6 +38,9 @@ class Statistic(ABC):
         Column of categories -> its levels, of which the block holds the numbers; set by `on`.
     kind : str
         Name of the statistic in a report's JSON.
+    blockwise : bool
+        Whether all that `prepare` needs are the moments of the columns: then a table of any length
+        is judged block by block.
     """
 
     columns: tuple[str, ...] = ()
@@ -44,6 +48,7 @@ class Statistic(ABC):
 
     exact: ClassVar[Exactness] = "exact"
     kind: ClassVar[str] = "statistic"
+    blockwise: ClassVar[bool] = False
 
     def on(
         self: Self_,
@@ -113,13 +118,14 @@ class Statistic(ABC):
         """
         return None
 
-    def prepare(self: Self_, values: npt.ArrayLike) -> Self_:  # noqa: ARG002, overridden
+    def prepare(self: Self_, values: npt.ArrayLike | Moments) -> Self_:  # noqa: ARG002, overridden
         """Return the statistic with what its features need to know of the records: nothing.
 
         Parameters
         ----------
-        values : (N, d) array_like
-            Records; the columns are those that `on` was given.
+        values : (N, d) array_like or Moments
+            Records; the columns are those that `on` was given. If the statistic is `blockwise`,
+            their moments do.
 
         Returns
         -------

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore._types import Doubles
+from leakscore.reference import Moments
 from leakscore.statistics._statistic import Exactness, Statistic
 
 
@@ -44,6 +45,10 @@ class _Weighted(Statistic):
         """Return the weights (k, 1) and the other columns."""
         return self._weights(values)[:, np.newaxis], values[:, self._numbers(self.weights)]
 
+    def _require_weight(self, weight: float) -> None:
+        if not weight > 0:
+            raise ValueError(f"Expected a weight ({self.weights!r}) above 0: all are 0")
+
     def _others(self) -> tuple[str, ...]:
         return tuple(self.columns[j] for j in self._numbers(self.weights))
 
@@ -70,6 +75,7 @@ class WeightedMean(_Weighted):
     """
 
     kind: ClassVar[str] = "weighted-mean"
+    blockwise: ClassVar[bool] = True
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
@@ -81,10 +87,26 @@ class WeightedMean(_Weighted):
         """The weight, and its product with every other column."""
         return (self.weights, *(f"{self.weights}*{name}" for name in self._others()))
 
+    def prepare(self, values: npt.ArrayLike | Moments) -> WeightedMean:
+        """Refuse weights that are all 0.
+
+        Parameters
+        ----------
+        values : (N, d) array_like or Moments
+
+        Returns
+        -------
+        WeightedMean
+        """
+        if not isinstance(values, Moments):
+            array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+            self._require_weight(float(self._weights(array).max()))
+        else:
+            self._require_weight(float(values.mean[self._index("weights", self.weights)]))
+        return self
+
     def _features(self, values: Doubles) -> Doubles:
         weight, others = self._weighed(values)
-        if weight.size and not weight.any():
-            raise ValueError(f"Expected a weight ({self.weights!r}) above 0: all are 0")
         return np.concatenate([weight, weight * others], axis=1)
 
 
@@ -111,24 +133,30 @@ class WeightedRatio(_Weighted):
 
     exact: ClassVar[Exactness] = "asymptotic"
     kind: ClassVar[str] = "weighted-ratio"
+    blockwise: ClassVar[bool] = True
     _sum: float = field(default=0.0, kw_only=True, repr=False)
     _means: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
 
-    def prepare(self, values: npt.ArrayLike) -> WeightedRatio:
+    def prepare(self, values: npt.ArrayLike | Moments) -> WeightedRatio:
         """Estimate the weighted means and the mean weight from records.
 
         Parameters
         ----------
-        values : (N, d) array_like
+        values : (N, d) array_like or Moments
 
         Returns
         -------
         WeightedRatio
         """
+        if isinstance(values, Moments):
+            at, others_at = self._index("weights", self.weights), self._numbers(self.weights)
+            mean = float(values.mean[at])
+            self._require_weight(mean)
+            means = values.mean[others_at] + values.cov[at, others_at] / mean
+            return replace(self, _sum=mean, _means=tuple(means.tolist()))
         array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
         weight, others = self._weighed(array)
-        if not weight.any():
-            raise ValueError(f"Expected a weight ({self.weights!r}) above 0: all are 0")
+        self._require_weight(float(weight.max()))
         means = (weight * others).sum(axis=0) / weight.sum()
         return replace(self, _sum=float(weight.mean()), _means=tuple(means.tolist()))
 

@@ -14,7 +14,9 @@ from leakscore.report._leakage import Shrinkage
 from leakscore.report._model import Cell, Risk
 from leakscore.report.statistic.pooled import Cells
 from leakscore.statistics import Counts, GroupMeans, KnownWeights, Mean, Several, Statistic
+from leakscore.tables import memory_limit
 from leakscore.tables.records import CONSTANT, LeftColumn, LeftRows, Records, records_of
+from leakscore.tables.sources.blocks import ROWS
 from leakscore.tables.table import Table
 
 _FOLLOWS = "within its cell it is the same in all records, or follows from other columns"
@@ -98,6 +100,7 @@ def featured(
     labels = {name: given[known] for name, given in labels.items()}
     levels = {name: tuple(np.unique(given).tolist()) for name, given in labels.items()}
     bound = statistic.on((*labels, *records.columns, *apart), levels)
+    _require_room(len(records.rows), len(bound.names))
     codes = [np.searchsorted(levels[name], given) for name, given in labels.items()]
     block = np.column_stack(
         [*(code.astype(np.float64) for code in codes), records.values, beside[known]]
@@ -113,6 +116,17 @@ def featured(
     made = _features(table, records, bound, block)
     used = table.columns if _only_counts(statistic) else bound.columns
     return Featured(made, bound, tables, bound.weights_of(block), used=used)
+
+
+def _require_room(rows: int, features: int) -> None:
+    """Refuse more features of a long table than the limit of files: several copies are made."""
+    needed = 8 * rows * features
+    if rows > ROWS and needed > memory_limit.DEFAULT:
+        raise ValueError(
+            f"{features} features of {rows} records need {memory_limit.shown(needed)} of memory, "
+            f"more than {memory_limit.shown(memory_limit.DEFAULT)}: publish fewer columns or "
+            "coarser groups, or judge a part of the records"
+        )
 
 
 def _only_counts(statistic: Statistic) -> bool:

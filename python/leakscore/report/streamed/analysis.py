@@ -39,12 +39,13 @@ from leakscore.report._setup import (
 from leakscore.report._verdict import verdict_of
 from leakscore.report.noise.drawing import drawn
 from leakscore.report.streamed.changes import Clipping, changes_of, guess_of
+from leakscore.report.streamed.featured import features_of
 from leakscore.report.streamed.judged import Judged, judged_of
 from leakscore.report.streamed.passes import Passes
 from leakscore.report.streamed.people import Crowd
 from leakscore.report.streamed.playing import Asked, Projected, played, prepared
 from leakscore.report.streamed.views import THRESHOLDS, outcomes
-from leakscore.statistics import Mean
+from leakscore.statistics import Mean, Statistic
 from leakscore.streaming.copies import Copies
 from leakscore.streaming.histogram import Histogram, lower_end
 from leakscore.streaming.lines import Line
@@ -71,9 +72,8 @@ class Streamed:
     def __init__(self, opened: Opened, asked: Options, passes: Passes) -> None:
         self.opened, self.asked, self.passes = opened, asked, passes
         self.budget: Budget = budget_of(asked)
-        self.judged: Judged = judged_of(
-            opened, passes, columns=asked.columns, exclude=asked.exclude, missing=asked.missing
-        )
+        self.judged, statistic = self._judged()
+        self.plain = isinstance(statistic, Mean)
         self.law = self.judged.law
         sizes = self.law.rows, self.judged.found.rows
         self.release = release_from(
@@ -82,7 +82,7 @@ class Streamed:
             asked.n,
             asked.population,
             asked.base_population,
-            Mean().on(self.judged.columns),
+            statistic,
         )
         require_all_drawn(asked, self.release.n, self.law.rows)
         n, self.finite = self.release.n, asked.population == "finite"
@@ -110,6 +110,19 @@ class Streamed:
         report = self._written(games, noise, remedies, third)
         report = replace(report, verdict=verdict_of(report, self.budget, self.asked.max_noise))
         return replace(report, warnings=self._notices(report))
+
+    def _judged(self) -> tuple[Judged, Statistic]:
+        """Return what is judged, the columns or features of them, and the statistic."""
+        asked, chosen = self.asked, self.asked.statistic or Mean()
+        reading: dict[str, Any] = {
+            "columns": asked.columns,
+            "exclude": asked.exclude,
+            "missing": asked.missing,
+        }
+        if not isinstance(chosen, Mean):
+            return features_of(self.opened, self.passes, chosen, **reading)
+        judged = judged_of(self.opened, self.passes, **reading)
+        return judged, chosen.on(judged.columns)
 
     def _pass(self, one: Callable[..., Any], what: str) -> Any:
         return self.passes(self.judged.source, one, what)
@@ -211,6 +224,8 @@ class Streamed:
     def _limits(self) -> tuple[Doubles, ...]:
         """Return the quantiles of the sample at which values are clipped."""
         values = self.found.sample.values
+        if not self.plain:  # features of a record belong together
+            return ()
         return tuple(np.quantile(values, [share, 1 - share], axis=0) for share in CLIPS)
 
     def _clippings(self, third: Third) -> list[Clipping]:
@@ -313,6 +328,7 @@ class Streamed:
             self._clippings(third),
             self.least,
             self._without,
+            plain=self.plain,
         )
         found = outcomes(
             [change.view for change in changes],
@@ -462,11 +478,13 @@ class Streamed:
     def _notices(self, report: Content) -> tuple[Notice, ...]:
         """Collect notices; say what is done otherwise because the table is long."""
         rows = f"{self.law.rows:,}"
+        sample = f"a sample of {len(self.found.sample.rows):,} records"
+        clipped = f"Values are clipped at quantiles of {sample}. " if self.plain else ""
         text = (
-            f"The {rows} records are read block by block, several times. Values are clipped at "
-            f"quantiles of a sample of {len(self.found.sample.rows):,} records, the record in the "
-            "middle that is played is that of the sample, and games draw counts of bins of the "
-            "projections; leakages, counts and medians are those of all records."
+            f"The {rows} records are read block by block, several times. {clipped}The record in "
+            f"the middle that is played is that of {'the' if self.plain else 'a'} sample"
+            f"{'' if self.plain else sample.removeprefix('a sample')}, and games draw counts of "
+            "bins of the projections; leakages, counts and medians are those of all records."
         )
         if self.release.n < _SMALL_N:
             text += (

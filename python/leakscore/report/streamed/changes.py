@@ -48,6 +48,8 @@ def changes_of(
     limits: Sequence[Clipping],
     least: float,
     estimate: Estimate,
+    *,
+    plain: bool = True,
 ) -> list[Change]:
     """Return all changes that are tried.
 
@@ -61,10 +63,12 @@ def changes_of(
         No record that is not kept has a larger score; -inf if all are kept.
     estimate : callable
         Reads the moments of all records but some.
+    plain : bool
+        Whether columns may be left out or clipped: features of a record belong together.
     """
     return [
-        *_fewer_columns(crowd, columns),
-        *_clipped(crowd, limits),
+        *(_fewer_columns(crowd, columns) if plain else ()),
+        *(_clipped(crowd, limits) if plain else ()),
         *_without_worst(crowd, least, estimate),
         *_more_records(crowd, budget),
     ]

@@ -42,8 +42,9 @@ def why_whole(opened: Opened, table: Tabular, asked: Options) -> str:
     """Say why a table of any length is read as a whole; empty if it is read block by block."""
     if asked.previous is not None:
         return "earlier means"
-    if not (asked.statistic is None or isinstance(asked.statistic, Mean)):
-        return "another statistic than the mean"
+    known = asked.statistic is None or isinstance(asked.statistic, Mean)
+    if not (known or getattr(asked.statistic, "blockwise", False)):
+        return "tables by group, categories and known weights"
     if asked.shrinkage is not None:
         return "a shrunk covariance"
     if asked.noise_shape not in (None, "same"):

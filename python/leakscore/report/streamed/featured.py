@@ -1,0 +1,188 @@
+"""Other statistics than the mean of a long table: blocks of features in the place of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from leakscore._visible import visible
+from leakscore.report._model import Doubles
+from leakscore.report.streamed.judged import Judged, Passes, judged_of
+from leakscore.statistics import Mean, Statistic
+from leakscore.streaming.first import First, first
+from leakscore.tables.sources.blocks import Block, Source, Span
+from leakscore.tables.sources.opened import Opened
+
+_NUMBERS = 1 << 25  # of a block, at most: 256 MB
+_FEWEST = 1024  # rows of a block
+
+
+@dataclass(frozen=True, eq=False)
+class Features(Source):
+    """The features of a statistic as the columns of a table; `columns` are those that are wanted.
+
+    Rows in which a column that is read is missing or infinite have no features: they are NaN.
+
+    Attributes
+    ----------
+    read : tuple of str
+        Columns of the parts.
+    statistic : Statistic
+        Bound to some of them, and prepared.
+    """
+
+    read: tuple[str, ...] = ()
+    statistic: Statistic = field(default_factory=Mean)
+
+    def blocks(self, span: Span | None = None) -> Iterator[Block]:
+        """Yield the features of the blocks of a span, or of all parts one after another."""
+        rows = Source(self.parts, self.read, self.size, self.missing, self.memory)
+        of = [self.read.index(name) for name in self.statistic.columns]
+        at = {name: j for j, name in enumerate(self.statistic.names)}
+        chosen = [at[name] for name in self.columns]
+        for block in rows.blocks(span):
+            complete = np.asarray(np.isfinite(block.values).all(axis=1))
+            self._require_weights(block)
+            values = np.full((len(complete), len(chosen)), np.nan)
+            if complete.any():
+                with np.errstate(over="ignore"):  # what is infinite is refused by name
+                    found = self.statistic.features(block.values[complete][:, of])
+                values[complete] = found[:, chosen]
+            yield Block(block.number, block.start, values)
+
+    def _require_weights(self, block: Block) -> None:
+        """Refuse a weight that is missing or none: without it there is no weighted mean."""
+        name = getattr(self.statistic, "weights", None)
+        if name is not None:
+            require_weights(name, block.values[:, self.read.index(name)], block.start)
+
+
+def require_weights(name: str, weights: Doubles, start: int) -> None:
+    """Refuse weights that are missing, infinite or negative; `start` records lie above."""
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"Expected the weights ({visible(name)!r}) to be finite and at least 0, not "
+            f"{float(weights[row])} in record {start + row + 1}"
+        )
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """The first pass over some columns of the rows in which all that are read are finite.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    weights : str, optional
+        Name of the last of them, if it holds weights.
+    """
+
+    columns: tuple[int, ...]
+    weights: str | None
+
+    def __call__(self, block: Block) -> First:
+        """Return what the first pass knows of a block; refuse what are no weights."""
+        values = block.values[:, self.columns]
+        if self.weights is not None:
+            require_weights(self.weights, values[:, -1], block.start)
+        absent, infinite = (test(block.values).any(axis=1) for test in (np.isnan, np.isinf))
+        values[infinite, 0] = np.inf  # so that it is lost for the reason for which the row is
+        values[absent, 0] = np.nan
+        return first(Block(block.number, block.start, values))
+
+
+def features_of(
+    opened: Opened,
+    passes: Passes,
+    statistic: Statistic,
+    *,
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    missing: str,
+) -> tuple[Judged, Statistic]:
+    """Judge the features of a statistic; its columns are judged first.
+
+    Parameters
+    ----------
+    opened, passes, columns, exclude, missing
+        As in `judged_of`.
+    statistic : Statistic
+        One that is `blockwise`.
+
+    Returns
+    -------
+    Judged, Statistic
+        The features, and the statistic with all that it must know.
+    """
+    apart = _apart(opened, statistic, exclude)
+    among = opened.asked if columns is None else columns
+    base = judged_of(
+        opened,
+        passes,
+        columns=None if among is None else [name for name in among if name not in apart],
+        exclude=(*exclude, *apart),
+        missing=missing,
+    )
+    source, found = replace(base.source, columns=(*base.source.columns, *apart)), base.found
+    bound = statistic.on((*base.columns, *apart))
+    if apart or type(bound).prepare is not Statistic.prepare:
+        at = tuple(source.columns.index(name) for name in bound.columns)
+        needed = _Needed(at, getattr(bound, "weights", None))
+        found = passes(source, needed, "estimating what features need")
+        bound = bound.prepare(found.moments)
+    judged = judged_of(
+        _featured(opened, source, bound), passes, columns=None, exclude=(), missing="rows"
+    )
+    left = [one for one in base.left if one.name not in apart]
+    return replace(
+        judged,
+        found=replace(
+            judged.found, missing=found.missing, infinite=found.infinite, copies=found.copies
+        ),
+        left=(*left, *judged.left),
+        dependent=(*base.dependent, *judged.dependent),
+        unjudged=base.unjudged,
+        published=base.published + len(apart),
+    ), bound
+
+
+def _apart(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that a statistic names, as far as the table has them."""
+    names = tuple(n for n in statistic.apart if n in opened.columns and n not in exclude)
+    for name in names:
+        why = opened.refused.get(name) or opened.left.get(name)
+        if why:
+            raise ValueError(f"Expected column {visible(name)!r} to be judged, but: {why}")
+    return names
+
+
+def _featured(opened: Opened, source: Source, statistic: Statistic) -> Opened:
+    """Open the features; a block of many has fewer rows."""
+    size = source.size
+    while size > _FEWEST and size * len(statistic.names) > _NUMBERS:
+        size //= 2
+    features = Features(
+        source.parts,
+        statistic.names,
+        size,
+        source.missing,
+        source.memory,
+        source.columns,
+        statistic,
+    )
+    return replace(
+        opened,
+        source=features,
+        columns=statistic.names,
+        left={},
+        refused={},
+        index=frozenset(),
+        sums=False,
+        codes=False,
+        understood=True,
+        asked=None,
+    )

@@ -1,0 +1,198 @@
+"""Other statistics than the mean of long tables: block by block, the numbers of the whole table."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import Moments, report, statistics
+from leakscore.report import _report
+from leakscore.report.streamed import featured
+from leakscore.report.streamed.featured import Features
+from leakscore.report.streamed.passes import Passes
+from leakscore.statistics import Statistic
+from leakscore.streaming.first import first
+from leakscore.streaming.tree import joined, run
+from leakscore.tables.sources import opened as sources
+
+N, NAMES = 2000, ("a", "b", "c", "w")
+STATISTICS: tuple[Statistic, ...] = (
+    statistics.Covariance(),
+    statistics.Correlations(),
+    statistics.CrossProducts("w"),
+    statistics.Regression("w"),
+    statistics.WeightedMean("w"),
+    statistics.WeightedRatio("w"),
+    statistics.Histogram("a", [0.0, 3.0, 5.0, 9.0]),
+)
+
+
+@pytest.fixture
+def values() -> np.ndarray:
+    rng = np.random.default_rng(3)
+    table = rng.standard_t(6, size=(N, 4)) @ rng.normal(size=(4, 4)) + 5
+    table[:, 3] = rng.gamma(2.0, size=N)
+    table[256:512, 3] *= np.arange(256) % 2  # many weights of 0
+    table[17, 1], table[1800, 0] = np.nan, np.inf
+    return table
+
+
+def streamed(
+    monkeypatch: pytest.MonkeyPatch, values: np.ndarray, statistic: Statistic, **more: Any
+) -> report.Report:
+    monkeypatch.setattr(_report, "LONG", 1000)
+    opened = sources.of_table(report.table_of(values, NAMES)).with_size(256)
+    asked: dict[str, Any] = {"n": 200, "rounds": 200, "records": "all", **more}
+    return report.analyse(opened, statistic=statistic, **asked)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda one: one.kind)
+def test_blocks_tell_what_the_whole_table_tells(
+    monkeypatch: pytest.MonkeyPatch, values: np.ndarray, statistic: Statistic
+) -> None:
+    values[:, 2] = 2 * values[:, 1] if statistic.kind == "covariance" else values[:, 2]
+    found = streamed(monkeypatch, values, statistic)
+    monkeypatch.setattr(_report, "LONG", 10**9)
+    whole = report.analyse(
+        report.table_of(values, NAMES), statistic=statistic, n=200, rounds=200, records="all"
+    )
+    assert "long-table" in {one.code for one in found.warnings}
+    assert "long-table" not in {one.code for one in whole.warnings}
+    np.testing.assert_array_equal(found.rows, whole.rows)
+    for ours, plain in ((found.informed, whole.informed), (found.weaker, whole.weaker)):
+        np.testing.assert_allclose(ours.leakage, plain.leakage, rtol=1e-9, atol=1e-12)
+    assert found.release == whole.release
+    for field in dataclasses.fields(found.input):
+        if field.name not in ("notes", "sha256"):
+            assert getattr(found.input, field.name) == getattr(whole.input, field.name), field.name
+    told = [[(one.kind, one.what, one.above) for one in each.remedies] for each in (found, whole)]
+    assert told[0] == told[1]
+    assert found.noise is not None
+    assert whole.noise is not None
+    assert found.noise.theory_standard_errors == pytest.approx(
+        whole.noise.theory_standard_errors, rel=1e-6
+    )
+
+
+def test_a_sum_is_called_a_sum(monkeypatch: pytest.MonkeyPatch, values: np.ndarray) -> None:
+    found = streamed(monkeypatch, values, statistics.Sum())
+    assert json.loads(found.to_json())["release"]["statistic"] == "sum"
+    assert found.release.what.startswith("The sum")
+
+
+@pytest.mark.parametrize("statistic", STATISTICS[1:6], ids=lambda one: one.kind)
+def test_moments_prepare_as_the_records_do(values: np.ndarray, statistic: Statistic) -> None:
+    table = values[np.isfinite(values).all(axis=1)] * [1.0, 1e-6, 1e6, 1.0] + [0, 1, 0, 0]
+    moments = Moments(4)
+    for start in range(0, len(table), 300):
+        moments.update(table[start : start + 300])
+    bound = statistic.on(NAMES)
+    expected = bound.prepare(table).features(table)
+    found = bound.prepare(moments).features(table)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
+
+
+def test_moments_refuse_what_the_records_do(values: np.ndarray) -> None:
+    table = values[np.isfinite(values).all(axis=1)]
+    regression = statistics.Regression("w").on(NAMES)
+    alone = (table - table.mean(axis=0)) / table.std(axis=0)
+    for column, of, message in (
+        (2, alone[:, 0] - alone[:, 1], "predictors to be linearly independent"),
+        (2, np.full(len(table), 3.0), "predictors to be linearly independent"),
+        (3, 4 * alone[:, 0] + 1, "response='w' not to follow from the predictors"),
+        (3, np.full(len(table), 3.0), "response='w' not to follow from the predictors"),
+    ):
+        alone_too = alone.copy()
+        alone_too[:, column] = of
+        moments = Moments(4)
+        moments.update(alone_too)
+        for told in (moments, alone_too):
+            with pytest.raises(ValueError, match=message):
+                regression.prepare(told)
+    moments = Moments(2)
+    moments.update([[1.0, 0.0], [2.0, 0.0]])
+    for statistic, message in (
+        (statistics.Correlations(), "column 'w' to vary"),
+        (statistics.WeightedMean("w"), "above 0: all are 0"),
+        (statistics.WeightedRatio("w"), "above 0: all are 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            statistic.on(["a", "w"]).prepare(moments)
+    for statistic in (statistics.Quantile(0.5), statistics.Several([statistics.Covariance()])):
+        with pytest.raises(TypeError, match=r"^Expected values to be records"):
+            statistic.on(["a", "w"]).prepare(moments)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.nan, "finite and at least 0, not nan in record 1501"),
+        (-1.0, "finite and at least 0, not -1.0 in record 1501"),
+        (np.inf, "finite and at least 0, not inf in record 1501"),
+        (None, "above 0: all are 0"),
+    ],
+)
+def test_bad_weights_are_refused(
+    monkeypatch: pytest.MonkeyPatch, values: np.ndarray, weight: float | None, message: str
+) -> None:
+    values[slice(None) if weight is None else 1500, 3] = 0.0 if weight is None else weight
+    for statistic in (statistics.WeightedMean("w"), statistics.WeightedRatio("w")):
+        with pytest.raises(ValueError, match=message):
+            streamed(monkeypatch, values, statistic)
+
+
+def test_records_without_a_response_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, values: np.ndarray
+) -> None:
+    values[[3, 1999], 3] = np.nan
+    found = streamed(monkeypatch, values, statistics.Regression("w"))
+    assert [(one.reason, one.count, one.first) for one in found.input.rows_left_out] == [
+        ("a value is missing", 3, (4, 18, 2000)),
+        ("a value is infinite", 1, (1801,)),
+    ]
+    assert found.input.rows_judged == N - 4
+    with pytest.raises(ValueError, match="Expected response='w' to be one of"):
+        streamed(monkeypatch, values, statistics.Regression("w"), exclude=["w"])
+
+
+def test_tasks_and_smaller_blocks(monkeypatch: pytest.MonkeyPatch, values: np.ndarray) -> None:
+    """Features travel to workers, in any order; a block of many features has fewer rows."""
+    opened = sources.of_table(report.table_of(values, NAMES)).with_size(256)
+    asked: dict[str, Any] = {"columns": None, "exclude": (), "missing": "rows"}
+    judged, _ = featured.features_of(opened, Passes(), statistics.Covariance(), **asked)
+    source = judged.source
+    assert isinstance(source, Features)
+    there = pickle.loads(pickle.dumps(source))
+    trees = [run(there, first, span) for span in reversed(source.spans(3))]
+    assert joined(trees).moments.to_bytes() == judged.found.moments.to_bytes()
+    monkeypatch.setattr(featured, "_NUMBERS", 64 * 14)
+    monkeypatch.setattr(featured, "_FEWEST", 8)
+    small, _ = featured.features_of(opened, Passes(), statistics.Covariance(), **asked)
+    assert small.source.size == 64
+    np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-12)
+
+
+def test_long_tables_in_memory_use_one_thread_of_blas(
+    monkeypatch: pytest.MonkeyPatch, values: np.ndarray
+) -> None:
+    """On so few columns the threads of BLAS waited for each other: six times the CPU time."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    table = report.table_of(values[:600], NAMES)
+    seen: list[set[int]] = []
+
+    def progress(what: str, share: float) -> None:
+        found = threadpoolctl.threadpool_info()
+        seen.append({one["num_threads"] for one in found if one["user_api"] == "blas"})
+
+    with threadpoolctl.threadpool_limits(2, "blas"):
+        for longest, threads in ((599, {1}), (600, {2})):
+            monkeypatch.setattr(_report, "LONG", longest)
+            seen.clear()
+            report.analyse(table, shrinkage=0.1, rounds=200, progress=progress)
+            assert seen
+            assert set().union(*seen) == threads
