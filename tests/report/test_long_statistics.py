@@ -177,10 +177,10 @@ def test_tasks_and_smaller_blocks(monkeypatch: pytest.MonkeyPatch, values: np.nd
     np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-12)
 
 
-def test_long_tables_in_memory_use_one_thread_of_blas(
+def test_tables_of_few_columns_use_one_thread_of_blas(
     monkeypatch: pytest.MonkeyPatch, values: np.ndarray
 ) -> None:
-    """On so few columns the threads of BLAS waited for each other: six times the CPU time."""
+    """There the threads of BLAS waited for each other: up to six times the CPU time."""
     threadpoolctl = pytest.importorskip("threadpoolctl")
     table = report.table_of(values[:600], NAMES)
     seen: list[set[int]] = []
@@ -190,8 +190,8 @@ def test_long_tables_in_memory_use_one_thread_of_blas(
         seen.append({one["num_threads"] for one in found if one["user_api"] == "blas"})
 
     with threadpoolctl.threadpool_limits(2, "blas"):
-        for longest, threads in ((599, {1}), (600, {2})):
-            monkeypatch.setattr(_report, "LONG", longest)
+        for most, threads in ((table.values.shape[1], {1}), (table.values.shape[1] - 1, {2})):
+            monkeypatch.setattr(_report, "_FEW_COLUMNS", most)
             seen.clear()
             report.analyse(table, shrinkage=0.1, rounds=200, progress=progress)
             assert seen

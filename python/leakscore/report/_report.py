@@ -72,6 +72,7 @@ from leakscore.tables.sources.opened import LONG
 from leakscore.tables.sources.partitions import without_graph
 from leakscore.tables.table import Table
 
+_FEW_COLUMNS = 500
 Progress: TypeAlias = Callable[[str, float], None]
 
 
@@ -278,7 +279,7 @@ def analyse(
         return Report(**{one.name: getattr(content, one.name) for one in fields(Content)})
     whole = whole_of(table, opened, why)
     # Threads of BLAS wait for each other longer than they work on so few columns.
-    with on_one_thread() if len(whole.values) > LONG else nullcontext():
+    with on_one_thread() if whole.values.shape[1] <= _FEW_COLUMNS else nullcontext():
         return _Analysis(whole, asked, progress).report()
 
 

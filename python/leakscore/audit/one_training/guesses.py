@@ -30,7 +30,7 @@ class Guesses:
         return self.k_plus + self.k_minus
 
 
-def refuse_both(k_plus: object, k_minus: object, k: str | None) -> None:
+def refuse_both(k_plus: object, k_minus: object, k: object) -> None:
     """Refuse two ways to count guesses at once."""
     if k is not None:
         if not isinstance(k, str) or k != "all":
