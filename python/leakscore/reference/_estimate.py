@@ -116,29 +116,46 @@ def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, free
 
 def towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> float:
     """Shrink a covariance in place by the given intensity, and return the intensity."""
-    variances = np.diag(cov).copy()
-    if shrinkage in ("ledoit-wolf", "oas"):
-        target = np.full_like(variances, variances.mean())
-    else:
-        target = variances
-    cov *= 1 - intensity
-    np.fill_diagonal(cov, (1 - intensity) * variances + intensity * target)
+    towards_targets(cov[np.newaxis], shrinkage, np.array([intensity]))
     return intensity
+
+
+def towards_targets(covs: Doubles, shrinkage: Shrinkage, intensities: Doubles) -> None:
+    """Shrink covariances (m, d, d) in place, each by its intensity."""
+    variances, intensity = _diagonals(covs), intensities[:, np.newaxis]
+    common = shrinkage in ("ledoit-wolf", "oas")
+    target = variances.mean(axis=1, keepdims=True) if common else variances
+    covs *= 1 - intensity[:, :, np.newaxis]
+    np.einsum("ijj->ij", covs)[...] = (1 - intensity) * variances + intensity * target
 
 
 def intensity_of(
     cov: Doubles, shrinkage: Shrinkage, rows: int, products: Callable[[str, Doubles], float]
 ) -> float:
     """Return the intensity for the sample covariance with ddof=0."""
-    if len(cov) == 1:  # one variance: nothing to shrink towards, and scikit-learn says 0
-        return 0.0 if isinstance(shrinkage, str) else float(shrinkage or 0.0)
+
+    def one(rule: str, weights: Doubles) -> Doubles:
+        return np.array([products(rule, weights[0])])
+
+    return float(intensities_of(cov[np.newaxis], shrinkage, rows, one)[0])
+
+
+def intensities_of(
+    covs: Doubles, shrinkage: Shrinkage, rows: int, products: Callable[[str, Doubles], Doubles]
+) -> Doubles:
+    """Return the intensities (m,) for sample covariances (m, d, d) with ddof=0 of as many rows.
+
+    `products(rule, weights)` takes weights (m, d), and returns the sums of `row_products`.
+    """
+    if covs.shape[1] == 1 and isinstance(shrinkage, str):
+        return np.zeros(len(covs))  # one variance: nothing to shrink towards; so scikit-learn
     if shrinkage == "auto":
-        return _schaefer_strimmer(cov, rows, products)
+        return _schaefer_strimmer(covs, rows, products)
     if shrinkage == "ledoit-wolf":
-        return _ledoit_wolf(cov, rows, products)
+        return _ledoit_wolf(covs, rows, products)
     if shrinkage == "oas":
-        return _oas(cov, rows)
-    return float(shrinkage)  # type: ignore[arg-type]
+        return _oas(covs, rows)
+    return np.full(len(covs), float(shrinkage or 0.0))
 
 
 def row_products(rule: str, table: Table, mean: Doubles, weights: Doubles) -> float:
@@ -152,47 +169,62 @@ def row_products(rule: str, table: Table, mean: Doubles, weights: Doubles) -> fl
     return float(squares.sum())
 
 
-def _schaefer_strimmer(cov: Doubles, rows: int, products: Callable[[str, Doubles], float]) -> float:
+def _schaefer_strimmer(
+    covs: Doubles, rows: int, products: Callable[[str, Doubles], Doubles]
+) -> Doubles:
     """Sum of the variances of all correlations over the sum of their squares.
 
     With y the standardised data, the variance of r_ij is that of y_i y_j over n - 1. Its sum over
     i != j needs no more of each row than sum_i y_i^2 and sum_i y_i^4: no n d^2 work.
     """
-    variances = np.diag(cov)
+    variances = _diagonals(covs)
     varying = variances >= np.finfo(np.float64).tiny
     weights = np.where(varying, 1 / np.where(varying, variances, 1.0), 0.0)
     units = np.sqrt(weights)
-    correlations = cov * units
-    correlations *= units[:, np.newaxis]
-    squared_correlations = float(np.vdot(correlations, correlations)) - int(varying.sum())
-    return schaefer_strimmer(rows, squared_correlations, products("auto", weights))
+    correlations = covs * units[:, np.newaxis, :]
+    correlations *= units[:, :, np.newaxis]
+    squared_correlations = _squares(correlations) - varying.sum(axis=1)
+    return np.asarray(schaefer_strimmer(rows, squared_correlations, products("auto", weights)))
 
 
-def _ledoit_wolf(cov: Doubles, rows: int, products: Callable[[str, Doubles], float]) -> float:
-    """Ledoit and Wolf's intensity towards a multiple of the identity."""
-    dim = len(cov)
-    scaled, scale = _mean_variance_one(cov)
-    norm = float(np.vdot(scaled, scaled))
-    noise = (products("ledoit-wolf", np.full(dim, 1 / scale)) / rows - norm) / rows
-    spread = norm - dim * (np.trace(scaled) / dim) ** 2
-    return 0.0 if noise <= 0 else min(noise / spread, 1.0) if spread > 0 else 1.0
+def _ledoit_wolf(covs: Doubles, rows: int, products: Callable[[str, Doubles], Doubles]) -> Doubles:
+    """Ledoit and Wolf's intensities towards a multiple of the identity."""
+    dim = covs.shape[1]
+    scaled, scale = _mean_variance_one(covs)
+    norm, weights = _squares(scaled), np.repeat(1 / scale[:, np.newaxis], dim, axis=1)
+    noise = (products("ledoit-wolf", weights) / rows - norm) / rows
+    spread = norm - dim * (_diagonals(scaled).sum(axis=1) / dim) ** 2
+    some = spread > 0
+    share = np.where(some, np.minimum(noise / np.where(some, spread, 1.0), 1.0), 1.0)
+    return np.where(noise <= 0, 0.0, share)
 
 
-def _oas(cov: Doubles, rows: int) -> float:
-    """Chen, Wiesel, Eldar and Hero's intensity, as scikit-learn computes it."""
-    dim = len(cov)
-    scaled, _ = _mean_variance_one(cov)
-    mean_square, square_mean = float((scaled * scaled).mean()), (np.trace(scaled) / dim) ** 2
+def _oas(covs: Doubles, rows: int) -> Doubles:
+    """Chen, Wiesel, Eldar and Hero's intensities, as scikit-learn computes them."""
+    dim = covs.shape[1]
+    scaled, _ = _mean_variance_one(covs)
+    mean_square = (scaled * scaled).reshape(len(covs), -1).mean(axis=1)
+    square_mean = (_diagonals(scaled).sum(axis=1) / dim) ** 2
     spread = (rows + 1) * (mean_square - square_mean / dim)
-    return 1.0 if spread <= 0 else float(min((mean_square + square_mean) / spread, 1.0))
+    some = spread > 0
+    share = (mean_square + square_mean) / np.where(some, spread, 1.0)
+    return np.where(some, np.minimum(share, 1.0), 1.0)
 
 
-def _mean_variance_one(cov: Doubles) -> tuple[Doubles, float]:
-    """Divide by the mean variance, and return it: squares then neither over- nor underflow.
+def _mean_variance_one(covs: Doubles) -> tuple[Doubles, Doubles]:
+    """Divide by the mean variances, and return them: squares then neither over- nor underflow.
 
     A covariance of zeros stays as it is.
     """
-    scale = float(np.mean(np.diag(cov)))
-    if scale < np.finfo(np.float64).tiny:
-        return cov, 1.0
-    return cov / scale, scale
+    scale = _diagonals(covs).mean(axis=1)
+    scale = np.where(scale < np.finfo(np.float64).tiny, 1.0, scale)
+    return covs / scale[:, np.newaxis, np.newaxis], scale
+
+
+def _diagonals(covs: Doubles) -> Doubles:
+    return np.array(np.diagonal(covs, axis1=1, axis2=2))
+
+
+def _squares(matrices: Doubles) -> Doubles:
+    """Sum the squares of the entries of each."""
+    return np.array([np.vdot(one, one) for one in matrices])

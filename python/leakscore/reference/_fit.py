@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -58,9 +58,9 @@ def require_finite(name: str, table: Table, squares: Doubles) -> None:
         raise ValueError(f"Expected {name} to have variances below 1.8e308: rescale its columns")
 
 
-def schaefer_strimmer(rows: int, squared_correlations: float, products: float) -> float:
+def schaefer_strimmer(rows: int, squared_correlations: Any, products: Any) -> Any:
     """Intensity from the sums over i != j of r_ij^2 and, over the rows too, of y_i^2 y_j^2."""
-    if squared_correlations <= 0:
-        return 1.0
-    noise = (products / rows - squared_correlations) / (rows - 1)
-    return min(max(noise / squared_correlations, 0.0), 1.0)
+    some = ~(squared_correlations <= 0)
+    squares = np.where(some, squared_correlations, 1.0)
+    noise = (products / rows - squares) / (rows - 1)
+    return np.where(some, np.clip(noise / squares, 0.0, 1.0), 1.0)[()]

@@ -101,7 +101,7 @@ class Columns:
         varying = int(np.count_nonzero(squares >= self.rows * low_rank.TINY))
         correlations = float(np.square(gram).sum()) / self.rows**2 - varying
         products = float(np.square(np.diag(gram)).sum()) - self.fourth
-        return schaefer_strimmer(self.rows, correlations, products)
+        return float(schaefer_strimmer(self.rows, np.float64(correlations), products))
 
 
 def _joined(arrays: list[Doubles]) -> Doubles:

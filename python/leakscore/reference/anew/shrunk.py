@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core
 from leakscore._types import Doubles
 from leakscore.reference import _estimate, dense
 from leakscore.reference._fit import Fit
@@ -52,14 +51,13 @@ class Shrunk:
         if not self.varying or self.others < 2:
             return found
         ridge = np.asarray(self.fit.ridge) / self.unit**2
-        grow, centre = self.rows / self.others, np.zeros(len(self.unit))
+        grow = self.rows / self.others
         for rows, covs in self._covariances():
-            for row, cov in zip(rows.tolist(), covs, strict=True):
-                cov.flat[:: len(centre) + 1] += ridge
-                factor = dense.factorise(cov, _estimate.EPSILON)
-                if factor.dependent is None and factor.smallest_share > _LEFT:
-                    away = grow * self.z[[row]]
-                    found[row] = _core.mahalanobis(away, centre, factor.lower)[0]
+            np.einsum("ijj->ij", covs)[...] += ridge
+            regular = _are_regular(covs)
+            away = grow * self.z[rows[regular]]
+            solved = np.linalg.solve(covs[regular], away[:, :, np.newaxis])[:, :, 0]
+            found[rows[regular]] = _sums(away * solved)
         return found
 
     def weaker(self) -> Doubles:
@@ -94,15 +92,13 @@ class Shrunk:
     def _shrink(self, covs: Doubles, z: Doubles) -> None:
         """Shrink covariances in place, as `_estimate.shrink` does with the others at hand."""
         rule = self.fit.shrinkage
-        for cov, row in zip(covs, z, strict=True):
 
-            def products(rule: str, weights: Doubles, row: Doubles = row) -> float:
-                one, weight = row[np.newaxis], weights[np.newaxis]
-                return float(self._products(one, weight, diagonal=rule != "auto")[0])
+        def products(rule: str, weights: Doubles) -> Doubles:
+            return self._products(z, weights, diagonal=rule != "auto")
 
-            plain = cov * (self.freedom / self.others)
-            intensity = _estimate.intensity_of(plain, rule, self.others, products)
-            _estimate.towards_target(cov, rule, intensity)
+        plain = covs * (self.freedom / self.others)
+        intensities = _estimate.intensities_of(plain, rule, self.others, products)
+        _estimate.towards_targets(covs, rule, intensities)
 
     def _products(self, z: Doubles, weights: Doubles, *, diagonal: bool) -> Doubles:
         """Return, for each row left out, what `_estimate.row_products` gives of the others.
@@ -129,6 +125,20 @@ class Shrunk:
                 part -= _sums(weights**2 * left * right)
             total += factor * part
         return total
+
+
+def _are_regular(covs: Doubles) -> npt.NDArray[np.bool_]:
+    """Tell which covariances leave every column a share of its variance, given earlier ones."""
+    regular = np.ones(len(covs), dtype=bool)
+    try:
+        factors = np.linalg.cholesky(covs)
+    except np.linalg.LinAlgError:  # at least one is singular
+        for i, cov in enumerate(covs):
+            factor = dense.factorise(cov, _estimate.EPSILON)
+            regular[i] = factor.dependent is None and factor.smallest_share > _LEFT
+        return regular
+    shares = np.einsum("ijj->ij", factors) ** 2 / np.einsum("ijj->ij", covs)
+    return np.asarray(shares.min(axis=1, initial=1.0) > _LEFT)
 
 
 def _sums(values: Doubles) -> Doubles:

@@ -90,7 +90,7 @@ def form_of(name: str, start: bytes, options: Options) -> Form:
 
 def require_plain(name: str, data: bytes, delimiter: str) -> None:
     """Refuse a piece that is not read alone as it is read with all others."""
-    if b"\0" in data or data.count(b"\r") != data.count(b"\r\n"):
+    if b"\0" in data or (b"\r" in data and data.count(b"\r") != data.count(b"\r\n")):
         raise AtOnceError
     if data.isascii() and b'"' not in data:
         return
@@ -107,7 +107,7 @@ def pieces_of(file: Any, begin: int) -> Iterator[tuple[int, bytes]]:
     file.seek(begin)
     while data := file.read(PIECE):
         data += file.readline(_MOST)
-        while data.count(b'"') % 2:  # a cell with a line break
+        while b'"' in data and data.count(b'"') % 2:  # a cell with a line break
             more = file.readline(_MOST)
             if not more or len(data) > _MOST:
                 raise AtOnceError
