@@ -124,7 +124,7 @@ class Statistic(ABC):
         Parameters
         ----------
         values : (N, d) array_like or Moments
-            Records; the columns are those that `on` was given. If the statistic is `blockwise`,
+            Records; the columns are those that `on` was given. If the statistic is ``blockwise``,
             their moments do.
 
         Returns
