@@ -85,6 +85,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("gallery_style.reset",),
     "within_subsection_order": "gallery_style.Order",
     "download_all_examples": False,
+    "write_computation_times": False,  # a page with scripts from elsewhere
 }
 
 html_theme = "pydata_sphinx_theme"
