@@ -68,7 +68,7 @@ def test_worst_lists_name_the_person(values: np.ndarray, person: np.ndarray) -> 
     assert plain["worst_rows"][0] == worst["row"] == plain["verdict"]["worst"]["row"]
     assert plain["verdict"]["worst"]["id"] == plain["drivers"][0]["id"] == worst["id"]
     more = len(worst["rows"]) - 1
-    assert f"record {worst['row']} and {more} more, person {worst['id']}" in text
+    assert f"person {worst['id']} (record {worst['row']} and {more} more)" in text
     assert "all 3 values of all records of one person" in text
     (told,) = [n for n in plain["warnings"] if n["code"] == "persons"]
     sizes = np.unique(person, return_counts=True)[1]

@@ -27,7 +27,7 @@ from leakscore.report._words import (
 )
 from leakscore.report.noise.section import noise_section
 
-_SINGULAR = ("mean", "sum", "weighted-mean", "weighted-ratio", "known-weights")
+_SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
 
 
@@ -53,7 +53,8 @@ def document(report: Content) -> doc.Document:
 
 def _head(report: Content) -> list[list[doc.Part]]:
     informed, weaker = report.threat_models
-    asked = f"The attacker knows {informed.knows}, not the other members, and asks: is that record"
+    who = "record" if report.owned is None else "person"
+    asked = f"The attacker knows {informed.knows}, not the other members, and asks: is that {who}"
     guarantee = (
         "This is not a differential-privacy guarantee. Without noise no epsilon exists. The "
         "numbers hold for these two attackers; an attacker who knows more, such as other members, "

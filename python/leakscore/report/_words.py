@@ -14,20 +14,27 @@ ABOVE = [f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS]
 
 
 def named(report: Content, row: int, *, whole: bool = True) -> str:
-    """Name a record by its number, and by line and person where they are known."""
-    return f"record {label(report, row, whole=whole)}"
-
-
-def label(report: Content, row: int, *, whole: bool = True) -> str:
-    """Return what follows the word "record" in its name, as cells of tables have it.
+    """Name a record by its number, and by line and person where they are known.
 
     It stands for all records of its person, if these are judged as a `whole`.
     """
+    more = _others_of_its_person(report, row) if whole else 0
+    return f"{'' if more else 'record '}{label(report, row, whole=whole)}"
+
+
+def label(report: Content, row: int, *, whole: bool = True) -> str:
+    """Return the name of a record as cells of tables have it, without the word "record"."""
     place = report.place(row)
+    more = _others_of_its_person(report, row) if whole else 0
+    if more:
+        line = f", line {place['line']}," if "line" in place else ""
+        return f"person {place['id']} (record {row}{line} and {more} more)"
     line = f" (line {place['line']})" if "line" in place else ""
-    person = f", person {place['id']}" if "id" in place else ""
-    more = report.owned.records_of(row) - 1 if whole and report.owned is not None else 0
-    return f"{row}{line}{f' and {more} more' if more else ''}{person}"
+    return f"{row}{line}{', person ' + str(place['id']) if 'id' in place else ''}"
+
+
+def _others_of_its_person(report: Content, row: int) -> int:
+    return report.owned.records_of(row) - 1 if report.owned is not None else 0
 
 
 def capitalised(text: str) -> str:

@@ -80,7 +80,7 @@ class WeightedMean(_Weighted):
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
         del columns  # they are those of the mean
-        return f"The weighted mean of n = {records} records, and the sum of their weights"
+        return f"The weighted mean of n = {records} records and the sum of their weights"
 
     @property
     def names(self) -> tuple[str, ...]:
