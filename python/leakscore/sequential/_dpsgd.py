@@ -262,14 +262,14 @@ def _triangle(columns: Doubles) -> Doubles:
     """
     size = len(columns)
     height = _BLOCK // size
+    factor: Any = np.linalg.qr  # whose types do not know mode "r"
     while 4 * size <= height < columns.shape[1]:
         blocks = -(-columns.shape[1] // height)
         padded = np.zeros((size, blocks * height))
         padded[:, : columns.shape[1]] = columns
         stack = padded.reshape(size, blocks, height).transpose(1, 2, 0)
-        columns = np.linalg.qr(stack, mode="r").reshape(-1, size).T
-    result: Doubles = np.linalg.qr(columns.T, mode="r")
-    return result
+        columns = factor(stack, mode="r").reshape(-1, size).T
+    return np.asarray(factor(columns.T, mode="r"))
 
 
 def _grouped(
