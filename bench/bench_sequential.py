@@ -185,6 +185,9 @@ def calls() -> None:
         "dpsgd_error_rates, 7850 eigenvalues": lambda: sequential.dpsgd_error_rates(
             [0.0, 1.0], gradient, spectrum, 64, 0.1
         ),
+        "dpsgd_error_rates, d = 1e6, rank 20": lambda: sequential.dpsgd_error_rates(
+            0.0, wide[0, 0] / 1000, thin, 64, 0.1
+        ),
         "gradient_llr, 10 steps, d = 1e6, rank 20": lambda: sequential.gradient_llr(
             wide, wide[0], thin, 64, noise_std=0.01
         ),

@@ -1244,8 +1244,8 @@ FAR_STEPS = (
     Mutation(
         "outwards-turned",
         ENDS,
-        "side=1),\n    )\n\n\ndef bracket",
-        "side=-1),\n    )\n\n\ndef bracket",
+        "side=1)\n\n    def _composed",
+        "side=-1)\n\n    def _composed",
         OUTWARDS,
     ),
 )

@@ -1,5 +1,6 @@
-// Trade-off curves: one line per ufunc, and the running sums of vertices.
+// Trade-off curves: one line per ufunc, running sums of vertices and their hull.
 #include "bindings/ufunc.hpp"
+#include "leakscore/tradeoff/convex_chain.hpp"
 #include "leakscore/tradeoff/running_log_sums.hpp"
 
 namespace leakscore {
@@ -9,6 +10,14 @@ Doubles running_sums(double start, const Doubles& masses) {
   Doubles out(masses.size() + 1);
   double* const written = out.mutable_data();
   without_gil([&] { running_log_sums(start, span_of(masses), written); });
+  return out;
+}
+
+Counts vertices(const Doubles& x, const Doubles& y, const Doubles& slopes) {
+  const auto kept =
+      without_gil([&] { return convex_chain(span_of(x), span_of(y), span_of(slopes)); });
+  Counts out(std::ssize(kept));
+  std::copy(kept.begin(), kept.end(), out.mutable_data());
   return out;
 }
 
@@ -36,6 +45,8 @@ void bind_tradeoff(py::module_& m) {
       m, "relaxed_laplace_inverse",
       "(alpha, e^mu, (1 - e^(-2 mu))/2, sech mu) -> f(alpha) of the inverse");
   m.def("running_log_sums", &running_sums, py::arg("start"), py::arg("masses").noconvert());
+  m.def("convex_chain", &vertices, py::arg("x").noconvert(), py::arg("y").noconvert(),
+        py::arg("slopes").noconvert());
 }
 
 }  // namespace leakscore

@@ -490,6 +490,7 @@ relaxed_laplace_power: np.ufunc
 relaxed_laplace_inverse: np.ufunc
 
 def running_log_sums(start: float, masses: _Doubles) -> _Doubles: ...
+def convex_chain(x: _Doubles, y: _Doubles, slopes: _Doubles) -> _Counts: ...
 
 # --- end of bind_tradeoff.cpp ---
 

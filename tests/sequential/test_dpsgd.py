@@ -59,6 +59,23 @@ def test_every_form_of_the_covariance_gives_the_same() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+def test_a_long_factor_keeps_its_small_singular_values() -> None:
+    """Columns of disjoint support, scaled by 1 to 1e-6 and turned: the rates in their basis."""
+    dim, rank, scales, noise = 9000, 3, np.array([1.0, 1e-3, 1e-6]), 1e-7
+    place = RNG.integers(rank, size=dim)
+    basis = RNG.normal(size=(dim, rank)) * (place[:, np.newaxis] == np.arange(rank))
+    basis /= np.linalg.norm(basis, axis=0)
+    factor = (basis * scales) @ np.linalg.qr(RNG.normal(size=(rank, rank)))[0]
+    target = basis @ np.full(rank, 4e-6) + RNG.normal(size=dim) * 1e-8
+    along = target @ basis
+    shift = [*along, np.linalg.norm(target - basis @ along)]
+    plane = Reference(np.zeros(rank + 1), [*scales**2, 0.0])
+    thin, gamma = Reference.low_rank(np.zeros(dim), 0.0, factor), [-1.0, 0.1, 1.0]
+    expected = sequential.dpsgd_error_rates(gamma, shift, plane, N, noise)
+    found = sequential.dpsgd_error_rates(gamma, target, thin, N, noise)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
 def test_noise_in_proportion_to_the_variances_has_a_closed_form() -> None:
     variances, target, gamma = RNG.uniform(0.5, 2, 20), RNG.normal(size=20), [-1.0, 0.0, 0.6]
     reference = Reference(np.zeros(20), variances)

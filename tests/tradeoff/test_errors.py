@@ -36,7 +36,7 @@ def masses(kind: str, count: int) -> Any:
 @pytest.mark.parametrize(("size", "count"), [(64, 8), (1000, 60), (4096, 20)])
 def test_error_of_a_forward_transform(kind: str, factor: float, size: int, count: int) -> None:
     law = masses(kind, count)
-    found, term = composition._transform(law, size)
+    found, term = composition._transforms([law], size)[0]
     places = np.unique(np.r_[0, 1, size // 2, np.random.default_rng(1).integers(0, size // 2, 100)])
     exact = oracle.transform(law, size, places)
     errors = [mp.mpc(complex(found[j])) - value for j, value in zip(places, exact, strict=True)]
@@ -49,7 +49,8 @@ def test_a_transform_by_hand_still_pays_for_the_rest() -> None:
     rest = law.copy()
     rest[29:32] = 0.0
     on_top = (
-        composition._transform(law, size)[1] - composition._transform(masses("one", 60), size)[1]
+        composition._transforms([law], size)[0][1]
+        - composition._transforms([masses("one", 60)], size)[0][1]
     )
     places = np.arange(0, size // 2 + 1, 5)
     exact = oracle.transform(rest, size, places)
@@ -101,7 +102,8 @@ def test_the_parts_of_the_error_are_added_up(parts: list[tuple[Any, int]]) -> No
     """The error of a cell is that of the module's first lines, up to a few roundings of logs."""
     size, law = 2048, tilted(parts)
     _, error = law._spectrum(size)
-    transforms = [(*composition._transform(np.exp(logs), size), n) for logs, n in law.laws]
+    found = composition._transforms([np.exp(logs) for logs, _ in law.laws], size)
+    transforms = [(*one, n) for one, (_, n) in zip(found, law.laws, strict=True)]
     inverse = 8.0 * _U * np.log2(size)
     total, count = mp.mpf(0), sum(n for _, _, n in transforms)
     with mp.workdps(60):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pickle
+from itertools import combinations
 
 import numpy as np
 import pytest
+from mpmath import exp, mpf, workdps
 from scipy.stats import binom
 
+from leakscore import _core
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.shapes.bracket import Between
-from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
+from leakscore.tradeoff.shapes.polygon import Polygon, _log_slopes, lower_hull
 
 N, P, Q = 300, 0.3, 0.45
 COUNTS = np.arange(N + 1)
@@ -90,6 +93,27 @@ def test_the_hull_is_the_brute_force_one() -> None:
         left = np.minimum.accumulate(points[:, 1])[np.searchsorted(points[:, 0], known) - 1]
         expected = np.minimum(np.min(chords, axis=0), left)
         np.testing.assert_allclose(np.interp(known, np.exp(x), np.exp(y)), expected, atol=1e-12)
+
+
+def test_the_chain_keeps_what_no_chord_passes_below() -> None:
+    """All triples of points in 60 digits, down to coordinates of 1e-300."""
+    rng = np.random.default_rng(4)
+    for scale in (1.0, 30.0, 690.0):
+        for _ in range(4):
+            x, y = np.sort(-scale * rng.uniform(size=(2, 16)) ** 2)
+            y = np.ascontiguousarray(y[::-1])
+            with workdps(60):
+                a, b = ([exp(mpf(log)) for log in side.tolist()] for side in (x, y))
+                passed = {
+                    j
+                    for i, j, k in combinations(range(x.size), 3)
+                    if (b[j] - b[i]) * (a[k] - a[i]) >= (b[k] - b[i]) * (a[j] - a[i])
+                }
+            slopes = _log_slopes(x, y)
+            found = _core.convex_chain(x, y, slopes)
+            assert found.tolist() == sorted(set(range(x.size)) - passed)
+            whole = _core.convex_chain(x[found], y[found], _log_slopes(x[found], y[found]))
+            assert whole.tolist() == list(range(found.size))
 
 
 def test_a_bracket_takes_the_end_of_larger_leakage() -> None:

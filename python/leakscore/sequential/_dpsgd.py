@@ -24,6 +24,7 @@ from leakscore.tradeoff.premise import EXACT_NOISE, Premise
 # Above this noncentrality a term w chi2'(1, nc) is normal: its third standardised cumulant,
 # 3 / sqrt(nc), is below 1e-12.
 _NORMAL = 1e25
+_BLOCK = 2**13  # numbers of one QR factorisation, below every size at which OpenBLAS takes threads
 
 
 @overload
@@ -243,8 +244,7 @@ def _factor_basis(covariance: LowRank, away: Doubles) -> tuple[Doubles, Doubles,
     rows = covariance.centred
     triangle = np.empty((0, len(rows)))
     for _, strip in rows.strips(len(rows)):
-        triangles: Any = np.linalg.qr(np.vstack([triangle, strip.T]), mode="r")
-        triangle = triangles
+        triangle = _triangle(np.hstack([triangle.T, strip]))
     _, values, basis = np.linalg.svd(triangle)
     kept = values > values[0] * len(rows) * np.finfo(np.float64).eps
     values, basis = values[kept], basis[: values.size][kept]
@@ -252,6 +252,24 @@ def _factor_basis(covariance: LowRank, away: Doubles) -> tuple[Doubles, Doubles,
     rest = away[np.newaxis].copy()
     rows.add_combination(-((along / values) @ basis)[np.newaxis], rest)
     return covariance.scale * values**2, along, float(np.square(rest).sum())
+
+
+def _triangle(columns: Doubles) -> Doubles:
+    """Return the triangular factor R of `columns`' = QR.
+
+    With few rows, that of the triangles of blocks of columns, again and again: in blocks so small
+    BLAS starts no threads, which would take ten times as long in such a matrix.
+    """
+    size = len(columns)
+    height = _BLOCK // size
+    factor: Any = np.linalg.qr  # whose types do not know mode "r"
+    while 4 * size <= height < columns.shape[1]:
+        blocks = -(-columns.shape[1] // height)
+        padded = np.zeros((size, blocks * height))
+        padded[:, : columns.shape[1]] = columns
+        stack = padded.reshape(size, blocks, height).transpose(1, 2, 0)
+        columns = factor(stack, mode="r").reshape(-1, size).T
+    return np.asarray(factor(columns.T, mode="r"))
 
 
 def _grouped(

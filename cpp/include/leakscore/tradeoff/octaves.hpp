@@ -53,17 +53,40 @@ class Convolver {
   Convolver(Convolve kernel, ptrdiff_t group, ptrdiff_t longest)
       : kernel_(kernel), group_(group), in_(3 * longest + group), out_(2 * longest + group) {}
 
-  // The sums over all pairs, out[k] = sum of taps[i] in[k - i].
+  // The sums over all pairs, out[k] = sum of taps[i] in[k - i]. Each group of outputs takes the
+  // taps that meet a mass: the others would add zeros.
   std::span<const double> operator()(std::span<const double> taps, std::span<const double> in) {
     const ptrdiff_t most = std::ssize(taps), size = std::ssize(in), count = size + most - 1;
     const ptrdiff_t whole = (count + group_ - 1) / group_ * group_;
     std::fill_n(in_.begin(), most - 1 + whole, 0.0);
     std::copy(in.begin(), in.end(), in_.begin() + (most - 1));
-    kernel_(in_.data() + (most - 1), taps.data(), most, out_.data(), count);
+    const Range tap = used(taps), mass = used(in);
+    for (ptrdiff_t j = 0; j < whole; j += group_) {
+      const ptrdiff_t first = std::max(tap.first, j - mass.last);
+      const ptrdiff_t last = std::min(tap.last, j + group_ - 1 - mass.first);
+      if (first > last) {
+        std::fill_n(out_.begin() + j, group_, 0.0);
+      } else {
+        kernel_(in_.data() + (most - 1) + j - first, taps.data() + first, last - first + 1,
+                out_.data() + j, group_);
+      }
+    }
     return {out_.data(), static_cast<std::size_t>(count)};
   }
 
  private:
+  struct Range {
+    ptrdiff_t first, last;
+  };
+
+  // The range that is not 0 at either end; its first above its last if there is none.
+  static Range used(std::span<const double> masses) {
+    Range range{0, std::ssize(masses) - 1};
+    while (range.first <= range.last && masses[range.first] == 0.0) ++range.first;
+    while (range.last > range.first && masses[range.last] == 0.0) --range.last;
+    return range;
+  }
+
   Convolve kernel_;
   ptrdiff_t group_;
   std::vector<double> in_, out_;

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from leakscore.tradeoff.composition.absolute_sum import absolute_sum
 from leakscore.tradeoff.composition.caps import Parts, revealed, shrunk
 from leakscore.tradeoff.composition.lattice import Lattice, on_lattice
 from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep, Step
-from leakscore.tradeoff.composition.plan import plan
+from leakscore.tradeoff.composition.plan import Plan, plan
 from leakscore.tradeoff.composition.rare import fits, rare_losses
 from leakscore.tradeoff.composition.sums import Part as SumPart
 from leakscore.tradeoff.composition.sums import Sums, compose_lattices
@@ -32,6 +33,7 @@ from leakscore.tradeoff.octaves.known import Known, ReplacedStep
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
 Kind = Literal["guarantee", "attack"]
+_End = Callable[[], Polygon]
 
 # The relative rounding of sums and exponents.
 _ROUNDING = 1e-12
@@ -50,48 +52,68 @@ def ends(
     upper one the better of two attacks: one tries both signs and takes the larger ratio (false
     positives at most double), one takes the absolute sum of the outputs.
     """
+    lower, upper = _either(parts, kind, adversary, fineness)
+    return lower(), upper()
+
+
+def _either(parts: Parts, kind: Kind, adversary: str, fineness: float) -> tuple[_End, _End]:
+    """Prepare both ends, each of which is computed when it is called."""
     nearly_none = sum(n * step.distance for step, n in parts)
     if nearly_none < 1e-13:
-        return _nothing(nearly_none, kind, adversary)
+        return _known(_nothing(nearly_none, kind, adversary))
     if any(step.far for step, _ in parts):
-        attack = ends(shrunk(parts), kind, adversary, fineness)[1]
+        _, attack = _either(shrunk(parts), kind, adversary, fineness)
         fitting, log_none = revealed(parts)
         if not fitting or log_none == -np.inf:
-            return _revealed_only(log_none, kind, adversary), attack
-        return _damped(ends(fitting, kind, adversary, fineness)[0], log_none), attack
+            return partial(_revealed_only, log_none, kind, adversary), attack
+        below, _ = _either(fitting, kind, adversary, fineness)
+        return lambda: _damped(below(), log_none), attack
     alone = parts[0]
     if len(parts) == 1 and isinstance(alone[0], Known) and alone[1] == 1:
-        return curves(alone[0].losses, kind, adversary)
+        return _known(curves(alone[0].losses, kind, adversary))
     everything, parts = parts, _shortened(parts)
     chosen = plan(parts, fineness)
     if chosen.coarse and adversary == "informed" and fits(everything):
-        return curves(rare_losses(everything), kind, adversary)
-    spacing, block, windows = chosen.spacing, chosen.block, chosen.windows
-    steps = [(on_lattice(step, spacing), n) for step, n in parts]
-    dominating = compose_lattices(
-        [(law.first, law.dominating, n) for law, n in steps], spacing, block, windows
-    )
-    outside, inside = (
-        compose_lattices(
-            _statistics(parts, steps, member), spacing, block, windows, shift=float(member)
+        return _known(curves(rare_losses(everything), kind, adversary))
+    losses = _Composition(parts, chosen)
+    return partial(losses.lower, kind, adversary), partial(losses.upper, adversary, everything)
+
+
+def _known(both: tuple[Polygon, Polygon]) -> tuple[_End, _End]:
+    lower, upper = both
+    return lambda: lower, lambda: upper
+
+
+class _Composition:
+    """A sequence of steps on lattices of one spacing."""
+
+    def __init__(self, parts: Parts, chosen: Plan) -> None:
+        self.parts, self.plan = parts, chosen
+        self.steps = [(on_lattice(step, chosen.spacing), n) for step, n in parts]
+        errors = zip(*_errors(parts, self.steps), strict=True)
+        self.rounding, self.moved, self.lost = (float(sum(part)) for part in errors)
+
+    def lower(self, kind: Kind, adversary: str) -> Polygon:
+        sums = self._composed([(law.first, law.dominating, n) for law, n in self.steps])
+        hidden = float(np.log(1.001 * sum(n * step.unseen for step, n in self.parts)))
+        points = _lower(sums, hidden, self.moved)
+        return Polygon(*points, kind, adversary, "certified lower curve", side=-1)
+
+    def upper(self, adversary: str, everything: Parts) -> Polygon:
+        outside, inside = (
+            self._composed(_statistics(self.parts, self.steps, member), shift=float(member))
+            for member in (0, 1)
         )
-        for member in (0, 1)
-    )
-    rounding, moved, lost = (float(sum(part)) for part in zip(*_errors(parts, steps), strict=True))
-    dominating, outside, inside = (
-        _widened(sums, rounding) for sums in (dominating, outside, inside)
-    )
-    hidden = float(np.log(1.001 * sum(n * step.unseen for step, n in parts)))
-    lower = _lower(dominating, hidden, moved)
-    tests = _tests(outside, inside, lost)
-    if adversary == "relaxed-aligned":
-        others = absolute_sum([(step, n) for step, n in everything if isinstance(step, Step)])
-        tests = np.append(tests[0] + np.log(2.0), others[0]), np.append(tests[1], others[1])
-    upper = joined_tests(tests)
-    return (
-        Polygon(*lower, kind, adversary, "certified lower curve", side=-1),
-        Polygon(*upper, "attack", adversary, "certified upper curve", side=1),
-    )
+        tests = _tests(outside, inside, self.lost)
+        if adversary == "relaxed-aligned":
+            others = absolute_sum([(step, n) for step, n in everything if isinstance(step, Step)])
+            tests = np.append(tests[0] + np.log(2.0), others[0]), np.append(tests[1], others[1])
+        points = joined_tests(tests)
+        return Polygon(*points, "attack", adversary, "certified upper curve", side=1)
+
+    def _composed(self, laws: list[SumPart], shift: float = 0.0) -> Sums:
+        where = self.plan.spacing, self.plan.block, self.plan.windows
+        return _widened(compose_lattices(laws, *where, shift=shift), self.rounding)
 
 
 def bracket(parts: Parts, attack: Parts, kind: Kind, adversary: str) -> tuple[TradeOff, TradeOff]:
@@ -103,7 +125,8 @@ def bracket(parts: Parts, attack: Parts, kind: Kind, adversary: str) -> tuple[Tr
     if attack == parts:
         return ends(parts, kind, adversary)
     lower, upper = (
-        _plain(side) or ends(side, kind, adversary)[end] for end, side in enumerate((parts, attack))
+        _plain(side) or _either(side, kind, adversary, 1.0)[end]()
+        for end, side in enumerate((parts, attack))
     )
     if any(isinstance(part, ReplacedStep) for part, _ in parts):
         return lower, upper.symmetrized()

@@ -15,6 +15,7 @@ The second moment of the loss changes by at most h^2/4 a step either way: errors
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -165,22 +166,22 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
     cell = np.repeat(np.arange(x.size), parts.astype(int))
     start = np.cumsum(parts) - parts
     place = np.arange(cell.size) - start[cell]
-    nodes, weights = np.polynomial.legendre.leggauss(order)
+    nodes, weights = (some[:, np.newaxis] for some in _gauss(order))
     scale = (used / parts)[cell]
-    at = (place[:, np.newaxis] + 0.5 * (1.0 + nodes)) * scale[:, np.newaxis]
-    origin, wide = x[cell][:, np.newaxis], width[cell][:, np.newaxis]
+    at = (place + 0.5 * (1.0 + nodes)) * scale  # a row for each node
+    origin, wide = x[cell], width[cell]
     log_density = step.log_density(origin + wide * at)
     with np.errstate(divide="ignore"):
-        base = np.log(scale * width[cell])
+        base = np.log(scale * wide)
         if step.steep:
             sums = _steep_sums(step, log_density + np.log(0.5 * weights), origin, wide, at)
         else:
-            top = log_density.max(axis=1)
-            mass = np.exp(log_density - top[:, np.newaxis]) * (0.5 * weights)
+            top = log_density.max(axis=0)
+            mass = np.exp(log_density - top) * (0.5 * weights)
             share = np.minimum(step.share(origin, wide, at), 1.0)
             base = top + base
             sums = np.log(
-                np.stack([(mass * (1.0 - share)).sum(axis=1), (mass * share).sum(axis=1)])
+                np.stack([(mass * (1.0 - share)).sum(axis=0), (mass * share).sum(axis=0)])
             )
     if cell.size > x.size:
         left, right = np.logaddexp.reduceat(sums + base, start.astype(int), axis=1)
@@ -194,5 +195,12 @@ def _steep_sums(step: Step, log_mass: Doubles, x: Doubles, width: Doubles, at: D
     log_share = step.log_share(x, width, at)
     left = log_mass + np.log(-np.expm1(np.minimum(log_share, -1e-300)))
     return np.stack(
-        [np.logaddexp.reduce(left, axis=1), np.logaddexp.reduce(log_mass + log_share, axis=1)]
+        [np.logaddexp.reduce(left, axis=0), np.logaddexp.reduce(log_mass + log_share, axis=0)]
     )
+
+
+@lru_cache(maxsize=4)
+def _gauss(order: int) -> tuple[Doubles, Doubles]:
+    """Give the nodes and weights of Gauss's rule on [-1, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(order)
+    return nodes, weights

@@ -69,8 +69,14 @@ class _Cumulants:
         self.inner = [inner for _, _, inner, _ in nodes]
         self.low = sum(float(loss.min()) * n for _, loss, n in self.laws)
         self.high = sum(float(loss.max()) * n for _, loss, n in self.laws)
+        self.known: dict[float, tuple[float, float, float]] = {}
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
+        if theta not in self.known:
+            self.known[theta] = self._tilted(theta)
+        return self.known[theta]
+
+    def _tilted(self, theta: float) -> tuple[float, float, float]:
         total = mean = variance = 0.0
         for log_mass, loss, n in self.laws:
             tilted = log_mass + theta * loss
@@ -137,7 +143,7 @@ class _Cumulants:
 
 
 class _ManyCumulants(_Cumulants):
-    """The same for many different steps at once, each tilt once."""
+    """The same for many different steps at once."""
 
     def __init__(self, parts: list[tuple[Part, int]]) -> None:
         super().__init__(parts)
@@ -148,7 +154,7 @@ class _ManyCumulants(_Cumulants):
         self.log_mass = np.concatenate([mass for mass, _, _ in self.laws])
         self.loss = np.concatenate([loss for _, loss, _ in self.laws])
         self.ends = ~np.concatenate(self.inner)
-        self.known: dict[float, tuple[float, float, float, bool]] = {}
+        self.all: dict[float, tuple[float, float, float, bool]] = {}
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
         return self._at(theta)[:3]
@@ -157,7 +163,7 @@ class _ManyCumulants(_Cumulants):
         return self._at(theta)[3]
 
     def _at(self, theta: float) -> tuple[float, float, float, bool]:
-        if theta not in self.known:
+        if theta not in self.all:
             tilted = self.log_mass + theta * self.loss
             top = np.maximum.reduceat(tilted, self.starts)
             weights = np.exp(tilted - np.repeat(top, self.sizes))
@@ -167,13 +173,13 @@ class _ManyCumulants(_Cumulants):
             )
             away = self.loss - np.repeat(first / mass, self.sizes)
             second = np.add.reduceat(weights * away * away, self.starts)
-            self.known[theta] = (
+            self.all[theta] = (
                 float(self.counts @ (top + np.log(mass))),
                 float(self.counts @ (first / mass)),
                 float(np.sqrt(self.counts @ (second / mass))),
                 bool((beyond > 0.01 * mass).any()),
             )
-        return self.known[theta]
+        return self.all[theta]
 
 
 def _coarse(step: Part, least: int) -> tuple[Doubles, Doubles, Flags]:

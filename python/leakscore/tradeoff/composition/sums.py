@@ -43,6 +43,7 @@ _PRODUCT = 4.0 * _U  # of one of the n factors of a power
 _FAINT = -92.0
 _SPILT = -36.0
 _NEAR = 3
+_AT_ONCE = 4  # transforms of a size, which numpy takes in half of the time
 
 # The first point of a lattice, logs of its masses, and how many such steps there are.
 Part = tuple[float, Doubles, int]
@@ -199,17 +200,23 @@ class _Tilt:
     def _spectrum(self, size: int) -> tuple[Complexes, float]:
         spectra: dict[int, Complexes] = {}  # products of steps that come as often
         faint, count = np.zeros(size // 2 + 1), 0
-        few, block = faint.size, 0  # frequencies that the steps so far leave, and how to find them
-        for logs, n in self._widest_first():
+        left = faint.size  # frequencies that the steps so far leave
+        few, block = left, 0  # how to find them
+        laws = self._widest_first()
+        while laws:
+            some, laws = (laws[:1], laws[1:]) if block else (laws[:_AT_ONCE], laws[_AT_ONCE:])
+            masses = [np.exp(logs) for logs, _ in some]
             if block:
-                z, unit = low_frequencies(np.exp(logs), size, few, block)
+                found = [low_frequencies(masses[0], size, few, block)]
             else:
-                z, unit = _transform(np.exp(logs), size)
-            spectra[n] = spectra[n][: z.size] * z if n in spectra else z
-            faint[: z.size] += n * np.log(np.abs(z) + unit)
-            count += n
-            left = 1 + int(np.flatnonzero(faint[:few] > _FAINT - 1.0)[-1])
-            if len(self.laws) >= MANY and 2 * left <= few:
+                found = _transforms(masses, size)
+            for (z, unit), (_, n) in zip(found, some, strict=True):
+                z = z[:left]
+                spectra[n] = spectra[n][: z.size] * z if n in spectra else z
+                faint[: z.size] += n * np.log(np.abs(z) + unit)
+                count += n
+            left = 1 + int(np.flatnonzero(faint[:left] > _FAINT - 1.0)[-1])
+            if len(self.laws) >= MANY and (not block or 2 * left <= few):
                 few, block = left, block_size(left, size)
         inverse = _fft_unit(size)
         heard = np.flatnonzero(faint > _FAINT)
@@ -231,33 +238,52 @@ def _fft_unit(size: int) -> float:
     return 8.0 * _U * float(np.log2(size))
 
 
-def _transform(masses: Doubles, size: int) -> tuple[Complexes, float]:
-    """Give the FFT of one step's masses, and a bound on its error.
+def _transforms(laws: list[Doubles], size: int) -> list[tuple[Complexes, float]]:
+    """Give the FFTs of some steps' masses, and bounds on their errors.
 
     Where a few neighbouring cells hold nearly all of the mass, their part is summed directly, with
     an error of some u, and the FFT's error applies to the rest only.
     """
-    if masses.size > size:
-        masses = _folded(masses, size)
+    rows, near = np.zeros((len(laws), size)), list[tuple[int, Doubles, float]]()
+    for row, masses in zip(rows, laws, strict=True):
+        some = _folded(masses, size) if masses.size > size else masses
+        row[: some.size] = some
+        first, width, rest = _heaviest(some)
+        if rest > 0.25:
+            near.append((0, some[:0], 1.0))
+        else:
+            near.append((first, some[first : first + width], rest))
+            row[first : first + width] = 0.0
     unit = _fft_unit(size)
+    found: list[tuple[Complexes, float]] = []
+    for spectrum, (first, cells, rest) in zip(np.fft.rfft(rows), near, strict=True):
+        width = cells.size
+        if width:
+            error = rest * unit + 12.0 * (width + 4) * _U
+            found.append((_summed(first, cells, size) + spectrum, error))
+        else:
+            found.append((spectrum, unit))
+    return found
+
+
+def _heaviest(masses: Doubles) -> tuple[int, int, float]:
+    """Give the first of the neighbouring cells that hold most, their number, and the other mass."""
     total = np.concatenate([[0.0], np.cumsum(masses)])
     width = min(_NEAR, masses.size)
-    window_mass = total[width:] - total[:-width]
-    first = int(window_mass.argmax())
-    rest = float(masses[:first].sum() + masses[first + width :].sum())
-    if rest > 0.25:
-        return np.fft.rfft(masses, size), unit
-    near = masses[first : first + width]
-    others = masses.copy()
-    others[first : first + width] = 0.0
+    first = int((total[width:] - total[:-width]).argmax())
+    return first, width, float(masses[:first].sum() + masses[first + width :].sum())
+
+
+def _summed(first: int, cells: Doubles, size: int) -> Complexes:
+    """Give the transform of a few cells, term by term."""
     place = np.arange(size // 2 + 1)
     angle = -2j * np.pi / size
     turn = np.exp(place * angle)
-    z = np.full(place.size, near[-1], dtype=complex)
-    for mass in near[-2::-1]:  # Horner's rule
+    z = np.full(place.size, cells[-1], dtype=complex)
+    for mass in cells[-2::-1]:  # Horner's rule
         z = z * turn + mass
     z *= np.exp((place * first) % size * angle)
-    return z + np.fft.rfft(others, size), rest * unit + 12.0 * (width + 4) * _U
+    return z
 
 
 def _folded(masses: Doubles, size: int) -> Doubles:

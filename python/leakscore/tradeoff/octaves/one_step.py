@@ -206,8 +206,9 @@ def masses(
     gap = points[cell + 1] - points[cell]
     part = np.clip((value(x) - points[cell][:, np.newaxis]) / gap[:, np.newaxis], 0.0, 1.0)
     laws: list[Doubles] = []
+    split = {keep: shares(keep, part, gap[:, np.newaxis]) for keep in set(keeps)}
     for index, keep in enumerate(keeps):
-        left, right = shares(keep, part, gap[:, np.newaxis])
+        left, right = split[keep]
         mass = within if index else without
         law = np.bincount(cell, (mass * left).sum(axis=1), points.size).astype(np.float64)
         law[1:] += np.bincount(cell, (mass * right).sum(axis=1), points.size)[:-1]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import numpy as np
 
+from leakscore import _core
 from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise
@@ -202,44 +202,8 @@ def lower_hull(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]
         if convex.all():
             return x, y
         x, y = x[convex], y[convex]
-    vertices = _chain(x.tolist(), y.tolist(), _log_slopes(x, y))
+    vertices = _core.convex_chain(x, y, _log_slopes(x, y))
     return x[vertices], y[vertices]
-
-
-def _chain(x: list[float], y: list[float], slopes: Doubles) -> list[int]:
-    """Andrew's monotone chain, from the first reflex vertex until the rest is convex."""
-    reflex = np.flatnonzero(slopes[:-1] <= slopes[1:]) + 1
-    if not reflex.size:
-        return list(range(len(x)))
-    first, last = int(reflex[0]), int(reflex[-1])
-    kept = list(range(first + 1))
-    falls = [math.inf, *slopes[:first].tolist()]  # log slope of the edge into each kept vertex
-    for k in range(first + 1, len(x)):
-        popped = False
-        while True:
-            slope = _log_slope(x[kept[-1]], y[kept[-1]], x[k], y[k])
-            if slope < falls[-1] or len(kept) == 1:
-                break
-            kept.pop()
-            falls.pop()
-            popped = True
-        kept.append(k)
-        falls.append(slope)
-        if k > last and not popped:
-            return kept + list(range(k + 1, len(x)))
-    return kept
-
-
-def _log_slope(x0: float, y0: float, x1: float, y1: float) -> float:
-    """Return log of minus the slope between two points."""
-    if not x0 < x1:
-        return math.inf
-    fall = y0 + _log_expm1(y1 - y0) if y1 < y0 else -math.inf
-    return fall - (x1 + _log_expm1(x0 - x1))
-
-
-def _log_expm1(x: float) -> float:
-    return math.log(-math.expm1(x)) if x > -math.inf else 0.0
 
 
 def _either_end(log_mass: Doubles) -> Doubles:
