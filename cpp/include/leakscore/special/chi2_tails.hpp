@@ -11,7 +11,7 @@
 // All terms of the first two are positive; they are summed from the last to the first.
 #pragma once
 
-#include <cstddef>
+#include <bit>
 #include <cstdint>
 
 #include "leakscore/isa.hpp"
@@ -39,10 +39,7 @@ LEAKSCORE_FN Central central_form(double x, double df) {
   const bool lower = small & (x < df) & (x >= least_series_x);
   const bool whole = df < middle_df && __builtin_floor(df) == df;
   const bool upper = small & whole & (x >= df) & (x <= largest_series_x);
-  return middle  ? Central::middle
-         : lower ? Central::lower
-         : upper ? Central::upper
-                 : Central::none;
+  return middle ? Central::middle : lower ? Central::lower : upper ? Central::upper : Central::none;
 }
 
 namespace detail {
@@ -65,8 +62,8 @@ struct TemmeTable {
     double first[most] = {};
     for (int n = 0; n < most; ++n) first[n] = order[n];
     // Stirling's series of Gamma(a), from that of its logarithm.
-    constexpr double log_stirling[] = {1.0 / 12, 0.0, -1.0 / 360,  0.0, 1.0 / 1260,
-                                       0.0,      -1.0 / 1680, 0.0};
+    constexpr double log_stirling[] = {1.0 / 12,   0.0, -1.0 / 360,  0.0,
+                                       1.0 / 1260, 0.0, -1.0 / 1680, 0.0};
     double stirling[temme_orders] = {1.0};
     for (int k = 1; k < temme_orders; ++k) {
       for (int j = 1; j <= k; ++j) stirling[k] += j * log_stirling[j - 1] * stirling[k - j] / k;
@@ -111,8 +108,8 @@ LEAKSCORE_FN Extended long_deviance(double a, double b) {
   const deviance_parts::LogParts log = deviance_parts::log_parts(quotient(Extended{b, 0.0}, a));
   const Extended half_tail = atanh_tail(log.s), difference = exact_sum(b, -a);
   const Extended tail{2.0 * half_tail.high, 2.0 * half_tail.low};
-  const Extended head = sum({log.k * log2_high, log.k * log2_middle},
-                            {2.0 * log.s.high, 2.0 * log.s.low});
+  const Extended head =
+      sum({log.k * log2_high, log.k * log2_middle}, {2.0 * log.s.high, 2.0 * log.s.low});
   // b - a - 2 a s = (b - a) s where b / a is near one; elsewhere nothing cancels.
   const bool is_near = log.k == 0.0;
   const Extended near = product(difference, log.s), far = product(head, -a);
@@ -135,6 +132,18 @@ LEAKSCORE_FN void set_density(ContourBlock& b, int i, double x_density, Extended
   b.decay[i] = decay.high;
   b.decay_low[i] = decay.low;
   b.excess[i] = b.la_y[i] = 0.0;
+}
+
+// The tail mass exp(-decay). The power of two in mass goes to the decay: for a quantile the logs of
+// either are compared with those of the target, and should be small.
+LEAKSCORE_FN void set_tail(TailBlock& tails, int i, double mass, Extended decay, bool upper) {
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(mass);
+  const double k = std::bit_cast<double>((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023.0);
+  const Extended rest = sum(decay, exact_sum(-k * log2_high, -k * log2_middle));
+  tails.mass[i] = std::bit_cast<double>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
+  tails.decay[i] = rest.high;
+  tails.decay_low[i] = rest.low;
+  tails.upper[i] = upper ? 1.0 : 0.0;
 }
 
 [[maybe_unused, gnu::noinline]] static void middle_tails(ContourBlock& b, TailBlock& tails) {
@@ -201,22 +210,24 @@ LEAKSCORE_FN void density_decays(ContourBlock& b, TailBlock& tails) {
       sum[i] = k <= terms[i] ? more : 1.0;
     }
   for (int i = 0; i < lanes; ++i) {
-    const double factor = 2.0 * b.x[i] / b.nu[i];
-    tails.mass[i] = factor * sum[i];
-    tails.upper[i] = 0.0;
-    set_density(b, i, b.x[i], {tails.decay[i], tails.decay_low[i]});
+    const Extended decay{tails.decay[i], tails.decay_low[i]};
+    set_tail(tails, i, 2.0 * b.x[i] / b.nu[i] * sum[i], decay, false);
+    set_density(b, i, b.x[i], decay);
   }
 }
 
-[[maybe_unused, gnu::noinline]] static void upper_tails(ContourBlock& b, TailBlock& tails) {
+namespace detail {
+
+// P(X > x) / (2 f) for whole df.
+LEAKSCORE_FN void central_upper_sums(const ContourBlock& b, double* sum) {
   constexpr double root_two_over_pi = 0x1.9884533d43651p-1;
-  double sum[lanes], first[lanes], most = 0.0;
-  detail::density_decays(b, tails);
+  double first[lanes], most = 0.0;
   for (int i = 0; i < lanes; ++i) {
     const double half = 0.5 * b.nu[i], root = __builtin_sqrt(b.x[i]);
     const bool odd = __builtin_floor(half) != half;
     const double rest = 2.0 * norm_parts::mills(root).high / (root * root_two_over_pi);
-    sum[i] = first[i] = odd ? 1.0 + rest : 1.0;
+    const double of_odd = b.nu[i] > 1.0 ? 1.0 + rest : rest * b.x[i];
+    sum[i] = first[i] = odd ? of_odd : 1.0;
     most = half > most ? half : most;
   }
   for (double k = static_cast<double>(static_cast<int>(most)); k > 0.0; k -= 1.0)
@@ -224,10 +235,18 @@ LEAKSCORE_FN void density_decays(ContourBlock& b, TailBlock& tails) {
       const double factor = 0.5 * b.nu[i] - k, more = 1.0 + factor * sum[i] / (0.5 * b.x[i]);
       sum[i] = factor >= 1.0 ? more : first[i];
     }
+}
+
+}  // namespace detail
+
+[[maybe_unused, gnu::noinline]] static void upper_tails(ContourBlock& b, TailBlock& tails) {
+  double sum[lanes];
+  detail::density_decays(b, tails);
+  detail::central_upper_sums(b, sum);
   for (int i = 0; i < lanes; ++i) {
-    tails.mass[i] = 2.0 * sum[i];
-    tails.upper[i] = 1.0;
-    set_density(b, i, b.x[i], {tails.decay[i], tails.decay_low[i]});
+    const Extended decay{tails.decay[i], tails.decay_low[i]};
+    set_tail(tails, i, 2.0 * sum[i], decay, true);
+    set_density(b, i, b.x[i], decay);
   }
 }
 
