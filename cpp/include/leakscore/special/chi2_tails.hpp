@@ -112,10 +112,10 @@ LEAKSCORE_FN Extended long_deviance(double a, double b) {
       sum({log.k * log2_high, log.k * log2_middle}, {2.0 * log.s.high, 2.0 * log.s.low});
   // b - a - 2 a s = (b - a) s where b / a is near one; elsewhere nothing cancels.
   const bool is_near = log.k == 0.0;
-  const Extended near = product(difference, log.s), far = product(head, -a);
+  const Extended near = bounded_product(difference, log.s), far = bounded_product(head, -a);
   const Extended rest = sum({is_near ? 0.0 : difference.high, is_near ? 0.0 : difference.low},
                             {is_near ? near.high : far.high, is_near ? near.low : far.low});
-  return sum(rest, product(tail, -a));
+  return sum(rest, bounded_product(tail, -a));
 }
 
 }  // namespace detail
