@@ -64,7 +64,7 @@ bool set_law(Chunk& chunk, int i, const ChiSquarePoint& p, bool proper) {
       chunk.x[i] = ok ? (p.x < largest_x ? p.x : largest_x) : 1.0;
       chunk.x_low[i] = ok ? p.x_low : 0.0;
     }
-    make_blocks(chunk, all.at, all.count, blocks);
+    make_blocks(chunk, all.at, all.count, !is_density(f), blocks);
     for (int k = 0; k < blocks.count; ++k) {
       const std::int16_t* index = blocks.index + k * lanes;
       double result[lanes];
@@ -177,7 +177,7 @@ struct NewtonBlock {
 // One Newton step of every active point; those that have arrived leave the list.
 void step(Chunk& chunk, Searches<chunk_size>& searches, Indices& active, Blocks& blocks,
           ContourBlock& block, bool halve) {
-  make_blocks(chunk, active.at, active.count, blocks);
+  make_blocks(chunk, active.at, active.count, true, blocks);
   active.count = 0;
   for (int k = 0; k < blocks.count; ++k) {
     const std::int16_t* index = blocks.index + k * lanes;

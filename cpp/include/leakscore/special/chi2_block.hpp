@@ -1,5 +1,6 @@
 // The functions of one block of points: shared by evaluation and by the search for quantiles.
-// Numerics: the saddles of chi2_saddle.hpp and the sums of chi2_contour.hpp (after Rice 1968).
+// Numerics: the saddles of chi2_saddle.hpp and the sums of chi2_contour.hpp (after Rice 1968); the
+// series of chi2_tails.hpp and chi2_mixture.hpp.
 #pragma once
 
 #include "leakscore/isa.hpp"
@@ -7,11 +8,6 @@
 #include "leakscore/special/chi2_law.hpp"
 
 namespace leakscore::LEAKSCORE_ISA::chi2_parts {
-
-// The accurate tails of a block.
-struct TailBlock {
-  double mass[lanes], decay[lanes], decay_low[lanes], upper[lanes];
-};
 
 // The saddles of a block and the sums over its contours.
 template <bool WithTail, bool WithDensity>
@@ -41,9 +37,14 @@ LEAKSCORE_FN Tail tail_at(const TailBlock& tails, int i) {
   return {tails.mass[i], {tails.decay[i], tails.decay_low[i]}, tails.upper[i] > 0.0};
 }
 
-// Saddles, sums and accurate tails.
+// Saddles, sums and accurate tails; or the tails alone, with a density for Newton's steps.
 template <bool WithDensity>
 LEAKSCORE_FN void integrate_tails(ContourBlock& b, int kind, TailBlock& tails) {
+  if (kind == lower_class) return lower_tails(b, tails);
+  if (kind == upper_class) return upper_tails(b, tails);
+  if (kind == middle_class) return middle_tails(b, tails);
+  if (kind == mixture_lower_class) return mixture_tails<false, WithDensity>(b, tails);
+  if (kind == mixture_upper_class) return mixture_tails<true, WithDensity>(b, tails);
   integrate<true, WithDensity>(b, kind);
   if (kind == concentrated_class)
     find_tails<true>(b, tails);
@@ -51,9 +52,20 @@ LEAKSCORE_FN void integrate_tails(ContourBlock& b, int kind, TailBlock& tails) {
     find_tails<false>(b, tails);
 }
 
+LEAKSCORE_FN void evaluate_mixture(Function f, ContourBlock& b, double* result) {
+  TailBlock found;
+  mixture_density(b, found);
+  for (int i = 0; i < lanes; ++i) {
+    const Extended decay{found.decay[i], found.decay_low[i]};
+    result[i] = f == Function::pdf ? detail::decayed(found.mass[i], decay)
+                                   : (log_sum(found.mass[i], 0.0) - decay.low) - decay.high;
+  }
+}
+
 [[maybe_unused, gnu::noinline]] static void evaluate_block(Function f, ContourBlock& b, int kind,
                                                            double* result) {
   TailBlock tails;
+  if (kind == mixture_density_class) return evaluate_mixture(f, b, result);
   if (is_density(f))
     integrate<false, true>(b, kind);
   else

@@ -1,13 +1,16 @@
 // A chunk of points of mixed sizes, sorted into blocks of one class each: speed does not depend on
 // the order of the input.
 //
-// Numerics: a class is what shares the nodes of chi2_nodes.hpp.
+// Numerics: a class is what shares the nodes of chi2_nodes.hpp, or a series of chi2_tails.hpp
+// or chi2_mixture.hpp.
 #pragma once
 
 #include <cstdint>
 
 #include "leakscore/isa.hpp"
 #include "leakscore/special/chi2_contour.hpp"
+#include "leakscore/special/chi2_mixture.hpp"
+#include "leakscore/special/chi2_tails.hpp"
 
 namespace leakscore::LEAKSCORE_ISA::chi2_parts {
 
@@ -18,10 +21,17 @@ struct alignas(64) Chunk {
   double nu[chunk_size], la[chunk_size], la_low[chunk_size];
 };
 
-// Tables 0, 1, ...; then the direct class; then concentrated laws.
+// Tables 0, 1, ...; then the direct class; then concentrated laws; then tails of central laws;
+// then small noncentral laws.
 inline constexpr int direct_class = contour_tables;
 inline constexpr int concentrated_class = direct_class + 1;
-inline constexpr int class_count = concentrated_class + 1;
+inline constexpr int lower_class = concentrated_class + 1;
+inline constexpr int upper_class = lower_class + 1;
+inline constexpr int middle_class = upper_class + 1;
+inline constexpr int mixture_lower_class = middle_class + 1;
+inline constexpr int mixture_upper_class = mixture_lower_class + 1;
+inline constexpr int mixture_density_class = mixture_upper_class + 1;
+inline constexpr int class_count = mixture_density_class + 1;
 
 LEAKSCORE_FN std::uint8_t class_of(double x, double nu, double la) {
   const double raised = nu > 2.0 ? nu : 2.0;
@@ -30,6 +40,27 @@ LEAKSCORE_FN std::uint8_t class_of(double x, double nu, double la) {
   int table = 0;
   for (int k = 1; k <= contour_tables; ++k) table += scale >= contour_class_from[k] ? 1 : 0;
   return static_cast<std::uint8_t>(concentrated(nu, scale) ? concentrated_class : table);
+}
+
+// The same with what serves tails alone.
+LEAKSCORE_FN std::uint8_t class_of_tails(double x, double nu, double la) {
+  if (la == 0.0) switch (central_form(x, nu)) {
+      case Central::lower: return lower_class;
+      case Central::upper: return upper_class;
+      case Central::middle: return middle_class;
+      case Central::none: return class_of(x, nu, la);
+    }
+  switch (mixture_form(x, nu, la)) {
+    case Mixture::lower: return mixture_lower_class;
+    case Mixture::upper: return mixture_upper_class;
+    case Mixture::none: break;
+  }
+  return class_of(x, nu, la);
+}
+
+// And what serves densities alone.
+LEAKSCORE_FN std::uint8_t class_of_density(double x, double nu, double la) {
+  return is_mixture(x, nu, la) ? mixture_density_class : class_of(x, nu, la);
 }
 
 // Indices of the chunk in the order of their classes, blocks padded by repeating an index: member j
@@ -42,12 +73,19 @@ struct Blocks {
   std::int16_t index[most * lanes];
 };
 
-// Sorts the `count` points whose indices are `active`.
-LEAKSCORE_FN void make_blocks(const Chunk& chunk, const std::int16_t* active, int count,
+// Sorts the `count` points whose indices are `active`; `tails` says that no density
+// is wanted alone.
+LEAKSCORE_FN void make_blocks(const Chunk& chunk, const std::int16_t* active, int count, bool tails,
                               Blocks& blocks) {
   std::uint8_t kind[chunk_size];
-  for (int i = 0; i < count; ++i)
-    kind[i] = class_of(chunk.x[active[i]], chunk.nu[active[i]], chunk.la[active[i]]);
+  for (int i = 0; i < count; ++i) {
+    const int at = active[i];
+    const double x = chunk.x[at], nu = chunk.nu[at], la = chunk.la[at];
+    const bool exact = (chunk.x_low[at] == 0.0) & (chunk.la_low[at] == 0.0);
+    kind[i] = !exact  ? class_of(x, nu, la)
+              : tails ? class_of_tails(x, nu, la)
+                      : class_of_density(x, nu, la);
+  }
   int members[class_count] = {};
   for (int i = 0; i < count; ++i) ++members[kind[i]];
   int place[class_count];

@@ -39,6 +39,9 @@ struct alignas(64) ContourBlock {
   Lanes decay, decay_low, plain_decay, plain_decay_low, shift;  // also
   Lanes contour, upper, density;  // integrals: with M, with M - 1, and that of the density
   Lanes stretch, pole_reach;      // s, and the largest g at which the pole counts
+  // The last law of chi2_tails.hpp, and what its density depends on.
+  double known_df = 0.0;
+  Extended known_constant{0.0, 0.0};
 };
 
 // Where M - 1 is used: in the first table only.
