@@ -20,6 +20,7 @@ from leakscore.report._model import (
     Content,
     Counts,
     Doubles,
+    Drivers,
     Game,
     Input,
     Noise,
@@ -38,8 +39,10 @@ from leakscore.report._setup import (
 )
 from leakscore.report._verdict import verdict_of
 from leakscore.report.noise.drawing import drawn
+from leakscore.report.statistic.featured import by_group
 from leakscore.report.streamed.changes import Clipping, changes_of, guess_of
 from leakscore.report.streamed.featured import features_of
+from leakscore.report.streamed.grouped import cells_of
 from leakscore.report.streamed.judged import Judged, judged_of
 from leakscore.report.streamed.passes import Passes
 from leakscore.report.streamed.people import Crowd
@@ -72,8 +75,8 @@ class Streamed:
     def __init__(self, opened: Opened, asked: Options, passes: Passes) -> None:
         self.opened, self.asked, self.passes = opened, asked, passes
         self.budget: Budget = budget_of(asked)
-        self.judged, statistic = self._judged()
-        self.plain = isinstance(statistic, Mean)
+        self.judged, self.statistic = self._judged()
+        self.plain = isinstance(self.statistic, Mean)
         self.law = self.judged.law
         sizes = self.law.rows, self.judged.found.rows
         self.release = release_from(
@@ -82,7 +85,7 @@ class Streamed:
             asked.n,
             asked.population,
             asked.base_population,
-            statistic,
+            self.statistic,
         )
         require_all_drawn(asked, self.release.n, self.law.rows)
         n, self.finite = self.release.n, asked.population == "finite"
@@ -94,7 +97,8 @@ class Streamed:
     def content(self) -> Content:
         """Do it all."""
         every = self.asked.records == "all"
-        asked = Score(self.law, THRESHOLDS * self.divisor, every)
+        cells = tuple(len(table.cells) for table, _ in by_group(self.statistic))
+        asked = Score(self.law, THRESHOLDS * self.divisor, every, cells)
         self.found: Scores = self._pass(asked, "scoring every record")
         self.least = -np.inf
         if self.found.informed.total > len(self.found.kept.rows):
@@ -352,7 +356,6 @@ class Streamed:
         place = np.searchsorted(rows, crowd.numbers)
         worst = [int(place[index]) for index in self.order[: asked.worst]]
         which, listed = listed_of(asked.records or "worst", len(rows), worst)
-        values = crowd.raw if asked.show_values else None
         first = self.playable[0]
         return Content(
             tool_version=leakscore.__version__,
@@ -370,16 +373,7 @@ class Streamed:
             gaussian_delta=asked.delta,
             counts=self._counts(third),
             worst=tuple(worst),
-            drivers=tuple(
-                drivers_of(
-                    crowd,
-                    int(i),
-                    int(crowd.numbers[i]) + 1,
-                    self.judged.columns,
-                    None if values is None else values[i],
-                )
-                for i in self.order[: asked.worst]
-            ),
+            drivers=tuple(self._drivers(int(i)) for i in self.order[: asked.worst]),
             covariance=covariance_of(
                 crowd, crowd.numbers + 1, first, self.scores, asked.confidence
             ),
@@ -390,7 +384,15 @@ class Streamed:
             warnings=(),
             lines=None if self.opened.lines is None else self.opened.lines[rows],
             bars=(self._bars(self.found.informed), self._bars(self.found.weaker)),
+            cells=tuple(cells_of(self.statistic, self.found.cells, self.crowd, self.divisor)),
+            min_cell=asked.min_cell,
         )
+
+    def _drivers(self, index: int) -> Drivers:
+        crowd = self.crowd
+        values = crowd.raw[index] if self.asked.show_values else None
+        row = int(crowd.numbers[index]) + 1
+        return drivers_of(crowd, index, row, self.judged.columns, values)
 
     def _listed(self) -> tuple[np.ndarray, Doubles, Doubles, Doubles]:
         """Return numbers and leakages of the kept records, or of all that are to be listed."""
