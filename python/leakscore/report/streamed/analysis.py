@@ -230,7 +230,8 @@ class Streamed:
         values = self.found.sample.values
         if not self.plain:  # features of a record belong together
             return ()
-        return tuple(np.quantile(values, [share, 1 - share], axis=0) for share in CLIPS)
+        shares = [each for share in CLIPS for each in (share, 1 - share)]
+        return tuple(np.quantile(values, shares, axis=0).reshape(len(CLIPS), 2, -1))
 
     def _clippings(self, third: Third) -> list[Clipping]:
         """Join what is known of the clipped tables."""
