@@ -12,12 +12,13 @@ import pytest
 
 from leakscore import report, statistics
 from leakscore.report import _report
-from leakscore.report.streamed import featured
+from leakscore.report.streamed import analysis, featured
 from leakscore.report.streamed.passes import Passes
 from leakscore.statistics import Statistic
 from leakscore.streaming.cells import InCells
 from leakscore.streaming.scores import Score
 from leakscore.streaming.tree import joined, run
+from leakscore.tables import memory_limit
 from leakscore.tables.sources import opened as sources
 from leakscore.tables.table import Table
 
@@ -119,6 +120,28 @@ def test_a_column_of_too_many_levels_is_refused(monkeypatch: pytest.MonkeyPatch)
     ):
         with pytest.raises(ValueError, match=message):
             report.analyse(one, statistic=statistic)
+
+
+def test_more_features_than_a_sample_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_report, "LONG", 1000)
+    one = table(who=(np.arange(N) // 25).astype(str))
+    monkeypatch.setattr(memory_limit, "DEFAULT", 8 * 65_536 * 79)
+    assert report.analyse(one, statistic=statistics.Counts("who"), rounds=200).cells
+    monkeypatch.setattr(memory_limit, "DEFAULT", 8 * 65_536 * 78)
+    with pytest.raises(ValueError, match=r"79 features of .* need 39\.5 MiB of memory"):
+        report.analyse(one, statistic=statistics.Counts("who"), rounds=200)
+
+
+def test_records_are_left_out_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of covariances of many features, as many as fit are estimated in one pass."""
+    alone = np.array(["many"] * N)
+    alone[[5, 90, 1500]] = ["p", "q", "r"]
+    found = []
+    for together in (1, 9 * 3, 1 << 23):
+        monkeypatch.setattr(analysis, "_TOGETHER", together)
+        streamed, _ = both(monkeypatch, table(kind=alone), statistics.Counts("kind"))
+        found.append(streamed.to_json())
+    assert found[0] == found[1] == found[2]
 
 
 def test_statistics_of_numbers_refuse_categories(monkeypatch: pytest.MonkeyPatch) -> None:

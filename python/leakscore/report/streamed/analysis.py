@@ -64,6 +64,7 @@ from leakscore.streaming.third import Others, Project, Third, Without
 from leakscore.tables.sources.opened import Opened
 
 _REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
+_TOGETHER = 1 << 23  # numbers of the covariances that are estimated in one pass
 _TRIES = 12
 _SMALL_N = 30  # records of a mean below which the bins of projections show
 _SAME = "a table that is read block by block gets the same noise in every column"
@@ -181,8 +182,13 @@ class Streamed:
 
     def _without(self, rows: Sequence[frozenset[int]]) -> tuple[Moments, ...]:
         """Read the moments of all records but some, in units of the law."""
-        found: Others = self._pass(Without(self.law, tuple(rows)), "leaving records out")
-        return found.moments
+        together = max(1, _TOGETHER // len(self.law.mean) ** 2)
+        moments: list[Moments] = []
+        for start in range(0, len(rows), together):
+            some = tuple(rows[start : start + together])
+            found: Others = self._pass(Without(self.law, some), "leaving records out")
+            moments += found.moments
+        return tuple(moments)
 
     def _ordered(self) -> None:
         self.scores = self.crowd.informed()

@@ -16,6 +16,8 @@ from leakscore.report.streamed.grouped import cell_columns, levels_of
 from leakscore.report.streamed.judged import Judged, Passes, judged_of
 from leakscore.statistics import Mean, Statistic
 from leakscore.streaming.first import First, Lost, first
+from leakscore.streaming.scores import SAMPLED
+from leakscore.tables import memory_limit
 from leakscore.tables.columns import NOT_PUBLISHED
 from leakscore.tables.records import LeftColumn
 from leakscore.tables.sources.blocks import Block, Source, Span
@@ -156,6 +158,7 @@ def features_of(
     if groups:
         groups, numbers, groupless = levels_of(source, passes, bound, groups, len(base.columns))
         bound = statistic.on(bound.columns, groups)
+        _require_room(len(bound.names))
     elif apart or learns(bound):
         at = tuple(source.columns.index(name) for name in bound.columns)
         needed = _Needed(at, getattr(bound, "weights", None))
@@ -185,6 +188,17 @@ def features_of(
         published=base.published + len(apart),
         groupless=groupless,
     ), bound
+
+
+def _require_room(features: int) -> None:
+    """Refuse more features of a table by group than a sample of them may take in memory."""
+    needed = 8 * SAMPLED * features
+    if needed > memory_limit.DEFAULT:
+        raise ValueError(
+            f"{features} features of a sample of {SAMPLED} records need "
+            f"{memory_limit.shown(needed)} of memory, more than "
+            f"{memory_limit.shown(memory_limit.DEFAULT)}: publish fewer columns or coarser groups"
+        )
 
 
 @dataclass(frozen=True, eq=False)
