@@ -20,7 +20,7 @@ pytestmark = [
 
 def report(folder: Path, name: str, *words: str) -> int:
     played = ("--rounds", "500", "--n", "1000", "--quiet", "--json", str(folder / name))
-    return main(["report", str(folder / "part-*.npy"), *played, *words])
+    return main(["report", str(folder / "part-*.*"), *played, *words])
 
 
 def test_workers_write_the_same_bytes(
@@ -28,8 +28,12 @@ def test_workers_write_the_same_bytes(
 ) -> None:
     monkeypatch.setattr(_report, "LONG", 1000)
     rng = np.random.default_rng(5)
-    for k, rows in enumerate((70_000, 500)):  # three blocks
-        np.save(tmp_path / f"part-{k}.npy", rng.normal(size=(rows, 3)))
+    np.save(tmp_path / "part-0.npy", rng.normal(size=(500, 2)))
+    lines = [
+        "column 1;column 2",
+        *map("%.3f;%.6g".__mod__, map(tuple, rng.normal(size=(70_000, 2)))),
+    ]
+    (tmp_path / "part-1.csv").write_text("\n".join(lines).replace(".", ","))  # three blocks in all
     assert report(tmp_path, "one.json") == 0
     assert report(tmp_path, "two.json", "--workers", "2") == 0
     assert (tmp_path / "two.json").read_bytes() == (tmp_path / "one.json").read_bytes()

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +156,14 @@ def test_no_address(address: str) -> None:
         cluster.opened(scheduler=address),
     ):
         raise AssertionError("a scheduler answered")
+
+
+def test_tables_with_categories_stay_in_this_process() -> None:
+    """They are in memory: each pass would send them anew."""
+    rng = np.random.default_rng(2)
+    groups = {"kind": rng.choice(["x", "y", ""], 500)}
+    opened = opened_sources.of_table(report.table_of(rng.normal(size=(500, 2)), groups=groups))
+    source = replace(opened.source, columns=("kind", "column 1"), size=64)
+    found = run_on(None, source, first)
+    assert found.missing.count == int((groups["kind"] == "").sum()) > 0
+    assert found.moments.to_bytes() == run(source, first).result().moments.to_bytes()

@@ -10,6 +10,7 @@ import pytest
 
 from leakscore import report, statistics
 from leakscore.cli import main
+from leakscore.report import _game
 from leakscore.statistics import KnownWeights
 
 SIZE = 120
@@ -158,3 +159,17 @@ def test_columns_that_follow_from_the_weights_are_judged(
     assert "to be judged" not in text
     assert main(["report", str(path), "--weights-are", role]) == 1
     assert "belongs to --weights" in capsys.readouterr().err
+
+
+def test_games_of_long_tables_draw_weight_by_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The game of the heaviest record, whose place is not that of the last one, is the same."""
+    asked: dict[str, Any] = {"statistic": KnownWeights("w"), "rounds": 8000}
+    plain = report.analyse(table(), **asked).games[0]
+    monkeypatch.setattr(_game, "LARGEST_DRAWN", SIZE - 1)
+    found = report.analyse(table(), **asked).games[0]
+    assert found.row == plain.row
+    assert found.advantage.simulated != plain.advantage.simulated  # other draws
+    for name in ("advantage", "power", "false_positives"):
+        one, other = getattr(found, name), getattr(plain, name)
+        error = np.hypot(one.std_error, other.std_error)
+        assert abs(one.simulated - other.simulated) < 4 * error, name

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore.tables.cells import Options
-from leakscore.tables.formats import long_text
+from leakscore.tables.formats import delimited, long_text
 from leakscore.tables.sources import texts
 from leakscore.tables.sources.blocks import Memory, Source
 from leakscore.tables.sources.texts import Kept, TextPart, text_part
@@ -152,3 +152,14 @@ def test_a_file_that_changes_is_told(tmp_path: Path) -> None:
     Path(path).write_text(READ["plain"] + "1,2,3\n")
     with pytest.raises(ValueError, match=r"a\.csv changed while it was read"):
         list(part.batches(("x",), 0, None))
+
+
+@pytest.mark.parametrize("length", [0, 5, 1 << 16, 1 << 17, (1 << 17) + 1, 1 << 18, 1 << 19])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_block_holds_the_longest_line(length: int, end: str) -> None:
+    """It is four times as long, wherever the line stands: pyarrow splits no longer ones."""
+    others = "1,2\n" * 40_000
+    for above in ("", "1,2\n", others):
+        data = (above + "x" * length + end + ("3,4\n" * 9 if end else "")).encode()
+        longest = max(map(len, data.splitlines()), default=0)
+        assert delimited._block(data) == max(1 << 20, 4 * longest)

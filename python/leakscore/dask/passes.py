@@ -11,6 +11,7 @@ from leakscore.dask import cluster
 from leakscore.streaming.blas import on_one_thread
 from leakscore.streaming.tree import M, Tree, run
 from leakscore.tables.sources.blocks import Block, Source, Span
+from leakscore.tables.sources.coded import CodedPart
 
 _BLOCKS = 16
 """Blocks of a task, at most: 1,048,576 rows, as a row group of parquet usually has."""
@@ -31,13 +32,14 @@ def run_on(
     client : distributed.Client
     source : Source
         Its files must be at the same paths on every worker. A part that does not tell how many rows
-        it has cannot be cut: then the pass runs in this process.
+        it has cannot be cut, and one with categories is in memory: then the pass runs in this
+        process.
     one : callable
         The result of a block; a pure function, which may run anywhere and twice.
     told : callable, optional
         Called after each task with the rows that are done.
     """
-    if source.rows is None:
+    if source.rows is None or any(isinstance(part, CodedPart) for part in source.parts):
         with on_one_thread():
             return run(source, one, told=told).result()
     with cluster.told(client), client.as_current():

@@ -19,6 +19,7 @@ from leakscore._numeric import bisect
 from leakscore.audit import Audit
 from leakscore.distributions import clopper_pearson, norm
 from leakscore.games.projections import LARGEST_DRAWN, Projections
+from leakscore.games.weighted import weighted_sums
 from leakscore.reference import Reference
 from leakscore.report._leakage import Population
 from leakscore.report._model import ALPHA, AuditResult, Compared, Doubles, Game, Reason
@@ -229,21 +230,29 @@ def _rounds_of_weights(
     """Play one record in a mean with known weights; the last of `pull` is its own.
 
     Every place but that of the target is filled with one of the other records; so is the target's
-    in the rounds without it.
+    in the rounds without it. Many places are drawn weight by weight.
     """
     (strand,) = attack.strands
+    draw = weighted_sums if len(pull) > LARGEST_DRAWN else _sums_of_weights
     outcomes = []
     for inside in (True, False):
-        places = len(pull) - inside
-        means = np.empty((rounds // 2, 1))
-        tile = max(1, _TOGETHER // places)
-        for start in range(0, len(means), tile):
-            some = means[start : start + tile, 0]
-            drawn = rng.integers(len(strand.others), size=(len(some), places))
-            # Not by BLAS, whose last bits depend on threads.
-            np.einsum("ij,j->i", strand.others[drawn], pull[:places], out=some)
-        outcomes.append(attack.score((means + inside * strand.own) / strand.size))
+        sums = draw(strand.others, pull[: len(pull) - inside], rounds // 2, rng)
+        outcomes.append(attack.score((sums[:, None] + inside * strand.own) / strand.size))
     return outcomes[0], outcomes[1]
+
+
+def _sums_of_weights(
+    values: Doubles, weights: Doubles, rounds: int, rng: np.random.Generator
+) -> Doubles:
+    """Draw sums of weights times values, one by one; see `weighted_sums`."""
+    sums = np.empty(rounds)
+    tile = max(1, _TOGETHER // len(weights))
+    for start in range(0, rounds, tile):
+        some = sums[start : start + tile]
+        drawn = rng.integers(len(values), size=(len(some), len(weights)))
+        # Not by BLAS, whose last bits depend on threads.
+        np.einsum("ij,j->i", values[drawn], weights, out=some)
+    return sums
 
 
 def _rounds_of_several(

@@ -64,6 +64,7 @@ from leakscore.report.noise.shaped import Search, why_same
 from leakscore.report.statistic.featured import cells_of, featured
 from leakscore.report.statistic.pooled import Pooled, small_cells
 from leakscore.report.streamed.analysis import Streamed
+from leakscore.report.streamed.grouped import SmallCellsError
 from leakscore.report.streamed.passes import Passes
 from leakscore.report.streamed.whole import Tabular, opened_of, whole_of, why_whole
 from leakscore.statistics import Statistic
@@ -228,7 +229,7 @@ def analyse(
     same bits. What leaks of each record, the counts and the medians are those of all records; games
     draw counts of bins, values are clipped at quantiles of a sample of 65536 records, noise is the
     same in every column, and only the worst records are listed unless `records` is "all". Persons,
-    earlier means, tables by group, categories, known weights, shrinkage and other shapes of noise
+    earlier means, means of cells of few records, known weights, shrinkage and other shapes of noise
     need the table in memory, and it is read as a whole for them.
 
     References
@@ -275,8 +276,12 @@ def analyse(
     opened = opened_of(table)
     why = why_whole(opened, table, asked)
     if not why and opened.is_longer_than(LONG):
-        content = Streamed(opened, asked, Passes(progress, client)).content()
-        return Report(**{one.name: getattr(content, one.name) for one in fields(Content)})
+        try:
+            content = Streamed(opened, asked, Passes(progress, client)).content()
+        except SmallCellsError:
+            why = "cells of few records"
+        else:
+            return Report(**{one.name: getattr(content, one.name) for one in fields(Content)})
     whole = whole_of(table, opened, why)
     # Threads of BLAS wait for each other longer than they work on so few columns.
     with on_one_thread() if whole.values.shape[1] <= _FEW_COLUMNS else nullcontext():

@@ -23,6 +23,7 @@ class _Cells(Statistic):
     """A statistic of the combinations of the levels of some columns."""
 
     by: str | Sequence[str]
+    blockwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Take one name for a list of one."""

@@ -24,6 +24,7 @@ class Mean(Statistic):
     """
 
     kind: ClassVar[str] = "mean"
+    blockwise: ClassVar[bool] = True
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
@@ -78,6 +79,7 @@ class Proportions(Statistic):
 
     by: str | Sequence[str]
     kind: ClassVar[str] = "proportions"
+    blockwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Take one name for a list of one."""

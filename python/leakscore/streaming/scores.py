@@ -5,13 +5,14 @@ Scores are n times leakages, so that one pass serves every n.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore._types import Doubles
+from leakscore.streaming.cells import InCells
 from leakscore.streaming.copies import Words, mixed
 from leakscore.streaming.histogram import Histogram
 from leakscore.streaming.law import Law
@@ -92,6 +93,8 @@ class Scores:
         Scores about the median, for both attackers.
     every : tuple of (rows, scores, weaker, in-sample distances), or None
         Of all rows, where they are to be listed.
+    cells : tuple of InCells
+        Of each table by group.
     """
 
     informed: Histogram
@@ -102,6 +105,7 @@ class Scores:
     worst: tuple[float, int]
     middle: tuple[Middle, Middle]
     every: tuple[Integers, Doubles, Doubles] | None
+    cells: tuple[InCells, ...] = ()
 
     def merge(self, other: Scores) -> Scores:
         """Add later blocks."""
@@ -118,6 +122,7 @@ class Scores:
             max(self.worst, other.worst, key=lambda worst: worst[0]),
             tuple(one.merge(more, counted) for one, more, counted in joined),  # type: ignore[arg-type]
             every,  # type: ignore[arg-type]
+            tuple(one.merge(more) for one, more in zip(self.cells, other.cells, strict=True)),
         )
 
 
@@ -132,11 +137,15 @@ class Score:
         Scores above which rows are counted.
     every : bool
         Whether the scores of all rows are returned.
+    cells : tuple of int
+        How many cells each table by group has. The last columns of a block are, for each of these
+        tables, the number of a row's cell.
     """
 
     law: Law
     thresholds: Doubles
     every: bool = False
+    cells: tuple[int, ...] = ()
 
     def __call__(self, block: Block) -> Scores:
         """Return what the second pass knows of a block."""
@@ -159,7 +168,12 @@ class Score:
                 Middle.of(weaker, rows, histograms[1]),
             ),
             (rows, informed, weaker) if self.every else None,
+            tuple(self._cells(block.values[places], rows, informed)),
         )
+
+    def _cells(self, values: Doubles, rows: Integers, scores: Doubles) -> Iterator[InCells]:
+        for at, count in enumerate(self.cells, start=-len(self.cells)):
+            yield InCells.of(values[:, at].astype(np.intp), count, rows, scores, self.thresholds)
 
 
 def _worst(scores: Doubles, rows: Integers) -> tuple[float, int]:

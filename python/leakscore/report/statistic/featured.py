@@ -20,8 +20,8 @@ from leakscore.tables.sources.blocks import ROWS
 from leakscore.tables.table import Table
 
 _FOLLOWS = "within its cell it is the same in all records, or follows from other columns"
-_GROUPLESS = "its group is not known"
-_UNCOUNTED = "counts are published only"
+GROUPLESS = "its group is not known"
+UNCOUNTED = "counts are published only"
 _WEIGHTS = "it holds the weights, which everybody knows"
 
 Integers = npt.NDArray[np.intp]
@@ -82,7 +82,7 @@ def featured(
         chosen = Mean() if statistic is None else statistic
         return Featured(records, chosen.on(records.columns))
     apart = _apart(table, statistic, exclude)
-    if _only_counts(statistic):
+    if only_counts(statistic):
         records = _without_numbers(table)
     else:
         records = records_of(
@@ -96,7 +96,7 @@ def featured(
     known = np.ones(len(records.rows), dtype=bool)
     for given in labels.values():
         known &= given != ""
-    records = _kept(records, known, _GROUPLESS)
+    records = _kept(records, known, GROUPLESS)
     labels = {name: given[known] for name, given in labels.items()}
     levels = {name: tuple(np.unique(given).tolist()) for name, given in labels.items()}
     bound = statistic.on((*labels, *records.columns, *apart), levels)
@@ -114,7 +114,7 @@ def featured(
             made = _of_cells(records, bound, cell, pooled)
             return Featured(made, bound, tables, pooled=pooled, used=bound.columns)
     made = _features(table, records, bound, block)
-    used = table.columns if _only_counts(statistic) else bound.columns
+    used = table.columns if only_counts(statistic) else bound.columns
     return Featured(made, bound, tables, bound.weights_of(block), used=used)
 
 
@@ -129,9 +129,19 @@ def _require_room(rows: int, features: int) -> None:
         )
 
 
-def _only_counts(statistic: Statistic) -> bool:
-    parts = statistic.parts if isinstance(statistic, Several) else (statistic,)
-    return all(isinstance(part, Counts) for part in parts)
+def only_counts(statistic: Statistic) -> bool:
+    """Tell whether all that is published are counts: then no column of numbers is."""
+    return all(isinstance(part, Counts) for part in parts_of(statistic))
+
+
+def parts_of(statistic: Statistic) -> Sequence[Statistic]:
+    """Return the statistics that are published together, or the one."""
+    return statistic.parts if isinstance(statistic, Several) else (statistic,)
+
+
+def learns(statistic: Statistic) -> bool:
+    """Tell whether features are known only after records, or their moments, were looked at."""
+    return any(type(part).prepare is not Statistic.prepare for part in parts_of(statistic))
 
 
 def _without_numbers(table: Table) -> Records:
@@ -141,7 +151,7 @@ def _without_numbers(table: Table) -> Records:
         raise ValueError(f"{table.name} has {size} record(s), at least 3 are needed")
     none = np.empty((size, 0))
     left = tuple(
-        LeftColumn(name, table.left.get(j, _UNCOUNTED)) for j, name in enumerate(table.columns)
+        LeftColumn(name, table.left.get(j, UNCOUNTED)) for j, name in enumerate(table.columns)
     )
     rows = np.arange(1, size + 1)
     return Records(none, (), rows, left, (), (), lines=table.lines, ids=table.ids)
@@ -149,10 +159,16 @@ def _without_numbers(table: Table) -> Records:
 
 def _tables(bound: Statistic, block: Doubles) -> Iterator[Tabled]:
     """Yield the tables by group that a statistic is, or holds beside other parts."""
-    whole = ((bound, list(range(block.shape[1]))),)
+    for part, places in by_group(bound):
+        yield Tabled(part.cells, part.cell_of(block[:, places]))
+
+
+def by_group(bound: Statistic) -> Iterator[tuple[Counts | GroupMeans, list[int]]]:
+    """Yield the tables by group in a statistic, and where in a block the columns of each are."""
+    whole = ((bound, list(range(len(bound.columns)))),)
     for part, places in bound.tables if isinstance(bound, Several) else whole:
         if isinstance(part, (Counts, GroupMeans)):
-            yield Tabled(part.cells, part.cell_of(block[:, places]))
+            yield part, places
 
 
 def _pooled(records: Records, cell: Integers) -> Cells | None:

@@ -20,6 +20,7 @@ from leakscore.report._model import (
     Content,
     Counts,
     Doubles,
+    Drivers,
     Game,
     Input,
     Noise,
@@ -38,8 +39,10 @@ from leakscore.report._setup import (
 )
 from leakscore.report._verdict import verdict_of
 from leakscore.report.noise.drawing import drawn
+from leakscore.report.statistic.featured import by_group
 from leakscore.report.streamed.changes import Clipping, changes_of, guess_of
 from leakscore.report.streamed.featured import features_of
+from leakscore.report.streamed.grouped import cells_of
 from leakscore.report.streamed.judged import Judged, judged_of
 from leakscore.report.streamed.passes import Passes
 from leakscore.report.streamed.people import Crowd
@@ -61,6 +64,7 @@ from leakscore.streaming.third import Others, Project, Third, Without
 from leakscore.tables.sources.opened import Opened
 
 _REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
+_TOGETHER = 1 << 23  # numbers of the covariances that are estimated in one pass
 _TRIES = 12
 _SMALL_N = 30  # records of a mean below which the bins of projections show
 _SAME = "a table that is read block by block gets the same noise in every column"
@@ -72,8 +76,8 @@ class Streamed:
     def __init__(self, opened: Opened, asked: Options, passes: Passes) -> None:
         self.opened, self.asked, self.passes = opened, asked, passes
         self.budget: Budget = budget_of(asked)
-        self.judged, statistic = self._judged()
-        self.plain = isinstance(statistic, Mean)
+        self.judged, self.statistic = self._judged()
+        self.plain = isinstance(self.statistic, Mean)
         self.law = self.judged.law
         sizes = self.law.rows, self.judged.found.rows
         self.release = release_from(
@@ -82,7 +86,7 @@ class Streamed:
             asked.n,
             asked.population,
             asked.base_population,
-            statistic,
+            self.statistic,
         )
         require_all_drawn(asked, self.release.n, self.law.rows)
         n, self.finite = self.release.n, asked.population == "finite"
@@ -94,7 +98,8 @@ class Streamed:
     def content(self) -> Content:
         """Do it all."""
         every = self.asked.records == "all"
-        asked = Score(self.law, THRESHOLDS * self.divisor, every)
+        cells = tuple(len(table.cells) for table, _ in by_group(self.statistic))
+        asked = Score(self.law, THRESHOLDS * self.divisor, every, cells)
         self.found: Scores = self._pass(asked, "scoring every record")
         self.least = -np.inf
         if self.found.informed.total > len(self.found.kept.rows):
@@ -177,8 +182,13 @@ class Streamed:
 
     def _without(self, rows: Sequence[frozenset[int]]) -> tuple[Moments, ...]:
         """Read the moments of all records but some, in units of the law."""
-        found: Others = self._pass(Without(self.law, tuple(rows)), "leaving records out")
-        return found.moments
+        together = max(1, _TOGETHER // len(self.law.mean) ** 2)
+        moments: list[Moments] = []
+        for start in range(0, len(rows), together):
+            some = tuple(rows[start : start + together])
+            found: Others = self._pass(Without(self.law, some), "leaving records out")
+            moments += found.moments
+        return tuple(moments)
 
     def _ordered(self) -> None:
         self.scores = self.crowd.informed()
@@ -226,7 +236,8 @@ class Streamed:
         values = self.found.sample.values
         if not self.plain:  # features of a record belong together
             return ()
-        return tuple(np.quantile(values, [share, 1 - share], axis=0) for share in CLIPS)
+        shares = [each for share in CLIPS for each in (share, 1 - share)]
+        return tuple(np.quantile(values, shares, axis=0).reshape(len(CLIPS), 2, -1))
 
     def _clippings(self, third: Third) -> list[Clipping]:
         """Join what is known of the clipped tables."""
@@ -352,7 +363,6 @@ class Streamed:
         place = np.searchsorted(rows, crowd.numbers)
         worst = [int(place[index]) for index in self.order[: asked.worst]]
         which, listed = listed_of(asked.records or "worst", len(rows), worst)
-        values = crowd.raw if asked.show_values else None
         first = self.playable[0]
         return Content(
             tool_version=leakscore.__version__,
@@ -370,16 +380,7 @@ class Streamed:
             gaussian_delta=asked.delta,
             counts=self._counts(third),
             worst=tuple(worst),
-            drivers=tuple(
-                drivers_of(
-                    crowd,
-                    int(i),
-                    int(crowd.numbers[i]) + 1,
-                    self.judged.columns,
-                    None if values is None else values[i],
-                )
-                for i in self.order[: asked.worst]
-            ),
+            drivers=tuple(self._drivers(int(i)) for i in self.order[: asked.worst]),
             covariance=covariance_of(
                 crowd, crowd.numbers + 1, first, self.scores, asked.confidence
             ),
@@ -390,7 +391,15 @@ class Streamed:
             warnings=(),
             lines=None if self.opened.lines is None else self.opened.lines[rows],
             bars=(self._bars(self.found.informed), self._bars(self.found.weaker)),
+            cells=tuple(cells_of(self.statistic, self.found.cells, self.crowd, self.divisor)),
+            min_cell=asked.min_cell,
         )
+
+    def _drivers(self, index: int) -> Drivers:
+        crowd = self.crowd
+        values = crowd.raw[index] if self.asked.show_values else None
+        row = int(crowd.numbers[index]) + 1
+        return drivers_of(crowd, index, row, self.judged.columns, values)
 
     def _listed(self) -> tuple[np.ndarray, Doubles, Doubles, Doubles]:
         """Return numbers and leakages of the kept records, or of all that are to be listed."""

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore._visible import visible
 from leakscore.report._model import Doubles
+from leakscore.report.statistic.featured import UNCOUNTED, by_group, learns, only_counts
+from leakscore.report.streamed.grouped import cell_columns, levels_of
 from leakscore.report.streamed.judged import Judged, Passes, judged_of
 from leakscore.statistics import Mean, Statistic
-from leakscore.streaming.first import First, first
+from leakscore.streaming.first import First, Lost, first
+from leakscore.streaming.scores import SAMPLED
+from leakscore.tables import memory_limit
+from leakscore.tables.columns import NOT_PUBLISHED
+from leakscore.tables.records import LeftColumn
 from leakscore.tables.sources.blocks import Block, Source, Span
 from leakscore.tables.sources.opened import Opened
 
 _NUMBERS = 1 << 25  # of a block, at most: 256 MB
+_BY_GROUP = 1 << 22  # the same of a table by group, whose features are put together of parts
 _FEWEST = 1024  # rows of a block
 
 
@@ -31,10 +40,17 @@ class Features(Source):
         Columns of the parts.
     statistic : Statistic
         Bound to some of them, and prepared.
+    cells : bool
+        Whether the number of each record's cell follows its features, for each table by group.
+    numbers : dict
+        Column of categories -> which number each level that is read has in the statistic, where
+        it is another one.
     """
 
     read: tuple[str, ...] = ()
     statistic: Statistic = field(default_factory=Mean)
+    cells: bool = False
+    numbers: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
 
     def blocks(self, span: Span | None = None) -> Iterator[Block]:
         """Yield the features of the blocks of a span, or of all parts one after another."""
@@ -42,15 +58,29 @@ class Features(Source):
         of = [self.read.index(name) for name in self.statistic.columns]
         at = {name: j for j, name in enumerate(self.statistic.names)}
         chosen = [at[name] for name in self.columns]
+        tables = list(by_group(self.statistic)) if self.cells else []
         for block in rows.blocks(span):
             complete = np.asarray(np.isfinite(block.values).all(axis=1))
             self._require_weights(block)
-            values = np.full((len(complete), len(chosen)), np.nan)
-            if complete.any():
-                with np.errstate(over="ignore"):  # what is infinite is refused by name
-                    found = self.statistic.features(block.values[complete][:, of])
-                values[complete] = found[:, chosen]
+            values = np.full((len(complete), len(chosen) + len(tables)), np.nan)
+            if complete.all():
+                values = np.ascontiguousarray(self._of(block.values[:, of], chosen))
+            elif complete.any():
+                values[complete] = self._of(block.values[complete][:, of], chosen)
             yield Block(block.number, block.start, values)
+
+    def _of(self, rows: Doubles, chosen: list[int]) -> Doubles:
+        """Return the chosen features of complete rows, and their cells."""
+        for name, numbers in self.numbers.items():
+            at = self.statistic.columns.index(name)
+            rows[:, at] = numbers[rows[:, at].astype(np.intp)]
+        with np.errstate(over="ignore"):  # what is infinite is refused by name
+            found = self.statistic.features(rows)
+        if chosen != list(range(found.shape[1])):
+            found = found[:, chosen]
+        if self.cells:
+            found = np.hstack([found, cell_columns(self.statistic, rows)])
+        return found
 
     def _require_weights(self, block: Block) -> None:
         """Refuse a weight that is missing or none: without it there is no weighted mean."""
@@ -119,35 +149,101 @@ def features_of(
         The features, and the statistic with all that it must know.
     """
     apart = _apart(opened, statistic, exclude)
-    among = opened.asked if columns is None else columns
-    base = judged_of(
-        opened,
-        passes,
-        columns=None if among is None else [name for name in among if name not in apart],
-        exclude=(*exclude, *apart),
-        missing=missing,
-    )
-    source, found = replace(base.source, columns=(*base.source.columns, *apart)), base.found
-    bound = statistic.on((*base.columns, *apart))
-    if apart or type(bound).prepare is not Statistic.prepare:
+    base = _base_of(opened, passes, statistic, apart, columns, exclude, missing)
+    groups, found = opened.groups, base.found
+    source = replace(base.source, columns=(*groups, *base.source.columns, *apart))
+    bound = statistic.on((*groups, *base.columns, *apart), groups)
+    groupless = Lost(0, ())
+    numbers: Mapping[str, npt.NDArray[np.int64]] = {}
+    if groups:
+        groups, numbers, groupless = levels_of(source, passes, bound, groups, len(base.columns))
+        bound = statistic.on(bound.columns, groups)
+        _require_room(len(bound.names))
+    elif apart or learns(bound):
         at = tuple(source.columns.index(name) for name in bound.columns)
         needed = _Needed(at, getattr(bound, "weights", None))
         found = passes(source, needed, "estimating what features need")
         bound = bound.prepare(found.moments)
     judged = judged_of(
-        _featured(opened, source, bound), passes, columns=None, exclude=(), missing="rows"
+        _featured(opened, source, bound, numbers),
+        passes,
+        columns=None,
+        exclude=(),
+        missing="rows",
     )
+    none, copies = Lost(0, ()), None if groups or found is None else found.copies
     left = [one for one in base.left if one.name not in apart]
     return replace(
         judged,
+        source=replace(cast(Features, judged.source), cells=any(by_group(bound))),
         found=replace(
-            judged.found, missing=found.missing, infinite=found.infinite, copies=found.copies
+            judged.found,
+            missing=none if found is None else found.missing,
+            infinite=none if found is None else found.infinite,
+            copies=copies or judged.found.copies,
         ),
         left=(*left, *judged.left),
         dependent=(*base.dependent, *judged.dependent),
         unjudged=base.unjudged,
         published=base.published + len(apart),
+        groupless=groupless,
     ), bound
+
+
+def _require_room(features: int) -> None:
+    """Refuse more features of a table by group than a sample of them may take in memory."""
+    needed = 8 * SAMPLED * features
+    if needed > memory_limit.DEFAULT:
+        raise ValueError(
+            f"{features} features of a sample of {SAMPLED} records need "
+            f"{memory_limit.shown(needed)} of memory, more than "
+            f"{memory_limit.shown(memory_limit.DEFAULT)}: publish fewer columns or coarser groups"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """What of the table's columns is judged; see `Judged`."""
+
+    source: Source
+    found: First | None
+    columns: tuple[str, ...]
+    left: tuple[LeftColumn, ...]
+    dependent: tuple[str, ...]
+    unjudged: tuple[str, ...]
+    published: int
+
+
+def _base_of(
+    opened: Opened,
+    passes: Passes,
+    statistic: Statistic,
+    apart: tuple[str, ...],
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    missing: str,
+) -> Judged | _Base:
+    """Judge the columns of numbers; of counts alone, none is."""
+    among = opened.asked if columns is None else columns
+    if not only_counts(statistic):
+        return judged_of(
+            opened,
+            passes,
+            columns=None if among is None else [name for name in among if name not in apart],
+            exclude=(*exclude, *apart),
+            missing=missing,
+        )
+    why = {name: opened.left.get(name, UNCOUNTED) for name in opened.columns}
+    asked = {name for name in opened.columns if among is None or name in among} - set(exclude)
+    return _Base(
+        source=replace(opened.source, columns=()),
+        found=None,
+        columns=(),
+        left=tuple(LeftColumn(name, reason) for name, reason in why.items()),
+        dependent=(),
+        unjudged=(),
+        published=sum(why[name] not in NOT_PUBLISHED for name in asked),
+    )
 
 
 def _apart(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tuple[str, ...]:
@@ -160,10 +256,15 @@ def _apart(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tupl
     return names
 
 
-def _featured(opened: Opened, source: Source, statistic: Statistic) -> Opened:
+def _featured(
+    opened: Opened,
+    source: Source,
+    statistic: Statistic,
+    numbers: Mapping[str, npt.NDArray[np.int64]],
+) -> Opened:
     """Open the features; a block of many has fewer rows."""
-    size = source.size
-    while size > _FEWEST and size * len(statistic.names) > _NUMBERS:
+    size, most = source.size, _BY_GROUP if opened.groups else _NUMBERS
+    while size > _FEWEST and size * len(statistic.names) > most:
         size //= 2
     features = Features(
         source.parts,
@@ -173,6 +274,7 @@ def _featured(opened: Opened, source: Source, statistic: Statistic) -> Opened:
         source.memory,
         source.columns,
         statistic,
+        numbers=numbers,
     )
     return replace(
         opened,

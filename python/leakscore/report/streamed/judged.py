@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from leakscore._visible import listed, visible
 from leakscore.report._model import Doubles
+from leakscore.report.statistic.featured import GROUPLESS
 from leakscore.streaming.columns import Columns
-from leakscore.streaming.first import First, first
+from leakscore.streaming.first import First, Lost, first
 from leakscore.streaming.law import Law
 from leakscore.streaming.third import Triangle, Triangulate
 from leakscore.tables.columns import ASKED, NOT_PUBLISHED
@@ -58,6 +59,8 @@ class Judged:
         Columns that are published and of which nothing here speaks.
     published : int
         How many columns are.
+    groupless : Lost
+        Rows without a group.
     """
 
     source: Source
@@ -69,6 +72,7 @@ class Judged:
     counting: tuple[str, ...]
     unjudged: tuple[str, ...]
     published: int
+    groupless: Lost = field(default_factory=lambda: Lost(0, ()))
 
     @property
     def left_rows(self) -> tuple[LeftRows, ...]:
@@ -76,6 +80,7 @@ class Judged:
         lost = (
             ("a value is missing", self.found.missing),
             ("a value is infinite", self.found.infinite),
+            (GROUPLESS, self.groupless),
         )
         return tuple(LeftRows(why, one.count, one.first) for why, one in lost if one.count)
 

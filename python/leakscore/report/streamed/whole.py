@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from leakscore import _validate
 from leakscore.report._setup import Options
-from leakscore.statistics import Mean
+from leakscore.report.statistic.featured import learns, parts_of
+from leakscore.statistics import Several, Statistic
 from leakscore.tables import memory_limit
 from leakscore.tables.columns import ASKED
 from leakscore.tables.sources import opened as sources
@@ -42,9 +43,8 @@ def why_whole(opened: Opened, table: Tabular, asked: Options) -> str:
     """Say why a table of any length is read as a whole; empty if it is read block by block."""
     if asked.previous is not None:
         return "earlier means"
-    known = asked.statistic is None or isinstance(asked.statistic, Mean)
-    if not (known or getattr(asked.statistic, "blockwise", False)):
-        return "tables by group, categories and known weights"
+    if asked.statistic is not None and not _is_blockwise(asked.statistic):
+        return "known weights, and several statistics that learn from the records"
     if asked.shrinkage is not None:
         return "a shrunk covariance"
     if asked.noise_shape not in (None, "same"):
@@ -55,6 +55,13 @@ def why_whole(opened: Opened, table: Tabular, asked: Options) -> str:
     if asked.columns is not None:
         unasked &= set(asked.columns)
     return "columns of text" if unasked and not isinstance(table, Table) else ""
+
+
+def _is_blockwise(statistic: Statistic) -> bool:
+    """Tell whether features of a block need no more than moments of the columns."""
+    if isinstance(statistic, Several) and learns(statistic):
+        return False
+    return all(part.blockwise for part in parts_of(statistic))
 
 
 def whole_of(table: Tabular, opened: Opened, why: str) -> Table:

@@ -21,6 +21,8 @@ from leakscore.tables.formats.layout import Layout, layout_of
 
 _MOST_COLUMNS = 100_000
 _BELOW = 20  # lines below a table at most
+_BLOCK = 1 << 20  # bytes that pyarrow splits at a time
+_SHORT = 1 << 17  # of which a line may be a quarter
 LINE_END = re.compile(rb"\r\n|\r|\n")
 BLANK_BEFORE_QUOTE = re.compile(r'([,;|])[ \t]+(?="(?!"))')
 BYTE_ORDER_MARKS = (
@@ -331,8 +333,11 @@ def cells_of(
 
 def _block(data: bytes) -> int:
     """Return a block that holds the longest line: pyarrow needs whole rows."""
-    longest = max(map(len, data[: 1 << 22].splitlines() or [b""]))
-    return int(min(max(1 << 20, 4 * longest), (1 << 31) - 1))
+    start = data[: 1 << 22]
+    if all(start.find(b"\n", at, at + _SHORT) >= 0 for at in range(0, len(start), _SHORT)):
+        return _BLOCK  # no line is longer than twice as much
+    longest = max(map(len, start.splitlines() or [b""]))
+    return int(min(max(_BLOCK, 4 * longest), (1 << 31) - 1))
 
 
 def _pyarrow(name: str) -> Any:

@@ -210,10 +210,8 @@ def _is_header(
     name: str, row: Sequence[str], body: Sequence[Sequence[str]], notes: list[str]
 ) -> bool:
     """Whether the first row names the columns: text above numbers, or no number at all."""
-    numeric = _numeric_columns(body, len(row))
     text = [j for j, cell in enumerate(row) if _is_text(cell)]
     numbers = [j for j, cell in enumerate(row) if is_number(cell)]
-    above = [j for j in text if j in numeric]
     if not numbers:
         return bool(text)
     if _is_comment(row):
@@ -222,6 +220,8 @@ def _is_header(
     if counted == "index":
         notes.append("the first line is read as names: its numbers count the columns")
         return True
+    numeric = _numeric_columns(body, len(row))
+    above = [j for j in text if j in numeric]
     if above and len(above) >= len([j for j in numbers if j in numeric]):
         return True
     if _are_years([row[j] for j in numbers]) and len(numbers) > 1:
@@ -281,6 +281,8 @@ def _is_amount(cell: str) -> bool:
 
 def _is_units(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     """Whether a row below the names holds text in every column of numbers, two of them at least."""
+    if sum(map(_is_text, row)) < 2:
+        return False
     numeric = [j for j in _numeric_columns(body, len(row)) if j < len(row)]
     filled = [j for j in numeric if not _is_blank(row[j])]
     # Below, these columns hold numbers without exception: what stands above them is no record.

@@ -120,7 +120,7 @@ def pieces_of(file: Any, begin: int) -> Iterator[tuple[int, bytes]]:
 
 def numbers_of(
     form: Form, data: bytes, plain: Sequence[int], text: Sequence[int]
-) -> tuple[dict[int, Any], npt.NDArray[np.int64]] | None:
+) -> tuple[dict[int, Any], npt.NDArray[np.int64], int] | None:
     """Read a piece with some columns as plain numbers and others as text.
 
     Parameters
@@ -135,6 +135,8 @@ def numbers_of(
     columns : dict of int to pyarrow.ChunkedArray
     lines : ndarray of int
         Of each row, from 1 for the first line of the piece.
+    ends : int
+        How many lines end in the piece.
     or None, if some cell of `plain` is no plain number or a row may be blank.
     """
     import pyarrow
@@ -145,16 +147,16 @@ def numbers_of(
         table, blank = delimited.cells_of(data, form.delimiter, form.layout.width, kinds, among)
     except pyarrow.ArrowInvalid:
         return None
-    rows = len(table)
-    if rows + len(blank) != data.count(b"\n") + (not data.endswith(b"\n")):
+    rows, ends = len(table), data.count(b"\n")
+    if rows + len(blank) != ends + (not data.endswith(b"\n")):
         return None
     columns = dict(zip(among, table.columns, strict=True))
     if not any(column.null_count == 0 for column in columns.values()):
         return None  # some row may be blank in all columns
     lines = np.delete(np.arange(1, rows + len(blank) + 1), np.array(blank, np.int64) - 1)
-    return columns, lines
+    return columns, lines, ends
 
 
-def texts_of(form: Form, data: bytes) -> tuple[list[Any], npt.NDArray[np.int64]]:
-    """Read a piece with all columns as text; return columns and the line of each row."""
-    return delimited.split(data, form.delimiter, form.layout.width)
+def texts_of(form: Form, data: bytes) -> tuple[list[Any], npt.NDArray[np.int64], int]:
+    """Read a piece with all columns as text; see `numbers_of`."""
+    return *delimited.split(data, form.delimiter, form.layout.width), data.count(b"\n")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import glob
 import hashlib
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +19,7 @@ from leakscore.tables.columns import ASKED, with_names
 from leakscore.tables.doubts import option_value
 from leakscore.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
 from leakscore.tables.sources.blocks import ROWS, Block, Memory, Source
+from leakscore.tables.sources.coded import CodedPart, codes_of
 from leakscore.tables.sources.frames import FramePart
 from leakscore.tables.sources.parquet import ParquetPart
 from leakscore.tables.sources.texts import Kept, Lines, TextPart, text_part
@@ -60,6 +61,8 @@ class Opened:
         The columns that are published, where that was said when the table was opened.
     unnamed : bool
         Whether the file has no name for its first column.
+    groups : dict
+        Name of a column of categories -> its levels; the source has their numbers in it.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Opened:
     understood: bool = False
     asked: tuple[str, ...] | None = None
     unnamed: bool = False
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def with_size(self, size: int) -> Opened:
         """Return the same in blocks of another size."""
@@ -121,7 +125,19 @@ class Opened:
         )
         at_left = {j: self.left[name] for j, name in enumerate(self.columns) if name in self.left}
         left = {**table.left, **at_left}
-        return replace(table, path=self.path, sha256=self.digest(), left=left)
+        return replace(
+            table, path=self.path, sha256=self.digest(), left=left, groups=self._labels()
+        )
+
+    def _labels(self) -> dict[str, npt.NDArray[np.str_]]:
+        """Return the group of each record by every column of categories."""
+        if not self.groups:
+            return {}
+        codes = replace(self.source, columns=tuple(self.groups)).values().T
+        return {
+            name: np.array(["", *levels])[np.where(np.isnan(column), 0, column + 1).astype(np.intp)]
+            for (name, levels), column in zip(self.groups.items(), codes, strict=True)
+        }
 
     def is_longer_than(self, rows: int) -> bool:
         """Tell whether it has more rows; reads as many, where the source does not tell."""
@@ -141,10 +157,12 @@ def of_table(table: Table) -> Opened:
     left = {table.columns[j]: why for j, why in table.left.items()}
     numeric = tuple(name for name in table.columns if name not in left)
     part = ArrayPart(table.values, table.name, table.columns)
+    coded = {name: codes_of(labels) for name, labels in table.groups.items()}
+    codes = {name: numbers for name, (_, numbers) in coded.items()}
     return Opened(
         name=table.name,
         path=table.path,
-        source=Source((part,), numeric),
+        source=Source((CodedPart(part, codes) if codes else part,), numeric),
         columns=table.columns,
         left=left,
         refused={table.columns[j]: why for j, why in table.refused.items()},
@@ -156,6 +174,7 @@ def of_table(table: Table) -> Opened:
         lines=table.lines,
         embedded=table.path is None,
         understood=True,
+        groups={name: levels for name, (levels, _) in coded.items()},
     )
 
 

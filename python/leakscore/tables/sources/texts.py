@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakscore import _core
 from leakscore._types import Doubles
 from leakscore.tables.cells import Options
 from leakscore.tables.columns import with_names
@@ -162,8 +163,8 @@ class Kept:
                 self.block = np.empty((ROWS, len(columns)))
             filled = start + taken - self.first
             count = min(ROWS - filled, rows - taken)
-            for place, column in enumerate(columns):
-                self.block[filled : filled + count, place] = column[taken : taken + count]  # type: ignore[index]
+            some = [np.ascontiguousarray(one[taken : taken + count]) for one in columns]  # type: ignore[index]
+            self.block[filled : filled + count] = _core.interleave(some)
             taken += count
             if filled + count == ROWS:
                 self.memory.keep(self.index, self.first, self.block)
@@ -250,14 +251,14 @@ class _Reading:
         text = [j for j in self.wanted if j not in plain]
         found = numbers_of(self.form, data, plain, text) if plain else None
         columns: Any
-        columns, lines = texts_of(self.form, data) if found is None else found
+        columns, lines, ends = texts_of(self.form, data) if found is None else found
         if not self.pieces:
             self._require_no_label(columns, slice(0, 1))
         values = self._look(columns)
         self.pieces.append(Piece(begin, len(data), self.rows))
         self._count(lines)
         self.blocks.add([values.get(j) for j in self.kept], self.rows, len(lines))
-        self.line += data.count(b"\n")
+        self.line += ends
         self.rows += len(lines)
         self.last = data
 
@@ -320,7 +321,7 @@ class _Reading:
 
     def part(self, state: states.State) -> TextPart:
         """Return what was found."""
-        columns, lines = texts_of(self.form, self.last)
+        columns, lines, _ = texts_of(self.form, self.last)
         if len(lines) <= _LABELLED and self.rows > len(lines):
             raise AtOnceError
         self._require_no_label(columns, slice(-_LABELLED, None))

@@ -1,0 +1,197 @@
+"""Tables by group and shares of long tables: block by block, the numbers of the whole table."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import report, statistics
+from leakscore.report import _report
+from leakscore.report.streamed import analysis, featured
+from leakscore.report.streamed.passes import Passes
+from leakscore.statistics import Statistic
+from leakscore.streaming.cells import InCells
+from leakscore.streaming.scores import Score
+from leakscore.streaming.tree import joined, run
+from leakscore.tables import memory_limit
+from leakscore.tables.sources import opened as sources
+from leakscore.tables.table import Table
+
+N, NAMES = 2000, ("a", "b", "c")
+BY = ("region", "sex")
+STATISTICS: tuple[Statistic, ...] = (
+    statistics.GroupMeans(BY),
+    statistics.Counts(BY),
+    statistics.Proportions(BY),
+    statistics.Several([statistics.GroupMeans("region"), statistics.Counts("sex")]),
+    statistics.Several([statistics.Counts("region"), statistics.Counts("sex")]),
+    statistics.Several([statistics.GroupMeans(BY), statistics.Mean()]),
+)
+NAMED = [f"{place} {one.kind}" for place, one in enumerate(STATISTICS)]
+
+
+def table(seed: int = 3, **groups: Any) -> Table:
+    """Numbers with holes, groups that are not known, and a level of incomplete records only."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_t(6, size=(N, 3)) @ rng.normal(size=(3, 3)) + 5
+    values[17, 1], values[1800, 0] = np.nan, np.inf
+    values[:, 2] += 3 * (np.arange(N) % 7 == 0)
+    region = np.array(["n", "s", "e"])[rng.choice(3, N, p=[0.5, 0.3, 0.2])]
+    sex = np.array(["f", "m", ""])[rng.choice(3, N, p=[0.5, 0.49, 0.01])]
+    region[17] = "incomplete"
+    return report.table_of(values, NAMES, groups={"region": region, "sex": sex, **groups})
+
+
+def both(
+    monkeypatch: pytest.MonkeyPatch, one: Table, statistic: Statistic, **more: Any
+) -> tuple[report.Report, report.Report]:
+    asked: dict[str, Any] = {"n": 200, "rounds": 200, "records": "all", **more}
+    monkeypatch.setattr(_report, "LONG", 1000)
+    opened = sources.of_table(one).with_size(256)
+    streamed = report.analyse(opened, statistic=statistic, **asked)
+    monkeypatch.setattr(_report, "LONG", 10**9)
+    return streamed, report.analyse(one, statistic=statistic, **asked)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=NAMED)
+def test_blocks_tell_what_the_whole_table_tells(
+    monkeypatch: pytest.MonkeyPatch, statistic: Statistic
+) -> None:
+    found, whole = both(monkeypatch, table(), statistic, exclude=["c"], max_advantage=0.5)
+    games = {"theory-differs"}  # by few rounds
+    codes = [{one.code for one in each.warnings} - games for each in (found, whole)]
+    assert codes[0] == codes[1] | {"long-table"}
+    np.testing.assert_array_equal(found.rows, whole.rows)
+    for ours, plain in ((found.informed, whole.informed), (found.weaker, whole.weaker)):
+        np.testing.assert_allclose(ours.leakage, plain.leakage, rtol=1e-9, atol=1e-12)
+    assert found.release == whole.release
+    for field in dataclasses.fields(found.input):
+        if field.name not in ("notes", "sha256"):
+            assert getattr(found.input, field.name) == getattr(whole.input, field.name), field.name
+    told = [[(one.kind, one.what, one.above) for one in each.remedies] for each in (found, whole)]
+    assert told[0] == told[1]
+    assert found.min_cell == whole.min_cell
+    assert len(found.cells) == len(whole.cells)
+    for cell, other in zip(found.cells, whole.cells, strict=True):
+        ours_, plain_ = dataclasses.asdict(cell), dataclasses.asdict(other)
+        for name in ("leakage", "advantage", "power"):
+            assert ours_.pop(name) == pytest.approx(plain_.pop(name), rel=1e-9)
+        assert ours_ == plain_
+
+
+def test_cells_are_not_published_where_few_are_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record alone in its cell is given away, and both of a cell of two to each other."""
+    labels = np.array(["many"] * N)
+    labels[[5, 900]], labels[1999] = "two", "one"
+    one = table(kind=labels)
+    for found in both(monkeypatch, one, statistics.Counts("kind")):
+        assert [(cell.cell, cell.records) for cell in found.cells] == [
+            ("kind=many", N - int((one.groups["sex"] == "").sum()) - 3),
+            ("kind=one", 1),
+            ("kind=two", 2),
+        ]
+        assert [cell.row for cell in found.cells[1:]] == [2000, 6]
+        assert np.isinf(found.cells[1].leakage)
+        assert found.verdict is not None
+        assert found.verdict.decision == "do not publish"
+
+
+def test_small_cells_are_pooled_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = np.array(["many"] * N)
+    labels[::100] = "few"
+    found, whole = both(monkeypatch, table(kind=labels), statistics.GroupMeans("kind"))
+    assert found.pooled_cells == ("kind=few",)
+    assert found.to_json() == whole.to_json()
+
+
+def test_a_column_of_too_many_levels_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_report, "LONG", 1000)
+    size = 200_000
+    one = report.table_of(np.eye(size, 1), groups={"who": np.arange(size).astype(str)})
+    for statistic, message in (
+        (statistics.Counts("who"), "fewer than 200000 cells: publish coarser groups"),
+        (statistics.GroupMeans("who"), "fewer than 200000 cells: publish coarser groups"),
+        (statistics.Proportions("who"), "at most 5000 features, not 199999"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            report.analyse(one, statistic=statistic)
+
+
+def test_more_features_than_a_sample_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_report, "LONG", 1000)
+    one = table(who=(np.arange(N) // 25).astype(str))
+    monkeypatch.setattr(memory_limit, "DEFAULT", 8 * 65_536 * 79)
+    assert report.analyse(one, statistic=statistics.Counts("who"), rounds=200).cells
+    monkeypatch.setattr(memory_limit, "DEFAULT", 8 * 65_536 * 78)
+    with pytest.raises(ValueError, match=r"79 features of .* need 39\.5 MiB of memory"):
+        report.analyse(one, statistic=statistics.Counts("who"), rounds=200)
+
+
+def test_records_are_left_out_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of covariances of many features, as many as fit are estimated in one pass."""
+    alone = np.array(["many"] * N)
+    alone[[5, 90, 1500]] = ["p", "q", "r"]
+    found = []
+    for together in (1, 9 * 3, 1 << 23):
+        monkeypatch.setattr(analysis, "_TOGETHER", together)
+        streamed, _ = both(monkeypatch, table(kind=alone), statistics.Counts("kind"))
+        found.append(streamed.to_json())
+    assert found[0] == found[1] == found[2]
+
+
+def test_statistics_of_numbers_refuse_categories(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_report, "LONG", 1000)
+    with pytest.raises(ValueError, match="column 'region' to hold numbers, not categories"):
+        report.analyse(table(), statistic=statistics.Covariance())
+    with pytest.raises(ValueError, match="Expected by='town' to be one of"):
+        report.analyse(table(), statistic=statistics.GroupMeans("town"))
+
+
+def test_tasks_travel_and_blocks_may_be_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells and scores are the same bits in any order of tasks."""
+    opened = sources.of_table(table()).with_size(256)
+    asked: dict[str, Any] = {"columns": None, "exclude": (), "missing": "rows"}
+    judged, bound = featured.features_of(opened, Passes(), statistics.GroupMeans(BY), **asked)
+    one = Score(judged.law, np.array([1.0, 9.0]), every=True, cells=(6,))
+    there, again = pickle.loads(pickle.dumps((judged.source, one)))
+    found = run(judged.source, one).result()
+    other = joined(run(there, again, span) for span in reversed(there.spans(3)))
+    for ours, theirs in zip((*found.cells, found.kept), (*other.cells, other.kept), strict=True):
+        for field in dataclasses.fields(ours):
+            np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name))
+    monkeypatch.setattr(featured, "_BY_GROUP", 64 * len(bound.names))
+    monkeypatch.setattr(featured, "_FEWEST", 8)
+    small, _ = featured.features_of(opened, Passes(), statistics.GroupMeans(BY), **asked)
+    assert small.source.size == 64
+    np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-11, atol=1e-13)
+
+
+def test_cells_against_a_loop() -> None:
+    """Scores tie, cells are empty, and blocks hold no row at all."""
+    rng = np.random.default_rng(1)
+    scores, cell = rng.integers(0, 20, 500).astype(float), rng.integers(0, 30, 500) * 2
+    scores[3] = np.inf
+    parts = [(0, 0), (0, 130), (130, 131), (131, 500), (500, 500)]
+    at, rows = np.array([3.0, 15.0]), np.arange(500) + 1000
+    found = [InCells.of(cell[i:j], 60, rows[i:j], scores[i:j], at) for i, j in parts]
+    merged = found[0].merge(found[1].merge(found[2])).merge(found[3].merge(found[4]))
+    for k in range(60):
+        inside = [(row, score) for row, score, h in zip(rows, scores, cell, strict=True) if h == k]
+        assert merged.records[k] == len(inside)
+        assert merged.above[:, k].tolist() == [sum(s > t for _, s in inside) for t in at]
+        worst = max((score for _, score in inside), default=-np.inf)
+        assert merged.worst[k] == worst
+        assert merged.rows[k] == next((row for row, score in inside if score == worst), -1)
+
+
+def test_json_has_the_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = both(monkeypatch, table(), statistics.GroupMeans("region"), records="none")
+    plain = json.loads(found.to_json())
+    assert [one["cell"] for one in plain["cells"]] == ["region=e", "region=n", "region=s"]
+    assert sum(one["records"] for one in plain["cells"]) == plain["input"]["rows_judged"]
+    assert plain["min_cell"] == 10
