@@ -180,11 +180,12 @@ def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Do
         raise ValueError("Expected weights with at least one above 0")
     with np.errstate(over="ignore", under="ignore"):
         prices = np.where(varies & (weights > 0) & (variances > 0), weights * variances, 1.0)
-    odd = np.flatnonzero(~((prices >= 1 / _MOST_PRICE) & (prices <= _MOST_PRICE)))
-    if odd.size:
+    far = np.flatnonzero(~((prices >= 1 / _MOST_PRICE) & (prices <= _MOST_PRICE)))
+    if far.size:
+        j = far[0]
         raise ValueError(
-            f"Expected weights[{odd[0]}]={float(weights[odd[0]])!r} times the variance of its column, "
-            f"{variances[odd[0]]:.3g}, in [{1 / _MOST_PRICE:g}, {_MOST_PRICE:g}]: their squares "
+            f"Expected weights[{j}]={float(weights[j])!r} times the variance of its column, "
+            f"{variances[j]:.3g}, in [{1 / _MOST_PRICE:g}, {_MOST_PRICE:g}]: their squares "
             "overflow; divide all weights by one number, which changes no noise, or give 0 to "
             "columns whose noise is free"
         )
