@@ -16,7 +16,7 @@ from leakscore._types import Doubles, Flags
 from leakscore.audit import Monitor
 from leakscore.audit.watched.setup import claim_of
 from leakscore.testing._attacks import Attack, Score, attacks
-from leakscore.testing._outputs import Mechanism, played, table
+from leakscore.testing._outputs import RAISED, Mechanism, played, table
 from leakscore.testing._ranking import best_event
 from leakscore.tradeoff import TradeOff
 
@@ -152,7 +152,8 @@ def check_private(
     -----
     UserWarning
         If the same data and the same state of `rng` give two different outputs: then the mechanism
-        draws from elsewhere or keeps a state. The check holds, but cannot be repeated.
+        draws from elsewhere or keeps a state. The check holds, but cannot be repeated. If the
+        mechanism raises an exception whenever it is called to learn: it may take other arguments.
 
     Notes
     -----
@@ -186,6 +187,12 @@ def check_private(
     first = int(_LEARNED * most)
     member = game.toss(first)
     learned = table(game.play(member))
+    if (learned[:, 0] == RAISED).all():
+        warnings.warn(
+            f"mechanism raised an exception in all of {first} rounds: call mechanism(data, rng) to "
+            "see it. What always fails tells nothing, so nothing can be refuted",
+            stacklevel=2,
+        )
     kept = _chosen(learned, member, epsilons)
     if not kept:
         return _nothing(betting, first)
