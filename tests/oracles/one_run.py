@@ -178,7 +178,7 @@ def worst_some(
 
 
 def _flips(sizes: Types, types: list[Types], members: int) -> Iterator[tuple[Types, Types, int]]:
-    """Yield outputs before and after one canary becomes a member beside others, and their number."""
+    """Yield outputs before and after a canary becomes a member beside others, and their number."""
     for high, part in product(types, range(3)):
         low, rest = list(high), list(sizes)
         low[part] -= 1
