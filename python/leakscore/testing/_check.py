@@ -152,8 +152,7 @@ def check_private(
     -----
     UserWarning
         If the same data and the same state of `rng` give two different outputs: then the mechanism
-        draws from elsewhere or keeps a state. The check holds, but cannot be repeated. If the
-        mechanism raises an exception whenever it is called to learn: it may take other arguments.
+        draws from elsewhere or keeps a state. The check holds, but cannot be repeated.
 
     Notes
     -----
@@ -187,15 +186,9 @@ def check_private(
     first = int(_LEARNED * most)
     member = game.toss(first)
     learned = table(game.play(member))
-    if (learned[:, 0] == RAISED).all():
-        warnings.warn(
-            f"mechanism raised an exception in all of {first} rounds: call mechanism(data, rng) to "
-            "see it. What always fails tells nothing, so nothing can be refuted",
-            stacklevel=2,
-        )
     kept = _chosen(learned, member, epsilons)
     if not kept:
-        return _nothing(betting, first)
+        return _nothing(betting, first, bool((learned[:, 0] == RAISED).all()))
     monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept]
     return _bet(game, kept, monitors, most - first, learned, epsilons)
 
@@ -322,8 +315,11 @@ def _bet(
     return _result(monitors[0], peak >= limit, peak, now, total, words)
 
 
-def _nothing(betting: Monitor, rounds: int) -> PrivacyCheck:
-    words = f"not refuted in {rounds} rounds; all outputs were alike, and the check ended"
+def _nothing(betting: Monitor, rounds: int, raised: bool) -> PrivacyCheck:
+    why = (
+        "mechanism raised the same exception in all of them" if raised else "all outputs were alike"
+    )
+    words = f"not refuted in {rounds} rounds; {why}, and the check ended"
     return _result(betting, False, 0.0, 0.0, rounds, words)
 
 
