@@ -163,3 +163,18 @@ def test_the_published_inequality_is_exceeded_by_the_law_of_wrong_bits() -> None
     assert oracle.worst_all(2, 1, 1.0, 0.01) == pytest.approx(0.931083, abs=1e-6)
     assert published < 0.9306
     assert _core.one_run_p_value(2, 1, 0.02, 1.0) > 0.931083
+
+
+def test_the_published_inequality_is_exceeded_by_numbers_that_are_fixed() -> None:
+    """Six canaries, two guessed in and one out, one right: by enumeration of all mechanisms."""
+    q, claim = 1.0 / (1.0 + np.exp(-1.0)), (1.0, 0.01)
+    worst = oracle.worst_some((2, 1), 6, 1, claim)
+    assert worst == pytest.approx(0.98411, abs=5e-6)
+    # P(W >= 1) and 2 m delta max_i P(1 - i <= W < 1)/i, the largest at i = 1
+    published = 1.0 - (1.0 - q) ** 3 + 2 * 6 * 0.01 * (1.0 - q) ** 3
+    assert published == pytest.approx(0.98288, abs=5e-6)
+    assert worst < _core.one_run_p_value(3, 1, 6 * 0.01, 1.0)
+    # The same as all outputs of all sets of canaries, each by itself.
+    exposed = np.array([0.01, 0.99 * q, 0.99 * (1 - q), 0.0])
+    other = worst_probability(3, 1, 1, 1, (exposed[::-1], exposed))
+    assert oracle.worst_some((1, 1), 3, 1, claim) == pytest.approx(other, abs=1e-9)

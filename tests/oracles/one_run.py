@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -116,3 +117,72 @@ def worst_all(canaries: int, correct: int, epsilon: float, delta: float) -> floa
     )
     assert found.status == 0
     return float(-found.fun)
+
+
+Types = tuple[int, int, int]  # members among the canaries guessed in, guessed out, not guessed
+
+
+def _outputs(sizes: Types, inside: Types, members: int) -> int:
+    """Count the guesses of one set of members among whose canaries `inside` are members."""
+    outside = [size - count for size, count in zip(sizes, inside, strict=True)]
+    if min(*inside, *outside) < 0 or sum(inside) != members:
+        return 0
+    ways = (math.factorial(sum(group)) for group in (inside, outside))
+    return math.prod(ways) // math.prod(math.factorial(count) for count in (*inside, *outside))
+
+
+def worst_some(
+    pair: tuple[int, int], canaries: int, correct: int, claim: tuple[float, float]
+) -> float:
+    """Return the most that P(at least `correct` right) is for numbers of guesses that are fixed.
+
+    By symmetry between canaries an output's probability depends on how many members are among those
+    it guesses in, guesses out, and leaves. The claim binds the laws of any canary in and out.
+    """
+    sizes = (*pair, canaries - sum(pair))
+    types: list[Types] = list(product(*(range(size + 1) for size in sizes)))  # type: ignore[arg-type]
+    place = {each: column for column, each in enumerate(types)}
+    gain, total = np.zeros(len(types)), np.zeros((canaries + 1, len(types)))
+    for each, column in place.items():
+        outputs = _outputs(sizes, each, sum(each))
+        total[sum(each), column] = outputs
+        if each[0] + pair[1] - each[1] >= correct:
+            gain[column] = outputs * math.comb(canaries, sum(each)) / 2**canaries
+    entries: list[tuple[int, int, float]] = []
+    limits: list[float] = []
+    columns = len(types)
+    for members, swapped in product(range(canaries), (False, True)):
+        excess = []
+        for low, high, outputs in _flips(sizes, types, members):
+            likely, other = (low, high) if swapped else (high, low)
+            row = len(limits)
+            entries += [(row, place[likely], 1.0), (row, columns, -1.0)]
+            entries.append((row, place[other], -math.exp(claim[0])))
+            excess.append((columns, outputs))
+            limits.append(0.0)
+            columns += 1
+        entries += [(len(limits), column, float(outputs)) for column, outputs in excess]
+        limits.append(claim[1])
+    rows, places, values = zip(*entries, strict=True)
+    more = columns - len(types)
+    found = linprog(
+        -np.pad(gain, (0, more)),
+        A_ub=coo_array((values, (rows, places)), shape=(len(limits), columns)).tocsr(),
+        b_ub=limits,
+        A_eq=np.pad(total, ((0, 0), (0, more))),
+        b_eq=np.ones(canaries + 1),
+        method="highs",
+    )
+    assert found.status == 0
+    return float(-found.fun)
+
+
+def _flips(sizes: Types, types: list[Types], members: int) -> Iterator[tuple[Types, Types, int]]:
+    """Yield outputs before and after a canary becomes a member beside others, and their number."""
+    for high, part in product(types, range(3)):
+        low, rest = list(high), list(sizes)
+        low[part] -= 1
+        rest[part] -= 1
+        outputs = _outputs((rest[0], rest[1], rest[2]), (low[0], low[1], low[2]), members)
+        if outputs:
+            yield (low[0], low[1], low[2]), high, outputs

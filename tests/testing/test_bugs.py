@@ -57,6 +57,13 @@ def test_data_that_is_changed_is_a_copy() -> None:
     assert data == WITH
 
 
+def test_a_mechanism_that_always_raises_is_told() -> None:
+    """Of one argument too few, say: what never answers would pass for private."""
+    found = check_private(lambda d: d, 0, 1, claim=PURE, rounds=100)  # type: ignore[arg-type,misc]
+    assert not found.refuted
+    assert "30 rounds; mechanism raised the same exception in all of them" in found.witness
+
+
 def test_refused_outputs() -> None:
     day = np.datetime64("2020-01-01")
     strange = ((object(), TypeError), (1j, TypeError), (day, TypeError))

@@ -179,7 +179,8 @@ def _add_kinds(group: Any) -> None:
         "--one-run",
         action="store_true",
         help="the rows are canaries of one training, each in or out by a fair coin: right guesses "
-        "are counted at every size, and none is to be chosen",
+        "are counted at every size, of the highest and the lowest scores in turn and of each end "
+        "alone, and none is to be chosen",
     )
     kind.add_argument(
         "--watch",

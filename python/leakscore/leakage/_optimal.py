@@ -159,7 +159,8 @@ def noise_for_table(
     n = _validate.count("n", n, low=2)
     _validate.choice("shape", shape, ("optimal", "optimal-diagonal"))
     _validate.choice("population", population, ("infinite", "finite"))
-    reference = Reference.fit(table) if reference is None else reference
+    if reference is None:
+        reference = _own_reference(table)
     _validate.instance("reference", reference, Reference)
     _validate.matrix("X", table, cols=reference.dim)
     fit = _plain_fit(table, reference)
@@ -172,6 +173,16 @@ def noise_for_table(
             told = owned.told()
             return owned.noise(wish, np.where(told < budget, told, 0.0))
     return _left_out(table, reference, wish, _LeftOut.of(reference, fit, n, share))
+
+
+def _own_reference(table: Array) -> Reference:
+    rows, columns = table.shape
+    if rows <= columns:
+        raise ValueError(
+            f"Expected X of shape {table.shape} to have more rows than columns: its covariance is "
+            "singular otherwise; pass reference=leakscore.Reference.fit(X, ridge=...), ridge > 0"
+        )
+    return Reference.fit(table)
 
 
 def _owned(

@@ -19,6 +19,7 @@ from leakscore.reference import Reference, SingularCovarianceError, dense
 
 _LARGEST_COVARIANCE = 4096
 _AT_THE_LIMIT = 1e-4
+_MOST_PRICE = 1e100  # of a column's variance, or its inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +162,11 @@ def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Do
     """
     variances = reference.variances
     varies = (variances >= np.finfo(np.float64).tiny) | (errors != 0)
+    if not varies.any():
+        raise SingularCovarianceError(
+            "Expected a column that varies: all have variance 0, and no record is away from the "
+            "mean; nothing can be told of anyone, with noise or without"
+        )
     if value is None:
         odd = np.flatnonzero(varies & (variances < np.finfo(np.float64).tiny))
         if odd.size:
@@ -172,6 +178,17 @@ def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Do
     weights = _validate.vector("weights", value, size=reference.dim, low=0.0)
     if not (weights[varies] > 0).any():
         raise ValueError("Expected weights with at least one above 0")
+    with np.errstate(over="ignore", under="ignore"):
+        prices = np.where(varies & (weights > 0) & (variances > 0), weights * variances, 1.0)
+    far = np.flatnonzero(~((prices >= 1 / _MOST_PRICE) & (prices <= _MOST_PRICE)))
+    if far.size:
+        j = far[0]
+        raise ValueError(
+            f"Expected weights[{j}]={float(weights[j])!r} times the variance of its column, "
+            f"{variances[j]:.3g}, in [{1 / _MOST_PRICE:g}, {_MOST_PRICE:g}]: their squares "
+            "overflow; divide all weights by one number, which changes no noise, or give 0 to "
+            "columns whose noise is free"
+        )
     return weights, varies
 
 

@@ -16,7 +16,7 @@ from leakscore._types import Doubles, Flags
 from leakscore.audit import Monitor
 from leakscore.audit.watched.setup import claim_of
 from leakscore.testing._attacks import Attack, Score, attacks
-from leakscore.testing._outputs import Mechanism, played, table
+from leakscore.testing._outputs import RAISED, Mechanism, played, table
 from leakscore.testing._ranking import best_event
 from leakscore.tradeoff import TradeOff
 
@@ -188,7 +188,7 @@ def check_private(
     learned = table(game.play(member))
     kept = _chosen(learned, member, epsilons)
     if not kept:
-        return _nothing(betting, first)
+        return _nothing(betting, first, bool((learned[:, 0] == RAISED).all()))
     monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept]
     return _bet(game, kept, monitors, most - first, learned, epsilons)
 
@@ -315,8 +315,11 @@ def _bet(
     return _result(monitors[0], peak >= limit, peak, now, total, words)
 
 
-def _nothing(betting: Monitor, rounds: int) -> PrivacyCheck:
-    words = f"not refuted in {rounds} rounds; all outputs were alike, and the check ended"
+def _nothing(betting: Monitor, rounds: int, raised: bool) -> PrivacyCheck:
+    why = (
+        "mechanism raised the same exception in all of them" if raised else "all outputs were alike"
+    )
+    words = f"not refuted in {rounds} rounds; {why}, and the check ended"
     return _result(betting, False, 0.0, 0.0, rounds, words)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from leakscore._types import Doubles
 
 MISSING = -1e6
+RAISED = -1.0  # in the place of how many numbers an output has
 _NEGATIVE_ZERO = -5e-324  # as numbers the two zeros are equal, but not to who reads them
 _MOST = 10_000  # numbers of one output
 
@@ -27,7 +28,7 @@ def played(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> list[fl
     try:
         answer = mechanism(data, rng)
     except Exception as error:
-        return [-1.0, 0.0, _hashed(f"{type(error).__name__}: {error}")]
+        return [RAISED, 0.0, _hashed(f"{type(error).__name__}: {error}")]
     parts: list[float] = []
     form: list[str] = []
     try:

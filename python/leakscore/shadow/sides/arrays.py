@@ -68,7 +68,9 @@ class Shadow:
 
     def without(self, rows: Counts) -> Shadow:
         """Return the same without some models, none of them copied."""
-        return Shadow(self.signals, self.included, np.setdiff1d(self.rows, rows))
+        kept = np.ones(len(self.signals), dtype=np.bool_)
+        kept[rows] = False
+        return Shadow(self.signals, self.included, self.rows[kept[self.rows]])
 
     def columns(self, which: Counts | slice) -> Shadow:
         """Return some of the records."""

@@ -1,0 +1,49 @@
+"""Shaped noise: tables in which nothing varies, fewer rows than columns, weights of any size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import Reference, SingularCovarianceError
+from leakscore.leakage import noise_for, noise_for_table
+from tests.leakage.test_shaped import SHAPES, case
+
+both = pytest.mark.parametrize("shape", SHAPES)
+LIMIT: Any = {"max_advantage": 0.2}
+
+
+@both
+def test_tables_in_which_nothing_varies(shape: Any) -> None:
+    with pytest.raises(SingularCovarianceError, match="a column that varies"):
+        noise_for_table(np.ones((9, 2)), 10, shape=shape, **LIMIT)
+    nothing = Reference([1.0, 1.0], [0.0, 0.0])
+    with pytest.raises(SingularCovarianceError, match="a column that varies"):
+        noise_for(np.ones((3, 2)), nothing, 10, shape=shape, **LIMIT)
+
+
+def test_a_table_of_few_rows_takes_a_ridge() -> None:
+    X = np.random.default_rng(0).normal(size=(5, 8))
+    with pytest.raises(ValueError, match=r"X of shape \(5, 8\).*pass reference=.*ridge"):
+        noise_for_table(X, 10, **LIMIT)
+    found = noise_for_table(X, 10, reference=Reference.fit(X, ridge=0.1), **LIMIT)
+    assert found.leakage_after <= found.max_leakage
+
+
+@both
+@pytest.mark.parametrize("scale", [1e-90, 1e90])
+def test_weights_of_very_different_size(shape: Any, scale: float) -> None:
+    """As of a column whose noise is free, or alone is paid for; beyond doubles they are refused."""
+    reference, Z = case(dim=4)
+    weights, free = 1 / reference.variances, 1 / reference.variances
+    weights[1] *= scale
+    free[1 if scale < 1 else [0, 2, 3]] = 0.0
+    found = noise_for(Z, reference, 10, shape=shape, weights=weights, **LIMIT)
+    limit = noise_for(Z, reference, 10, shape=shape, weights=free, **LIMIT)
+    assert found.cost == pytest.approx(limit.cost * max(scale, 1.0), rel=2e-4)
+    for far in (1e300, 1e-300):
+        weights[1] = far
+        with pytest.raises(ValueError, match=r"weights\[1\]=1e[-+]300 times the variance"):
+            noise_for(Z, reference, 10, shape=shape, weights=weights, **LIMIT)
