@@ -173,22 +173,37 @@ def test_baselines() -> None:
 
 
 @pytest.mark.parametrize("kind", ["online", "offline"])
-@pytest.mark.parametrize("gamma", [1.0, 2.5])
-def test_rmia(kind: Any, gamma: float) -> None:
+@pytest.mark.parametrize(("gamma", "offset"), [(1.0, 0.0), (2.5, 0.0), (1.0, 25.0), (1.0, 400.0)])
+def test_rmia(kind: Any, gamma: float, offset: float) -> None:
+    """With an offset every confidence is 1 to all digits: what tells records apart is 1 - p."""
     observed, signals, included = example(6, 40, 6)
     others, population, _ = example(6, 60, 7)
+    observed, signals, others, population = (
+        part + offset for part in (observed, signals, others, population)
+    )
     found = shadow.rmia(observed, signals, included, others, population, kind=kind, gamma=gamma)
-    x = oracle.base(observed, signals, included, kind)
-    z = []
-    for n, value in enumerate(others):
-        average = oracle.mean([oracle.sigma(mp.mpf(t)) for t in population[:, n]])
-        if kind == "offline":
-            average = (mp.mpf("1.3") * average + mp.mpf("0.7")) / 2
-        z.append(mp.log(oracle.sigma(mp.mpf(value))) - mp.log(average))
-    beaten = [sum(other < score - mp.log(gamma) for other in z) / 60 for score in x]
+    with mp.workdps(400):
+        x = oracle.base(observed, signals, included, kind)
+        z = []
+        for n, value in enumerate(others):
+            average = oracle.mean([oracle.sigma(mp.mpf(t)) for t in population[:, n]])
+            if kind == "offline":
+                average = ((1 + mp.mpf(0.3)) * average + (1 - mp.mpf(0.3))) / 2
+            z.append(mp.log(oracle.sigma(mp.mpf(value))) - mp.log(average))
+        beaten = [sum(other < score - mp.log(gamma) for other in z) / 60 for score in x]
     np.testing.assert_array_equal(found, [float(share) for share in beaten])
-    order = np.argsort(shadow.base(observed, signals, included, kind=kind))
-    assert (np.diff(found[order]) >= 0).all()  # BASE is RMIA's ratio
+    scores = shadow.base(observed, signals, included, kind=kind)
+    assert (np.diff(found[np.argsort(scores)]) >= 0).all()  # BASE is RMIA's ratio
+    away = [float(abs(one / value - 1)) for one, value in zip(scores, x, strict=True)]
+    assert max(away) < 1e-6
+
+
+def test_log_confidences_near_zero_keep_their_digits() -> None:
+    observed, signals, included = example(6, 40, 6)
+    logs = shadow.log_confidence(observed + 50.0), shadow.log_confidence(signals + 50.0)
+    found = shadow.base(*logs, included, signal="log-confidence")
+    expected = shadow.base(observed + 50.0, signals + 50.0, included)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 SCORES: dict[str, Callable[..., Array]] = {

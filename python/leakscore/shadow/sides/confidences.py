@@ -13,6 +13,8 @@ from leakscore.shadow.sides.arrays import Shadow
 
 # Below it the mean is added up in logarithms: of larger ones underflow takes no digit.
 _LEAST = 1e-290
+# Above 1 less this the mean is taken from 1 - p: p itself has lost the digits that tell records apart.
+_CERTAIN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def refuse_missing(found: Sums, mean: Mean) -> None:
 
 
 def log_mean(shadow: Shadow, found: Sums, mean: Mean) -> Doubles:
-    """Return log pbar of each record; in logarithms throughout where p may have vanished."""
+    """Return log pbar of each record, to its own digits where p has vanished or is nearly 1."""
     outside = found.sum_out / found.count_out
     if mean.online:
         value = 0.5 * (found.sum_in / found.count_in + outside)
@@ -100,6 +102,22 @@ def log_mean(shadow: Shadow, found: Sums, mean: Mean) -> Doubles:
     small = np.flatnonzero(value < _LEAST)
     if small.size:
         result[small] = _in_logarithms(shadow.columns(small), mean)
+    certain = np.flatnonzero(value > 1.0 - _CERTAIN)
+    if certain.size:
+        result[certain] = _from_complements(shadow.columns(certain), mean)
+    return result
+
+
+def _from_complements(shadow: Shadow, mean: Mean) -> Doubles:
+    """Return log pbar = log1p(-q), q the same mean of 1 - p: offline q is (1 + a) / 2 mean_OUT."""
+    result = np.empty(shadow.num_records)
+    for where, values, included in shadow.blocks():
+        rest = np.exp(log_confidences(-values, True)) if mean.margins else -np.expm1(values)
+        outside = rest.mean(axis=0, where=~included)
+        if mean.online:
+            result[where] = np.log1p(-0.5 * (rest.mean(axis=0, where=included) + outside))
+        else:
+            result[where] = np.log1p(-0.5 * (1.0 + mean.a) * outside)
     return result
 
 
