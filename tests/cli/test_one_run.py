@@ -56,6 +56,17 @@ def test_equal_scores_are_no_evidence(capsys: pytest.CaptureFixture[str], tmp_pa
     assert run(capsys, path, "--one-run", "--quiet")[0] == 3
 
 
+@pytest.mark.parametrize(("members", "said"), [(150, True), (90, False)])
+def test_unfair_coins_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, members: int, said: bool
+) -> None:
+    rows = [f"{i},{int(i < members)}" for i in range(200)]
+    path = tmp_path / "c.csv"
+    path.write_text("\n".join(["score,member", *rows]))
+    _, _, told = run(capsys, path, "--one-run", "--lower-is-member")
+    assert ("are no fair coins: the bound does not hold" in told) == said
+
+
 def test_refused(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) -> None:
     apart = tmp_path / "apart.npz"
     np.savez(apart, members=[1.0, 2.0], nonmembers=[0.0])

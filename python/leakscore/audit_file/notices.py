@@ -107,11 +107,15 @@ def _about_bits(findings: Findings) -> Iterator[Notice]:
         "coin of its own and each score a function of its own round: not for a fixed number of "
         "members.",
     )
+    yield from no_fair_coins(members, nonmembers, "--random-bits is not true of this file")
+
+
+def no_fair_coins(members: int, nonmembers: int, so: str) -> Iterator[Notice]:
+    """Say so if their numbers are five standard deviations off those of fair coins."""
     if abs(members - nonmembers) > 5 * math.sqrt(members + nonmembers):
         yield _warning(
             "no-fair-coins",
-            f"{members} members and {nonmembers} non-members are no fair coins: --random-bits is "
-            "not true of this file.",
+            f"{members} members and {nonmembers} non-members are no fair coins: {so}.",
         )
 
 

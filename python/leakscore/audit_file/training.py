@@ -16,6 +16,7 @@ from leakscore.audit_file import words
 from leakscore.audit_file.direction import require_direction
 from leakscore.audit_file.judge import negated
 from leakscore.audit_file.model import Claim, Setting, Verdict
+from leakscore.audit_file.notices import no_fair_coins
 from leakscore.audit_file.scores import Read, Rounds
 from leakscore.audit_file.shadows import Attack
 from leakscore.render import checks, html, text
@@ -43,10 +44,13 @@ class Training:
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What must be known to read the bounds."""
-        if not self.constant:
-            return ()
-        said = "All scores are equal: that is no evidence, neither for nor against a claim."
-        return (Notice("warning", "constant-scores", said),)
+        found = []
+        if self.constant:
+            said = "All scores are equal: that is no evidence, neither for nor against a claim."
+            found.append(Notice("warning", "constant-scores", said))
+        counts = self.input["members"], self.input["nonmembers"]
+        found += no_fair_coins(*counts, "the bound does not hold for other ones")
+        return tuple(found)
 
     @property
     def doubts(self) -> tuple[Notice, ...]:

@@ -13,7 +13,7 @@ from leakscore.shadow.sides.arrays import Shadow
 
 # Below it the mean is added up in logarithms: of larger ones underflow takes no digit.
 _LEAST = 1e-290
-# Above 1 less this the mean is taken from 1 - p: p itself has lost the digits that tell records apart.
+# Above 1 less this the mean is taken from 1 - p: p has lost the digits that tell records apart.
 _CERTAIN = 1e-9
 
 
