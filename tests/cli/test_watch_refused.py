@@ -34,3 +34,13 @@ def test_what_is_not_watched_names_the_remedy(
     path.write_bytes(text)
     told = run(capsys, path, *NOW, "--orientation", "both", "--confidence", 0.9)[2]
     assert "watch twice, once with --lower-is-member, each with --confidence 0.95\n" in told
+
+
+def test_a_claim_out_of_range_is_named_as_its_option(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_bytes(b"score,member\n0.5,1\n")
+    code, out, told = run(capsys, path, *NOW[:3], "--claimed-epsilon", "inf")
+    assert (code, out) == (1, "")
+    assert "claimed epsilon=inf" in told

@@ -79,6 +79,8 @@ def _fresh(options: Options) -> State:
     against: Any = None
     if claimed is not None:
         against = (claimed.epsilon, claimed.delta)
+        if claimed.epsilon is not None:
+            _validate.scalar("claimed epsilon", claimed.epsilon, 0.0)
         if claimed.mu is not None:
             against = gaussian(_validate.scalar("claimed mu", claimed.mu, 0.0))
     given: dict[str, Any] = {
