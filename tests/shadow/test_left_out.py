@@ -101,6 +101,19 @@ def test_pairs_by_recomputation(name: str, order: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_midpoints_that_tie(seed: int) -> None:
+    """Signals of few values: sums that are down-dated order records as sums that are not."""
+    rng = np.random.default_rng(seed)
+    half = rng.random((6, 600)) < 0.5
+    included = np.stack([half, ~half], axis=1).reshape(12, 600)
+    signals = np.round(rng.normal(size=600) + rng.normal(size=(12, 600)) + included, 1)
+    groups = np.arange(12) // 2
+    found = shadow.leave_one_model_out(signals, included, score="paired", groups=groups)
+    expected = recomputed(shadow.paired, signals, included, groups)
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-11)
+
+
 def test_many_digits() -> None:
     _, signals, included = example(9, 5, 4)
     signals[2, 3] += 1e7
