@@ -21,6 +21,7 @@ from leakscore.streaming.tree import joined, run
 from leakscore.tables import memory_limit
 from leakscore.tables.sources import opened as sources
 from leakscore.tables.table import Table
+from tests.helpers.streamed import assert_alike
 
 N, NAMES = 2000, ("a", "b", "c")
 BY = ("region", "sex")
@@ -66,15 +67,7 @@ def test_blocks_tell_what_the_whole_table_tells(
     games = {"theory-differs"}  # by few rounds
     codes = [{one.code for one in each.warnings} - games for each in (found, whole)]
     assert codes[0] == codes[1] | {"long-table"}
-    np.testing.assert_array_equal(found.rows, whole.rows)
-    for ours, plain in ((found.informed, whole.informed), (found.weaker, whole.weaker)):
-        np.testing.assert_allclose(ours.leakage, plain.leakage, rtol=1e-9, atol=1e-12)
-    assert found.release == whole.release
-    for field in dataclasses.fields(found.input):
-        if field.name not in ("notes", "sha256"):
-            assert getattr(found.input, field.name) == getattr(whole.input, field.name), field.name
-    told = [[(one.kind, one.what, one.above) for one in each.remedies] for each in (found, whole)]
-    assert told[0] == told[1]
+    assert_alike(found, whole)
     assert found.min_cell == whole.min_cell
     assert len(found.cells) == len(whole.cells)
     for cell, other in zip(found.cells, whole.cells, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import pickle
 from typing import Any
@@ -19,6 +18,7 @@ from leakscore.statistics import Statistic
 from leakscore.streaming.first import first
 from leakscore.streaming.tree import joined, run
 from leakscore.tables.sources import opened as sources
+from tests.helpers.streamed import assert_alike
 
 N, NAMES = 2000, ("a", "b", "c", "w")
 STATISTICS: tuple[Statistic, ...] = (
@@ -63,15 +63,7 @@ def test_blocks_tell_what_the_whole_table_tells(
     )
     assert "long-table" in {one.code for one in found.warnings}
     assert "long-table" not in {one.code for one in whole.warnings}
-    np.testing.assert_array_equal(found.rows, whole.rows)
-    for ours, plain in ((found.informed, whole.informed), (found.weaker, whole.weaker)):
-        np.testing.assert_allclose(ours.leakage, plain.leakage, rtol=1e-9, atol=1e-12)
-    assert found.release == whole.release
-    for field in dataclasses.fields(found.input):
-        if field.name not in ("notes", "sha256"):
-            assert getattr(found.input, field.name) == getattr(whole.input, field.name), field.name
-    told = [[(one.kind, one.what, one.above) for one in each.remedies] for each in (found, whole)]
-    assert told[0] == told[1]
+    assert_alike(found, whole)
     assert found.noise is not None
     assert whole.noise is not None
     assert found.noise.theory_standard_errors == pytest.approx(

@@ -1,13 +1,17 @@
 // Tails and density of noncentral chi-square laws of small df and nc, as sums over the Poisson
 // mixture of central laws (DLMF 8.8.5 for the step from one to the next).
 //
-// With a = df/2, z = x/2, l = nc/2, w = l z and the central density f,
-//   density:  e^-l f sum_j w^j / (j! (a)_j),
-//   lower:    P(X <= x) = (2x/df) e^-l f sum_j p_j w^j / (j! (a+1)_j),  p_j = 1 + z
-//   p_(j+1)/(a+j+1), upper:    P(X > x)  = Q(x) + (2x/df) e^-l f l sum_j q_j w^j / ((j+1)!
-//   (a+1)_j),
-// with the central upper tail Q and q_j = 1 + l q_(j+1) / (j+2). All terms are positive; they are
-// summed from the last to the first.
+// With a = df/2, z = x/2, l = nc/2, w = l z and the central density f:
+//
+//   density: e^-l f sum_j w^j / (j! (a)_j),
+//
+//   lower: P(X <= x) = (2x/df) e^-l f sum_j p_j w^j / (j! (a+1)_j),
+//   with p_j = 1 + z p_(j+1) / (a+j+1),
+//
+//   upper: P(X > x) = Q(x) + (2x/df) e^-l f l sum_j q_j w^j / ((j+1)! (a+1)_j),
+//   with the central upper tail Q and q_j = 1 + l q_(j+1) / (j+2).
+//
+// All terms are positive; they are summed from the last to the first.
 #pragma once
 
 #include <cstdint>

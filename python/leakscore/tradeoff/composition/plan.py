@@ -154,32 +154,28 @@ class _ManyCumulants(_Cumulants):
         self.log_mass = np.concatenate([mass for mass, _, _ in self.laws])
         self.loss = np.concatenate([loss for _, loss, _ in self.laws])
         self.ends = ~np.concatenate(self.inner)
-        self.all: dict[float, tuple[float, float, float, bool]] = {}
-
-    def __call__(self, theta: float) -> tuple[float, float, float]:
-        return self._at(theta)[:3]
+        self.beyond: dict[float, bool] = {}  # of each tilt that is known
 
     def cut(self, theta: float) -> bool:
-        return self._at(theta)[3]
+        self(theta)
+        return self.beyond[theta]
 
-    def _at(self, theta: float) -> tuple[float, float, float, bool]:
-        if theta not in self.all:
-            tilted = self.log_mass + theta * self.loss
-            top = np.maximum.reduceat(tilted, self.starts)
-            weights = np.exp(tilted - np.repeat(top, self.sizes))
-            mass, beyond, first = (
-                np.add.reduceat(some, self.starts)
-                for some in (weights, weights * self.ends, weights * self.loss)
-            )
-            away = self.loss - np.repeat(first / mass, self.sizes)
-            second = np.add.reduceat(weights * away * away, self.starts)
-            self.all[theta] = (
-                float(self.counts @ (top + np.log(mass))),
-                float(self.counts @ (first / mass)),
-                float(np.sqrt(self.counts @ (second / mass))),
-                bool((beyond > 0.01 * mass).any()),
-            )
-        return self.all[theta]
+    def _tilted(self, theta: float) -> tuple[float, float, float]:
+        tilted = self.log_mass + theta * self.loss
+        top = np.maximum.reduceat(tilted, self.starts)
+        weights = np.exp(tilted - np.repeat(top, self.sizes))
+        mass, beyond, first = (
+            np.add.reduceat(some, self.starts)
+            for some in (weights, weights * self.ends, weights * self.loss)
+        )
+        away = self.loss - np.repeat(first / mass, self.sizes)
+        second = np.add.reduceat(weights * away * away, self.starts)
+        self.beyond[theta] = bool((beyond > 0.01 * mass).any())
+        return (
+            float(self.counts @ (top + np.log(mass))),
+            float(self.counts @ (first / mass)),
+            float(np.sqrt(self.counts @ (second / mass))),
+        )
 
 
 def _coarse(step: Part, least: int) -> tuple[Doubles, Doubles, Flags]:

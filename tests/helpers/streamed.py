@@ -1,0 +1,22 @@
+"""Reports on blocks of a table, held against those on the whole of it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from leakscore.report import Report
+
+
+def assert_alike(found: Report, whole: Report) -> None:
+    """Rows, leakages, input, release and remedies are the same."""
+    np.testing.assert_array_equal(found.rows, whole.rows)
+    for ours, plain in ((found.informed, whole.informed), (found.weaker, whole.weaker)):
+        np.testing.assert_allclose(ours.leakage, plain.leakage, rtol=1e-9, atol=1e-12)
+    assert found.release == whole.release
+    for field in dataclasses.fields(found.input):
+        if field.name not in ("notes", "sha256"):
+            assert getattr(found.input, field.name) == getattr(whole.input, field.name), field.name
+    told = [[(one.kind, one.what, one.above) for one in each.remedies] for each in (found, whole)]
+    assert told[0] == told[1]
