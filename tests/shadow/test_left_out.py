@@ -101,6 +101,22 @@ def test_pairs_by_recomputation(name: str, order: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)
 
 
+@pytest.mark.parametrize("name", ["base", "base offline"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_records_of_which_all_models_are_certain(name: str, grouped: bool) -> None:
+    """Means that differ from 1 by 1e-10 to 1e-35; one model may hold nearly all of that."""
+    _, signals, included = example(12, 80, 6)
+    included[:4], included[-4:] = [[0], [1], [0], [1]], [[1], [0], [1], [0]]
+    signals = signals * 2.0 + np.linspace(50.0, 75.0, 80)
+    signals[3, ::5] -= 20.0
+    signals[8, 1::5] += 9.0
+    groups = np.arange(12) // (2 if grouped else 1)
+    score, options = SCORES[name]
+    expected = recomputed(score, signals, included, groups, **options)
+    assert (np.abs(expected) < 1e-12).any()
+    np.testing.assert_allclose(left_out(name, signals, included, groups), expected, rtol=4e-11)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_midpoints_that_tie(seed: int) -> None:
     """Signals of few values: sums that are down-dated order records as sums that are not."""

@@ -113,3 +113,5 @@ def test_what_is_refused() -> None:
         risk({"good": SCORES, "noisy": np.full(SCORES.shape, np.nan)}, INCLUDED)
     with pytest.raises(ValueError, match="at least 3 target models"):
         risk(SCORES[:2], INCLUDED[:2])
+    with pytest.raises(ValueError, match=r"Expected scores below 1e150 in size"):
+        risk(1e200 * SCORES, INCLUDED)

@@ -335,6 +335,11 @@ class Owned:
     rows: npt.NDArray[np.int64]
     person: npt.NDArray[np.intp]
 
+    @property
+    def alone(self) -> bool:
+        """Whether every person has one record."""
+        return len(self.ids) == len(self.rows)
+
     def records_of(self, row: int) -> int:
         """Return how many records the owner of a record has."""
         person = self.person[np.searchsorted(self.rows, row)]

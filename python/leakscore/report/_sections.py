@@ -53,7 +53,7 @@ def document(report: Content) -> doc.Document:
 
 def _head(report: Content) -> list[list[doc.Part]]:
     informed, weaker = report.threat_models
-    who = "record" if report.owned is None else "person"
+    who = "record" if report.owned is None or report.owned.alone else "person"
     asked = f"The attacker knows {informed.knows}, not the other members, and asks: is that {who}"
     guarantee = (
         "This is not a differential-privacy guarantee. Without noise no epsilon exists. The "

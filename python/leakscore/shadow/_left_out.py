@@ -227,7 +227,7 @@ def _base_scores(shadow: Shadow, together: list[Counts], options: dict[str, Any]
     )
     if options:
         raise TypeError(f"Expected options of leakscore.shadow.base, not {', '.join(options)}")
-    sums = confidences.added(shadow, mean)
+    sums = confidences.with_rest(shadow, confidences.added(shadow, mean), mean)
     result = _result(shadow)
     for rows in together:
         others = confidences.without(shadow, sums, rows, mean)

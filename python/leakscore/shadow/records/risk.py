@@ -186,7 +186,7 @@ def risk(
         if isinstance(scores, Mapping) and np.ndim(values) == 0:
             raise TypeError(f"Expected {label}={values!r} to be an array")
         shadow = _read(label, values, included)
-        found = _one(shadow, rate, least, level)
+        found = _one(shadow, label, rate, least, level)
         if miss is not None:
             found["epsilon"] = _epsilons(shadow, miss, level)
         for field, value in found.items():
@@ -223,9 +223,9 @@ def _epsilons(shadow: Shadow, delta: float, confidence: float) -> Doubles:
     return epsilons(rows, mask, delta, each)
 
 
-def _one(shadow: Shadow, fpr: float, least: float, confidence: float) -> dict[str, Any]:
+def _one(shadow: Shadow, name: str, fpr: float, least: float, confidence: float) -> dict[str, Any]:
     """Judge every record by one attack."""
-    sides = moments.of(shadow)
+    sides = moments.of(shadow, name=name)
     inside, outside = sides.inside, sides.outside
     arrays.refuse_few(
         (inside.count == 0) | (outside.count == 0),

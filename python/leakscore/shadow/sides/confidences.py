@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from leakscore import _core, _validate
-from leakscore._types import Array, Doubles, Flags
+from leakscore._types import Array, Counts, Doubles, Flags
 from leakscore.shadow.sides import arrays
 from leakscore.shadow.sides.arrays import Shadow
 
@@ -15,6 +15,8 @@ from leakscore.shadow.sides.arrays import Shadow
 _LEAST = 1e-290
 # Above 1 less this the mean is taken from 1 - p: p has lost the digits that tell records apart.
 _CERTAIN = 1e-9
+# A sum of which this share is left, or less, when models are taken out is added up anew.
+_KEPT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,15 @@ def mean_of(kind: object, a: object, signal: object) -> Mean:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """Sums of 1 - p, IN and OUT, of the records `which`, in ascending order."""
+
+    which: Counts
+    sum_in: Doubles
+    sum_out: Doubles
+
+
+@dataclass(frozen=True)
 class Sums:
     """Models and sums of their confidences, IN and OUT, of each record."""
 
@@ -43,6 +54,7 @@ class Sums:
     sum_in: Doubles
     count_out: Doubles
     sum_out: Doubles
+    rest: Rest | None = None
 
 
 def log_confidences(values: Doubles, margins: bool) -> Doubles:
@@ -104,21 +116,54 @@ def log_mean(shadow: Shadow, found: Sums, mean: Mean) -> Doubles:
         result[small] = _in_logarithms(shadow.columns(small), mean)
     certain = np.flatnonzero(value > 1.0 - _CERTAIN)
     if certain.size:
-        result[certain] = _from_complements(shadow.columns(certain), mean)
+        result[certain] = np.log1p(-_mean_of_rest(shadow, found, certain, mean))
     return result
 
 
-def _from_complements(shadow: Shadow, mean: Mean) -> Doubles:
-    """Return log pbar = log1p(-q), q the same mean of 1 - p: offline q is (1 + a) / 2 mean_OUT."""
-    result = np.empty(shadow.num_records)
-    for where, values, included in shadow.blocks():
-        rest = np.exp(log_confidences(-values, True)) if mean.margins else -np.expm1(values)
-        outside = rest.mean(axis=0, where=~included)
-        if mean.online:
-            result[where] = np.log1p(-0.5 * (rest.mean(axis=0, where=included) + outside))
-        else:
-            result[where] = np.log1p(-0.5 * (1.0 + mean.a) * outside)
-    return result
+def _mean_of_rest(shadow: Shadow, found: Sums, which: Counts, mean: Mean) -> Doubles:
+    """Return q = 1 - pbar, the same mean of 1 - p: offline q is (1 + a) / 2 mean_OUT."""
+    rest = _rest_of(shadow, found.rest, which, mean)
+    outside = rest.sum_out / found.count_out[which]
+    if mean.online:
+        return 0.5 * (rest.sum_in / found.count_in[which] + outside)
+    return 0.5 * (1.0 + mean.a) * outside
+
+
+def with_rest(shadow: Shadow, found: Sums, mean: Mean) -> Sums:
+    """Add 1 - p up where models are left out of a mean that is nearly 1.
+
+    Where leaving models out makes a mean one that is not, `without` keeps no digit of the sum.
+    """
+    nearly = np.exp(log_mean(shadow, found, mean)) > 1.0 - _CERTAIN / _KEPT
+    which = np.flatnonzero(nearly)
+    return replace(found, rest=_added_rest(shadow, which, mean)) if which.size else found
+
+
+def _rest_of(shadow: Shadow, known: Rest | None, which: Counts, mean: Mean) -> Rest:
+    """Return the sums of these records: those that are known, the others added up."""
+    if known is None or known.which.size == 0:
+        return _added_rest(shadow, which, mean)
+    place = np.minimum(np.searchsorted(known.which, which), known.which.size - 1)
+    sum_in, sum_out = known.sum_in[place], known.sum_out[place]
+    missing = np.flatnonzero(known.which[place] != which)
+    if missing.size:
+        anew = _added_rest(shadow, which[missing], mean)
+        sum_in[missing], sum_out[missing] = anew.sum_in, anew.sum_out
+    return Rest(which, sum_in, sum_out)
+
+
+def _added_rest(shadow: Shadow, which: Counts, mean: Mean) -> Rest:
+    sum_in, sum_out = np.empty(which.size), np.empty(which.size)
+    for where, values, included in shadow.columns(which).blocks():
+        rest = _complements(values, mean)
+        sum_in[where] = rest.sum(axis=0, where=included)
+        sum_out[where] = rest.sum(axis=0, where=~included)
+    return Rest(which, sum_in, sum_out)
+
+
+def _complements(values: Doubles, mean: Mean) -> Doubles:
+    """Return 1 - p."""
+    return np.exp(log_confidences(-values, True)) if mean.margins else -np.expm1(values)
 
 
 def _in_logarithms(shadow: Shadow, mean: Mean) -> Doubles:
@@ -141,7 +186,7 @@ def _log_mean_of(logs: Doubles, chosen: Flags) -> Doubles:
     return np.asarray(top + np.log(np.exp(some - top).sum(axis=0) / chosen.sum(axis=0)))
 
 
-def without(shadow: Shadow, found: Sums, group: Array, mean: Mean) -> Sums:
+def without(shadow: Shadow, found: Sums, group: Counts, mean: Mean) -> Sums:
     """Leave the models of a group out; what has lost its digits is added anew."""
     count_in, sum_in, count_out, sum_out = (
         part.copy() for part in (found.count_in, found.sum_in, found.count_out, found.sum_out)
@@ -153,15 +198,29 @@ def without(shadow: Shadow, found: Sums, group: Array, mean: Mean) -> Sums:
         count_out -= ~mine
         sum_in -= np.where(mine, p, 0.0)
         sum_out -= np.where(mine, 0.0, p)
-    lost = np.zeros(count_in.size, dtype=np.bool_)
-    for now, before, count, models in (
-        (sum_in, found.sum_in, count_in, found.count_in),
-        (sum_out, found.sum_out, count_out, found.count_out),
-    ):
-        lost |= (now <= 1e-3 * before) & (count < models)
+    lost = (sum_in <= _KEPT * found.sum_in) & (count_in < found.count_in)
+    lost |= (sum_out <= _KEPT * found.sum_out) & (count_out < found.count_out)
     which = np.flatnonzero(lost)
     if which.size:
         kind = "margin" if mean.margins else "log"
         anew = sums(shadow.columns(which).without(group), kind)
         sum_in[which], sum_out[which] = anew.sum_in, anew.sum_out
-    return Sums(count_in, sum_in, count_out, sum_out)
+    rest = found.rest and _rest_without(shadow, found.rest, group, mean)
+    return Sums(count_in, sum_in, count_out, sum_out, rest)
+
+
+def _rest_without(shadow: Shadow, rest: Rest, group: Counts, mean: Mean) -> Rest:
+    """Leave the models of a group out, and the records that have lost their digits."""
+    sum_in, sum_out = rest.sum_in.copy(), rest.sum_out.copy()
+    some_in, some_out = np.zeros((2, rest.which.size), dtype=np.bool_)
+    for row in group:
+        left = _complements(shadow.signals[row, rest.which].astype(np.float64), mean)
+        mine = shadow.included[row, rest.which] != 0
+        some_in |= mine
+        some_out |= ~mine
+        sum_in -= np.where(mine, left, 0.0)
+        sum_out -= np.where(mine, 0.0, left)
+    lost = some_in & (sum_in <= _KEPT * rest.sum_in)
+    lost |= some_out & (sum_out <= _KEPT * rest.sum_out)
+    kept = np.flatnonzero(~lost)
+    return Rest(rest.which[kept], sum_in[kept], sum_out[kept])

@@ -75,16 +75,16 @@ class Sides:
         )
 
 
-def of(shadow: Shadow, *, medians: bool = False) -> Sides:
-    """Sum over all models that count: one read of the signals."""
+def of(shadow: Shadow, *, medians: bool = False, name: str = "signals") -> Sides:
+    """Sum over all models that count: one read of the signals, which messages call `name`."""
     parts = []
     for table, shape in shadow.tables():
         part = _core.shadow_moments(table, shadow.included, shadow.rows)
         parts.append(part.reshape(len(part), *shape))
     raw = _assembled(parts)
     if not np.isfinite(raw).all():
-        arrays.finite("signals", shadow.signals)
-        raise ValueError("Expected signals below 1e150 in size: their squares overflow")
+        arrays.finite(name, shadow.signals)
+        raise ValueError(f"Expected {name} below 1e150 in size: their squares overflow")
     sides = Sides(Side(*raw[:4]), Side(*raw[4:]))
     if not medians:
         return sides
