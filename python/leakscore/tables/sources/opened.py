@@ -17,6 +17,7 @@ from leakscore._visible import listed, visible
 from leakscore.tables.cells import Options
 from leakscore.tables.columns import ASKED, with_names
 from leakscore.tables.doubts import option_value
+from leakscore.tables.formats.long_text import newlines_in
 from leakscore.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
 from leakscore.tables.sources.blocks import ROWS, Block, Memory, Part, Source
 from leakscore.tables.sources.categories import Categories, SharesPart, expanded
@@ -418,7 +419,7 @@ def _is_long(path: str) -> bool:
     lines = 0
     with Path(path).open("rb", buffering=0) as file:
         while lines <= LONG and (piece := file.read(_PIECE)):
-            lines += piece.count(b"\n")
+            lines += newlines_in(piece)
     return lines > LONG
 
 
