@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._visible import visible
 from leakscore.report._setup import Options
 from leakscore.report.statistic.featured import categories_of, learns, parts_of
 from leakscore.statistics import Several, Statistic
@@ -34,12 +36,33 @@ def opened_of(table: Tabular, asked: Options) -> Opened:
         return sources.of_frame(table, _reading(asked))
     if callable(table):
         return sources.of_callable(table)
+    _require_records(table)
+    return sources.of_array(_validate.matrix("table", table))
+
+
+def _require_records(table: Any) -> None:
+    """Refuse what holds no records itself, and say what does."""
+    kind = type(table).__name__
+    if isinstance(table, str | PathLike):
+        raise TypeError(
+            f"Expected table to hold records, not to be a path ({visible(str(table))[:80]}): pass "
+            "report.open_table(path)"
+        )
+    if isinstance(table, Iterator):
+        raise TypeError(
+            f"a {kind} can be read once only, and a report reads its records several times: pass a "
+            "function that returns a new one at each call"
+        )
     if hasattr(table, "collect_schema"):
         raise TypeError(
-            f"Expected table to hold its records, not a {type(table).__name__}: pass what its "
-            "collect() returns, or a parquet file"
+            f"Expected table to hold its records, not a {kind}: pass what its collect() returns, "
+            "or a parquet file"
         )
-    return sources.of_array(_validate.matrix("table", table))
+    if not hasattr(table, "__array__") and not isinstance(table, Sequence):
+        raise TypeError(
+            f"Expected table to be an array (N, d), a frame with __arrow_c_stream__, a function "
+            f"that yields blocks, or from report.open_table, not a {kind}"
+        )
 
 
 def _reading(asked: Options) -> Reading:
