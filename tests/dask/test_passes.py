@@ -22,9 +22,11 @@ from leakscore.dask.passes import run_on  # noqa: E402
 from leakscore.report import _report  # noqa: E402
 from leakscore.streaming.first import first  # noqa: E402
 from leakscore.streaming.tree import run  # noqa: E402
+from leakscore.tables.cells import Options  # noqa: E402
 from leakscore.tables.sources import opened as opened_sources  # noqa: E402
 from leakscore.tables.sources.arrays import CallablePart, NpyPart, numbered  # noqa: E402
 from leakscore.tables.sources.blocks import Block, Source  # noqa: E402
+from leakscore.tables.sources.categories import Categories  # noqa: E402
 from leakscore.tables.sources.parquet import ParquetPart  # noqa: E402
 
 pytestmark = [
@@ -47,7 +49,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
     parquet.write_table(frame, folder / "b.parquet", row_group_size=999)
     parts = (
         NpyPart.of(str(folder / "a.npy"), "a.npy"),
-        ParquetPart.of(str(folder / "b.parquet"), "b.parquet"),
+        ParquetPart.of(str(folder / "b.parquet"), "b.parquet", Categories(), Options()),
     )
     return Source(parts, numbered(3), SIZE)
 

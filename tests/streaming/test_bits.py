@@ -19,8 +19,10 @@ from leakscore.streaming.first import First, first
 from leakscore.streaming.law import Law
 from leakscore.streaming.scores import Score, Scores
 from leakscore.streaming.tree import Tree, joined, run
+from leakscore.tables.cells import Options
 from leakscore.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
 from leakscore.tables.sources.blocks import Part, Source, cut
+from leakscore.tables.sources.categories import Categories
 from leakscore.tables.sources.frames import FramePart
 from leakscore.tables.sources.parquet import ParquetPart
 
@@ -52,8 +54,8 @@ def parts(values: np.ndarray, folder: Path) -> Iterator[Part]:
     for rows in (5000, 700, 333):
         path = str(folder / f"{rows}.parquet")
         parquet.write_table(frame(values), path, row_group_size=rows)
-        yield ParquetPart.of(path, path)
-    yield FramePart.of(frame(values))
+        yield ParquetPart.of(path, path, Categories(), Options())
+    yield FramePart.of(frame(values), Options())
     for step in (1, 999, 4096):
         starts = range(0, N, step) if step > 1 else (0,)
         pieces = [values[at : at + step] for at in starts] if step > 1 else [values[:1], values[1:]]

@@ -12,6 +12,7 @@ from leakscore.tables.cells import Options
 from leakscore.tables.formats import delimited, long_text
 from leakscore.tables.sources import texts
 from leakscore.tables.sources.blocks import Memory, Source
+from leakscore.tables.sources.categories import Categories
 from leakscore.tables.sources.texts import Kept, TextPart, text_part
 from leakscore.tables.table import read_table
 
@@ -90,7 +91,7 @@ def written(folder: Path, text: str, encoding: str = "utf-8") -> str:
 
 def part_of(path: str, **more: Any) -> tuple[TextPart | None, Memory]:
     memory = Memory()
-    return text_part(path, "a.csv", Options(**more), Kept(memory, 0)), memory
+    return text_part(path, "a.csv", Options(**more), Kept(memory, 0), Categories()), memory
 
 
 def rows_of(part: TextPart, columns: tuple[str, ...], memory: Memory) -> np.ndarray:

@@ -11,6 +11,7 @@ from leakscore.dask import cluster
 from leakscore.streaming.blas import on_one_thread
 from leakscore.streaming.tree import M, Tree, run
 from leakscore.tables.sources.blocks import Block, Source, Span
+from leakscore.tables.sources.categories import SharesPart
 from leakscore.tables.sources.coded import CodedPart
 
 _BLOCKS = 16
@@ -73,6 +74,8 @@ def _absolute(source: Source) -> Source:
 
 
 def _absolute_part(part: Any) -> Any:
+    if isinstance(part, SharesPart):
+        return replace(part, part=_absolute_part(part.part))
     if not hasattr(part, "path"):
         return part
     return replace(part, path=str(Path(part.path).absolute()))

@@ -66,7 +66,7 @@ from leakscore.report.statistic.pooled import Pooled, small_cells
 from leakscore.report.streamed.analysis import Streamed
 from leakscore.report.streamed.grouped import SmallCellsError
 from leakscore.report.streamed.passes import Passes
-from leakscore.report.streamed.whole import Tabular, opened_of, whole_of, why_whole
+from leakscore.report.streamed.whole import TEXT, Tabular, opened_of, whole_of, why_whole
 from leakscore.statistics import Statistic
 from leakscore.streaming.blas import on_one_thread
 from leakscore.tables.sources.opened import LONG
@@ -200,7 +200,7 @@ def analyse(
         Whether the report may show values of records.
     statistic : Statistic, optional
         What is published, of `leakscore.statistics`; the mean by default. Groups are those of the
-        table (`read_table(groups=)`, `table_of(groups=)`).
+        table (`read_table(groups=)`, `table_of(groups=)`), or columns of a frame.
     min_cell : int
         Cells of a table by group with fewer records are not to be published.
     records : {"all", "worst", "none"}, optional
@@ -273,11 +273,15 @@ def analyse(
     )
     asked = checked(asked)
     table = without_graph(table)
-    opened = opened_of(table)
+    opened = opened_of(table, asked)
     why = why_whole(opened, table, asked)
+    if why == TEXT:  # once all cells are understood, it is a table as others are
+        table = whole_of(table, opened, why)
+        opened, why = opened_of(table, asked), ""
     if not why and opened.is_longer_than(LONG):
         try:
-            content = Streamed(opened, asked, Passes(progress, client)).content()
+            with on_one_thread():  # threads that wait for each other took a tenth of the work
+                content = Streamed(opened, asked, Passes(progress, client)).content()
         except SmallCellsError:
             why = "cells of few records"
         else:

@@ -90,6 +90,12 @@ class Options:
             _validate.count("skip_last", self.skip_last, low=0)
         _validate.count("max_memory", self.max_memory, low=1)
 
+    def publishes(self, name: str) -> bool:
+        """Tell whether a column of numbers is published, where these are names of the table."""
+        if name in self.exclude or name in self.groups or name in self.proportions:
+            return False
+        return self.columns is None or name in self.columns
+
     def of_text(self) -> tuple[object, ...]:
         """Return what is said of how a text is written."""
         marks = self.delimiter, self.decimal, self.thousands

@@ -94,7 +94,7 @@ def content_of(grid: Grid, options: Options) -> Content:
             columns.append(_empty(name, grid.rows, _why_not_wanted(name, options)))
         elif name in options.proportions:
             levels = labels.proportions_of(name, cells, grid, options)
-            _require_other_names(grid, name, levels, names)
+            require_other_names(grid.name, name, levels, names)
             columns.extend(Column(level, values) for level, values in levels.items())
         else:
             columns.append(_column(grid, name, cells, surveys.get(name), vote, options))
@@ -186,13 +186,14 @@ def _is_numeric(cells: Cells, survey: Survey) -> bool:
     return 2 * (survey.numbers + survey.near + typed) >= survey.cells + typed > 0
 
 
-def _require_other_names(
-    grid: Grid, name: str, levels: Iterable[str], names: Mapping[str, Cells]
+def require_other_names(
+    file: str, name: str, levels: Iterable[str], names: Collection[str]
 ) -> None:
+    """Refuse a column that has the name of a level of another."""
     for level in levels:
         if level in names:
             raise ValueError(
-                f"{grid.name}: column {visible(level)!r} has the name of a level of column "
+                f"{file}: column {visible(level)!r} has the name of a level of column "
                 f"{visible(name)!r} (--proportions): rename it"
             )
 
@@ -204,7 +205,7 @@ def _column(
     grid: Grid, name: str, cells: Cells, survey: Survey | None, vote: Vote, options: Options
 ) -> Column:
     if cells.other:
-        return _empty(name, grid.rows, _reason(cells.other))
+        return _empty(name, grid.rows, reason_of(cells.other))
     if survey is None:
         numbers = np.full(grid.rows, np.nan) if cells.numbers is None else cells.numbers
         return Column(name, _without_missing(numbers, options))
@@ -221,7 +222,8 @@ def _column(
     return _numbers(grid, name, cells, survey, vote, options)
 
 
-def _reason(other: str) -> str:
+def reason_of(other: str) -> str:
+    """Say why a column that holds neither numbers nor text is not judged."""
     return f"{other}, no numbers" if other == "dates" else f"it holds {other}, no numbers"
 
 

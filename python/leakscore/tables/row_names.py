@@ -113,6 +113,10 @@ def _date(values: npt.NDArray[np.float64]) -> str:
 
 def are_dates(days: npt.NDArray[np.float64]) -> bool:
     """Tell whether whole numbers are days, written as 20240131."""
+    return _are_days(days[:1]) and _are_days(days)  # mostly the first one is none
+
+
+def _are_days(days: npt.NDArray[np.float64]) -> bool:
     year, month, day = days // 10_000, days // 100 % 100, days % 100
     valid = (year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     return bool(valid.all())

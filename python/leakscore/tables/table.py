@@ -331,16 +331,16 @@ def table_of(
     )
 
 
-def table_of_frame(frame: Any) -> Table:
+def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
     """Make a table from a frame with the Arrow stream interface: pandas, polars, pyarrow, duckdb.
 
-    Its hash is that of the values as float64, row after row.
+    Its hash is that of the values as float64, row after row. `groups` are columns of categories.
     """
     content = reader_of(frame).read_all()
     index = index_of(content.schema)
     cells = [cells_of(content, name, name in index) for name in content.column_names]
     grid = Grid("the frame", cells, content.num_rows)
-    understood = content_of(grid, Options(skip_last=0, missing_values=("none",)))
+    understood = content_of(grid, Options(skip_last=0, missing_values=("none",), groups=groups))
     table = _table("frame", "frame", "", understood, grid)
     return replace(table, sha256=hashlib.sha256(table.values.tobytes()).hexdigest())
 

@@ -139,6 +139,12 @@ def parts_of(statistic: Statistic) -> Sequence[Statistic]:
     return statistic.parts if isinstance(statistic, Several) else (statistic,)
 
 
+def categories_of(statistic: Statistic) -> tuple[str, ...]:
+    """Return the columns of categories that a statistic names."""
+    given = [getattr(part, "by", ()) for part in parts_of(statistic)]
+    return tuple(dict.fromkeys(name for by in given for name in by))
+
+
 def learns(statistic: Statistic) -> bool:
     """Tell whether features are known only after records, or their moments, were looked at."""
     return any(type(part).prepare is not Statistic.prepare for part in parts_of(statistic))

@@ -54,7 +54,7 @@ class Features(Source):
 
     def blocks(self, span: Span | None = None) -> Iterator[Block]:
         """Yield the features of the blocks of a span, or of all parts one after another."""
-        rows = Source(self.parts, self.read, self.size, self.missing, self.memory)
+        rows = Source(self.parts, self.read, self.size, self.missing, self.memory, self.levels)
         of = [self.read.index(name) for name in self.statistic.columns]
         at = {name: j for j, name in enumerate(self.statistic.names)}
         chosen = [at[name] for name in self.columns]
@@ -229,7 +229,7 @@ def _base_of(
         return judged_of(
             opened,
             passes,
-            columns=None if among is None else [name for name in among if name not in apart],
+            columns=None if columns is None else [name for name in columns if name not in apart],
             exclude=(*exclude, *apart),
             missing=missing,
         )
@@ -272,6 +272,7 @@ def _featured(
         size,
         source.missing,
         source.memory,
+        source.levels,
         source.columns,
         statistic,
         numbers=numbers,
@@ -281,6 +282,7 @@ def _featured(
         source=features,
         columns=statistic.names,
         left={},
+        shares={},
         refused={},
         index=frozenset(),
         sums=False,

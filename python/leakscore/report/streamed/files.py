@@ -11,7 +11,7 @@ from leakscore.tables.table import Table, read_table
 
 _STREAMED = frozenset(
     {"columns", "exclude", "missing_values", "skip_last", "max_memory"}
-    | {"delimiter", "decimal", "thousands", "header", "skip_lines"}
+    | {"delimiter", "decimal", "thousands", "header", "skip_lines", "groups", "proportions"}
 )
 _PLAIN: dict[str, Any] = {
     "key": None, "delimiter": None, "decimal": None, "thousands": None, "encoding": None,
@@ -25,8 +25,8 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
 
     Csv, parquet and npy files with more than 65536 records are read block by block whenever they
     are needed; all other files are read here, as `read_table` reads them. So are parquet files with
-    text in a column that is published, and csv files whose cells must be looked at together: with
-    units, yes and no, codes, or an encoding but UTF-8.
+    numbers in a column of text that is published, and csv files whose cells must be looked at
+    together: with units, yes and no, codes, or an encoding but UTF-8.
 
     Parameters
     ----------
@@ -34,8 +34,7 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
         A file, or a pattern such as ``data/*.parquet``: its files, sorted by name, are the parts of
         one table. They are csv, parquet or npy files with the same columns.
     **reading
-        As in `read_table`. `encoding`, `bad_cells`, `id`, `groups` and `proportions` need the table
-        in memory.
+        As in `read_table`. `encoding`, `bad_cells` and `id` need the table in memory.
 
     Returns
     -------
@@ -71,8 +70,8 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
         if len(paths) > 1:
             raise ValueError(
                 f"{path} fits {len(paths)} files: as one table they are read only if they are "
-                "csv, parquet or npy files, of numbers in the columns that are published, without "
-                "--id, --group-by, --proportions, --encoding and --bad-cells"
+                "csv, parquet or npy files, whose columns of text hold no numbers, without --id, "
+                "--encoding and --bad-cells"
             )
         return read_table(paths[0], **reading)
     values = reading.get("missing_values", ())

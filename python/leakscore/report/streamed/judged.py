@@ -209,7 +209,7 @@ def _names_of_rows(opened: Opened, name: str, columns: Columns, j: int) -> str:
         return INDEX
     whole, counting = bool(columns.whole[j]), bool(columns.counting[j])
     unnamed = name == opened.columns[0] and opened.named and (opened.unnamed or not name.strip())
-    if opened.understood:
+    if opened.understood or name in opened.source.levels:
         return ""
     if opened.named and names_rows(name.strip(), unnamed=unnamed, whole=whole, counting=counting):
         return INDEX

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate
+from leakscore._visible import visible
 from leakscore.report._setup import Options
-from leakscore.report.statistic.featured import learns, parts_of
+from leakscore.report.statistic.featured import categories_of, learns, parts_of
 from leakscore.statistics import Several, Statistic
 from leakscore.tables import memory_limit
-from leakscore.tables.columns import ASKED
+from leakscore.tables.cells import Options as Reading
 from leakscore.tables.sources import opened as sources
 from leakscore.tables.sources.opened import Opened
 from leakscore.tables.table import Table, table_of, table_of_frame
@@ -21,22 +23,53 @@ from leakscore.tables.table import Table, table_of, table_of_frame
 Tabular: TypeAlias = Table | npt.ArrayLike | Callable[[], Any] | Opened | Any
 
 
-def opened_of(table: Tabular) -> Opened:
-    """Open whatever holds a table."""
+TEXT = "columns of text"
+
+
+def opened_of(table: Tabular, asked: Options) -> Opened:
+    """Open whatever holds a table; `asked` names what is looked at in a frame."""
     if isinstance(table, Opened):
         return table
     if isinstance(table, Table):
         return sources.of_table(table)
     if hasattr(table, "__arrow_c_stream__"):
-        return sources.of_frame(table)
+        return sources.of_frame(table, _reading(asked))
     if callable(table):
         return sources.of_callable(table)
+    _require_records(table)
+    return sources.of_array(_validate.matrix("table", table))
+
+
+def _require_records(table: Any) -> None:
+    """Refuse what holds no records itself, and say what does."""
+    kind = type(table).__name__
+    if isinstance(table, str | PathLike):
+        raise TypeError(
+            f"Expected table to hold records, not to be a path ({visible(str(table))[:80]}): pass "
+            "report.open_table(path)"
+        )
+    if isinstance(table, Iterator):
+        raise TypeError(
+            f"a {kind} can be read once only, and a report reads its records several times: pass a "
+            "function that returns a new one at each call"
+        )
     if hasattr(table, "collect_schema"):
         raise TypeError(
-            f"Expected table to hold its records, not a {type(table).__name__}: pass what its "
-            "collect() returns, or a parquet file"
+            f"Expected table to hold its records, not a {kind}: pass what its collect() returns, "
+            "or a parquet file"
         )
-    return sources.of_array(_validate.matrix("table", table))
+    if not hasattr(table, "__array__") and not isinstance(table, Sequence):
+        raise TypeError(
+            f"Expected table to be an array (N, d), a frame with __arrow_c_stream__, a function "
+            f"that yields blocks, or from report.open_table, not a {kind}"
+        )
+
+
+def _reading(asked: Options) -> Reading:
+    """Return which columns of a frame are published, and which are those of categories."""
+    categories = () if asked.statistic is None else categories_of(asked.statistic)
+    columns = None if asked.columns is None else tuple(asked.columns)
+    return Reading(groups=categories, columns=columns, exclude=tuple(asked.exclude))
 
 
 def why_whole(opened: Opened, table: Tabular, asked: Options) -> str:
@@ -51,10 +84,7 @@ def why_whole(opened: Opened, table: Tabular, asked: Options) -> str:
         return "noise of another shape"
     if isinstance(table, Table) and table.ids is not None:
         return "persons"
-    unasked = {name for name, why in opened.left.items() if why != ASKED} - set(asked.exclude)
-    if asked.columns is not None:
-        unasked &= set(asked.columns)
-    return "columns of text" if unasked and not isinstance(table, Table) else ""
+    return TEXT if opened.unsettled else ""
 
 
 def _is_blockwise(statistic: Statistic) -> bool:
@@ -82,7 +112,7 @@ def whole_of(table: Tabular, opened: Opened, why: str) -> Table:
                 "memory, and not block by block; judge fewer columns, or a part of the records"
             )
     if hasattr(table, "__arrow_c_stream__"):
-        return table_of_frame(table)
+        return table_of_frame(table, tuple(opened.groups))
     if isinstance(table, Opened):
         return opened.whole()
     if callable(table):

@@ -14,6 +14,7 @@ from leakscore.tables.grammar.conventions import shape_of
 from leakscore.tables.grammar.words import MISSING
 
 _YEARS = range(1800, 2200)
+_PLAIN = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _AFFIXES = re.compile(r"^[(\s$\u20ac\u00a3\u00a5]+|[)\s%$\u20ac\u00a3\u00a5]+$")
 _NUMBERS_AS_WORDS = frozenset({"true", "false", "inf", "-inf", "infinity", "-infinity"})
 
@@ -44,6 +45,8 @@ class Layout:
 
 def is_number(cell: str) -> bool:
     """Whether a cell is a number, in whatever convention, with whatever currency or percent."""
+    if _PLAIN.fullmatch(cell):  # most are
+        return True
     plain = _AFFIXES.sub("", cell.strip().replace("\u2212", "-"))
     return shape_of(plain) is not None or plain.lower() in _NUMBERS_AS_WORDS
 

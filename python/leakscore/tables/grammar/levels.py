@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from leakscore.tables.grammar.words import MISSING
 
-_MOST = 1000
+MOST = 1000
+"""Levels of a column whose shares are published, at most."""
 
 
 def levels_of(
@@ -23,7 +24,7 @@ def levels_of(
     absent = MISSING | set(missing)
     words = [None if word is None or word.lower() in absent else word for word in labels]
     levels = sorted({word for word in words if word is not None})
-    if len(levels) > _MOST:
+    if len(levels) > MOST:
         return None
     place = {level: k for k, level in enumerate(levels)}
     codes = np.array([-1 if word is None else place[word] for word in words], dtype=np.int64)

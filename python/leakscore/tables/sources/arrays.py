@@ -104,18 +104,20 @@ class CallablePart:
     columns: tuple[str, ...]
     digest: states.Digest = field(default_factory=states.Digest)
     rows: int | None = None
+    last: Any = field(default=None, repr=False)
 
     @classmethod
     def of(cls, function: Callable[[], Iterable[Any]], names: Sequence[str] | None) -> CallablePart:
         """Look at the first block."""
-        first = next(_blocks(function), None)
+        blocks = _blocks(function)
+        first = next(blocks, None)
         if first is None:
             raise ValueError("the callable yields no block of records")
         columns, values = _block(first)
         given = columns if names is None else tuple(names)
         if len(given) != values.shape[1]:
             raise ValueError(f"Expected {len(given)} names to be {values.shape[1]}, one a column")
-        return cls(function, "the blocks", given)
+        return cls(function, "the blocks", given, last=blocks)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`. Blocks of other columns are refused."""
@@ -124,7 +126,14 @@ class CallablePart:
 
         def read() -> Iterator[Doubles]:
             names = None
-            for number, block in enumerate(_blocks(self.function), start=1):
+            blocks = _blocks(self.function)
+            if blocks is self.last:
+                raise ValueError(
+                    "the callable returned the same iterator again, which can be read once only: "
+                    "it must return a new one at each call"
+                )
+            self.last = blocks
+            for number, block in enumerate(blocks, start=1):
                 found, values = _block(block)
                 names = names or found
                 if found != names or values.shape[1] != width:

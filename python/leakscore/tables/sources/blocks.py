@@ -158,6 +158,8 @@ class Source:
         Numbers that stand for a missing value.
     memory : Memory
         Shared by the sources of one table.
+    levels : frozenset of str
+        Columns of numbers of levels, or of 0 and 1 for one: `missing` says nothing of them.
     """
 
     parts: tuple[Part, ...]
@@ -165,6 +167,7 @@ class Source:
     size: int = ROWS
     missing: tuple[float, ...] = ()
     memory: Memory = field(default_factory=Memory)
+    levels: frozenset[str] = frozenset()
 
     @property
     def rows(self) -> int | None:
@@ -221,7 +224,9 @@ class Source:
         read = source.batches(self.columns, first, last)
         for values in cut(read, self.size, len(self.columns)):
             if self.missing:
-                values = np.where(np.isin(values, self.missing), np.nan, values)
+                absent = np.isin(values, self.missing)
+                absent[:, [name in self.levels for name in self.columns]] = False
+                values = np.where(absent, np.nan, values)
             if memory is not None:
                 memory.keep(part, first, values)
             yield Block(number, start, values)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,13 @@ import numpy as np
 from leakscore import _core
 from leakscore._types import Doubles
 from leakscore._visible import visible
+from leakscore.tables.cells import Options
+from leakscore.tables.columns import GROUP
 from leakscore.tables.formats.arrow import index_of, is_number, kind_of
 from leakscore.tables.grammar.numbers import doubles_of
 from leakscore.tables.sources import states
+from leakscore.tables.sources.categories import Categories, Coded
+from leakscore.tables.sources.looked import of_other_kinds, texts_in
 
 
 def reader_of(frame: Any) -> Any:
@@ -43,17 +48,24 @@ def frame_batches(frame: Any) -> tuple[tuple[str, ...], Iterator[Doubles]]:
     for name, kind in zip(names, reader.schema.types, strict=True):
         if not is_number(kind):
             raise ValueError(f"column {visible(name)!r} holds {kind_of(kind)}, no numbers")
-    return names, (doubles(batch, range(len(names))) for batch in reader)
+    return names, (doubles(batch, names) for batch in reader)
 
 
-def doubles(batch: Any, chosen: Iterable[int]) -> Doubles:
-    """Return columns of numbers of a batch as rows of float64, NaN where a value is missing."""
+def doubles(
+    batch: Any, names: Iterable[str], levels: Mapping[str, Coded] = MappingProxyType({})
+) -> Doubles:
+    """Return columns of a batch as rows of float64, NaN where a value is missing.
+
+    Columns hold numbers, but for those of `levels`: of these the number of each cell's level.
+    """
     import pyarrow
 
-    chosen = list(chosen)
     columns = []
-    for j in chosen:
-        column = batch.column(j)
+    for name in names:
+        column = batch.column(name)
+        if name in levels:
+            columns.append(levels[name].codes(column))
+            continue
         if column.type != pyarrow.float64():
             column = column.cast(pyarrow.float64(), safe=False)
         columns.append(doubles_of(column))
@@ -74,6 +86,10 @@ class FramePart:
         Name of a column without numbers -> what it holds.
     index : tuple of str
         Columns that name the rows of a pandas frame.
+    levels : dict
+        Name of a column of categories -> what its cells are numbered by.
+    unsettled : frozenset of str
+        Columns of text that may hold numbers.
     """
 
     frame: Any
@@ -81,12 +97,17 @@ class FramePart:
     columns: tuple[str, ...]
     left: dict[str, str]
     index: tuple[str, ...] = ()
+    levels: Mapping[str, Coded] = field(default_factory=dict)
+    unsettled: frozenset[str] = frozenset()
     digest: states.Digest = field(default_factory=states.Digest)
     rows: int | None = None
 
     @classmethod
-    def of(cls, frame: Any) -> FramePart:
-        """Look at the schema of a frame; refuse a stream that can be read once only."""
+    def of(cls, frame: Any, options: Options) -> FramePart:
+        """Look at a frame; refuse a stream that can be read once only.
+
+        Its columns of words are read if some are published, or are columns of categories.
+        """
         kind = type(frame).__name__
         if kind in ("RecordBatchReader", "RecordBatchStreamReader", "RecordBatchFileReader"):
             raise ValueError(
@@ -98,12 +119,22 @@ class FramePart:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"the {kind} has two columns named {visible(twice)!r}: rename one")
-        left = {
-            name: kind_of(one)
-            for name, one in zip(names, schema.types, strict=True)
-            if not is_number(one)
-        }
-        return cls(frame, f"the {kind}", names, left, tuple(sorted(index_of(schema))))
+        part = cls(frame, f"the {kind}", names, {}, tuple(sorted(index_of(schema))))
+        categories = Categories.of(options)
+        options = categories.ask(part.name, names, _known(options, names))
+        for name in categories.names:
+            categories.require_words(part.name, name, schema.field(name).type)
+        wordy = [name for name in names if not is_number(schema.field(name).type)]
+        left = of_other_kinds(schema, wordy)
+        texts = [name for name in wordy if name not in left]
+        among = [name for name in texts if options.publishes(name)]
+        found: dict[str, str] | None = {}
+        if among or categories.names:
+            found = texts_in(reader_of(frame), part.name, among, categories, options)
+        left = dict.fromkeys(texts, "it is text") | left | (found or {})
+        left |= dict.fromkeys(categories.groups, GROUP)
+        unsettled = frozenset(among if found is None else ())
+        return replace(part, left=left, levels=categories.coded(part.name), unsettled=unsettled)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
@@ -112,9 +143,19 @@ class FramePart:
             reader = reader_of(self.frame)
             if tuple(reader.schema.names) != self.columns:
                 raise ValueError(f"{self.name} changed its columns between two passes")
-            chosen = [self.columns.index(name) for name in columns]
             for batch in reader:
-                yield doubles(batch, chosen)
+                yield doubles(batch, columns, self.levels)
 
         watched = self.digest.watched(read(), columns, self.name)
         yield from states.part_of(watched, first, last)
+
+
+def _known(options: Options, names: Sequence[str]) -> Options:
+    """Return the options without names that no column has: where they are used they are refused."""
+    columns = options.columns
+    return replace(
+        options,
+        groups=tuple(name for name in options.groups if name in names),
+        exclude=tuple(name for name in options.exclude if name in names),
+        columns=None if columns is None else tuple(name for name in columns if name in names),
+    )

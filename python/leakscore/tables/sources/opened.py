@@ -17,8 +17,10 @@ from leakscore._visible import listed, visible
 from leakscore.tables.cells import Options
 from leakscore.tables.columns import ASKED, with_names
 from leakscore.tables.doubts import option_value
+from leakscore.tables.formats.long_text import newlines_in
 from leakscore.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
-from leakscore.tables.sources.blocks import ROWS, Block, Memory, Source
+from leakscore.tables.sources.blocks import ROWS, Block, Memory, Part, Source
+from leakscore.tables.sources.categories import Categories, SharesPart, expanded
 from leakscore.tables.sources.coded import CodedPart, codes_of
 from leakscore.tables.sources.frames import FramePart
 from leakscore.tables.sources.parquet import ParquetPart
@@ -63,6 +65,10 @@ class Opened:
         Whether the file has no name for its first column.
     groups : dict
         Name of a column of categories -> its levels; the source has their numbers in it.
+    shares : dict
+        Name of a column of categories -> the columns of 0 and 1 that are in its place.
+    unsettled : frozenset of str
+        Columns of text that may hold numbers: only all cells together tell.
     """
 
     name: str
@@ -83,6 +89,8 @@ class Opened:
     asked: tuple[str, ...] | None = None
     unnamed: bool = False
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unsettled: frozenset[str] = frozenset()
 
     def with_size(self, size: int) -> Opened:
         """Return the same in blocks of another size."""
@@ -95,14 +103,19 @@ class Opened:
 
     def publishing(self, columns: Sequence[str] | None, exclude: Sequence[str]) -> Opened:
         """Return the same of which some columns only are published; refuse unknown names."""
+        levels = {level for of in self.shares.values() for level in of}
+        names = [*(name for name in self.columns if name not in levels), *self.shares]
         asked = Options(columns=None if columns is None else tuple(columns), exclude=tuple(exclude))
-        asked = with_names(self.name, self.columns, asked)
-        among = self.columns if asked.columns is None else asked.columns
-        wanted = set(among) - set(asked.exclude)
+        asked = with_names(self.name, names, asked)
+        among = None
+        if asked.columns is not None:
+            among = tuple(name for name in self.columns if name in {*asked.columns, *levels})
+        wanted = set(self.columns if among is None else among) - set(asked.exclude)
         unwanted = dict.fromkeys((name for name in self.columns if name not in wanted), ASKED)
+        unwanted = {name: why for name, why in unwanted.items() if name not in self.groups}
         read = tuple(name for name in self.source.columns if name in wanted)
         source = replace(self.source, columns=read)
-        return replace(self, source=source, left={**self.left, **unwanted}, asked=asked.columns)
+        return replace(self, source=source, left={**self.left, **unwanted}, asked=among)
 
     def whole(self) -> Table:
         """Read all rows into memory, and look for what a file of numbers is asked for."""
@@ -124,9 +137,15 @@ class Opened:
             notes=self.notes,
         )
         at_left = {j: self.left[name] for j, name in enumerate(self.columns) if name in self.left}
-        left = {**table.left, **at_left}
+        levels = {j for j, name in enumerate(self.columns) if name in self.source.levels}
+        found = {j: why for j, why in table.left.items() if j not in levels}
         return replace(
-            table, path=self.path, sha256=self.digest(), left=left, groups=self._labels()
+            table,
+            path=self.path,
+            sha256=self.digest(),
+            left={**found, **at_left},
+            lines=None if self.lines is None else self.lines[np.arange(len(values))],
+            groups=self._labels(),
         )
 
     def _labels(self) -> dict[str, npt.NDArray[np.str_]]:
@@ -187,14 +206,15 @@ def of_array(values: npt.NDArray[Any]) -> Opened:
     return _in_memory("array", source, {}, frozenset(), (note,), named=False)
 
 
-def of_frame(frame: Any) -> Opened:
-    """Open a frame with the Arrow stream interface."""
-    part = FramePart.of(frame)
+def of_frame(frame: Any, options: Options) -> Opened:
+    """Open a frame with the Arrow stream interface; `options` name columns only."""
+    part = FramePart.of(frame, options)
     numeric = tuple(name for name in part.columns if name not in part.left)
-    left = {name: f"it holds {what}, no numbers" for name, what in part.left.items()}
-    source = Source((part,), numeric)
-    opened = _in_memory(part.name.removeprefix("the "), source, left, frozenset(part.index), ())
-    return replace(opened, columns=part.columns)
+    source = Source((part,), numeric, levels=frozenset(part.levels))
+    name = part.name.removeprefix("the ")
+    opened = _in_memory(name, source, part.left, frozenset(part.index), ())
+    groups = {name: coded.levels for name, coded in part.levels.items()}
+    return replace(opened, columns=part.columns, groups=groups, unsettled=part.unsettled)
 
 
 def of_callable(function: Callable[[], Any]) -> Opened:
@@ -271,10 +291,11 @@ def of_files(paths: Sequence[str], options: Options) -> Opened | None:
     ValueError
         If the files have other columns, or one is damaged.
     """
-    memory = Memory()
+    memory, categories = Memory(), Categories.of(options)
     parts: list[FilePart] = []
     for index, path in enumerate(paths):
-        part = _part_of(path, options, Kept(memory, index), alone=len(paths) == 1)
+        kept = Kept(memory, index)
+        part = _part_of(path, options, kept, categories, alone=len(paths) == 1)
         if part is None:
             return None
         parts.append(part)
@@ -291,16 +312,18 @@ def of_files(paths: Sequence[str], options: Options) -> Opened | None:
     if len(parts) > 1:
         name, path = f"{first.name} to {parts[-1].name} ({len(parts)} files)", ", ".join(paths)
     left = {} if isinstance(first, NpyPart) else first.left
-    numeric = tuple(column for column in first.columns if column not in left)
-    source = Source(tuple(parts), numeric, memory=memory)
-    if texts:
+    shares = categories.columns_of(first.name, first.columns)
+    columns = expanded(first.columns, shares)
+    numeric = tuple(column for column in columns if column not in left)
+    source = replace(_source_of(parts, categories, shares, memory), columns=numeric)
+    if texts and not shares:
         memory.holds(replace(source, columns=_looked_at(numeric, options)))
     return Opened(
         name=name,
         path=path,
         source=source,
-        columns=first.columns,
-        left=dict(left),
+        columns=columns,
+        left={column: why for column, why in left.items() if column not in shares},
         refused={},
         index=frozenset(index_columns),
         notes=(*notes, *dict.fromkeys(note for part in texts for note in part.notes)),
@@ -310,10 +333,31 @@ def of_files(paths: Sequence[str], options: Options) -> Opened | None:
         lines=texts[0].lines if texts and len(parts) == 1 else None,
         named=named and all(part.named for part in texts),
         unnamed=any(part.unnamed for part in texts),
+        groups={name: tuple(sorted(levels)) for name, levels in categories.groups.items()},
+        shares=shares,
     )
 
 
 FilePart: TypeAlias = ParquetPart | NpyPart | TextPart
+
+
+def _source_of(
+    parts: Sequence[FilePart],
+    categories: Categories,
+    shares: Mapping[str, tuple[str, ...]],
+    memory: Memory,
+) -> Source:
+    """Return a source without columns yet, whose parts know all levels."""
+    coded = categories.coded(parts[0].name)
+    levels = frozenset([*coded, *(level for of in shares.values() for level in of)])
+    made: list[Part] = []
+    for part in parts:
+        if isinstance(part, NpyPart):
+            made.append(part)
+            continue
+        knowing = replace(part, levels=coded)
+        made.append(SharesPart(knowing, shares) if shares else knowing)
+    return Source(tuple(made), (), memory=memory, levels=levels)
 
 
 def _looked_at(columns: Sequence[str], options: Options) -> tuple[str, ...]:
@@ -337,22 +381,22 @@ def _require_same_columns(first: FilePart, part: FilePart) -> None:
         )
 
 
-def _part_of(path: str, options: Options, kept: Kept, *, alone: bool) -> FilePart | None:
+def _part_of(
+    path: str, options: Options, kept: Kept, categories: Categories, *, alone: bool
+) -> FilePart | None:
     if path == "-" or not Path(path).is_file():
         return None
     with Path(path).open("rb") as file:
         start = file.read(6)
     name, plain = visible(Path(path).name), options.of_text() == Options().of_text()
     if start.startswith(b"PAR1"):
-        part = ParquetPart.of(path, name) if plain else None
-        if part is None or set(_looked_at(tuple(part.left), options)):
-            return None
-        return part
+        return ParquetPart.of(path, name, categories, options) if plain else None
     if start.startswith(b"\x93NUMPY"):
+        plain = plain and not (options.groups or options.proportions)
         return NpyPart.of(path, name) if plain else None
     if alone and not _is_long(path):
         return None
-    part_of_text = text_part(path, name, options, kept)
+    part_of_text = text_part(path, name, options, kept, categories)
     if part_of_text is None and not alone:
         _refuse_part(path, name, options)
     return part_of_text
@@ -375,7 +419,7 @@ def _is_long(path: str) -> bool:
     lines = 0
     with Path(path).open("rb", buffering=0) as file:
         while lines <= LONG and (piece := file.read(_PIECE)):
-            lines += piece.count(b"\n")
+            lines += newlines_in(piece)
     return lines > LONG
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leakscore._types import Doubles
 from leakscore._visible import visible
-from leakscore.tables.formats.arrow import damage, index_of, is_number, kind_of
+from leakscore.tables.cells import Options
+from leakscore.tables.columns import GROUP
+from leakscore.tables.formats.arrow import damage, index_of, is_number
 from leakscore.tables.sources import states
 from leakscore.tables.sources.blocks import ROWS
+from leakscore.tables.sources.categories import Categories, Coded
 from leakscore.tables.sources.frames import doubles
+from leakscore.tables.sources.looked import of_other_kinds, texts_in
 
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
 
@@ -23,11 +27,13 @@ class ParquetPart:
     Attributes
     ----------
     left : dict
-        Name of a column without numbers -> what it holds.
+        Name of a column without numbers -> why it is not judged.
     index : tuple of str
         Columns that name the rows of a pandas frame.
     groups : tuple of int
         Rows of each row group.
+    levels : dict
+        Name of a column of categories -> what its cells are numbered by.
     """
 
     path: str
@@ -38,10 +44,17 @@ class ParquetPart:
     left: dict[str, str]
     index: tuple[str, ...]
     groups: tuple[int, ...]
+    levels: Mapping[str, Coded] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, path: str, name: str) -> ParquetPart:
-        """Look at the metadata of a file."""
+    def of(
+        cls, path: str, name: str, categories: Categories, options: Options
+    ) -> ParquetPart | None:
+        """Look at a file; None if it is to be read as a whole: texts in it may be numbers.
+
+        Only columns of words are read, and of these only columns that are published, and columns of
+        categories.
+        """
         state = states.state_of(path)
         with damage(name), _opened(path, name) as file:
             schema, metadata = file.schema_arrow, file.metadata
@@ -56,8 +69,30 @@ class ParquetPart:
             raise ValueError(f"{name} has two columns named {visible(twice)!r}: rename one of them")
         if rows < 0 or min(groups, default=0) < 0 or sum(groups) != rows:
             raise ValueError(f"{name} is damaged: it announces {rows} rows")
-        left = {one: kind_of(kind) for one, kind in kinds.items() if not is_number(kind)}
-        return cls(path, name, names, rows, state, left, index, groups)
+        options = categories.ask(name, names, options)
+        for one in categories.names:
+            categories.require_words(name, one, kinds[one])
+        wordy = [one for one in names if not is_number(kinds[one])]
+        left = of_other_kinds(schema, wordy)
+        part = cls(path, name, names, rows, state, left, index, groups)
+        texts = [one for one in wordy if one not in left]
+        among = [one for one in texts if options.publishes(one)]
+        found = part._texts(among, categories, options)
+        if found is None:
+            return None
+        unread = dict.fromkeys(texts, "it is text") | found
+        return replace(part, left=left | unread | dict.fromkeys(categories.groups, GROUP))
+
+    def _texts(
+        self, texts: Sequence[str], categories: Categories, options: Options
+    ) -> dict[str, str] | None:
+        """Read columns of words; see `texts_in`."""
+        columns = [*categories.names, *texts]
+        if not columns:
+            return {}
+        with damage(self.name), _opened(self.path, self.name, columns) as file:
+            batches = file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False)
+            return texts_in(batches, self.name, texts, categories, options)
 
     def require_same(self) -> None:
         """Refuse a file that changed since it was looked at first."""
@@ -75,7 +110,7 @@ class ParquetPart:
         skipped = first - (begin or 0)
         self.require_same()
         found = 0
-        with damage(self.name), _opened(self.path, self.name) as file:
+        with damage(self.name), _opened(self.path, self.name, list(self.levels)) as file:
             batches = file.iter_batches(
                 batch_size=ROWS, row_groups=chosen, columns=list(columns), use_threads=False
             )
@@ -90,16 +125,21 @@ class ParquetPart:
 
     def _doubles(self, batches: Any, columns: Sequence[str]) -> Iterator[Doubles]:
         for batch in batches:
-            at = {name: j for j, name in enumerate(batch.schema.names)}
-            yield doubles(batch, [at[name] for name in columns])
+            yield doubles(batch, columns, self.levels)
 
 
-def _opened(path: str, name: str) -> Any:
-    """Open a file without buffers for more than a part of a column."""
+def _opened(path: str, name: str, words: Sequence[str] = ()) -> Any:
+    """Open a file without buffers for more than a part of a column.
+
+    Columns of `words` are read as they are mostly stored: different words, and which of them each
+    cell is.
+    """
     try:
         import pyarrow.parquet
     except ImportError:
         raise ImportError(
             f"{name} is a parquet file: reading it needs pyarrow (pip install 'leakscore[tables]')"
         ) from None
-    return pyarrow.parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+    return pyarrow.parquet.ParquetFile(
+        path, read_dictionary=list(words), buffer_size=_BUFFER, pre_buffer=False
+    )

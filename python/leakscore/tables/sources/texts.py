@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from leakscore import _core
 from leakscore._types import Doubles
 from leakscore.tables.cells import Options
-from leakscore.tables.columns import with_names
+from leakscore.tables.columns import GROUP
 from leakscore.tables.formats.long_text import (
     AtOnceError,
     Form,
@@ -37,6 +37,7 @@ from leakscore.tables.grammar.words import is_summary
 from leakscore.tables.row_names import may_hold_codes
 from leakscore.tables.sources import states
 from leakscore.tables.sources.blocks import ROWS, Memory
+from leakscore.tables.sources.categories import Categories, Coded, TooManyLevelsError
 
 _LABELLED = 5  # rows at the end that are searched for labels of sums
 
@@ -79,6 +80,8 @@ class TextPart:
     named, unnamed : bool
         Whether the columns have names, and whether the first one has none of its own.
     sha256 : str
+    levels : dict
+        Name of a column of categories -> what its cells are numbered by.
     """
 
     path: str
@@ -96,6 +99,7 @@ class TextPart:
     named: bool
     unnamed: bool
     sha256: str
+    levels: Mapping[str, Coded] = field(default_factory=dict)
 
     def require_same(self) -> None:
         """Refuse a file that changed since it was looked at first."""
@@ -128,7 +132,9 @@ class TextPart:
         rows = len(columns[chosen[0]])
         values = np.empty((rows, len(chosen)))
         for place, j in enumerate(chosen):
-            values[:, place] = _doubles(columns[j], self.convention)
+            coded = self.levels.get(self.columns[j])
+            cells = columns[j]
+            values[:, place] = coded.codes(cells) if coded else _doubles(cells, self.convention)
         return values
 
 
@@ -182,7 +188,9 @@ class Kept:
         self.block, self.first = None, -1
 
 
-def text_part(path: str, name: str, options: Options, kept: Kept) -> TextPart | None:
+def text_part(
+    path: str, name: str, options: Options, kept: Kept, categories: Categories
+) -> TextPart | None:
     """Look at all cells of a csv file; None if it is to be read as a whole.
 
     Parameters
@@ -192,13 +200,15 @@ def text_part(path: str, name: str, options: Options, kept: Kept) -> TextPart | 
         `columns` and `exclude` are names of the file's columns.
     kept : Kept
         Keeps the blocks that are decoded on the way.
+    categories : Categories
+        Gets the levels of columns of categories.
     """
     state = states.state_of(path)
     try:
         with Path(path).open("rb") as file:
             _, start = next(pieces_of(file, 0), (0, b""))
             form = form_of(name, start, options)
-            reading = _Reading(path, name, options, form, kept)
+            reading = _Reading(path, name, options, form, kept, categories)
             file.seek(0)
             reading.digest.update(file.read(form.begin))
             for begin, data in pieces_of(file, form.begin):
@@ -207,6 +217,8 @@ def text_part(path: str, name: str, options: Options, kept: Kept) -> TextPart | 
         return reading.part(state)
     except (AtOnceError, UnicodeDecodeError):
         return None
+    except TooManyLevelsError:
+        raise
     except ValueError:
         states.require_same(path, name, state)
         return None  # read as a whole it is refused in its own words
@@ -221,6 +233,7 @@ class _Reading:
     options: Options
     form: Form
     blocks: Kept
+    categories: Categories
     digest: Any = field(default_factory=hashlib.sha256)
     rows: int = 0
     line: int = 0
@@ -237,10 +250,10 @@ class _Reading:
         if len(set(self.columns)) < len(self.columns):
             raise AtOnceError
         self.unnamed = layout.header != "no" and not given[0].strip()
-        options, self.line = with_names(self.name, self.columns, self.options), self.form.above
-        among = self.columns if options.columns is None else options.columns
-        names = [name for name in self.columns if name in among and name not in options.exclude]
-        self.wanted = [self.columns.index(name) for name in names]
+        self.line = self.form.above
+        options = self.categories.ask(self.name, self.columns, self.options)
+        self.wanted = [j for j, name in enumerate(self.columns) if options.publishes(name)]
+        self.coded = [self.columns.index(name) for name in self.categories.names]
         self.seen = {j: Surveyed() for j in self.wanted}
 
     def take(self, begin: int, data: bytes) -> None:
@@ -248,12 +261,14 @@ class _Reading:
         self.digest.update(data)
         require_plain(self.name, data, self.form.delimiter)
         plain = [j for j in self.wanted if self.seen[j].decided] if self.pieces else []
-        text = [j for j in self.wanted if j not in plain]
+        text = [j for j in (*self.wanted, *self.coded) if j not in plain]
         found = numbers_of(self.form, data, plain, text) if plain else None
         columns: Any
         columns, lines, ends = texts_of(self.form, data) if found is None else found
         if not self.pieces:
             self._require_no_label(columns, slice(0, 1))
+        for j in self.coded:
+            self.categories.add(self.name, self.columns[j], columns[j])
         values = self._look(columns)
         self.pieces.append(Piece(begin, len(data), self.rows))
         self._count(lines)
@@ -329,7 +344,7 @@ class _Reading:
         if convention != self.convention or not all(self.seen[j].numeric for j in self.kept):
             self.blocks.forget()
         self.blocks.end(self.rows)
-        left: dict[str, str] = {}
+        left = dict.fromkeys(self.categories.groups, GROUP)
         starts, offsets = (np.array(one, np.int64) for one in zip(*self.breaks, strict=True))
         places = Lines(starts, offsets)
         for j, seen in self.seen.items():
