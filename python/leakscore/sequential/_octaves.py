@@ -136,7 +136,7 @@ class Curves:
     """G and H of a law, from below and from above; `numbers` are the points of the pair."""
 
     def __init__(self, law: Octaves) -> None:
-        outside, _, inside = law.laws
+        outside, inside = in_use(law.under_h0), in_use(law.shifted)
         self.numbers = law.numbers / law.steps
         self.rounding = law.rounding + _SUMS
         self.moved = law.moved + 4.0 * _U
@@ -297,7 +297,7 @@ def _sum(ratio: Ratio, weights: Doubles, counts: Indices, sure: float) -> Octave
         origin=law.origin + sure,
         steps=whole,
         # With the constant's share of the prior no step is shifted.
-        under_h1=law.under_h1 * (law.steps / whole) + law.under_h0 * (sure / whole),
+        under_h1=law.shifted * (law.steps / whole) + law.under_h0 * (sure / whole),
         excess=changed(law.excess, lambda one: one * (law.steps / whole)),
         rounding=law.rounding + 8.0 * _U,
         moved=law.moved + 8.0 * _U,

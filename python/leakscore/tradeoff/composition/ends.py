@@ -11,7 +11,7 @@ import numpy as np
 
 from leakscore._types import Doubles
 from leakscore.tradeoff.composition.absolute_sum import absolute_sum
-from leakscore.tradeoff.composition.caps import Parts, revealed, shrunk
+from leakscore.tradeoff.composition.caps import Part, Parts, revealed, shrunk
 from leakscore.tradeoff.composition.lattice import Lattice, on_lattice
 from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep, Step
 from leakscore.tradeoff.composition.plan import Plan, plan
@@ -28,7 +28,7 @@ from leakscore.tradeoff.composition.vertices import (
 )
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.families.gaussian import gaussian
-from leakscore.tradeoff.octaves.curves import curves
+from leakscore.tradeoff.octaves.curves import Losses, lower_curve, upper_curve
 from leakscore.tradeoff.octaves.known import Known, ReplacedStep
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
@@ -70,11 +70,11 @@ def _either(parts: Parts, kind: Kind, adversary: str, fineness: float) -> tuple[
         return lambda: _damped(below(), log_none), attack
     alone = parts[0]
     if len(parts) == 1 and isinstance(alone[0], Known) and alone[1] == 1:
-        return _known(curves(alone[0].losses, kind, adversary))
+        return _of_losses(alone[0].losses, kind, adversary)
     everything, parts = parts, _shortened(parts)
     chosen = plan(parts, fineness)
     if chosen.coarse and adversary == "informed" and fits(everything):
-        return _known(curves(rare_losses(everything), kind, adversary))
+        return _of_losses(rare_losses(everything), kind, adversary)
     losses = _Composition(parts, chosen)
     return partial(losses.lower, kind, adversary), partial(losses.upper, adversary, everything)
 
@@ -82,6 +82,10 @@ def _either(parts: Parts, kind: Kind, adversary: str, fineness: float) -> tuple[
 def _known(both: tuple[Polygon, Polygon]) -> tuple[_End, _End]:
     lower, upper = both
     return lambda: lower, lambda: upper
+
+
+def _of_losses(losses: Losses, kind: Kind, adversary: str) -> tuple[_End, _End]:
+    return partial(lower_curve, losses, kind, adversary), partial(upper_curve, losses, adversary)
 
 
 class _Composition:
@@ -124,13 +128,17 @@ def bracket(parts: Parts, attack: Parts, kind: Kind, adversary: str) -> tuple[Tr
     """
     if attack == parts:
         return ends(parts, kind, adversary)
+    sides: tuple[Parts, Parts] = [(_guarantee(part), n) for part, n in parts], attack
     lower, upper = (
-        _plain(side) or _either(side, kind, adversary, 1.0)[end]()
-        for end, side in enumerate((parts, attack))
+        _plain(side) or _either(side, kind, adversary, 1.0)[end]() for end, side in enumerate(sides)
     )
     if any(isinstance(part, ReplacedStep) for part, _ in parts):
         return lower, upper.symmetrized()
     return lower, upper
+
+
+def _guarantee(part: Part) -> Part:
+    return replace(part, guarantee=True) if isinstance(part, Known) else part
 
 
 def _plain(parts: Parts) -> TradeOff | None:
@@ -146,9 +154,9 @@ def _statistics(parts: Parts, steps: list[tuple[Lattice, int]], member: int) -> 
     for (part, _), (law, n) in zip(parts, steps, strict=True):
         if member and isinstance(part, AllocatedSteps):
             counts = part.inside(n)
-            laws += [(law.first, law.rounded[hit], some) for hit, some in counts if some]
+            laws += [(law.first, law.statistic[hit], some) for hit, some in counts if some]
         else:
-            laws.append((law.first, law.rounded[member], n))
+            laws.append((law.first, law.statistic[member], n))
     return laws
 
 
