@@ -37,6 +37,8 @@ CELLS = ("tests/tradeoff/test_lattice.py",)
 SUMS = ("tests/tradeoff/test_ends.py",)
 
 GROUPED = TRADEOFF + "composition/groups.py"
+LOOKS = TRADEOFF + "shapes/looks.py"
+BELOW = ("tests/tradeoff/test_below.py",)
 GROUPS = ("tests/tradeoff/test_groups.py",)
 OCTAVES = TRADEOFF + "octaves/law.py"
 OCTAVE_CURVES = TRADEOFF + "octaves/curves.py"
@@ -271,6 +273,14 @@ COMPOSITIONS = (
         "self._exponents[tilt] - tilt * self.spacing * edge",
         "self._exponents[tilt] - tilt * self.spacing * edge - 2.0",
         ERRORS,
+    ),
+    Mutation("hull-below", LOOKS, "if self._lower:", "if False:", BELOW),
+    Mutation(
+        "hull-below-lines",
+        TRADEOFF + "shapes/below.py",
+        "height = np.maximum(np.minimum(*lines), 0.0)",
+        "height = 1.0 - place",
+        BELOW,
     ),
     Mutation(
         "composition-exponents",
