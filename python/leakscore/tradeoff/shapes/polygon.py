@@ -85,7 +85,7 @@ class Polygon(TradeOff):
         return self._like(*lower_hull(x[order], y[order]))
 
     def _powers(self) -> Doubles:
-        return -np.expm1(self._log_beta)
+        return 0.0 - np.expm1(self._log_beta)  # 0, not -0
 
     def _beta(self, alpha: Doubles) -> Any:
         return self._between(alpha, np.exp(self._log_beta), 1.0)
