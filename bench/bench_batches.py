@@ -13,6 +13,7 @@ from typing import Any
 
 from leakscore.tradeoff import (
     TradeOff,
+    compose,
     fixed_batch_gaussian,
     random_allocation,
     shuffled_gaussian,
@@ -22,6 +23,12 @@ from leakscore.tradeoff import (
 
 DELTA = 1e-5
 TRUNCATED = (1.0, 0.01, 128, 10_000, 1000)
+
+
+def _different(count: int) -> TradeOff:
+    return compose([subsampled_gaussian(1.0 + 0.01 * k, 0.01, 10) for k in range(count)])
+
+
 CASES: list[tuple[str, Callable[[], TradeOff], float]] = [
     ("1 of 1000", lambda: random_allocation(1.0, 1000), DELTA),
     ("1 of 100,000", lambda: random_allocation(1.0, 100_000), DELTA),
@@ -30,6 +37,17 @@ CASES: list[tuple[str, Callable[[], TradeOff], float]] = [
     ("1 of 100, 30 epochs", lambda: random_allocation(1.0, 100, num_epochs=30), DELTA),
     ("1 of 100,000, 100 epochs", lambda: random_allocation(1.0, 100_000, num_epochs=100), DELTA),
     ("10 of 1000", lambda: random_allocation(1.0, 1000, selected=10), DELTA),
+    (
+        "7 of 100,000, 10 epochs",
+        lambda: random_allocation(0.5, 100_000, selected=7, num_epochs=10),
+        DELTA,
+    ),
+    (
+        "truncated at 12, rate 1e-4",
+        lambda: truncated_poisson_gaussian(0.5, 1e-4, 12, 100_000, 10_000),
+        DELTA,
+    ),
+    ("100 different mechanisms", lambda: _different(100), DELTA),
     ("fixed, 1 %, 1000 steps", lambda: fixed_batch_gaussian(1.0, 100, 10_000, 1000), DELTA),
     ("truncated at 128 of 100", lambda: truncated_poisson_gaussian(*TRUNCATED), DELTA),
     ("shuffled, 100 steps", lambda: shuffled_gaussian(1.0, 100), DELTA),

@@ -36,6 +36,10 @@ LOW = ("tests/tradeoff/test_low_frequencies.py",)
 CELLS = ("tests/tradeoff/test_lattice.py",)
 SUMS = ("tests/tradeoff/test_ends.py",)
 
+GROUPED = TRADEOFF + "composition/groups.py"
+LOOKS = TRADEOFF + "shapes/looks.py"
+BELOW = ("tests/tradeoff/test_below.py",)
+GROUPS = ("tests/tradeoff/test_groups.py",)
 OCTAVES = TRADEOFF + "octaves/law.py"
 OCTAVE_CURVES = TRADEOFF + "octaves/curves.py"
 OCTAVE_STEPS = TRADEOFF + "octaves/one_step.py"
@@ -76,8 +80,8 @@ BATCHES = (
     Mutation(
         "octaves-statistic-lost",
         OCTAVES,
-        "within = max(float(member[where].sum()), float(law.under_h1[where].sum()))",
-        "within = float(member[where].sum())",
+        "within = max(within, float(law.under_h1[where].sum()))",
+        "within = max(within, 0.0)",
         OCTAVE,
     ),
     Mutation(
@@ -270,6 +274,23 @@ COMPOSITIONS = (
         "self._exponents[tilt] - tilt * self.spacing * edge - 2.0",
         ERRORS,
     ),
+    Mutation("hull-below", LOOKS, "if self._lower:", "if False:", BELOW),
+    Mutation(
+        "hull-below-lines",
+        TRADEOFF + "shapes/below.py",
+        "height = np.maximum(np.minimum(*lines), 0.0)",
+        "height = 1.0 - place",
+        BELOW,
+    ),
+    Mutation(
+        "composition-exponents",
+        COMPOSITION,
+        "total += law.count * (other - own + error)",
+        "total += law.count * (other - own)",
+        GROUPS,
+    ),
+    Mutation("composition-shares", GROUPED, "_U * (150.0 + 4.0", "_U * 0.0 * (150.0 + 4.0", GROUPS),
+    Mutation("composition-shares-10", GROUPED, "150.0 + 4.0", "1500.0 + 40.0", GROUPS),
     Mutation(
         "composition-cells",
         COMPOSITION,

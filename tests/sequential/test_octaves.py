@@ -220,3 +220,26 @@ def test_a_constant_takes_its_share_of_the_prior() -> None:
     np.testing.assert_allclose(found.gain_up(c), exact, rtol=1e-4)
     wrong = replace(law, under_h1=law.under_h0)
     assert (Curves(wrong).gain_low(c) < found.gain_low(c)).all()
+
+
+@pytest.mark.parametrize(("n", "distance"), [(2815, 2206.0), (3, 5000.0)])
+def test_thresholds_beyond_doubles(n: int, distance: float) -> None:
+    """Thresholds whose exponentials overflow, against simulated releases."""
+    dim, thresholds = 36, np.array([-800.0, 100.0, 640.0, 700.0, 800.0, 850.0, 1050.0])
+    alpha, beta = sequential.uniform_error_rates(thresholds, distance, n, dim, 3, [0.5, 0.3, 0.2])
+    assert (alpha.lower <= alpha.upper).all()
+    assert (alpha.upper[1:] <= 1e-10).all()
+    # Under H1 one step holds the record z.
+    rng, count = np.random.default_rng(3), 4000
+    step = rng.choice(3, count, p=[0.5, 0.3, 0.2])
+    z = np.sqrt(distance) * (np.arange(dim) == 0)
+    logs = np.empty((count, 3))
+    for t in range(3):
+        others = rng.standard_normal((count, dim)) * np.sqrt(n - 1.0) / n + z / n
+        mean = rng.standard_normal((count, dim)) / np.sqrt(n)
+        mean[step == t] = others[step == t]
+        square = ((mean - z / n) ** 2).sum(axis=1) * n * n / (n - 1.0)
+        logs[:, t] = 0.5 * (n * (mean**2).sum(axis=1) - square - dim * np.log1p(-1.0 / n))
+    llr = np.logaddexp.reduce(logs + np.log([0.5, 0.3, 0.2]), axis=1)
+    missed = (llr[:, np.newaxis] <= thresholds).mean(axis=0)
+    assert ((beta.lower - 0.04 <= missed) & (missed <= beta.upper + 0.04)).all()

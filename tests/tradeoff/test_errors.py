@@ -16,6 +16,7 @@ from flint import fmpz_poly
 
 from leakscore._numeric import by_squaring
 from leakscore.tradeoff.composition import sums as composition
+from leakscore.tradeoff.composition.groups import grouped
 from leakscore.tradeoff.composition.plan import Window
 from leakscore.tradeoff.composition.sums import _U, _Range, _Tilt, compose_lattices
 from tests.oracles import lattices as oracle
@@ -94,7 +95,11 @@ LAWS = [(np.log(masses("spread", 12)), 5), (np.log(masses("held", 9)), 40)]
 
 
 def tilted(parts: list[tuple[Any, int]], theta: float = 0.0, spacing: float = 0.1) -> _Tilt:
-    return _Tilt([(-0.3, logs, n) for logs, n in parts], spacing, theta)
+    return _Tilt([grouped(-0.3, logs, n, 2.0) for logs, n in parts], spacing, theta)
+
+
+def logs_of(law: _Tilt) -> list[tuple[Any, int]]:
+    return [(np.log(some), n) for some, n in law.laws()]
 
 
 @pytest.mark.parametrize("parts", [LAWS[:1], LAWS, [(LAWS[1][0], 100_000)]])
@@ -102,8 +107,8 @@ def test_the_parts_of_the_error_are_added_up(parts: list[tuple[Any, int]]) -> No
     """The error of a cell is that of the module's first lines, up to a few roundings of logs."""
     size, law = 2048, tilted(parts)
     _, error = law._spectrum(size)
-    found = composition._transforms([np.exp(logs) for logs, _ in law.laws], size)
-    transforms = [(*one, n) for one, (_, n) in zip(found, law.laws, strict=True)]
+    found = composition._transforms([some for some, _ in law.laws()], size)
+    transforms = [(*one, n) for one, (_, n) in zip(found, law.laws(), strict=True)]
     inverse = 8.0 * _U * np.log2(size)
     total, count = mp.mpf(0), sum(n for _, _, n in transforms)
     with mp.workdps(60):
@@ -124,7 +129,7 @@ def test_cells_of_a_window_err_by_less_than_their_term(
     law = tilted(parts, theta)
     blocks = _Range(0, law.last // 4 + 1, -1.0, 1.0)
     found = law.window(blocks, 4)
-    exact = oracle.product(law.laws)
+    exact = oracle.product(logs_of(law))
     errors = [mp.mpf(float(x)) - y for x, y in zip(found.cells, exact, strict=False)]
     assert 0.0 < oracle.largest(errors) <= found.error < 1e-12
 
@@ -133,7 +138,7 @@ def test_cells_of_a_window_err_by_less_than_their_term(
 def test_what_wraps_around_is_added_to_the_error(side: str) -> None:
     """A window that leaves out a hundredth: nearly all of its error is what comes around."""
     law = tilted([(np.log(masses("spread", 40)), 20)])
-    exact = oracle.product(law.laws)
+    exact = oracle.product(logs_of(law))
     tail = np.cumsum(oracle.as_floats(exact if side == "below" else exact[::-1]))
     edge = int(np.searchsorted(tail, 0.01))
     if side == "below":
@@ -170,8 +175,8 @@ def test_slack_of_a_logarithm(theta: float, n: int, first: float) -> None:
     some hundred times what the tilt alone needs.
     """
     log_mass = np.log(0.7 * masses("spread", 50))  # log 0.7 is part of the scale
-    law = _Tilt([(first, log_mass, n)], 0.1, theta)
-    (logs, _), worst = law.laws[0], mp.mpf(0)
+    law = _Tilt([grouped(first, log_mass, n, 2.0)], 0.1, theta)
+    (logs, _), worst = logs_of(law)[0], mp.mpf(0)
     with mp.workdps(60):
         for k in range(50):
             loss = mp.mpf(first) + mp.mpf(0.1) * k

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from leakscore import _core
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.shapes.bracket import Between
-from leakscore.tradeoff.shapes.polygon import Polygon, _log_slopes, lower_hull
+from leakscore.tradeoff.shapes.polygon import Polygon, log_slopes, lower_hull
 
 N, P, Q = 300, 0.3, 0.45
 COUNTS = np.arange(N + 1)
@@ -109,10 +109,10 @@ def test_the_chain_keeps_what_no_chord_passes_below() -> None:
                     for i, j, k in combinations(range(x.size), 3)
                     if (b[j] - b[i]) * (a[k] - a[i]) >= (b[k] - b[i]) * (a[j] - a[i])
                 }
-            slopes = _log_slopes(x, y)
+            slopes = log_slopes(x, y)
             found = _core.convex_chain(x, y, slopes)
             assert found.tolist() == sorted(set(range(x.size)) - passed)
-            whole = _core.convex_chain(x[found], y[found], _log_slopes(x[found], y[found]))
+            whole = _core.convex_chain(x[found], y[found], log_slopes(x[found], y[found]))
             assert whole.tolist() == list(range(found.size))
 
 

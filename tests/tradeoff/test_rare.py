@@ -10,7 +10,15 @@ from leakscore.tradeoff.composition import ends as _ends
 from leakscore.tradeoff.composition.caps import Parts
 from leakscore.tradeoff.composition.losses import GaussianStep
 from leakscore.tradeoff.composition.rare import rare_losses
-from leakscore.tradeoff.octaves.curves import curves
+from leakscore.tradeoff.octaves.curves import (
+    curves,
+    log_losses,
+    lower_curve,
+    ratio_losses,
+    upper_curve,
+)
+from leakscore.tradeoff.octaves.law import power
+from leakscore.tradeoff.octaves.one_step import Component, loss_step, ratio_step
 
 
 @pytest.mark.parametrize(
@@ -73,3 +81,19 @@ def test_octaves_and_an_even_lattice_agree(monkeypatch: pytest.MonkeyPatch) -> N
             ]
             assert max(upper for _, upper in ends_of) <= min(lower for lower, _ in ends_of)
             assert abs(ends_of[0][0] - ends_of[1][0]) < 2e-3 * max(ends_of[0][0], 0.1)
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 4.0])
+def test_a_guarantee_needs_no_statistic(mu: float) -> None:
+    """The pair that dominates is the same without one, and gives no attack."""
+    laws_of = [power(ratio_step(mu, 21, 128, statistic), 21) for statistic in (True, False)]
+    both, alone = (ratio_losses(law) for law in laws_of)
+    cases = [Component(0.3, mu, 1e-3), Component(0.7, 2.0 * mu, 1e-4)]
+    made = [loss_step(cases, 300, 128, statistic) for statistic in (True, False)]
+    logs, logs_alone = (log_losses(power(one, 300), 300 * least) for one, least in made)
+    for one, other in ((both, alone), (logs, logs_alone)):
+        lower, again = (lower_curve(some, "guarantee", "informed") for some in (one, other))
+        alpha = np.logspace(-20.0, 0.0, 200)
+        np.testing.assert_allclose(again(alpha), lower(alpha), rtol=1e-10, atol=1e-30)
+        with pytest.raises(RuntimeError, match="no attack"):
+            upper_curve(other, "informed")

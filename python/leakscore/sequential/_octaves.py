@@ -44,7 +44,7 @@ _NEARLY_1 = 0.05  # total variation of a step, below which a test's excess of po
 _MOST_CENTRE, _MOST_DIM = 1e14, 1e6  # noncentrality and dimensions with the accuracy of `_PDF`
 _RUNS = 64  # of weights that are taken as equal
 _NEGLIGIBLE = 1e-30  # a weight, as a share of the largest
-_LEAST = -500.0  # a threshold below which tests are as at it
+_LEAST, _MOST = -500.0, 600.0  # thresholds beyond which tests are as at them
 # Distances of b and of d from c, as shares of c: the best one depends on the gap.
 _BEFORE = 2.0 ** np.arange(-40.0, 0.5, 0.5)
 _AFTER = 2.0 ** np.arange(-40.0, 8.0, 0.5)
@@ -136,7 +136,7 @@ class Curves:
     """G and H of a law, from below and from above; `numbers` are the points of the pair."""
 
     def __init__(self, law: Octaves) -> None:
-        outside, _, inside = law.laws
+        outside, inside = in_use(law.under_h0), in_use(law.shifted)
         self.numbers = law.numbers / law.steps
         self.rounding = law.rounding + _SUMS
         self.moved = law.moved + 4.0 * _U
@@ -221,11 +221,13 @@ def rates(low: Curves, high: Curves, gamma: Doubles) -> Doubles:
     `low` is a law whose G lies below, `high` one whose G lies above that of the test.
     """
     parts = [
-        _rates(low, high, np.maximum(gamma[i : i + _AT_ONCE], _LEAST))
+        _rates(low, high, np.clip(gamma[i : i + _AT_ONCE], _LEAST, _MOST))
         for i in range(0, gamma.size, _AT_ONCE)
     ]
     found = np.concatenate(parts, axis=1)
+    # Rates are monotone in the threshold.
     found[1:3, gamma < _LEAST] = [[1.0], [0.0]]
+    found[::3, gamma > _MOST] = [[0.0], [1.0]]
     return found
 
 
@@ -261,7 +263,7 @@ def _lines(low: Curves, high: Curves, c: Doubles, shares: Doubles) -> tuple[Doub
         alpha = np.minimum(gain, 1.0 - correct + _ONE)
     else:
         alpha = np.maximum(gain, 1.0 - correct - _ONE)
-    return alpha, (here * loss - there * short) / apart
+    return alpha, (loss - (1.0 + shares) * short) / shares
 
 
 def average(ratio: Ratio, weights: Doubles) -> tuple[Curves, Curves] | None:
@@ -297,7 +299,7 @@ def _sum(ratio: Ratio, weights: Doubles, counts: Indices, sure: float) -> Octave
         origin=law.origin + sure,
         steps=whole,
         # With the constant's share of the prior no step is shifted.
-        under_h1=law.under_h1 * (law.steps / whole) + law.under_h0 * (sure / whole),
+        under_h1=law.shifted * (law.steps / whole) + law.under_h0 * (sure / whole),
         excess=changed(law.excess, lambda one: one * (law.steps / whole)),
         rounding=law.rounding + 8.0 * _U,
         moved=law.moved + 8.0 * _U,

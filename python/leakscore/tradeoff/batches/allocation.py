@@ -108,7 +108,8 @@ def random_allocation(
     _validate.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
     _validate.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
     mu, turns = (1.0 / noise, epochs) if again else (math.sqrt(epochs) / noise, 1)
-    require_noise(noise, mu, slots, "gaussian(sqrt(selected * num_epochs) / noise_multiplier)")
+    moved = 1.0 if again else math.sqrt(epochs)
+    require_noise(noise, moved, slots, "gaussian(sqrt(selected * num_epochs) / noise_multiplier)")
     name = (
         f"random_allocation(noise_multiplier={noise!r}, num_steps={slots}, selected={hits}, "
         f"num_epochs={epochs}, reallocate={again})"
@@ -120,15 +121,17 @@ def random_allocation(
     return ComposedTradeOff(parts, "guarantee", "informed", name, premise, attack)
 
 
-def require_noise(noise: float, mu: float, slots: int, guarantee: str) -> None:
-    """Refuse noise whose ratios overflow, and name a curve that holds for the same batches."""
-    allowed = LEAST_NOISE if slots > 1 else LEAST_ALONE
-    if mu * allowed > 1.0:
-        least = f"{allowed * mu * noise:.4g}"
+def require_noise(noise: float, moved: float, slots: int, guarantee: str) -> None:
+    """Refuse noise whose ratios overflow, and name a curve that holds for the same batches.
+
+    A record moves the output by `moved` times what it contributes.
+    """
+    least = (LEAST_NOISE if slots > 1 else LEAST_ALONE) * moved
+    if noise < least:
         raise ValueError(
-            f"Expected noise_multiplier={noise!r} >= {least} with num_steps={slots}: the ratios of "
-            f"smaller noise overflow; take {guarantee} as a guarantee, which lets the attacker see "
-            "the batches"
+            f"Expected noise_multiplier={noise!r} >= {least:.4g} with num_steps={slots}: the "
+            f"ratios of smaller noise overflow; take {guarantee} as a guarantee, which lets the "
+            "attacker see the batches"
         )
 
 

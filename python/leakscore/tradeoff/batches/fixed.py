@@ -90,7 +90,7 @@ def fixed_batch_gaussian(
     if batch == records:
         return gaussian(mu * math.sqrt(steps))._about(premise)
     _validate.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
-    require_noise(noise, 0.5 * mu, steps, _SEEN)
+    require_noise(noise, 1.0, steps, _SEEN)
     name = (
         f"fixed_batch_gaussian(noise_multiplier={noise!r}, batch_size={batch}, "
         f"num_records={records}, num_steps={steps})"
@@ -168,7 +168,7 @@ def truncated_poisson_gaussian(
         return subsampled_gaussian(noise, rate, steps)
     _validate.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
     mu = 1.0 / noise
-    require_noise(noise, mu, steps, _SEEN)
+    require_noise(noise, 1.0, steps, _SEEN)
     name = (
         f"truncated_poisson_gaussian(noise_multiplier={noise!r}, sample_rate={rate!r}, "
         f"max_batch_size={most}, num_records={records}, num_steps={steps})"

@@ -78,13 +78,14 @@ def shuffled_gaussian(
     epochs = _validate.steps("num_epochs", num_epochs)
     relation = _validate.choice("neighbours", neighbours, _RELATIONS)
     premise = Premise(relation, (SHUFFLED, EXACT_NOISE))
-    mu = (2.0 if relation == "replace" else 1.0) / noise
+    moved = 2.0 if relation == "replace" else 1.0
+    mu = moved / noise
     if slots == 1:
         return gaussian(mu * math.sqrt(epochs))._about(premise)
     _validate.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
     _validate.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
-    moved = "2 * " if relation == "replace" else ""
-    require_noise(noise, mu, slots, f"gaussian({moved}sqrt(num_epochs) / noise_multiplier)")
+    twice = "2 * " if relation == "replace" else ""
+    require_noise(noise, moved, slots, f"gaussian({twice}sqrt(num_epochs) / noise_multiplier)")
     name = (
         f"shuffled_gaussian(noise_multiplier={noise!r}, num_steps={slots}, num_epochs={epochs}, "
         f"neighbours={relation!r})"

@@ -9,7 +9,7 @@ import numpy as np
 
 from leakscore import _validate
 from leakscore.tradeoff.composition.caps import Part, Parts
-from leakscore.tradeoff.composition.ends import bracket
+from leakscore.tradeoff.composition.ends import Ends
 from leakscore.tradeoff.composition.limit import limit
 from leakscore.tradeoff.composition.losses import (
     GaussianMagnitude,
@@ -38,7 +38,7 @@ class ComposedTradeOff(Bracket):
     """The curve of a sequence of mechanisms, between certified bounds; see `subsampled_gaussian`.
 
     Where no pair of laws is known to be that of the mechanism, a pair that is at least as
-    informative gives the lower curve, and an attack the upper one. The bounds are computed once, on
+    informative gives the lower curve, and an attack the upper one. Each bound is computed once, on
     first use. f(alpha) is the lower bound; power, advantage, auc, delta and epsilon are the ends of
     larger leakage; `interval` gives both ends.
 
@@ -63,14 +63,10 @@ class ComposedTradeOff(Bracket):
     ) -> None:
         super().__init__(kind, adversary, name, premise)
         self._parts, self._attack = list(parts), list(parts if attack is None else attack)
-        self._ends: tuple[TradeOff, TradeOff] | None = None
+        self._ends = Ends(self._parts, self._attack, kind, adversary, premise)
 
-    def _both(self) -> tuple[TradeOff, TradeOff]:
-        if self._ends is None:
-            bounds = bracket(self._parts, self._attack, self.kind, self.adversary)
-            lower, upper = (curve._about(self._premise) for curve in bounds)
-            self._ends = lower, upper
-        return self._ends
+    def _end(self, which: int) -> TradeOff:
+        return self._ends(which)
 
     @property
     def estimate(self) -> TradeOff:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from leakscore._types import Doubles
 from leakscore.tradeoff.composition.absolute_sum import absolute_sum
-from leakscore.tradeoff.composition.caps import Parts, revealed, shrunk
+from leakscore.tradeoff.composition.caps import Part, Parts, revealed, shrunk
 from leakscore.tradeoff.composition.lattice import Lattice, on_lattice
 from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep, Step
 from leakscore.tradeoff.composition.plan import Plan, plan
@@ -28,12 +28,14 @@ from leakscore.tradeoff.composition.vertices import (
 )
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.families.gaussian import gaussian
-from leakscore.tradeoff.octaves.curves import curves
+from leakscore.tradeoff.octaves.curves import Losses, lower_curve, upper_curve
 from leakscore.tradeoff.octaves.known import Known, ReplacedStep
+from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
 Kind = Literal["guarantee", "attack"]
 _End = Callable[[], Polygon]
+_Prepared = tuple[Callable[[], TradeOff], Callable[[], TradeOff]]
 
 # The relative rounding of sums and exponents.
 _ROUNDING = 1e-12
@@ -70,11 +72,11 @@ def _either(parts: Parts, kind: Kind, adversary: str, fineness: float) -> tuple[
         return lambda: _damped(below(), log_none), attack
     alone = parts[0]
     if len(parts) == 1 and isinstance(alone[0], Known) and alone[1] == 1:
-        return _known(curves(alone[0].losses, kind, adversary))
+        return _of_losses(alone[0].losses, kind, adversary)
     everything, parts = parts, _shortened(parts)
     chosen = plan(parts, fineness)
     if chosen.coarse and adversary == "informed" and fits(everything):
-        return _known(curves(rare_losses(everything), kind, adversary))
+        return _of_losses(rare_losses(everything), kind, adversary)
     losses = _Composition(parts, chosen)
     return partial(losses.lower, kind, adversary), partial(losses.upper, adversary, everything)
 
@@ -82,6 +84,10 @@ def _either(parts: Parts, kind: Kind, adversary: str, fineness: float) -> tuple[
 def _known(both: tuple[Polygon, Polygon]) -> tuple[_End, _End]:
     lower, upper = both
     return lambda: lower, lambda: upper
+
+
+def _of_losses(losses: Losses, kind: Kind, adversary: str) -> tuple[_End, _End]:
+    return partial(lower_curve, losses, kind, adversary), partial(upper_curve, losses, adversary)
 
 
 class _Composition:
@@ -116,21 +122,58 @@ class _Composition:
         return _widened(compose_lattices(laws, *where, shift=shift), self.rounding)
 
 
-def bracket(parts: Parts, attack: Parts, kind: Kind, adversary: str) -> tuple[TradeOff, TradeOff]:
-    """Bound a curve from below by parts that dominate a mechanism, from above by an attack.
+class Ends:
+    """The lower end (0) and the upper one (1) of a mechanism, each computed when first asked for.
 
-    Where an attack has parts of its own, the same outputs with exchanged data sets are attacked as
-    well if the relation is symmetric: parts of a replaced record.
+    Parts that dominate it give the lower end, those of an attack the upper one. Where an attack has
+    parts of its own, the same outputs with exchanged data sets are attacked as well if the relation
+    is symmetric: parts of a replaced record.
     """
+
+    __slots__ = ("_given", "_made", "_premise", "_prepared")
+
+    def __init__(
+        self, parts: Parts, attack: Parts, kind: Kind, adversary: str, premise: Premise
+    ) -> None:
+        self._given, self._premise = (parts, attack, kind, adversary), premise
+        self._made: dict[int, TradeOff] = {}
+        self._prepared: _Prepared | None = None
+
+    def __getstate__(self) -> tuple[Any, Premise, dict[int, TradeOff]]:
+        return self._given, self._premise, self._made
+
+    def __setstate__(self, state: tuple[Any, Premise, dict[int, TradeOff]]) -> None:
+        self._given, self._premise, self._made = state
+        self._prepared = None
+
+    def __call__(self, which: int) -> TradeOff:
+        if which not in self._made:
+            if self._prepared is None:
+                self._prepared = _prepared(*self._given)
+            self._made[which] = self._prepared[which]()._about(self._premise)
+            if len(self._made) == 2:  # what both shared takes memory
+                self._prepared = None
+        return self._made[which]
+
+
+def _prepared(parts: Parts, attack: Parts, kind: Kind, adversary: str) -> _Prepared:
     if attack == parts:
-        return ends(parts, kind, adversary)
-    lower, upper = (
-        _plain(side) or _either(side, kind, adversary, 1.0)[end]()
-        for end, side in enumerate((parts, attack))
-    )
-    if any(isinstance(part, ReplacedStep) for part, _ in parts):
-        return lower, upper.symmetrized()
+        return _either(parts, kind, adversary, 1.0)
+
+    def lower() -> TradeOff:
+        dominating: Parts = [(_guarantee(part), n) for part, n in parts]
+        return _plain(parts) or _either(dominating, kind, adversary, 1.0)[0]()
+
+    def upper() -> TradeOff:
+        curve = _plain(attack) or _either(attack, kind, adversary, 1.0)[1]()
+        replaced = any(isinstance(part, ReplacedStep) for part, _ in parts)
+        return curve.symmetrized() if replaced else curve
+
     return lower, upper
+
+
+def _guarantee(part: Part) -> Part:
+    return replace(part, guarantee=True) if isinstance(part, Known) else part
 
 
 def _plain(parts: Parts) -> TradeOff | None:
@@ -146,9 +189,9 @@ def _statistics(parts: Parts, steps: list[tuple[Lattice, int]], member: int) -> 
     for (part, _), (law, n) in zip(parts, steps, strict=True):
         if member and isinstance(part, AllocatedSteps):
             counts = part.inside(n)
-            laws += [(law.first, law.rounded[hit], some) for hit, some in counts if some]
+            laws += [(law.first, law.statistic[hit], some) for hit, some in counts if some]
         else:
-            laws.append((law.first, law.rounded[member], n))
+            laws.append((law.first, law.statistic[member], n))
     return laws
 
 

@@ -32,16 +32,24 @@ from leakscore.tradeoff.octaves.one_step import shares
 class Lattice:
     """Logs of the masses at the points ``first + k * spacing`` of one step's losses.
 
-    `dominating` under H0 (under H1 e^loss times that); `rounded` under H0 and under H1.
+    `dominating` under H0 (under H1 e^loss times that); `rounded` under H0 and under H1, None where
+    only a guarantee is asked for.
     `rounding` is the relative error of the masses, and `moved` that of the ratios, beyond those
     of a step's (`sums._UNIT`).
     """
 
     first: float
     dominating: Doubles
-    rounded: tuple[Doubles, Doubles]
+    rounded: tuple[Doubles, Doubles] | None
     rounding: float = 0.0
     moved: float = 0.0
+
+    @property
+    def statistic(self) -> tuple[Doubles, Doubles]:
+        """The laws of the rounded loss, which an attack needs."""
+        if self.rounded is None:
+            raise RuntimeError("a law without a statistic gives no attack")
+        return self.rounded
 
 
 def on_lattice(part: Part, spacing: float) -> Lattice:
@@ -75,7 +83,9 @@ def _regrouped(law: Losses, spacing: float) -> Lattice:
         outer = grouped(law.dominating[0] + np.log(left))
         inner = grouped(law.dominating[0] + np.log(right))
     dominating = np.logaddexp(outer, np.append(-np.inf, inner[:-1]))
-    rounded = grouped(law.statistic[0]), grouped(law.statistic[1])
+    rounded = None
+    if law.statistic is not None:
+        rounded = grouped(law.statistic[0]), grouped(law.statistic[1])
     terms = int(np.diff(starts, append=cell.size).max())
     largest = float(np.abs(law.points).max())
     return Lattice(
@@ -96,7 +106,7 @@ def _with_hits(step: AllocatedSteps, spacing: float) -> Lattice:
     _, _, below, above = GaussianStep(step.mu, 1.0).outside(low, high)
     hit[0] = np.logaddexp(hit[0], below)
     hit[-1] = np.logaddexp(hit[-1], above)
-    return Lattice(plain.first, plain.dominating, (plain.rounded[0], hit))
+    return Lattice(plain.first, plain.dominating, (plain.statistic[0], hit))
 
 
 def _cells(step: Step, spacing: float) -> tuple[Doubles, Doubles, Doubles, Doubles]:

@@ -20,6 +20,7 @@ from leakscore.tradeoff.families.hyperbolic import log_cosh
 
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
 _REACH, _HIDDEN = 13.0, 1e-37
+_SLOW = 300.0  # the log of a growth that is far from the end of doubles
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,8 @@ def _loss(log_ratio: Doubles, rate: float) -> Doubles:
 
 def _growth(rate: Doubles, part: Doubles) -> Doubles:
     """Give (e^(rate part) - 1) / (e^rate - 1)."""
+    if float(np.max(rate, initial=0.0)) < _SLOW:
+        return np.asarray(np.expm1(rate * part) / np.expm1(rate))
     with np.errstate(under="ignore"):
         return np.asarray(np.exp(rate * (part - 1.0)) * (np.expm1(-rate * part) / np.expm1(-rate)))
 

@@ -19,7 +19,8 @@ from leakscore.tradeoff.octaves.known import Known
 # than `MANY` different steps, each of which takes transforms of its own.
 _GAP = 4e-5
 MANY = 8
-_CELLS = 1 << 21  # of all windows together
+# Of all windows together; half as many for more than a million steps, which take many windows.
+_CELLS, _LONG = 1 << 22, 10**6
 _STEP_CELLS = 1 << 18  # of one step's lattice
 _FEWEST = 1 << 14  # from end to end of few steps, whose law may end steeply
 _TOO_WIDE = 0.8  # of the spacing that fits the deviation: a lattice of octaves does better
@@ -228,7 +229,7 @@ def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     spacing = max(spacing, steps / _STEP_CELLS)
     windows = [_window(cumulants, theta) for theta in _tilts(cumulants, float(spacing))]
     widest = sum(window.low + window.high for window in windows)
-    spacing = max(spacing, widest / _CELLS)
+    spacing = max(spacing, widest / (_CELLS if count <= _LONG else _CELLS // 2))
     coarse = bool(spacing > _TOO_WIDE * fine)
     if len(parts) == 1 and parts[0][0].atomic:  # both atoms on the lattice
         spacing = steps / np.ceil(steps / spacing)

@@ -23,8 +23,9 @@ The error of one cell of a tilted law (u = 2^-53; N the length of the FFT):
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -32,6 +33,7 @@ import numpy.typing as npt
 
 from leakscore._numeric import by_squaring
 from leakscore._types import Doubles
+from leakscore.tradeoff.composition.groups import Grouped, grouped
 from leakscore.tradeoff.composition.low_frequencies import SIZES, block_size, low_frequencies
 from leakscore.tradeoff.composition.plan import MANY, Window
 
@@ -95,7 +97,10 @@ def compose_lattices(
 ) -> Sums:
     """Compose the parts; `shift` is subtracted from every tilt, for a law under H1."""
     offset = sum(first * n for first, _, n in parts)
-    laws = [_Tilt(parts, spacing, window.tilt - shift) for window in windows]
+    tilts = [tilt - shift for one in windows for tilt in (one.tilt, one.below, one.above)]
+    steepest = spacing * max(abs(tilt) for tilt in tilts)
+    steps = [grouped(*part, steepest) for part in parts]
+    laws = [_Tilt(steps, spacing, window.tilt - shift) for window in windows]
     ranges = [law.range(block, window) for law, window in zip(laws, windows, strict=True)]
     for here, there in pairwise(ranges):  # no cell is left between two windows
         here.stop = max(here.stop, there.start)
@@ -116,34 +121,36 @@ class _Range:
 class _Tilt:
     """One step's laws, tilted and normalised."""
 
-    def __init__(self, parts: list[Part], spacing: float, theta: float) -> None:
-        self.theta, self.spacing = theta, spacing
-        self.laws: list[tuple[Doubles, int]] = []  # logs of one step's masses
+    def __init__(self, steps: list[Grouped], spacing: float, theta: float) -> None:
+        self.theta, self.spacing, self.steps = theta, spacing, steps
+        self.totals: list[float] = []  # logs of what normalises one step's masses
         self.variances: list[float] = []
         self._exponents: dict[float, float] = {}  # logs of mean e^(tilt loss), by Chernoff's tilt
         self.log_scale = self.mean = self.slack = 0.0
         self.last = 0
-        for first, log_mass, n in parts:
-            index = np.arange(log_mass.size)
-            tilt = log_mass + theta * (spacing * index)
-            top = float(tilt.max())
-            masses = np.exp(tilt - top)
-            total = float(masses.sum())
-            self.laws.append((tilt - (top + np.log(total)), n))
-            self.log_scale += n * (top + np.log(total) + theta * first)
-            mean = float((masses * index).sum()) / total
+        for law in steps:
+            n, last = law.count, law.size - 1
+            total, mean, variance = law.moments(theta * spacing)
+            top = law.peak(theta * spacing)
+            self.totals.append(total)
+            self.log_scale += n * (total + theta * law.first)
             self.mean += n * mean
-            self.variances.append(n * float((masses * (index - mean) ** 2).sum()) / total)
-            size = (1.0 + abs(theta)) * (abs(first) + spacing * log_mass.size) + abs(top)
+            self.variances.append(n * variance)
+            size = (1.0 + abs(theta)) * (abs(law.first) + spacing * law.size) + abs(top)
             self.slack += n * _UNIT * (4.0 + size)
-            self.last += n * (log_mass.size - 1)
+            self.last += n * last
 
-    def _widest_first(self) -> list[tuple[Doubles, int]]:
-        """Put many steps in the order of their variance: the first leave few frequencies."""
-        if len(self.laws) < MANY:
-            return self.laws
-        order = np.argsort(-np.array(self.variances), kind="stable")
-        return [self.laws[place] for place in order.tolist()]
+    def laws(self) -> Iterator[tuple[Doubles, int]]:
+        """Give one step's masses, those of many different steps in the order of their variance.
+
+        The first leave few frequencies.
+        """
+        order = np.arange(len(self.steps))
+        if order.size >= MANY:
+            order = np.argsort(-np.array(self.variances), kind="stable")
+        for place in order.tolist():
+            law = self.steps[place]
+            yield law.masses(self.theta * self.spacing, self.totals[place]), law.count
 
     def _outside(self, edge: float, tilt: float) -> float:
         """Bound the log of the mass beyond an edge, in cells, by Chernoff."""
@@ -153,12 +160,13 @@ class _Tilt:
 
     def _exponent(self, tilt: float) -> float:
         """Bound the log of the mean of e^(tilt loss) from above; losses from the first point on."""
-        step, total = tilt * self.spacing, 0.0
-        for logs, n in self.laws:
-            exponents = logs + step * np.arange(logs.size)
-            top = float(exponents.max())
-            total += n * (top + np.log(np.exp(exponents - top).sum()) + 8.0 * _U)
-        return float(total)
+        total = 0.0
+        here, there = self.theta * self.spacing, (self.theta + tilt) * self.spacing
+        for law, own in zip(self.steps, self.totals, strict=True):
+            other = law.log_total(there)
+            error = law.rounding(here, own) + law.rounding(there, other)
+            total += law.count * (other - own + error)
+        return total
 
     def range(self, block: int, window: Window) -> _Range:
         """Place a window around the mean of this law, and widen it if it leaves out too much."""
@@ -187,7 +195,7 @@ class _Tilt:
             below = self._outside(low - 1, blocks.below)
         if high <= self.last:
             above = self._outside(high, blocks.above)
-        unit = SIZES if len(self.laws) >= MANY else 2
+        unit = SIZES if len(self.steps) >= MANY else 2
         size = unit * next_fast_len(-(-cells // unit), real=True)
         spectrum, error = self._spectrum(size)
         law = np.fft.irfft(spectrum, size)
@@ -202,21 +210,19 @@ class _Tilt:
         faint, count = np.zeros(size // 2 + 1), 0
         left = faint.size  # frequencies that the steps so far leave
         few, block = left, 0  # how to find them
-        laws = self._widest_first()
-        while laws:
-            some, laws = (laws[:1], laws[1:]) if block else (laws[:_AT_ONCE], laws[_AT_ONCE:])
-            masses = [np.exp(logs) for logs, _ in some]
+        laws = self.laws()
+        while some := list(islice(laws, 1 if block else _AT_ONCE)):
             if block:
-                found = [low_frequencies(masses[0], size, few, block)]
+                found = [low_frequencies(some[0][0], size, few, block)]
             else:
-                found = _transforms(masses, size)
+                found = _transforms([masses for masses, _ in some], size)
             for (z, unit), (_, n) in zip(found, some, strict=True):
                 z = z[:left]
                 spectra[n] = spectra[n][: z.size] * z if n in spectra else z
                 faint[: z.size] += n * np.log(np.abs(z) + unit)
                 count += n
             left = 1 + int(np.flatnonzero(faint[:left] > _FAINT - 1.0)[-1])
-            if len(self.laws) >= MANY and (not block or 2 * left <= few):
+            if len(self.steps) >= MANY and (not block or 2 * left <= few):
                 few, block = left, block_size(left, size)
         inverse = _fft_unit(size)
         heard = np.flatnonzero(faint > _FAINT)
@@ -276,14 +282,26 @@ def _heaviest(masses: Doubles) -> tuple[int, int, float]:
 
 def _summed(first: int, cells: Doubles, size: int) -> Complexes:
     """Give the transform of a few cells, term by term."""
-    place = np.arange(size // 2 + 1)
-    angle = -2j * np.pi / size
-    turn = np.exp(place * angle)
-    z = np.full(place.size, cells[-1], dtype=complex)
+    turn = _turns(1, size)
+    z = np.full(turn.size, cells[-1], dtype=complex)
     for mass in cells[-2::-1]:  # Horner's rule
-        z = z * turn + mass
-    z *= np.exp((place * first) % size * angle)
+        z *= turn
+        z += mass
+    z *= _turns(first, size)
     return z
+
+
+def _turns(cell: int, size: int) -> Complexes:
+    """Give e^(-2 pi i cell k / size) at each frequency k: a product of two, of angles up to pi."""
+    count = size // 2 + 1
+    long = 1 + int(np.sqrt(count))
+
+    def turned(frequencies: npt.NDArray[np.int64]) -> Complexes:
+        angle = (cell * frequencies + size // 2) % size - size // 2
+        return np.asarray(np.exp(angle * (-2j * np.pi / size)))
+
+    far, near = turned(np.arange(0, count, long)), turned(np.arange(long))
+    return np.asarray((far[:, np.newaxis] * near).reshape(-1)[:count])
 
 
 def _folded(masses: Doubles, size: int) -> Doubles:

@@ -25,13 +25,13 @@ class Losses(NamedTuple):
     """Laws of a loss on ascending points: logs of masses, and what errs.
 
     `dominating` under H0 and H1 is the pair that no pair of the mechanism beats, `statistic` under
-    H0 and H1 that of an attacker. `rounding` is the relative error of every mass, `moved` that of
-    every ratio; `lost` is dropped under H0 and under H1.
+    H0 and H1 that of an attacker, None where only a guarantee is asked for. `rounding` is the
+    relative error of every mass, `moved` that of every ratio; `lost` is dropped under H0 and H1.
     """
 
     points: Doubles
     dominating: tuple[Doubles, Doubles]
-    statistic: tuple[Doubles, Doubles]
+    statistic: tuple[Doubles, Doubles] | None
     rounding: float
     moved: float
     lost: tuple[float, float]
@@ -41,44 +41,57 @@ def ratio_losses(law: Octaves) -> Losses:
     """Give the loss log(S / steps) of a sum of ratios."""
     numbers = law.numbers
     under_h0, _, under_h1 = law.laws
-    used = (numbers > 0.0) & (under_h0 + under_h1 > 0.0)
-    # S = 0 has no mass under H1 of the dominating pair; an attacker does not accuse there.
-    at_zero = numbers == 0.0
-    lost = (
-        law.lost[0] + 1.001 * float(under_h0[at_zero].sum()),
-        law.lost[1] + 1.001 * float(under_h1[at_zero].sum()),
-    )
+    seen = under_h0 > 0.0 if under_h1 is None else under_h0 + under_h1 > 0.0
+    used = (numbers > 0.0) & seen
     points = np.log(numbers[used] / law.steps)
     with np.errstate(divide="ignore"):
-        outside, inside = np.log(under_h0[used]), np.log(under_h1[used])
+        outside = np.log(under_h0[used])
+        inside = None if under_h1 is None else np.log(under_h1[used])
+    # S = 0 has no mass under H1 of the dominating pair; an attacker does not accuse there.
+    at_zero = numbers == 0.0
+    lost, lost_h1 = law.lost
+    lost += 1.001 * float(under_h0[at_zero].sum())
+    if under_h1 is not None:
+        lost_h1 += 1.001 * float(under_h1[at_zero].sum())
     moved = law.moved + 1e-15 * (1.0 + float(np.abs(points).max()))
     pair = outside, outside + points
-    return Losses(points, pair, (outside, inside), law.rounding, moved, lost)
+    statistic = None if inside is None else (outside, inside)
+    return Losses(points, pair, statistic, law.rounding, moved, (lost, lost_h1))
 
 
 def log_losses(law: Octaves, start: float) -> Losses:
     """Give the loss S + start of a sum of logs."""
     under_h0, tilted, under_h1 = law.laws
-    used = under_h0 + tilted + under_h1 > 0.0
+    seen = under_h0 + tilted
+    used = (seen if under_h1 is None else seen + under_h1) > 0.0
     numbers = law.numbers[used]
     points = numbers + start
     with np.errstate(divide="ignore"):
-        outside, member, inside = (np.log(one[used]) for one in (under_h0, tilted, under_h1))
+        outside, member = np.log(under_h0[used]), np.log(tilted[used])
+        inside = None if under_h1 is None else np.log(under_h1[used])
     # Masses under H0 that underflow are those of the other law over the ratio.
     outside = np.where(outside < _UNDERFLOW, np.fmax(outside, member - points), outside)
     moved = law.moved * float(numbers.max()) + 4e-16 * (abs(start) + float(np.abs(points).max()))
-    return Losses(points, (outside, member), (outside, inside), law.rounding, moved, law.lost)
+    statistic = None if inside is None else (outside, inside)
+    return Losses(points, (outside, member), statistic, law.rounding, moved, law.lost)
 
 
 def curves(
     losses: Losses, kind: Literal["guarantee", "attack"] = "guarantee", adversary: str = "informed"
 ) -> tuple[Polygon, Polygon]:
     """Give the certified lower and upper curve."""
-    lower, upper = _lower(losses), joined_tests(_tests(losses))
-    return (
-        Polygon(*lower, kind, adversary, "certified lower curve", side=-1),
-        Polygon(*upper, "attack", adversary, "certified upper curve", side=1),
-    )
+    return lower_curve(losses, kind, adversary), upper_curve(losses, adversary)
+
+
+def lower_curve(losses: Losses, kind: Literal["guarantee", "attack"], adversary: str) -> Polygon:
+    """Give the certified lower curve."""
+    return Polygon(*_lower(losses), kind, adversary, "certified lower curve", side=-1)
+
+
+def upper_curve(losses: Losses, adversary: str) -> Polygon:
+    """Give the certified upper curve."""
+    points = joined_tests(_tests(losses))
+    return Polygon(*points, "attack", adversary, "certified upper curve", side=1)
 
 
 def _slack(losses: Losses, masses: Doubles) -> Doubles:
@@ -114,6 +127,8 @@ def _tests(losses: Losses) -> tuple[Doubles, Doubles]:
 
     What is lost is accused by none of them or, in a second set of tests, by all, whatever follows.
     """
+    if losses.statistic is None:
+        raise RuntimeError("a law without a statistic gives no attack")
     outside, inside = losses.statistic
     lost = _logs(losses.lost)
     slack = _slack(losses, outside)

@@ -31,9 +31,13 @@ _CELL = 0.005  # of the largest output
 
 @dataclass(frozen=True)
 class Known(ABC):
-    """A mechanism that is composed from its law; `hidden` is how much each tail may be cut off."""
+    """A mechanism that is composed from its law; `hidden` is how much each tail may be cut off.
+
+    `guarantee`: only the pair that dominates is asked for, no statistic of an attacker.
+    """
 
     hidden: float = _NEVER
+    guarantee: bool = False
 
     # What plans and caps ask of every part.
     far: ClassVar[bool] = False
@@ -98,7 +102,7 @@ class AllocatedEpoch(Known):
         return self.mu
 
     def whole(self) -> Losses:
-        return _allocated(self.mu, self.slots)
+        return _allocated(self.mu, self.slots, not self.guarantee)
 
 
 @dataclass(frozen=True)
@@ -149,12 +153,12 @@ class LargestOutput(Known):
 
 
 @lru_cache(maxsize=32)
-def _allocated(mu: float, slots: int) -> Losses:
+def _allocated(mu: float, slots: int, statistic: bool) -> Losses:
     # From the spacing of the first lattice to the largest ratio of a step.
     widest = (mu * (12.5 + mu) + mu * 9.5) / np.log(2.0) + 10.0
     half = 64 * round(float(np.sqrt(_WORK / widest)) / 64)
     half = min(max(half, _FEWEST), _MOST)
-    return ratio_losses(power(ratio_step(mu, slots, half), slots))
+    return ratio_losses(power(ratio_step(mu, slots, half, statistic), slots))
 
 
 @lru_cache(maxsize=32)
@@ -222,11 +226,14 @@ def _cut(law: Losses, share: float) -> Losses:
     kept = slice(first, last)
     gone = 1.001 * (float(mass[:first].sum()) + float(mass[last:].sum()))
     # An attacker's statistic differs from the dominating pair by the rounding of one lattice.
-    beyond = [np.exp(one[:first]).sum() + np.exp(one[last:]).sum() for one in law.statistic]
-    gone = max(gone, 1.001 * float(max(beyond)))
+    statistic = None
+    if law.statistic is not None:
+        statistic = law.statistic[0][kept], law.statistic[1][kept]
+        beyond = [np.exp(one[:first]).sum() + np.exp(one[last:]).sum() for one in law.statistic]
+        gone = max(gone, 1.001 * float(max(beyond)))
     return law._replace(
         points=law.points[kept],
         dominating=(law.dominating[0][kept], law.dominating[1][kept]),
-        statistic=(law.statistic[0][kept], law.statistic[1][kept]),
+        statistic=statistic,
         lost=(law.lost[0] + gone, law.lost[1] + gone),
     )

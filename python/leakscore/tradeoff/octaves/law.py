@@ -10,7 +10,8 @@ is kept: of S itself where S is a sum of ratios, of e^S where it is a sum of log
   multiples and mixtures of independent terms. Its masses under H1 are those under H0 times the
   ratio. For sums of logs `tilted` holds them: masses under H0 may underflow where these do not.
 - The split is a randomisation that does not look at the hypothesis. So `under_h0` and `under_h1`
-  are the laws of one statistic that an attacker can compute.
+  are the laws of one statistic that an attacker can compute. The pair that dominates needs no
+  `under_h1`, which may be left out.
 
 What errs, besides both splits, which err by the square of the spacing:
 
@@ -43,6 +44,8 @@ MEAN, EXPONENTIAL, TILTED = 0, 1, 2
 class Octaves:
     """The laws of a sum of `steps` terms; `tilted` is None for sums of ratios.
 
+    `under_h1` is None where no attacker's statistic is asked for.
+
     `steps` is the mean of a sum of ratios under H0: a term counts by its weight. Of a sum of ratios
     `excess`, where it is kept, is what `under_h1` has more than `under_h0`, and what it has less:
     the difference of both laws without cancellation.
@@ -51,7 +54,7 @@ class Octaves:
     origin: float
     spacing: float
     under_h0: Doubles  # (rows, 2n)
-    under_h1: Doubles
+    under_h1: Doubles | None
     tilted: Doubles | None
     steps: float
     rounding: float
@@ -77,9 +80,17 @@ class Octaves:
         return self.origin + in_use(self.offsets)
 
     @property
-    def laws(self) -> tuple[Doubles, Doubles, Doubles]:
+    def shifted(self) -> Doubles:
+        """The law of the statistic under H1, of a sum that has one."""
+        if self.under_h1 is None:
+            raise RuntimeError("a law without a statistic has no law of it under H1")
+        return self.under_h1
+
+    @property
+    def laws(self) -> tuple[Doubles, Doubles, Doubles | None]:
         """Masses at the points under H0, times the ratio, and of the statistic under H1."""
-        under_h0, under_h1 = in_use(self.under_h0), in_use(self.under_h1)
+        under_h0 = in_use(self.under_h0)
+        under_h1 = None if self.under_h1 is None else in_use(self.under_h1)
         if self.tilted is None:
             return under_h0, under_h0 * (self.numbers / self.steps), under_h1
         return under_h0, in_use(self.tilted), under_h1
@@ -133,10 +144,7 @@ def _plus(left: Octaves, right: Octaves) -> Octaves:
     tilted = None
     if left.tilted is None or right.tilted is None:  # one random step of all is that of H1
         under_h0 = added(left.under_h0, right.under_h0, MEAN)
-        under_h1 = added(left.under_h1, right.under_h0, MEAN)
-        if left is not right:
-            under_h1 *= left.steps / steps
-            under_h1 += right.steps / steps * added(left.under_h0, right.under_h1, MEAN)
+        under_h1 = _hit_of_sum(left, right, lambda one, other: added(one, other, MEAN))
         # What is lost of one part counts as it stands if the step of H1 is in that part, and with
         # its mass under H0 otherwise.
         shares = left.steps / steps, right.steps / steps
@@ -148,7 +156,9 @@ def _plus(left: Octaves, right: Octaves) -> Octaves:
     else:
         excess = None
         under_h0 = added(left.under_h0, right.under_h0, EXPONENTIAL)
-        under_h1 = added(left.under_h1, right.under_h1, EXPONENTIAL)
+        under_h1 = None
+        if left.under_h1 is not None and right.under_h1 is not None:
+            under_h1 = added(left.under_h1, right.under_h1, EXPONENTIAL)
         tilted = added(left.tilted, right.tilted, TILTED)
         lost_h1 = left.lost[1] + right.lost[1]
     rows = under_h0.shape[0]
@@ -166,6 +176,20 @@ def _plus(left: Octaves, right: Octaves) -> Octaves:
     )
 
 
+def _hit_of_sum(
+    left: Octaves, right: Octaves, added: Callable[[Doubles, Doubles], Doubles]
+) -> Doubles | None:
+    """Give the law of a sum of ratios one random step of which is that of H1."""
+    if left.under_h1 is None or right.under_h1 is None:
+        return None
+    under_h1 = added(left.under_h1, right.under_h0)
+    if left is not right:
+        steps = left.steps + right.steps
+        under_h1 *= left.steps / steps
+        under_h1 += right.steps / steps * added(left.under_h0, right.under_h1)
+    return under_h1
+
+
 def _excess_of_sum(
     left: Octaves, right: Octaves, added: Callable[[Doubles, Doubles], Doubles]
 ) -> Pair | None:
@@ -181,6 +205,10 @@ def _excess_of_sum(
         for one, other in zip(left.excess, right.excess, strict=True)
     )
     return more, less
+
+
+def _if_any(masses: Doubles | None, change: Callable[[Doubles], Doubles]) -> Doubles | None:
+    return None if masses is None else change(masses)
 
 
 def changed(excess: Pair | None, change: Callable[[Doubles], Doubles]) -> Pair | None:
@@ -202,8 +230,8 @@ def _moved(law: Octaves, origin: float, spacing: float, half: int) -> Octaves:
         origin=origin,
         spacing=spacing,
         under_h0=placed(law.under_h0, keeps),
-        under_h1=placed(law.under_h1, keeps),
-        tilted=None if law.tilted is None else placed(law.tilted, TILTED),
+        under_h1=_if_any(law.under_h1, lambda one: placed(one, keeps)),
+        tilted=_if_any(law.tilted, lambda one: placed(one, TILTED)),
         excess=changed(law.excess, lambda one: placed(one, MEAN)),
         rounding=law.rounding + 20.0 * _U,
         moved=law.moved + 5.0 * _U,
@@ -212,7 +240,9 @@ def _moved(law: Octaves, origin: float, spacing: float, half: int) -> Octaves:
 
 def _octaves(law: Octaves, origin: float, width: float) -> int:
     """Count the octaves that a law takes, the first of them two of these widths wide."""
-    used = np.maximum(law.under_h0, law.under_h1) > 0.0
+    used = law.under_h0 > 0.0
+    for masses in (law.under_h1, law.tilted):
+        used |= False if masses is None else masses > 0.0
     top = law.origin - origin + float(law.offsets[used].max())
     return max(1, int(np.frexp(top / width)[1]))
 
@@ -258,8 +288,8 @@ def _without_top(law: Octaves, share: float) -> Octaves:
     return replace(
         law,
         under_h0=law.under_h0[:rows],
-        under_h1=law.under_h1[:rows],
-        tilted=None if law.tilted is None else law.tilted[:rows],
+        under_h1=_if_any(law.under_h1, lambda one: one[:rows]),
+        tilted=_if_any(law.tilted, lambda one: one[:rows]),
         excess=changed(law.excess, lambda one: one[:rows]),
         lost=lost,
     )
@@ -272,8 +302,8 @@ def _without_bottom(law: Octaves, origin: float) -> Octaves:
     return replace(
         law,
         under_h0=law.under_h0 * kept,
-        under_h1=law.under_h1 * kept,
-        tilted=None if law.tilted is None else law.tilted * kept,
+        under_h1=_if_any(law.under_h1, lambda one: one * kept),
+        tilted=_if_any(law.tilted, lambda one: one * kept),
         excess=changed(law.excess, lambda one: one * kept),
         lost=(law.lost[0] + gone[0], law.lost[1] + gone[1]),
     )
@@ -284,5 +314,7 @@ def _weight(law: Octaves, where: Any) -> tuple[float, float]:
     spare = 1.0 + 2.0 * law.rounding + law.moved + 1e-12
     ratio = law.under_h0 * ((law.origin + law.offsets) / law.steps)
     member = ratio if law.tilted is None else law.tilted
-    within = max(float(member[where].sum()), float(law.under_h1[where].sum()))
+    within = float(member[where].sum())
+    if law.under_h1 is not None:
+        within = max(within, float(law.under_h1[where].sum()))
     return float(law.under_h0[where].sum()) * spare, within * spare

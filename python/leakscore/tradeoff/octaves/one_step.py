@@ -34,8 +34,11 @@ class Component(NamedTuple):
     rate: float
 
 
-def ratio_step(mu: float, steps: int, half: int) -> Octaves:
-    """Give the laws of y = exp(mu x - mu^2/2), x from N(0, 1) or N(mu, 1), for so many steps."""
+def ratio_step(mu: float, steps: int, half: int, statistic: bool = True) -> Octaves:
+    """Give the laws of y = exp(mu x - mu^2/2), x from N(0, 1) or N(mu, 1), for so many steps.
+
+    Without a `statistic` the law under H1 is left out.
+    """
     least, middle = float(_ratio(-_REACH, mu)), float(_ratio(0.0, mu))
     if middle - least <= least:  # y hardly varies
         low, reach = least, middle - least
@@ -52,13 +55,14 @@ def ratio_step(mu: float, steps: int, half: int) -> Octaves:
     def value(x: Doubles) -> Doubles:
         return _ratio(x, mu)
 
-    laws, nodes = _normal_masses(points, position(points), value, mu, 1.0, (MEAN, MEAN))
-    under_h0, under_h1 = (rows_of(law, half) for law in laws)
+    keeps = (MEAN, MEAN) if statistic else (MEAN,)
+    laws, nodes = _normal_masses(points, position(points), value, mu, 1.0, keeps)
+    rows = [rows_of(law, half) for law in laws]
     return Octaves(
         origin,
         spacing,
-        under_h0,
-        under_h1,
+        rows[0],
+        rows[1] if statistic else None,
         None,
         1,
         _rounding(mu, nodes),
@@ -67,8 +71,13 @@ def ratio_step(mu: float, steps: int, half: int) -> Octaves:
     )
 
 
-def loss_step(components: list[Component], steps: int, half: int) -> tuple[Octaves, float]:
-    """Give the laws of a mixture's loss less the least possible loss, and that loss."""
+def loss_step(
+    components: list[Component], steps: int, half: int, statistic: bool = True
+) -> tuple[Octaves, float]:
+    """Give the laws of a mixture's loss less the least possible loss, and that loss.
+
+    Without a `statistic` its law under H1 is left out.
+    """
     most = max(one.rate for one in components)
     chief = max(components, key=lambda one: one.weight * one.rate)
     far = min(0.0, float(norm.ppf(10.0 ** (-20.0 / steps))))
@@ -76,7 +85,8 @@ def loss_step(components: list[Component], steps: int, half: int) -> tuple[Octav
     spacing = (least if least > _FAINT else _NEAR) / half
     top = max(float(_excess(np.array(_REACH + one.mu), one, most)) for one in components)
     points = offsets(spacing, half, top)
-    total, nodes, steepest = [np.zeros(points.size) for _ in range(3)], 0.0, 0.0
+    keeps = (EXPONENTIAL, TILTED, EXPONENTIAL)[: 2 + statistic]
+    total, nodes, steepest = [np.zeros(points.size) for _ in keeps], 0.0, 0.0
     for one in components:
 
         def position(values: Doubles, one: Component = one) -> Doubles:
@@ -89,14 +99,14 @@ def loss_step(components: list[Component], steps: int, half: int) -> tuple[Octav
         def value(x: Doubles, one: Component = one) -> Doubles:
             return _excess(x, one, most)
 
-        keeps = EXPONENTIAL, EXPONENTIAL, TILTED
         edges = position(points)
         laws, most_nodes = _normal_masses(points, edges, value, one.mu, one.rate, keeps)
         nodes = max(nodes, most_nodes)
         steepest = max(steepest, one.mu * (_REACH + one.mu))
         for sums, law in zip(total, laws, strict=True):
             sums += one.weight * law
-    under_h0, under_h1, tilted = (rows_of(law, half) for law in total)
+    under_h0, tilted, *more = (rows_of(law, half) for law in total)
+    under_h1 = more[0] if statistic else None
     rounding = _rounding(max(one.mu for one in components), nodes + 8.0)
     moved = 8.0 * _U * (2.0 + steepest)
     lost = _BEYOND, _BEYOND
@@ -206,7 +216,7 @@ def masses(
     gap = points[cell + 1] - points[cell]
     part = np.clip((value(x) - points[cell][:, np.newaxis]) / gap[:, np.newaxis], 0.0, 1.0)
     laws: list[Doubles] = []
-    split = {keep: shares(keep, part, gap[:, np.newaxis]) for keep in set(keeps)}
+    split = _splits(set(keeps), part, gap[:, np.newaxis])
     for index, keep in enumerate(keeps):
         left, right = split[keep]
         mass = within if index else without
@@ -227,11 +237,20 @@ def _density(x: Doubles) -> Doubles:
 
 def shares(keep: int, part: Doubles, distance: Doubles) -> tuple[Doubles, Doubles]:
     """Split as `octaves.hpp` does."""
+    return _splits({keep}, part, distance)[keep]
+
+
+def _splits(
+    keeps: set[int], part: Doubles, distance: Doubles
+) -> dict[int, tuple[Doubles, Doubles]]:
     rest = 1.0 - part
-    if keep == MEAN:
-        return rest, part
+    if keeps == {MEAN}:
+        return {MEAN: (rest, part)}
     whole = -np.expm1(-distance)
     left, right = -np.expm1(-rest * distance) / whole, -np.expm1(-part * distance) / whole
-    if keep == EXPONENTIAL:
-        return left, right * np.exp(-rest * distance)
-    return left * np.exp(-part * distance), right
+    split = {}
+    if EXPONENTIAL in keeps:
+        split[EXPONENTIAL] = left, right * np.exp(-rest * distance)
+    if TILTED in keeps:
+        split[TILTED] = left * np.exp(-part * distance), right
+    return split

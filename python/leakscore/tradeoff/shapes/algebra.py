@@ -36,7 +36,7 @@ def subsampled(curve: TradeOff, rate: float) -> TradeOff:
     premise = _sampled_premise(curve)
     if isinstance(curve, GaussianTradeOff) and curve.kind == "guarantee":
         return SubsampledTradeOff(np.asarray(curve.mu), np.full(curve.shape, rate), premise)
-    return _each_end(curve, "subsample", rate, lambda end: _one_subsampled(end, rate, premise))
+    return _each_end(curve, "subsample", rate, lambda end, _: _one_subsampled(end, rate, premise))
 
 
 def _sampled_premise(curve: TradeOff) -> Premise:
@@ -66,18 +66,18 @@ def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
 @operation
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
     """Give the curve of the largest of `looks` scores; see `TradeOff.best_of`."""
-    return _each_end(curve, "best_of", looks, lambda end: Looks(end, looks))
+    return _each_end(curve, "best_of", looks, lambda end, lower: Looks(end, looks, lower=lower))
 
 
 def _each_end(
-    curve: TradeOff, name: str, argument: float, of: Callable[[TradeOff], TradeOff]
+    curve: TradeOff, name: str, argument: float, of: Callable[[TradeOff, bool], TradeOff]
 ) -> TradeOff:
     remedy = "since the roots of its inverse are searched one curve at a time"
     require_one(curve, f"take {name} of each, {remedy}")
     if isinstance(curve, Bracket):
-        ends = (of(curve.lower), of(curve.upper))
+        ends = (of(curve.lower, True), of(curve.upper, False))
         return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}({argument!r})")
-    return of(curve)
+    return of(curve, False)
 
 
 class _Subsampled(Mixture[float]):

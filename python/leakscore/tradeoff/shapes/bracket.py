@@ -32,28 +32,24 @@ class Bracket(TradeOff):
         return self._name
 
     @abstractmethod
-    def _both(self) -> tuple[TradeOff, TradeOff]:
-        """Give the lower and the upper curve."""
+    def _end(self, which: int) -> TradeOff:
+        """Give the lower curve (0) or the upper one (1), computed when it is first asked for."""
 
     @property
     def lower(self) -> TradeOff:
         """The curve below which no attacker of this kind gets."""
-        return self._both()[0]._about(self._premise)
+        return self._end(0)._about(self._premise)
 
     @property
     def upper(self) -> TradeOff:
         """The curve that an attacker of this kind attains."""
-        return self._both()[1]._about(self._premise)
-
-    def _of(self, lower: TradeOff, upper: TradeOff, name: str) -> Bracket:
-        return Between((lower, upper), self.kind, self.adversary, name)
+        return self._end(1)._about(self._premise)
 
     def inverse(self) -> TradeOff:
-        return self._of(self.lower.inverse(), self.upper.inverse(), f"{self!r}.inverse()")
+        return Turned(self, "inverse")
 
     def symmetrized(self) -> TradeOff:
-        lower, upper = self.lower.symmetrized(), self.upper.symmetrized()
-        return self._of(lower, upper, f"{self!r}.symmetrized()")
+        return Turned(self, "symmetrized")
 
     def _beta(self, alpha: Doubles) -> Any:
         return self.lower._beta(alpha)
@@ -97,5 +93,24 @@ class Between(Bracket):
         super().__init__(kind, adversary, name, premise)
         self._ends = ends
 
-    def _both(self) -> tuple[TradeOff, TradeOff]:
-        return self._ends
+    def _end(self, which: int) -> TradeOff:
+        return self._ends[which]
+
+
+class Turned(Bracket):
+    """The inverse of a bracket, or its symmetrized one, end by end."""
+
+    __slots__ = ("_made", "_source", "_turn")
+
+    def __init__(self, source: Bracket, turn: Literal["inverse", "symmetrized"]) -> None:
+        name = f"{source!r}.{turn}()"
+        super().__init__(source.kind, source.adversary, name, source._premise)
+        self._source = source
+        self._turn = turn
+        self._made: dict[int, TradeOff] = {}
+
+    def _end(self, which: int) -> TradeOff:
+        if which not in self._made:
+            curve = self._source._end(which)
+            self._made[which] = curve.inverse() if self._turn == "inverse" else curve.symmetrized()
+        return self._made[which]

@@ -10,6 +10,7 @@ import numpy as np
 from leakscore._numeric import gauss_panels, sign_change
 from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.shapes.below import below
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 
 _FIRST, _LAST = -745.0, 7.0  # of x, e^x = -log(1 - a), a one look's alpha: all that has a double
@@ -22,24 +23,32 @@ class Looks(TradeOff):
     """Accuse when the largest of `looks` scores is high.
 
     With one look's alpha a and beta b: alpha = 1 - (1 - a)^T and beta = b (1 - a)^(T - 1).
-    Reversed: accuse the non-members, alpha and power being that beta and 1 - alpha.
+    Reversed: accuse the non-members, alpha and power being that beta and 1 - alpha. `lower`: the
+    curve is the lower end of a bracket, and so is the hull with its inverse.
     """
 
-    __slots__ = ("_curve", "_looks", "_reversed")
+    __slots__ = ("_curve", "_looks", "_lower", "_reversed")
 
-    def __init__(self, curve: TradeOff, looks: int, swapped: bool = False) -> None:
+    def __init__(
+        self, curve: TradeOff, looks: int, swapped: bool = False, lower: bool = False
+    ) -> None:
         super().__init__((), "attack", curve.adversary, *curve._premise)
-        self._curve, self._looks, self._reversed = curve, looks, swapped
+        self._curve, self._looks, self._reversed, self._lower = curve, looks, swapped, lower
 
     def __repr__(self) -> str:
         name = f"{self._curve!r}.best_of({self._looks})"
         return f"{name}.inverse()" if self._reversed else name
 
     def inverse(self) -> TradeOff:
-        return Looks(self._curve, self._looks, not self._reversed)._about(self._premise)
+        turned = Looks(self._curve, self._looks, not self._reversed, self._lower)
+        return turned._about(self._premise)
 
     def symmetrized(self) -> TradeOff:
-        """Return the hull of the curve and its inverse: an attack as well."""
+        """Return the hull of the curve and its inverse: an attack as well.
+
+        Made of points, between which chords lie above the curve: for a lower end, of a polygon
+        below it.
+        """
         x = np.linspace(-700.0, 4.0, _VERTICES)
         x = np.union1d(x, np.linspace(-40.0, 4.0, _VERTICES))
         if isinstance(self._curve, Polygon):  # its kinks
@@ -48,8 +57,12 @@ class Looks(TradeOff):
             x = np.union1d(x, np.log(-np.log1p(-inner)))
         with np.errstate(divide="ignore"):
             alpha, beta = self._log_alpha(x), self._log_beta(x)
-        ends = np.array([-np.inf, 0.0])
-        alpha, beta = np.concatenate([alpha, ends]), np.concatenate([beta, ends[::-1]])
+        if self._lower:
+            seen = np.isfinite(alpha) & np.isfinite(beta)
+            alpha, beta = below(alpha[seen], beta[seen])
+        else:
+            ends = np.array([-np.inf, 0.0])
+            alpha, beta = np.concatenate([alpha, ends]), np.concatenate([beta, ends[::-1]])
         points = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
         order = np.lexsort((points[1], points[0]))
         hull = lower_hull(points[0][order], points[1][order])

@@ -85,7 +85,7 @@ class Polygon(TradeOff):
         return self._like(*lower_hull(x[order], y[order]))
 
     def _powers(self) -> Doubles:
-        return -np.expm1(self._log_beta)
+        return 0.0 - np.expm1(self._log_beta)  # 0, not -0
 
     def _beta(self, alpha: Doubles) -> Any:
         return self._between(alpha, np.exp(self._log_beta), 1.0)
@@ -128,8 +128,8 @@ class Polygon(TradeOff):
         asked = log_alpha * (1.0 + self._side * _ULPS)
         i = np.clip(np.searchsorted(places, asked, side="right") - 1, 0, places.size - 2)
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            run = asked + _log_gap(places[i], asked)
-            span = places[i + 1] + _log_gap(places[i], places[i + 1])
+            run = asked + log_gap(places[i], asked)
+            span = places[i + 1] + log_gap(places[i], places[i + 1])
             rise = np.log(power[i + 1] - power[i]) + np.minimum(run - span, 0.0)
             rise = np.where(np.isnan(rise), -np.inf, rise)
             log_power = np.logaddexp(np.log(power[i]), rise)
@@ -164,7 +164,7 @@ class Polygon(TradeOff):
 
     def _slopes(self) -> Doubles:
         """Return log of minus the slope of every edge, from steep to flat."""
-        return np.asarray(np.minimum.accumulate(_log_slopes(self._log_alpha, self._log_beta)))
+        return np.asarray(np.minimum.accumulate(log_slopes(self._log_alpha, self._log_beta)))
 
     def _epsilon(self, delta: Doubles) -> Any:
         slopes, power = self._slopes(), self._powers()
@@ -197,12 +197,12 @@ def lower_hull(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]
     kept = np.concatenate([[True], log_beta[1:] < lowest[:-1]])
     x, y = log_alpha[kept], log_beta[kept]
     for _ in range(12):
-        slopes = _log_slopes(x, y)
+        slopes = log_slopes(x, y)
         convex = np.concatenate([[True], slopes[:-1] > slopes[1:], [True]])
         if convex.all():
             return x, y
         x, y = x[convex], y[convex]
-    vertices = _core.convex_chain(x, y, _log_slopes(x, y))
+    vertices = _core.convex_chain(x, y, log_slopes(x, y))
     return x[vertices], y[vertices]
 
 
@@ -214,16 +214,16 @@ def _either_end(log_mass: Doubles) -> Doubles:
         return np.where(first < -0.7, first, np.log1p(-np.exp(np.minimum(rest, 0.0))))
 
 
-def _log_slopes(log_alpha: Doubles, log_beta: Doubles) -> Doubles:
+def log_slopes(log_alpha: Doubles, log_beta: Doubles) -> Doubles:
     """Return log of minus the slope between neighbours; inf where alpha does not grow."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        fall = log_beta[:-1] + _log_gap(log_beta[1:], log_beta[:-1])
-        run = log_alpha[1:] + _log_gap(log_alpha[:-1], log_alpha[1:])
+        fall = log_beta[:-1] + log_gap(log_beta[1:], log_beta[:-1])
+        run = log_alpha[1:] + log_gap(log_alpha[:-1], log_alpha[1:])
         slopes = fall - run
     return np.where(np.isnan(slopes) | np.isneginf(run), np.inf, slopes)
 
 
-def _log_gap(low: Doubles, high: Doubles) -> Doubles:
+def log_gap(low: Doubles, high: Doubles) -> Doubles:
     """Return log(1 - e^(low - high))."""
     with np.errstate(divide="ignore", under="ignore"):
         gap = np.where(np.isneginf(low), -np.inf, low - high)

@@ -1,0 +1,60 @@
+"""Masses in groups of cells: their tilts and Chernoff's exponents against exact arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from leakscore.tradeoff.composition.groups import grouped
+from leakscore.tradeoff.composition.sums import _U, _Tilt
+
+
+def logs(size: int, seed: int, rise: float = 3.0) -> Any:
+    rng = np.random.default_rng(seed)
+    some = rise * rng.standard_normal(size).cumsum() - 40.0 * rng.random(size)
+    some[rng.random(size) < 0.05] = -np.inf
+    return some - np.logaddexp.reduce(some)
+
+
+def exact(log_mass: Any, step: float) -> Any:
+    """Log of the sum of masses times e^(step k), in 50 digits."""
+    terms = (mp.exp(mp.mpf(x) + mp.mpf(step) * k) for k, x in enumerate(log_mass.tolist()))
+    return mp.log(mp.fsum(terms))
+
+
+@pytest.mark.parametrize("step", [0.0, 0.3, -1.5, 40.0, -300.0])
+@pytest.mark.parametrize("size", [1, 31, 200])
+def test_tilted_masses(step: float, size: int) -> None:
+    log_mass = logs(size, size)
+    law = grouped(-1.0, log_mass, 7, abs(step))
+    with mp.workdps(50):
+        total = exact(log_mass, step)
+        found = law.log_total(step)
+        allowed = float(law.rounding(step, found))
+        assert abs(float(found - total)) <= allowed
+        assert allowed < 1e-14 * (20.0 + abs(step) * size + abs(found))
+        true = [mp.mpf(x) + mp.mpf(step) * k - total for k, x in enumerate(log_mass.tolist())]
+        masses = law.masses(step, found)
+        assert masses.size == size
+        for mass, value in zip(masses.tolist(), true, strict=True):
+            assert mass == pytest.approx(float(mp.exp(value)), rel=2.0 * allowed, abs=1e-300)
+    again, mean, variance = law.moments(step)
+    places = np.arange(size)
+    assert again == found
+    assert mean == pytest.approx(float(masses @ places), rel=1e-9, abs=1e-9)
+    assert variance == pytest.approx(float(masses @ (places - mean) ** 2), rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exponents_are_no_less_than_the_true_ones(seed: int) -> None:
+    """A million steps: roundings of one are a millionth of those of all."""
+    count, log_mass = 10**6, logs(60, seed, 0.3)
+    tilted = _Tilt([grouped(0.0, log_mass, count, 1.0)], 0.1, 0.2)
+    for tilt in (-0.7, -0.1, 0.2, 1.5):
+        with mp.workdps(50):
+            true = count * (exact(log_mass, 0.1 * (0.2 + tilt)) - exact(log_mass, 0.1 * 0.2))
+            excess = float(tilted._exponent(tilt) - true)
+        assert 0.0 < excess < 600.0 * count * _U
