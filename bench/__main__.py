@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import time
 from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -34,7 +35,9 @@ def main(topics: list[str]) -> None:
 
     def run(name: str) -> None:
         print(f"\n== {name}\n{HEADER}")
+        start = time.perf_counter()
         importlib.import_module(f"bench.{name}").run()
+        print(f"    {name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
 
     for name in chosen:
         if paged:
