@@ -170,8 +170,8 @@ struct BesselSeries {
     const Extended x{b.x[i], 0.0}, root = detail::square_root(detail::bounded_product(x, b.la[i]));
     // (sqrt x - sqrt la)^2 = (x - la)^2 / (x + la + 2 s), which does not cancel.
     const Extended gap = exact_sum(b.x[i], -b.la[i]), twice{2.0 * root.high, 2.0 * root.low};
-    const Extended square = detail::bounded_quotient(
-        detail::bounded_product(gap, gap), sum(exact_sum(b.x[i], b.la[i]), twice));
+    const Extended square = detail::bounded_quotient(detail::bounded_product(gap, gap),
+                                                     sum(exact_sum(b.x[i], b.la[i]), twice));
     const Extended log = extended_log(detail::bounded_quotient(x, {b.la[i], 0.0}));
     const Extended power = detail::bounded_product(log, 0.5 - 0.25 * b.nu[i]);
     const Extended decay = sum({0.5 * square.high, 0.5 * square.low}, power);

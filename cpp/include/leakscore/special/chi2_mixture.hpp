@@ -72,7 +72,8 @@ LEAKSCORE_FN void density_sums(const ContourBlock& b, const MixtureSums& m, doub
       const double more = 1.0 + m.product[i] * sum[i] / (k * (0.5 * b.nu[i] + (k - 1.0)));
       sum[i] = k <= m.terms[i] ? more : 1.0;
     }
-  for (int i = 0; i < lanes; ++i) sum[i] = with_lost(sum[i], m.product[i], m.lost[i], 0.5 * b.nu[i]);
+  for (int i = 0; i < lanes; ++i)
+    sum[i] = with_lost(sum[i], m.product[i], m.lost[i], 0.5 * b.nu[i]);
 }
 
 // The inner sums p or q of argument z or l, and with them the outer ones.
