@@ -153,7 +153,7 @@ def score(rows: int, dim: int, releases: int) -> None:
         lambda: numpy.score(observed, *given),
         same=_agree(1e-3 * spread),
         limit=read,
-        note="numpy: X @ a, a known",
+        note="numpy: X @ a, a known; ours sees that the target is the same, sums in double",
     )
     compare(
         f"score, 100 targets, {name}",
