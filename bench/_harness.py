@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 NAME = 60  # letters of a workload's name
-ENOUGH = 2.0  # CPU seconds of one line, after which two turns will do
+ENOUGH = 1.0  # CPU seconds of one line, after which two turns will do
 
 
 @dataclass(frozen=True)
