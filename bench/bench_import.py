@@ -8,7 +8,15 @@ import sys
 
 from bench._harness import Row
 
-TARGET = 0.015  # seconds beyond numpy's
+TARGET = 0.005  # seconds beyond numpy's
+
+
+REBUILT = "; an editable install, which asks cmake for news: measure a plain one"
+
+
+def editable() -> bool:
+    """Whether the import looks for changes of the C++ sources first."""
+    return any(name.startswith("_editable_skbc") for name in sys.modules)
 
 
 def cpu_seconds(code: str) -> float:
@@ -35,6 +43,6 @@ def run(repeats: int = 15) -> None:
         None,
         f"beyond numpy: {1e3 * (with_leakscore[0] - numpy_alone[0]):.1f} ms best, "
         f"{1e3 * (with_leakscore[middle] - numpy_alone[middle]):.1f} ms median "
-        f"(target {1e3 * TARGET:.0f} ms)",
+        f"(target {1e3 * TARGET:.0f} ms){REBUILT if editable() else ''}",
     )
     print(row)

@@ -58,20 +58,14 @@ TARGETS = {"csv 300000": (3, 400), "parquet 1000000": (15, 600), "parquet 300000
 
 
 def measured(code: str, path: Path) -> tuple[float, float]:
-    """Run code in a process of its own; return the median of 3 of CPU seconds, and megabytes."""
-    found = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            [sys.executable, "-c", code + PEAK, str(path)],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-        found.append((seconds, int(done.stdout.split()[-1]) / 1024))
-    return sorted(found)[1]
+    """Run code in a process of its own; return its CPU seconds and megabytes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", code + PEAK, str(path)], check=True, capture_output=True, text=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return seconds, int(done.stdout.split()[-1]) / 1024
 
 
 def run() -> None:

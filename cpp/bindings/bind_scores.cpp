@@ -35,6 +35,17 @@ py::tuple bernoulli(const py::array& observed, const py::array& target, const Do
   return py::make_tuple(std::move(out), flags);
 }
 
+py::tuple log_ratios(const py::array& observed, const Doubles& p) {
+  const Matrix x = matrix_of(observed);
+  const double* probability = p.data();
+  Doubles difference({x.rows, x.cols}), zeros(x.rows);
+  double *differences = difference.mutable_data(), *sums = zeros.mutable_data();
+  const int flags =
+      without_gil([&] { return bernoulli_log_ratios(x, probability, differences, sums); });
+  const bool usable = (flags & ~certain_mean) == 0, certain = (flags & certain_mean) != 0;
+  return py::make_tuple(std::move(difference), std::move(zeros), usable, certain);
+}
+
 py::tuple homer(const py::array& observed, const py::array& target, const Doubles& p) {
   const Matrix x = matrix_of(observed);
   const Matrix z = matrix_of(target);
@@ -95,6 +106,7 @@ void bind_scores(py::module_& m) {
   def_series<SeriesScore::subsampled_product>(m, "subsampled_product");
   m.def("bernoulli_llr", &bernoulli, py::arg("observed"), py::arg("target"),
         py::arg("p").noconvert(), py::arg("paired"));
+  m.def("bernoulli_log_ratios", &log_ratios, py::arg("observed"), py::arg("p").noconvert());
   m.def("homer_distance", &homer, py::arg("observed"), py::arg("target"), py::arg("p").noconvert());
   m.def("step_gradients", &steps_of<Step::gradient>, py::arg("before"), py::arg("after"),
         py::arg("rate"), py::arg("out").noconvert());

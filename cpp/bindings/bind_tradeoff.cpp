@@ -34,6 +34,8 @@ void bind_tradeoff(py::module_& m) {
   add_ufunc<table, &K::gaussian_epsilon>(m, "gaussian_epsilon", "(delta, mu) -> epsilon");
   add_ufunc<table, &K::gaussian_advantage>(m, "gaussian_advantage", "mu -> delta(0)");
   add_ufunc<table, &K::gaussian_auc>(m, "gaussian_auc", "mu -> area under the ROC");
+  add_ufunc<table, &K::line_beta>(m, "line_beta", "(alpha, mu) -> f(alpha) of |N(mu, 1)|");
+  add_ufunc<table, &K::line_power>(m, "line_power", "(alpha, mu) -> 1 - f(alpha) of |N(mu, 1)|");
   add_ufunc<table, &K::at_most_rest>(m, "at_most_rest", "(beta, alpha) -> min(beta, 1 - alpha)");
   add_ufunc<table, &K::laplace_beta>(m, "laplace_beta", "(alpha, e^mu, e^-mu) -> f(alpha)");
   add_ufunc<table, &K::laplace_power>(m, "laplace_power", "(alpha, e^mu, e^-mu) -> 1 - f(alpha)");

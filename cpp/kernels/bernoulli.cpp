@@ -11,6 +11,7 @@
 #include "kernels/table.hpp"
 #include "leakscore/linalg/tile.hpp"
 #include "leakscore/scores/bernoulli.hpp"
+#include "leakscore/special/exp_log.hpp"
 
 namespace leakscore::LEAKSCORE_ISA {
 namespace {
@@ -191,9 +192,65 @@ int ratios(const double* __restrict target, const double* __restrict p, ptrdiff_
   return flags;
 }
 
+// --- many targets --------------------------------------------------------------------------------
+
+LEAKSCORE_FN std::uint64_t bits_of(double v) { return std::bit_cast<std::uint64_t>(v); }
+
+// A word whose sign bit says that a ratio is no number from 2^-1000 to 2^1000.
+LEAKSCORE_FN std::uint64_t immoderate(double ratio) {
+  return (bits_of(ratio) - bits_of(0x1p-1000)) | (bits_of(0x1p1000) - bits_of(ratio));
+}
+
+// For p in (0, 1). A mean that is no number in [0, 1] makes a ratio immoderate.
+LogRatioSum differences(const double* __restrict x, const double* __restrict p, ptrdiff_t count,
+                        double* __restrict difference, double* __restrict zero) {
+  std::uint64_t beyond = 0, certain = 0;
+  for (ptrdiff_t j = 0; j < count; ++j) {
+    const double v = x[j], rest = 1.0 - v;
+    const double one_ratio = v / p[j], zero_ratio = rest / (1.0 - p[j]);
+    difference[j] = v == 0.0 ? 1.0 : one_ratio;
+    zero[j] = rest == 0.0 ? 1.0 : zero_ratio;
+    // The sign bit of zero less one; v may be -0.0.
+    certain |= ((bits_of(v) & 0x7fffffffffffffff) - 1) | (bits_of(rest) - 1);
+  }
+  for (ptrdiff_t j = 0; j < count; ++j) {
+    beyond |= immoderate(difference[j]) | immoderate(zero[j]);
+    zero[j] = log_sum(zero[j], 0.0);
+    difference[j] = log_sum(difference[j], 0.0) - zero[j];
+  }
+  double sums[lanes] = {}, sum = 0.0;
+  const ptrdiff_t whole = count - count % lanes;
+  for (ptrdiff_t j = 0; j < whole; j += lanes) LEAKSCORE_LANES(lanes) sums[l] += zero[j + l];
+  for (int l = 0; l < lanes; ++l) sum += sums[l];
+  for (ptrdiff_t j = whole; j < count; ++j) sum += zero[j];
+  return {sum, ((beyond >> 63) != 0 ? ratio_out_of_range : 0) |
+                   ((certain >> 63) != 0 ? certain_mean : 0)};
+}
+
+template <class T>
+LEAKSCORE_FN bool not_binary_as(const Matrix& z) {
+  const Tile<T> tile = tile_of<T>(z, 0, z.rows, 0, z.cols, nullptr);
+  std::uint64_t found = 0;
+  for (ptrdiff_t i = 0; i < z.rows; ++i) {
+    const T* row = tile.line(i);
+    for (ptrdiff_t j = 0; j < z.cols; ++j) {
+      const auto v = static_cast<double>(row[j]);
+      found |= bits_of(v - v * v) << 1;  // zero of either sign
+    }
+  }
+  return found != 0;
+}
+
+bool not_binary(const Matrix& z) {
+  return reads_as_float(z) ? not_binary_as<float>(z) : not_binary_as<double>(z);
+}
+
 }  // namespace
 
-const BernoulliKernels bernoulli_kernels{
-    .ratios = ratios, .log_ratios = log_ratios, .paired_log_ratios = paired_log_ratios};
+const BernoulliKernels bernoulli_kernels{.ratios = ratios,
+                                         .log_ratios = log_ratios,
+                                         .paired_log_ratios = paired_log_ratios,
+                                         .differences = differences,
+                                         .not_binary = not_binary};
 
 }  // namespace leakscore::LEAKSCORE_ISA

@@ -23,6 +23,11 @@ struct Bytes {
   std::ptrdiff_t row_stride;
 };
 
+struct LogRatioSum {
+  double zeros;
+  int flags;
+};
+
 struct BernoulliKernels {
   // Ratios of one tile; returns flags.
   int (*ratios)(const double* target, const double* p, std::ptrdiff_t count, const RatioTile& out);
@@ -34,6 +39,14 @@ struct BernoulliKernels {
   // The same for rows with one target each.
   int (*paired_log_ratios)(const Matrix& x, const Bytes& target, const RatioTile& ones,
                            const RatioTile& zeros, bool plain, double* out);
+
+  // For many targets: difference[j] = log(x/p) - log((1-x)/(1-p)), where a mean of 0 or 1 has 0 in
+  // place of the infinite one, and the sum of the second. `zero` is scratch.
+  LogRatioSum (*differences)(const double* x, const double* p, std::ptrdiff_t count,
+                             double* difference, double* zero);
+
+  // Whether some element is neither 0 nor 1; z is readable in place.
+  bool (*not_binary)(const Matrix& z);
 };
 
 }  // namespace leakscore

@@ -1,7 +1,9 @@
 // The Bernoulli score over whole matrices (drivers.hpp).
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "kernels/blocks.hpp"
 #include "kernels/dispatch.hpp"
@@ -11,6 +13,10 @@ namespace leakscore {
 namespace {
 
 using std::ptrdiff_t;
+
+// Up to so many, a pass over the targets for each costs less than to turn all of them to doubles.
+constexpr ptrdiff_t few_releases = 8;
+constexpr ptrdiff_t group = 8;  // targets that are read together
 
 // The range as bytes 0 and 1: where it is, or copied to `copy`. `flags` learns of other values.
 Bytes bytes_at(const Matrix& m, const RowRange& range, double* row, std::uint8_t* copy,
@@ -34,10 +40,119 @@ Bytes bytes_at(const Matrix& m, const RowRange& range, double* row, std::uint8_t
   return {reinterpret_cast<const std::uint8_t*>(m.at(range.row, range.col)), m.row_stride};
 }
 
+Matrix rows_of(const Matrix& m, ptrdiff_t row, ptrdiff_t rows) {
+  Matrix some = m;
+  some.data = m.at(row, 0);
+  some.rows = rows;
+  return some;
+}
+
+// One release's log ratios: the columns' differences, the sum of those of zeros, and for means of 0
+// and 1 how a target may be excluded: by `excluded` of columns that hold a one, beside `ones`.
+struct OneRelease {
+  std::vector<double> difference, excluded;
+  double zeros = 0.0, ones = 0.0;
+};
+
+int log_ratios_of(const Matrix& observed, ptrdiff_t row, const double* p, OneRelease& release) {
+  const ptrdiff_t cols = observed.cols;
+  release.difference.resize(static_cast<std::size_t>(cols));
+  const int flags =
+      bernoulli_log_ratios(rows_of(observed, row, 1), p, release.difference.data(), &release.zeros);
+  if ((flags & certain_mean) == 0) return flags;
+  std::vector<double> values(static_cast<std::size_t>(cols));
+  gather(observed, row, 0, cols, values.data());
+  release.excluded.resize(values.size());
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    release.excluded[j] = values[j] == 0.0 ? 1.0 : values[j] == 1.0 ? -1.0 : 0.0;
+    release.ones += values[j] == 1.0 ? 1.0 : 0.0;
+  }
+  return flags;
+}
+
+// A few releases, many targets: those are read once, as factors of the log ratios. Returns flags,
+// or ratio_out_of_range where logarithms do not serve.
+int score_few_releases(const Matrix& observed, const Matrix& target, const double* p, double* out) {
+  const BernoulliKernels& kernel = *kernels().bernoulli;
+  const VectorKernels& products = kernels().products->with_vector;
+  const ptrdiff_t width = observed.rows;
+  std::vector<OneRelease> releases(static_cast<std::size_t>(width));
+  for (ptrdiff_t k = 0; k < width; ++k) {
+    const int flags = log_ratios_of(observed, k, p, releases[static_cast<std::size_t>(k)]);
+    if ((flags & ~certain_mean) != 0) return flags | ratio_out_of_range;
+  }
+  const Plan plan(target, 2 * width);
+  const ptrdiff_t copied = elements_to_copy(target, plan.rows, plan.cols);
+  std::vector<double> sums(static_cast<std::size_t>(2 * width * target.rows));
+  std::atomic<int> flags{0};
+  over_tiles(plan, target, 2 * width, sums.data(),
+             [&](const RowRange& range, const Targets& columns, double* tile_sums) {
+               Scratch scratch(3, plan.cols + group + copied);
+               double* centre = scratch.take(plan.cols);
+               double* row_sums = scratch.take(group);
+               std::fill_n(centre, range.cols, 0.0);
+               const Matrix z = readable(target, range, scratch.take(copied));
+               // Products first: they read several rows at once, and leave them in the first cache.
+               for (ptrdiff_t first = 0; first < z.rows; first += group) {
+                 const Matrix some = rows_of(z, first, std::min(group, z.rows - first));
+                 for (ptrdiff_t k = columns.first; k < columns.first + columns.count; ++k) {
+                   const OneRelease& release = releases[static_cast<std::size_t>(k % width)];
+                   const auto& weight = k < width ? release.difference : release.excluded;
+                   std::fill_n(row_sums, some.rows, 0.0);
+                   if (!weight.empty())
+                     products.multiply(some, centre, weight.data() + range.col, row_sums);
+                   for (ptrdiff_t i = 0; i < some.rows; ++i)
+                     tile_sums[(first + i) * 2 * width + k] = row_sums[i];
+                 }
+                 if (columns.first == 0 && kernel.not_binary(some))
+                   flags.fetch_or(target_not_binary);
+               }
+             });
+  for (ptrdiff_t i = 0; i < target.rows; ++i)
+    for (ptrdiff_t k = 0; k < width; ++k) {
+      const OneRelease& release = releases[static_cast<std::size_t>(k)];
+      const double* found = sums.data() + i * 2 * width + k;
+      out[k * target.rows + i] =
+          found[width] + release.ones > 0.0 ? -HUGE_VAL : found[0] + release.zeros;
+    }
+  return flags.load();
+}
+
 }  // namespace
+
+int bernoulli_log_ratios(const Matrix& x, const double* p, double* difference, double* zeros) {
+  const BernoulliKernels& kernel = *kernels().bernoulli;
+  const ptrdiff_t cols = std::min(x.cols, tile_cols);
+  const ptrdiff_t rows = std::max<ptrdiff_t>(1, block_elements / std::max<ptrdiff_t>(1, x.cols));
+  std::atomic<int> flags{0};
+  parallel_for(blocks_of(x.rows, rows), [&](ptrdiff_t block) {
+    Scratch scratch(2, 2 * cols);
+    const std::span<double> copy = scratch.take_span(cols);
+    double* zero = scratch.take(cols);
+    for (ptrdiff_t i = block * rows; i < std::min(x.rows, (block + 1) * rows); ++i) {
+      zeros[i] = 0.0;
+      for (ptrdiff_t col = 0; col < x.cols; col += tile_cols) {
+        const RowRange range{i, 1, col, std::min(tile_cols, x.cols - col)};
+        const LogRatioSum found =
+            kernel.differences(doubles_at(x, i, range, copy), p + col, range.cols,
+                               difference + i * x.cols + col, zero);
+        zeros[i] += found.zeros;
+        flags.fetch_or(found.flags);
+      }
+    }
+  });
+  return flags.load();
+}
 
 int bernoulli_llr(const Matrix& observed, const Matrix& target, bool paired, const double* p,
                   double* out) {
+  const bool usual =
+      std::all_of(p, p + observed.cols, [](double share) { return share > 0.0 && share < 1.0; });
+  if (usual && !paired && observed.rows <= few_releases && target.rows >= 2 * few_releases) {
+    const int found = score_few_releases(observed, target, p, out);
+    if ((found & ratio_out_of_range) == 0)
+      return found | finiteness(out, observed.rows * target.rows);
+  }
   const BernoulliKernels& kernel = *kernels().bernoulli;
   const ptrdiff_t width = paired ? 1 : target.rows;
   const Plan plan(observed, width);

@@ -52,6 +52,7 @@ bool set_law(Chunk& chunk, int i, const ChiSquarePoint& p, bool proper) {
                                 std::ptrdiff_t count) {
   Chunk chunk;
   ContourBlock block;
+  BesselSeries known;
   Blocks blocks;
   Indices all;
   double value[chunk_size];
@@ -69,7 +70,7 @@ bool set_law(Chunk& chunk, int i, const ChiSquarePoint& p, bool proper) {
       const std::int16_t* index = blocks.index + k * lanes;
       double result[lanes];
       load_block(chunk, index, block);
-      evaluate_block(f, block, blocks.kind[k], result);
+      evaluate_block(f, block, known, blocks.kind[k], result);
       for (int j = 0; j < blocks.used[k]; ++j) value[index[j]] = result[j];
     }
     for (int i = 0; i < all.count; ++i) {

@@ -51,4 +51,8 @@ int homer_distance(const Matrix& observed, const Matrix& target, const double* p
 int bernoulli_llr(const Matrix& observed, const Matrix& target, bool paired, const double* p,
                   double* out);
 
+// Of every mean: difference (as x) = log(x/p) - log((1-x)/(1-p)), and zeros[i] the sum over row i
+// of the second, where the infinite one of a mean of 0 or 1 is 0. Returns flags.
+int bernoulli_log_ratios(const Matrix& x, const double* p, double* difference, double* zeros);
+
 }  // namespace leakscore

@@ -43,6 +43,7 @@ enum : int {
   target_not_binary = 4,
   probability_out_of_range = 8,  // some p lies outside (0, 1)
   ratio_out_of_range = 16,       // p is so near 0 or 1 that products of ratios could overflow
+  certain_mean = 32,             // some mean is 0 or 1, which excludes targets
 };
 
 struct ScoreKernels {

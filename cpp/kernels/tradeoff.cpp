@@ -5,6 +5,7 @@
 #include "leakscore/tradeoff/gaussian_curve.hpp"
 #include "leakscore/tradeoff/gaussian_profile.hpp"
 #include "leakscore/tradeoff/laplace_curve.hpp"
+#include "leakscore/tradeoff/magnitude_curve.hpp"
 
 namespace leakscore::LEAKSCORE_ISA {
 namespace {
@@ -53,6 +54,53 @@ void gaussian_curve(const double* __restrict alpha, const double* __restrict mu,
   }
 }
 
+// A tile of the magnitudes' curve: z = z_{alpha/2}, and a function of the normal law at z - mu and
+// at -z - mu, or at their negatives, as the tails ask for.
+struct LineTile {
+  static constexpr std::ptrdiff_t size = 512;
+  double half[size], z[size], at[size], near[size], far[size];
+};
+
+template <class At>
+LEAKSCORE_FN void of_line(NormalKernels::Elementwise tail, std::ptrdiff_t count, At at,
+                          LineTile& tile, double* out) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) tile.at[i] = at(i);
+  tail(tile.at, out, count);
+}
+
+LEAKSCORE_FN void start_line(const double* __restrict alpha, std::ptrdiff_t count, LineTile& tile) {
+  for (std::ptrdiff_t i = 0; i < count; ++i) tile.half[i] = 0.5 * alpha[i];
+  normal_kernels.isf(tile.half, tile.z, count);
+}
+
+void line_beta(const double* alpha, const double* mu, double* out, std::ptrdiff_t count) {
+  LineTile tile;
+  for (; count > 0; count -= tile.size, alpha += tile.size, mu += tile.size, out += tile.size) {
+    const std::ptrdiff_t now = count < tile.size ? count : tile.size;
+    start_line(alpha, now, tile);
+    const auto beyond = [&](std::ptrdiff_t i) { return tile.z[i] - mu[i]; };
+    const auto below = [&](std::ptrdiff_t i) { return -tile.z[i] - mu[i]; };
+    of_line(normal_kernels.cdf, now, beyond, tile, tile.near);
+    of_line(normal_kernels.cdf, now, below, tile, tile.far);
+    for (std::ptrdiff_t i = 0; i < now; ++i) out[i] = tile.near[i] - tile.far[i];
+    for (std::ptrdiff_t i = 0; i < now; ++i)
+      if (line_is_short(tile.z[i], mu[i])) out[i] = short_line(tile.z[i], mu[i]);
+  }
+}
+
+void line_power(const double* alpha, const double* mu, double* out, std::ptrdiff_t count) {
+  LineTile tile;
+  for (; count > 0; count -= tile.size, alpha += tile.size, mu += tile.size, out += tile.size) {
+    const std::ptrdiff_t now = count < tile.size ? count : tile.size;
+    start_line(alpha, now, tile);
+    const auto beyond = [&](std::ptrdiff_t i) { return tile.z[i] - mu[i]; };
+    const auto below = [&](std::ptrdiff_t i) { return tile.z[i] + mu[i]; };
+    of_line(normal_kernels.sf, now, beyond, tile, tile.near);
+    of_line(normal_kernels.sf, now, below, tile, tile.far);
+    for (std::ptrdiff_t i = 0; i < now; ++i) out[i] = tile.near[i] + tile.far[i];
+  }
+}
+
 }  // namespace
 
 const TradeOffKernels tradeoff_kernels{.gaussian_beta = gaussian_curve<&ErrorRates::beta>,
@@ -62,6 +110,8 @@ const TradeOffKernels tradeoff_kernels{.gaussian_beta = gaussian_curve<&ErrorRat
                                        .gaussian_epsilon = map<gaussian_epsilon>,
                                        .gaussian_advantage = map<gaussian_advantage>,
                                        .gaussian_auc = map<gaussian_auc>,
+                                       .line_beta = line_beta,
+                                       .line_power = line_power,
                                        .at_most_rest = map<at_most_rest>,
                                        .laplace_beta = map<laplace_beta>,
                                        .laplace_power = map<laplace_power>,

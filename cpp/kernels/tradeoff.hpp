@@ -14,6 +14,9 @@ struct TradeOffKernels {
   Elementwise gaussian_beta, gaussian_power, gaussian_log_power, gaussian_delta, gaussian_epsilon;
   OfMu gaussian_advantage, gaussian_auc;
 
+  // Of |N(0, 1)| against |N(mu, 1)|: f(alpha) and 1 - f(alpha).
+  Elementwise line_beta, line_power;
+
   Elementwise at_most_rest;  // of beta and alpha: min(beta, 1 - alpha)
 
   using OfTwo = void (*)(const double* alpha, const double* grow, const double* other, double* out,

@@ -192,6 +192,9 @@ def subsampled_product(
 def bernoulli_llr(
     observed: _Array, target: _Array, p: _Doubles, paired: bool
 ) -> tuple[_Doubles, int]: ...
+def bernoulli_log_ratios(
+    observed: _Array, p: _Doubles
+) -> tuple[_Doubles, _Doubles, bool, bool]: ...
 def homer_distance(observed: _Array, target: _Array, p: _Doubles) -> tuple[_Doubles, int]: ...
 def step_gradients(before: _Array, after: _Array, rate: float, out: _Doubles) -> bool: ...
 def batch_means(before: _Array, after: _Array, rate: float, out: _Doubles) -> bool: ...
@@ -482,6 +485,8 @@ gaussian_delta: np.ufunc
 gaussian_epsilon: np.ufunc
 gaussian_advantage: np.ufunc
 gaussian_auc: np.ufunc
+line_beta: np.ufunc
+line_power: np.ufunc
 at_most_rest: np.ufunc
 laplace_beta: np.ufunc
 laplace_power: np.ufunc

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from pathlib import Path
 
 from leakscore import _core, _validate
 
@@ -104,7 +103,7 @@ def _is_command_line() -> bool:
     name = next(iter(getattr(sys, "argv", ())), "")
     if name == "-m":  # Python looks for the module
         return any(re.fullmatch(r"(-\w*m)?leakscore", word) for word in sys.orig_argv)
-    return Path(name).stem == "leakscore"
+    return bool(re.fullmatch(r"(.*[/\\])?leakscore(\.\w+)?", name, re.DOTALL))  # pathlib is slow
 
 
 def _configure() -> None:

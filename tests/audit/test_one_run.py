@@ -208,3 +208,18 @@ def test_level_on_randomised_response(delta: float) -> None:
         least = next(v for v in range(21) if oracle.p_value(20, v, 0.0, epsilon) < 0.2)
         exact = float(oracle.p_value(20, least, 0.0, epsilon))
         assert abs(violations - reps * exact) < 4 * math.sqrt(reps * exact * (1 - exact))
+
+
+def test_one_pair_counts_as_a_grid_does() -> None:
+    """Without sorting and with it: scores that tie at cuts and at ends, and infinite ones."""
+    rng = np.random.default_rng(21)
+    for size in (1, 2, 3, 20, 400):
+        scores = rng.integers(0, max(size // 2, 2), size).astype(float)
+        scores[rng.random(size) < 0.1] = np.inf
+        included = rng.random(size) < 0.5
+        for plus in {0, 1, size // 3, size}:
+            for minus in {0, 1, size // 4, size - plus} - ({0} if plus == 0 else set()):
+                if plus + minus <= size:
+                    alone = one_run(scores, included, plus, minus)
+                    grid = one_run(scores, included, [plus] * 2, [minus] * 2)
+                    assert alone.correct == grid.correct

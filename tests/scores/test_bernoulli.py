@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import leakscore
 from leakscore import scores
 from tests.oracles import scores as oracle
 
@@ -85,6 +86,8 @@ def test_what_cannot_be_is_minus_infinity(isa) -> None:
         result = scores.bernoulli_llr(x, target, p).reshape(7, -1)
         assert (np.isneginf(result) == expected[:, None]).all()
         assert np.isfinite(result[~expected]).all()
+    more = scores.bernoulli_llr(np.tile(x, (2, 1)), z, p)
+    assert (np.isneginf(more) == np.tile(expected, 2)[:, None]).all()
     paired = scores.bernoulli_llr(x, z[:7], p, paired=True)
     assert (np.isneginf(paired) == expected).all()
     truth = oracle.bernoulli_llr(x[3], z[0], p)
@@ -102,6 +105,31 @@ def test_many_targets_are_as_few() -> None:
     assert np.isneginf(few).any()
     assert np.isfinite(few).any()
     np.testing.assert_allclose(many, few, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("releases", [1, 8, 9])
+def test_a_few_releases_and_many_targets(releases: int, isa: str) -> None:
+    """Any layout and dtype of either, means of 0 and 1, any number of threads."""
+    rng = np.random.default_rng(releases)
+    p = rng.uniform(0.05, 0.95, 2100)
+    x = rng.uniform(0.05, 0.95, size=(releases, 2100))
+    z = (rng.random((70, 2100)) < p).astype(np.float64)
+    x[0, 3], x[-1, 2090], z[:9, 3] = 0.0, 1.0, 1.0
+    few = np.stack([scores.bernoulli_llr(x, row, p).ravel() for row in z], axis=1)
+    assert 8 < np.isneginf(few).sum() < few.size
+    before = leakscore.get_num_threads()
+    for table in (z, z.astype(np.uint8), z.astype(np.float32), np.asfortranarray(z), z.T.copy().T):
+        for count in (1, 2):
+            leakscore.set_num_threads(count)
+            found = scores.bernoulli_llr(x, table, p)
+            np.testing.assert_allclose(found, few, rtol=1e-12, atol=1e-12)
+    leakscore.set_num_threads(before)
+    single = x.astype(np.float32)
+    few = np.stack([scores.bernoulli_llr(single, row, p).ravel() for row in z], axis=1)
+    np.testing.assert_allclose(scores.bernoulli_llr(single, z, p), few, rtol=1e-12, atol=1e-12)
+    table[5, 7] = 0.5
+    with pytest.raises(ValueError, match=r"target in \{0, 1\}"):
+        scores.bernoulli_llr(x, table, p)
 
 
 def test_probability_of_a_proof_under_both_hypotheses() -> None:

@@ -190,7 +190,7 @@ def cumulative_means(
 def _add_up(batches: Doubles) -> None:
     """Replace (r, T, d) by the sums up to each step; numpy's own are slow over all but one axis."""
     rounds, count, dim = batches.shape
-    if dim < _WIDE or rounds * dim < _LONG:
+    if 1 < dim < _WIDE or rounds * dim < _LONG:
         np.cumsum(batches, axis=1, out=batches)
         return
     for t in range(1, count):

@@ -62,7 +62,7 @@ def bernoulli_llr(
     """
     probability = _validate.coefficients("p", p)
     x, z = scoring.rows(observed, target, probability.size, paired)
-    if scoring.many(z, paired):
+    if scoring.many(x, z, paired):
         result = scoring.bernoulli(x, z, probability)
         if result is not None:
             return scoring.shaped(result, x, z)

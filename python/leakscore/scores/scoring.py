@@ -29,6 +29,8 @@ MANY = 16
 """From this number of targets on, products of blocks beat one pass over the data for each."""
 FEW = 6
 """Below this number of targets, a pass for each is as fast as products of blocks."""
+FEW_RELEASES = 8
+"""Up to this number of releases, a pass over the targets for each beats products of blocks."""
 _ROWS, _COLS, _TARGETS = 128, 4096, 512
 NO_NOISE = np.zeros(1)
 
@@ -56,9 +58,10 @@ def named_rows(
     )
 
 
-def many(target: Array, paired: bool) -> bool:
-    """Whether products of blocks are faster than a pass for each of so many targets."""
-    return not paired and target.ndim == 2 and len(target) >= MANY
+def many(observed: Array, target: Array, paired: bool) -> bool:
+    """Whether products of blocks are faster than a pass for each target, or for each release."""
+    enough = target.ndim == 2 and len(target) >= MANY
+    return not paired and enough and observed.ndim == 2 and len(observed) > FEW_RELEASES
 
 
 def shaped(result: Doubles, observed: Array, target: Array) -> float | Doubles:
@@ -184,33 +187,20 @@ def bernoulli(observed: Array, target: Array, p: Doubles) -> Doubles | None:
     table = np.atleast_2d(observed)
     result = np.zeros((len(table), len(target)))
     excluded = np.zeros(result.shape, dtype=bool)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        for cols, targets in product(slices(table.shape[1], _COLS), slices(len(target), _TARGETS)):
-            z = target[targets, cols].astype(np.float64)
-            if not ((z == 0) | (z == 1)).all():
+    for cols, targets in product(slices(table.shape[1], _COLS), slices(len(target), _TARGETS)):
+        z = target[targets, cols].astype(np.float64, copy=False)
+        if not ((z == 0) | (z == 1)).all():
+            return None
+        for rows in slices(len(table), _ROWS):
+            x = table[rows, cols]
+            difference, zeros, usable, certain = _core.bernoulli_log_ratios(x, p[cols])
+            if not usable:
                 return None
-            for rows in slices(len(table), _ROWS):
-                x = table[rows, cols].astype(np.float64)
-                low, high = x.min(), x.max()
-                if not (low >= 0 and high <= 1):
-                    return None
-                one, zero = _log_ratios(x, p[cols])
-                part = (one - zero) @ z.T
-                result[rows, targets] += part + zero.sum(axis=1, keepdims=True)
-                if low == 0 or high == 1:
-                    excluded[rows, targets] |= ((x == 0) @ z.T + (x == 1) @ (1 - z.T)) > 0
-    if not np.isfinite(result).all():
-        return None
+            result[rows, targets] += difference @ z.T + zeros[:, np.newaxis]
+            if certain:
+                excluded[rows, targets] |= ((x == 0) @ z.T + (x == 1) @ (1 - z.T)) > 0
     result[excluded] = -np.inf
     return result
-
-
-def _log_ratios(x: Doubles, p: Doubles) -> tuple[Doubles, Doubles]:
-    """Return log(x/p) and log((1-x)/(1-p)), 0 where they are infinite."""
-    one, zero = x / p, (1 - x) / (1 - p)
-    one[x == 0] = 1
-    zero[x == 1] = 1
-    return np.log(one, out=one), np.log(zero, out=zero)
 
 
 # --- full covariance ------------------------------------------------------------------------------

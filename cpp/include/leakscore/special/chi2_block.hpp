@@ -1,6 +1,6 @@
 // The functions of one block of points: shared by evaluation and by the search for quantiles.
 // Numerics: the saddles of chi2_saddle.hpp and the sums of chi2_contour.hpp (after Rice 1968); the
-// series of chi2_tails.hpp and chi2_mixture.hpp.
+// series of chi2_tails.hpp, chi2_mixture.hpp and chi2_bessel.hpp.
 #pragma once
 
 #include "leakscore/isa.hpp"
@@ -52,9 +52,13 @@ LEAKSCORE_FN void integrate_tails(ContourBlock& b, int kind, TailBlock& tails) {
     find_tails<false>(b, tails);
 }
 
-LEAKSCORE_FN void evaluate_mixture(Function f, ContourBlock& b, double* result) {
+LEAKSCORE_FN void evaluate_bessel(Function f, ContourBlock& b, BesselSeries& known, int kind,
+                                  double* result) {
   TailBlock found;
-  mixture_density(b, found);
+  if (kind == bessel_near_class)
+    near_density(b, known, found);
+  else
+    far_density(b, known, found);
   for (int i = 0; i < lanes; ++i) {
     const Extended decay{found.decay[i], found.decay_low[i]};
     result[i] = f == Function::pdf ? detail::decayed(found.mass[i], decay)
@@ -62,10 +66,11 @@ LEAKSCORE_FN void evaluate_mixture(Function f, ContourBlock& b, double* result) 
   }
 }
 
-[[maybe_unused, gnu::noinline]] static void evaluate_block(Function f, ContourBlock& b, int kind,
+[[maybe_unused, gnu::noinline]] static void evaluate_block(Function f, ContourBlock& b,
+                                                           BesselSeries& known, int kind,
                                                            double* result) {
   TailBlock tails;
-  if (kind == mixture_density_class) return evaluate_mixture(f, b, result);
+  if (kind >= bessel_near_class) return evaluate_bessel(f, b, known, kind, result);
   if (is_density(f))
     integrate<false, true>(b, kind);
   else

@@ -1,13 +1,14 @@
 // A chunk of points of mixed sizes, sorted into blocks of one class each: speed does not depend on
 // the order of the input.
 //
-// Numerics: a class is what shares the nodes of chi2_nodes.hpp, or a series of chi2_tails.hpp
-// or chi2_mixture.hpp.
+// Numerics: a class is what shares the nodes of chi2_nodes.hpp, or a series of chi2_tails.hpp,
+// chi2_mixture.hpp or chi2_bessel.hpp.
 #pragma once
 
 #include <cstdint>
 
 #include "leakscore/isa.hpp"
+#include "leakscore/special/chi2_bessel.hpp"
 #include "leakscore/special/chi2_contour.hpp"
 #include "leakscore/special/chi2_mixture.hpp"
 #include "leakscore/special/chi2_tails.hpp"
@@ -22,7 +23,7 @@ struct alignas(64) Chunk {
 };
 
 // Tables 0, 1, ...; then the direct class; then concentrated laws; then tails of central laws;
-// then small noncentral laws.
+// then tails of small noncentral laws, and densities of those of few degrees of freedom.
 inline constexpr int direct_class = contour_tables;
 inline constexpr int concentrated_class = direct_class + 1;
 inline constexpr int lower_class = concentrated_class + 1;
@@ -30,8 +31,9 @@ inline constexpr int upper_class = lower_class + 1;
 inline constexpr int middle_class = upper_class + 1;
 inline constexpr int mixture_lower_class = middle_class + 1;
 inline constexpr int mixture_upper_class = mixture_lower_class + 1;
-inline constexpr int mixture_density_class = mixture_upper_class + 1;
-inline constexpr int class_count = mixture_density_class + 1;
+inline constexpr int bessel_near_class = mixture_upper_class + 1;
+inline constexpr int bessel_far_class = bessel_near_class + 1;
+inline constexpr int class_count = bessel_far_class + 1;
 
 LEAKSCORE_FN std::uint8_t class_of(double x, double nu, double la) {
   const double raised = nu > 2.0 ? nu : 2.0;
@@ -60,7 +62,8 @@ LEAKSCORE_FN std::uint8_t class_of_tails(double x, double nu, double la) {
 
 // And what serves densities alone.
 LEAKSCORE_FN std::uint8_t class_of_density(double x, double nu, double la) {
-  return is_mixture(x, nu, la) ? mixture_density_class : class_of(x, nu, la);
+  if (is_bessel_near(x, nu, la)) return bessel_near_class;
+  return is_bessel_far(x, nu, la) ? bessel_far_class : class_of(x, nu, la);
 }
 
 // Indices of the chunk in the order of their classes, blocks padded by repeating an index: member j

@@ -9,6 +9,7 @@
 
 #include "leakscore/isa.hpp"
 #include "leakscore/special/binomial_deviance.hpp"
+#include "leakscore/special/chi2_saddle.hpp"
 #include "leakscore/special/double_double.hpp"
 
 namespace leakscore::LEAKSCORE_ISA::chi2_parts {
@@ -59,8 +60,27 @@ LEAKSCORE_FN Extended direct_log_density(double x, double df, Extended constant)
   return sum(sum(power, {-0.5 * x, 0.0}), constant);
 }
 
+namespace detail {
+
+// The deviance of binomial_deviance.hpp in 32 digits.
+LEAKSCORE_FN Extended long_deviance(double a, double b) {
+  const deviance_parts::LogParts log = deviance_parts::log_parts(quotient(Extended{b, 0.0}, a));
+  const Extended half_tail = atanh_tail(log.s), difference = exact_sum(b, -a);
+  const Extended tail{2.0 * half_tail.high, 2.0 * half_tail.low};
+  const Extended head =
+      sum({log.k * log2_high, log.k * log2_middle}, {2.0 * log.s.high, 2.0 * log.s.low});
+  // b - a - 2 a s = (b - a) s where b / a is near one; elsewhere nothing cancels.
+  const bool is_near = log.k == 0.0;
+  const Extended near = bounded_product(difference, log.s), far = bounded_product(head, -a);
+  const Extended rest = sum({is_near ? 0.0 : difference.high, is_near ? 0.0 : difference.low},
+                            {is_near ? near.high : far.high, is_near ? near.low : far.low});
+  return sum(rest, bounded_product(tail, -a));
+}
+
+}  // namespace detail
+
 LEAKSCORE_FN Extended concentrated_log_density(double x, double df, Extended constant) {
-  return sum(constant, negative(deviance(0.5 * df - 1.0, {0.5 * x, 0.0})));
+  return sum(constant, negative(detail::long_deviance(0.5 * df - 1.0, 0.5 * x)));
 }
 
 }  // namespace leakscore::LEAKSCORE_ISA::chi2_parts

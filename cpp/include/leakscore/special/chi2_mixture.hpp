@@ -1,9 +1,9 @@
-// Tails and density of noncentral chi-square laws of small df and nc, as sums over the Poisson
-// mixture of central laws (DLMF 8.8.5 for the step from one to the next).
+// Tails of noncentral chi-square laws of small df and nc, as sums over the Poisson mixture of
+// central laws (DLMF 8.8.5 for the step from one to the next).
 //
 // With a = df/2, z = x/2, l = nc/2, w = l z and the central density f:
 //
-//   density: e^-l f sum_j w^j / (j! (a)_j),
+//   density, for Newton's steps: e^-l f sum_j w^j / (j! (a)_j),
 //
 //   lower: P(X <= x) = (2x/df) e^-l f sum_j p_j w^j / (j! (a+1)_j),
 //   with p_j = 1 + z p_(j+1) / (a+j+1),
@@ -26,7 +26,6 @@ inline constexpr double largest_mixture_product = 16.0;  // of l and z
 
 enum class Mixture : std::uint8_t { none, lower, upper };
 
-// Where the density is summed.
 LEAKSCORE_FN bool is_mixture(double x, double df, double nc) {
   return (df >= 1.0) & (df <= largest_mixture_df) & (nc > 0.0) & (nc <= largest_mixture_nc) &
          (x >= least_series_x) & (x <= largest_series_x) &
@@ -60,10 +59,9 @@ LEAKSCORE_FN void start_mixture(const ContourBlock& b, const double* size, Mixtu
 }
 
 // Times 1 + (slope of the log of the sum in log w) lost; the slope of 0F1(; a; w) is near enough.
-LEAKSCORE_FN double with_lost(double sum, const MixtureSums& m, int i, double a) {
-  const double w = m.product[i];
+LEAKSCORE_FN double with_lost(double sum, double w, double lost, double a) {
   const double slope = 2.0 * w / (a + __builtin_sqrt(multiply_add(4.0, w, a * a)));
-  return multiply_add(sum * slope, m.lost[i], sum);
+  return multiply_add(sum * slope, lost, sum);
 }
 
 // sum_j w^j / (j! (a)_j)
@@ -74,7 +72,8 @@ LEAKSCORE_FN void density_sums(const ContourBlock& b, const MixtureSums& m, doub
       const double more = 1.0 + m.product[i] * sum[i] / (k * (0.5 * b.nu[i] + (k - 1.0)));
       sum[i] = k <= m.terms[i] ? more : 1.0;
     }
-  for (int i = 0; i < lanes; ++i) sum[i] = with_lost(sum[i], m, i, 0.5 * b.nu[i]);
+  for (int i = 0; i < lanes; ++i)
+    sum[i] = with_lost(sum[i], m.product[i], m.lost[i], 0.5 * b.nu[i]);
 }
 
 // The inner sums p or q of argument z or l, and with them the outer ones.
@@ -92,23 +91,11 @@ LEAKSCORE_FN void tail_sums(const ContourBlock& b, const MixtureSums& m, double*
       inner[i] = counts ? next : 1.0;
       sum[i] = counts ? more : 1.0;
     }
-  for (int i = 0; i < lanes; ++i) sum[i] = with_lost(sum[i], m, i, 0.5 * b.nu[i] + 1.0);
+  for (int i = 0; i < lanes; ++i)
+    sum[i] = with_lost(sum[i], m.product[i], m.lost[i], 0.5 * b.nu[i] + 1.0);
 }
 
 }  // namespace detail
-
-// The density as sum exp(-decay).
-[[maybe_unused, gnu::noinline]] static void mixture_density(ContourBlock& b, TailBlock& found) {
-  detail::MixtureSums m;
-  detail::density_decays(b, found);
-  detail::start_mixture(b, b.la, m);
-  detail::density_sums(b, m, found.mass);
-  for (int i = 0; i < lanes; ++i) {
-    const Extended decay = sum({found.decay[i], found.decay_low[i]}, {0.5 * b.la[i], 0.0});
-    found.decay[i] = decay.high;
-    found.decay_low[i] = decay.low;
-  }
-}
 
 template <bool Upper, bool WithDensity>
 [[maybe_unused, gnu::noinline]] static void mixture_tails(ContourBlock& b, TailBlock& tails) {

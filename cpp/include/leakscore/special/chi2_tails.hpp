@@ -103,21 +103,6 @@ LEAKSCORE_FN void temme_polynomials(const double* nu, double (&s)[temme_degree +
   }
 }
 
-// The deviance of binomial_deviance.hpp in 32 digits, for b / a in (1/4, 4).
-LEAKSCORE_FN Extended long_deviance(double a, double b) {
-  const deviance_parts::LogParts log = deviance_parts::log_parts(quotient(Extended{b, 0.0}, a));
-  const Extended half_tail = atanh_tail(log.s), difference = exact_sum(b, -a);
-  const Extended tail{2.0 * half_tail.high, 2.0 * half_tail.low};
-  const Extended head =
-      sum({log.k * log2_high, log.k * log2_middle}, {2.0 * log.s.high, 2.0 * log.s.low});
-  // b - a - 2 a s = (b - a) s where b / a is near one; elsewhere nothing cancels.
-  const bool is_near = log.k == 0.0;
-  const Extended near = bounded_product(difference, log.s), far = bounded_product(head, -a);
-  const Extended rest = sum({is_near ? 0.0 : difference.high, is_near ? 0.0 : difference.low},
-                            {is_near ? near.high : far.high, is_near ? near.low : far.low});
-  return sum(rest, bounded_product(tail, -a));
-}
-
 }  // namespace detail
 
 // The accurate tails of a block.

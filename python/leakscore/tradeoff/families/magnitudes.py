@@ -8,11 +8,10 @@ import numpy as np
 
 from leakscore._numeric import falling_root
 from leakscore._types import Doubles
-from leakscore.distributions import chi2, ncx2, norm
+from leakscore.distributions import chi2, ncx2
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_FEW = np.polynomial.legendre.leggauss(5)
 _NEAR = 0.7  # log of the ratio of two tails, up to which their difference is integrated
 _FLAT = 1e-3  # size of the likelihood ratio's expansion variable, up to which it is used
 
@@ -155,27 +154,6 @@ def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
     root = falling_root(gap, low, high)
     usual_or_line = np.where(dims == 1.0, closed, np.where(usual, root, most))
     return np.where(level > 0.0, usual_or_line, 0.0)
-
-
-def line_beta(alpha: Doubles, mu: Doubles) -> Doubles:
-    """Return Phi(z - mu) - Phi(-z - mu) with z = z_{alpha/2}, one dimension."""
-    z, mu = np.broadcast_arrays(norm.isf(0.5 * alpha), mu)
-    beta = np.array(norm.cdf(z - mu) - norm.cdf(-z - mu))
-    few = z * (1.0 + mu) < 0.05
-    if few.any():  # the integral of the density over [-z, z], all of one sign
-        shift, width = mu[few], z[few]
-        total = np.zeros(width.shape)
-        for node, weight in zip(*_FEW, strict=True):
-            u = 0.5 * (1.0 + node) * width
-            total += weight * 0.5 * (norm.pdf(u - shift) + norm.pdf(u + shift))
-        beta[few] = width * total
-    return beta[()]
-
-
-def line_power(alpha: Doubles, mu: Doubles) -> Doubles:
-    """Return Phi(mu - z) + Phi(-z - mu) with z = z_{alpha/2}, one dimension."""
-    z = norm.isf(0.5 * alpha)
-    return np.asarray(norm.sf(z - mu) + norm.sf(z + mu))[()]
 
 
 def straight(point: Doubles, dims: Doubles, square: Doubles) -> Doubles:

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, _validate_counts
+from leakscore import _core, _validate, _validate_counts
 from leakscore._numeric import doubled, falling_root, gauss_panels
 from leakscore._types import Doubles, Scalar
 from leakscore.distributions import chi2, gx2, ncx2, norm
@@ -215,14 +215,14 @@ class _RelaxedGaussian(TradeOff[Any]):
 
     def _beta(self, alpha: Doubles) -> Any:
         # The quantile's rounding may lift beta above 1 - alpha where the two laws are close.
-        return np.minimum(self._missed(alpha), 1.0 - alpha)[()]
+        return _core.at_most_rest(self._missed(alpha), alpha)
 
     def _missed(self, alpha: Doubles) -> Any:
         square, dims = self._with(alpha)
         if self._reversed:
             return chi2.sf(ncx2.ppf(alpha, dims, square), dims)
         if (self._dims == 1).all():
-            return magnitudes.line_beta(alpha, aligned(self._mu, alpha))
+            return _core.line_beta(alpha, aligned(self._mu, alpha))
         return ncx2.cdf(chi2.isf(alpha, dims), dims, square)
 
     def _power(self, alpha: Doubles) -> Any:
@@ -236,7 +236,7 @@ class _RelaxedGaussian(TradeOff[Any]):
                 line = np.minimum(alpha * np.exp(0.5 * square), 1.0)
             return np.where(magnitudes.straight(point, dims, square), line, chi2.cdf(point, dims))
         if (self._dims == 1).all():
-            return magnitudes.line_power(alpha, aligned(self._mu, alpha))
+            return _core.line_power(alpha, aligned(self._mu, alpha))
         return ncx2.sf(chi2.isf(alpha, dims), dims, square)
 
     def _log_power(self, log_alpha: Doubles) -> Any:
