@@ -60,7 +60,7 @@ class Table:
         Name of a column of categories -> (N,) ndarray of str, "" where none is known.
     shared : dict
         Name of a column that may tell who a record belongs to -> how many different values, fewer
-        than records; empty if `ids` are known.
+        than records; empty if ``ids`` are known.
     """
 
     name: str

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Seed
 from leakscore.audit.assumptions import of_one_run
 from leakscore.audit.bound import Bound
 from leakscore.audit.one_training.every import every_count
@@ -86,7 +86,7 @@ def one_run(
     confidence: float = 0.95,
     *,
     k: str | None = None,
-    rng: Seed = 0,
+    rng: np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | int | None = 0,
 ) -> OneRunBound:
     """Certify a lower bound on epsilon from one training with many canaries.
 
