@@ -1,5 +1,5 @@
-# Sets ISA_LEVELS to the best level of x86-64 that this machine has, as its compiler sees it. What is
-# built so stops with an error, not with wrong numbers, on a machine of a lower level.
+# Sets ISA_LEVELS to the best level of x86-64 that this machine has, as its compiler sees it. What
+# is built so stops with an error, not with wrong numbers, on a machine of a lower level.
 include(CheckCXXSourceCompiles)
 
 function(machine_has level)
@@ -7,7 +7,8 @@ function(machine_has level)
   list(TRANSFORM ARGN APPEND ")")
   list(JOIN ARGN " || " lacks)
   set(CMAKE_REQUIRED_FLAGS -march=native)
-  check_cxx_source_compiles("#if ${lacks}\n#error\n#endif\nint main() {}" LEAKSCORE_MACHINE_${level})
+  set(program "#if ${lacks}\n#error\n#endif\nint main() {}")
+  check_cxx_source_compiles("${program}" LEAKSCORE_MACHINE_${level})
 endfunction()
 
 set(ISA_LEVELS v2)
