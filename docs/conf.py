@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+from PIL import Image
 from sphinx.application import Sphinx
 
 import leakscore
@@ -53,6 +54,7 @@ autosummary_generate = True
 autosummary_ignore_module_all = False  # pages for what a room lists, and no other name
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members, numpydoc_xref_param_type = False, False
 
 # Inventories are committed (scripts/write_inventories): the site is built without network.
@@ -92,6 +94,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "leakscore"
 html_static_path = ["_static"]
 html_css_files = ["leakscore.css"]
+html_js_files = ["print.js"]
 html_copy_source = html_show_sourcelink = False
 html_use_index = html_domain_indices = False  # the search and the lists of rooms have it all
 html_context = {"default_mode": "auto"}
@@ -104,12 +107,13 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,
+    "primary_sidebar_end": [],  # no advertisements
     "collapse_navigation": True,  # a page lists its own branch only: a third of the size
     "back_to_top_button": False,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "gallery/index": []}
+html_sidebars = {"**": ["sidebar-nav-bs"], "index": [], "gallery/index": []}
 
 
 def setup(app: Sphinx) -> None:
@@ -119,16 +123,42 @@ def setup(app: Sphinx) -> None:
     app.connect("build-finished", _slim)
 
 
+# What no page uses, or only those who change the theme read.
+_UNUSED = ["**/*.map", "**/fa-brands*", "**/fa-regular*", "webpack-macros.html"]
+_UNUSED += ["broken_example.png", "no_image.png", "*badge_logo.svg"]
+_OF_GALLERY = r'<link [^>]*/sg_gallery[^>]*>|<script src="[^"]*/sg-tags[^>]*></script>'
+
+
 def _slim(app: Sphinx, _error: Exception | None) -> None:
-    """Remove what only those who change the theme read, and indentation outside of programs."""
-    for path in app.outdir.glob("_static/**/*.map"):
-        path.unlink()
+    """Remove what is not used: 300 pages hold the same head and the same marks."""
+    for pattern in _UNUSED:
+        for path in app.outdir.glob(f"_static/{pattern}"):
+            path.unlink()
+    for path in app.outdir.glob("_images/*.png"):
+        with Image.open(path) as picture:
+            many = picture.mode != "P"
+            few = picture.convert("RGBA").quantize(128, method=Image.Quantize.FASTOCTREE)
+        if many:
+            few.save(path, optimize=True)
     for path in app.outdir.glob("**/*.html"):
         page = path.read_text("utf-8")
         parts = re.split(r"(<pre.*?</pre>|<textarea.*?</textarea>)", page, flags=re.S)
-        parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
+        of_gallery = path.parent.name == "gallery"
+        parts[::2] = [_without_marks(part, of_gallery=of_gallery) for part in parts[::2]]
         if (slim := "".join(parts)) != page:
             path.write_text(slim, "utf-8")
+
+
+def _without_marks(page: str, *, of_gallery: bool) -> str:
+    """Remove indentation, comments, and what neither a style nor a script looks for."""
+    page = re.sub(r"<!--.*?-->", "", page, flags=re.S)
+    page = re.sub(r'<span class="pre">(.*?)</span>', r"\1", page)
+    page = page.replace('<a class="reference internal" href', "<a href")
+    page = page.replace('<code class="docutils literal notranslate">', '<code class="literal">')
+    page = re.sub(r' title="Link to this [a-z]+"', "", page)
+    if not of_gallery:
+        page = re.sub(_OF_GALLERY, "", page)
+    return re.sub(r"\s*\n\s*", "\n", page)
 
 
 def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:

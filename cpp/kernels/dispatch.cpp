@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <string>
 
 #include "kernels/table.hpp"
 
@@ -39,7 +40,7 @@ bool has_v2() {
                            __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"));
 }
 #endif
-#ifdef LEAKSCORE_HAVE_v3
+#if defined(LEAKSCORE_HAVE_v3) || defined(LEAKSCORE_HAVE_v4)
 bool has_v3() {
   return LEAKSCORE_CPU_HAS("x86-64-v3",
                            __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -76,7 +77,9 @@ const Level& best() {
   for (const Level& level : levels)
     if (level.runs_here()) found = &level;
   if (found == nullptr)
-    throw std::runtime_error("leakscore needs a CPU of level x86-64-v2 (SSE4.2) or later");
+    throw std::runtime_error(
+        std::string("leakscore, as it was built here, needs a CPU of level x86-64-") +
+        levels[0].kernels.isa + " or later");
   return *found;
 }
 

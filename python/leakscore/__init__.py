@@ -64,18 +64,20 @@ _NOT_STARRED = frozenset({"dask", "plot", "reference", "report", "statistics", "
 _OF_REFERENCE = frozenset({"ColumnGram", "Moments", "Reference", "SingularCovarianceError"})
 
 
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # for whom a name that is not above is an error
 
-        return version("leakscore")
-    from importlib import import_module
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
 
-    if name in _OF_REFERENCE:
-        return getattr(import_module("leakscore.reference"), name)
-    if name in _NOT_STARRED.union(__all__):  # the other names of `__all__` are rooms
-        return import_module(f"leakscore.{name}")
-    raise AttributeError(f"module 'leakscore' has no attribute {name!r}")
+            return version("leakscore")
+        from importlib import import_module
+
+        if name in _OF_REFERENCE:
+            return getattr(import_module("leakscore.reference"), name)
+        if name in _NOT_STARRED.union(__all__):  # the other names of `__all__` are rooms
+            return import_module(f"leakscore.{name}")
+        raise AttributeError(f"module 'leakscore' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from leakscore._types import Seed
     from leakscore.testing import PrivacyCheck
     from leakscore.tradeoff import TradeOff
 
@@ -37,7 +36,7 @@ class Privacy:
         claim: tuple[float, float] | TradeOff,
         rounds: int = 4000,
         confidence: float = 0.95,
-        rng: np.random.Generator | int | None = None,
+        rng: Seed = None,
     ) -> PrivacyCheck:
         """Return what `leakscore.testing.check_private` finds; without `rng` with a kept seed."""
         from leakscore.testing import check_private
@@ -74,7 +73,7 @@ class Privacy:
         claim: tuple[float, float] | TradeOff,
         rounds: int = 4000,
         confidence: float = 0.95,
-        rng: np.random.Generator | int | None = None,
+        rng: Seed = None,
     ) -> None:
         """Fail the test if the claim is refuted; the message repeats the seed."""
         __tracebackhide__ = True

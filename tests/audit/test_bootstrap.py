@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 
 import numpy as np
@@ -13,6 +14,9 @@ from leakscore.audit import Audit
 from leakscore.audit.roc import bootstrap
 
 Sample = np.ndarray
+_SEED = (
+    "rng" if "rng" in inspect.signature(scipy.stats.bootstrap).parameters else "random_state"
+)  # before scipy 1.15
 
 
 def auc(members: Sample, nonmembers: Sample) -> float:
@@ -67,7 +71,7 @@ def test_beside_scipy(statistic: str, sample: str) -> None:
         n_resamples=2000,
         vectorized=False,
         method="percentile",
-        rng=np.random.default_rng(1),
+        **{_SEED: np.random.default_rng(1)},
     ).bootstrap_distribution
     audit = Audit(members, nonmembers)
     ours = audit.bootstrap(statistic, fpr=fpr_of(statistic), rng=2, confidence=0.9, resamples=4000)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import audit, games, whitebox
+from leakscore import audit, games, testing, whitebox
 
 POPULATION = games.Gaussian(np.zeros(2), np.ones(2))
 TARGET = np.ones(2)
@@ -121,3 +121,39 @@ def test_ties_are_ordered_by_the_seed() -> None:
 
     assert lots(0) == lots(np.random.SeedSequence(0)) == lots(np.random.PCG64(0))
     assert lots(None) != lots(None)
+
+
+COINS = np.random.default_rng(2).random(300) < 0.5
+JUDGED: dict[str, Callable[[Any], Any]] = {
+    "one_run": lambda rng: audit.one_run(np.arange(300) // 100, COINS, k="all", rng=rng),
+    "check_private": lambda rng: testing.check_private(
+        lambda data, own: data + own.laplace(), 0.0, 1.0, claim=(0.1, 0.0), rounds=400, rng=rng
+    ),
+}
+
+
+@pytest.mark.parametrize("judged", JUDGED.values(), ids=JUDGED)
+def test_what_is_judged_keeps_its_seed(judged: Callable[[Any], Any]) -> None:
+    expected = judged(5)
+    assert expected.seed == 5
+    assert judged(6) != expected
+    for rng in (np.int64(5), np.random.SeedSequence(5)):
+        assert judged(rng) == expected
+    for rng in (np.random.default_rng(5), np.random.PCG64(5)):
+        found = judged(rng)
+        assert found.seed is None
+        assert {**found.to_dict(), "seed": 5} == expected.to_dict()
+    fresh = judged(None)
+    assert fresh.seed not in (None, judged(None).seed)
+    assert judged(fresh.seed) == fresh
+
+
+def test_a_failed_check_names_the_fresh_seed() -> None:
+    with pytest.raises(AssertionError, match=r"rng=\d+"):
+        testing.assert_private(lambda data, own: data, 0, 1, claim=(1.0, 0.0), rng=None)
+
+
+def test_the_seed_may_be_left_out() -> None:
+    outputs = games.fixed_target(POPULATION, TARGET, MEAN, 64)
+    again = games.fixed_target(POPULATION, TARGET, MEAN, 64, outputs.seed)
+    assert numbers(outputs) == numbers(again)

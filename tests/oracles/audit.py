@@ -41,8 +41,8 @@ def terms(
     n0, n1 = len(nonmembers), len(members)
     for threshold in thresholds(members, nonmembers):
         k0, k1 = errors(members, nonmembers, threshold)
-        fpr = min(mpmath.mpf(1), mpmath.mpf(k0) / n0 + width(n0, confidence, method))
-        fnr = min(mpmath.mpf(1), mpmath.mpf(k1) / n1 + width(n1, confidence, method))
+        fpr = min(mpmath.mpf(1), mpmath.mpf(int(k0)) / n0 + width(n0, confidence, method))
+        fnr = min(mpmath.mpf(1), mpmath.mpf(int(k1)) / n1 + width(n1, confidence, method))
         yield (1 - mpmath.mpf(delta) - fnr) / fpr, threshold, "forward"
         yield (1 - mpmath.mpf(delta) - fpr) / fnr, threshold, "reverse"
 

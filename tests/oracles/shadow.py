@@ -201,7 +201,7 @@ def base(
 
 def ranks(values: list[Any], x: float) -> Any:
     below, ties = sum(v < x for v in values), sum(v == x for v in values)
-    return (below + mp.mpf(ties) / 2) / len(values)
+    return (below + mp.mpf(int(ties)) / 2) / len(values)
 
 
 def leave_one_out(

@@ -116,6 +116,19 @@ def test_without_ids_equal_records_are_told(values: np.ndarray) -> None:
         assert "duplicates" not in {n.code for n in other.warnings}
 
 
+def test_an_identifier_that_is_not_used_is_told(values: np.ndarray) -> None:
+    """A table of visits: each judged alone says less than all of a person together."""
+    visits = np.c_[1000 + np.arange(len(values)) // 3, values]
+    names = ["patient_id", *(f"x{column}" for column in range(DIM))]
+    plain = report.analyse(report.table_of(visits, names), rounds=200)
+    (told,) = [n for n in plain.warnings if n.code == "records-of-one"]
+    assert told.level == "warning"
+    assert told.message.startswith(f"patient_id has {ROWS // 3} different values in {ROWS} records")
+    assert told.message.endswith("--id patient_id.")
+    owned = report.table_of(visits, names, ids=[str(one) for one in visits[:, 0]])
+    assert "records-of-one" not in {n.code for n in report.analyse(owned, rounds=200).warnings}
+
+
 def test_drivers_and_remedies_follow_persons(values: np.ndarray, person: np.ndarray) -> None:
     result = judged(values, person)
     for driven in result.drivers[:3]:

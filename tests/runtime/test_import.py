@@ -109,7 +109,7 @@ def test_metadata() -> None:
     assert "LICENSE" in fields.get_all("License-File", [])
     assert fields["Requires-Python"] == ">=3.10"
     required = [line for line in fields.get_all("Requires-Dist", []) if "extra ==" not in line]
-    assert sorted(required) == ["numpy>=1.26", "scipy>=1.11"]
+    assert sorted(required) == ["numpy>=1.26", "scipy>=1.12"]
 
 
 def test_package_is_not_shadowed_by_the_checkout(pytestconfig: pytest.Config) -> None:

@@ -77,7 +77,8 @@ def test_agreement_with_ties_is_spearmans() -> None:
     tied = np.random.default_rng(6).integers(0, 3, size=(2, 4, 50))
     table = risk({"a": tied[0], "b": tied[1], "flat": np.zeros((4, 50))}, included)
     assert np.unique(table.shift[0]).size < 30
-    expected = stats.spearmanr(table.shift[0], table.shift[1])[0]
+    ends = np.clip(table.shift, -1e9, 1e9)  # an older scipy does not rank infinities
+    expected = stats.spearmanr(ends[0], ends[1])[0]
     assert table.agreement[0, 1] == pytest.approx(expected, abs=1e-12)
     assert table.agreement[2].tolist() == [0.0, 0.0, 0.0]
 

@@ -59,3 +59,27 @@ def test_names_are_understood_as_messages_show_them(tmp_path: Path) -> None:
     path.write_text('"a\nx",b\x1b[2J\n1,2\n3,5\n4,4\n')
     assert set(read_table(str(path), exclude=["a\\nx"]).left) == {0}
     assert set(read_table(str(path), columns=["b\\x1b[2J"]).left) == {0}
+
+
+SHARED = {
+    # cells of the first column, its name: how many different values are told
+    "visits": ("id,7 7 8 9", {"id": 3}),
+    "visits in words": ("Patient,P7 P8 P7 P9", {"Patient": 3}),
+    "one record a person": ("id,7 6 8 9", {}),
+    "a measurement": ("dose,7 7 8 9", {}),
+}
+
+
+@pytest.mark.parametrize("case", SHARED)
+def test_identifiers_that_records_share(tmp_path: Path, case: str) -> None:
+    column, expected = SHARED[case]
+    assert read(tmp_path, column).shared == expected
+    name = column.partition(",")[0]
+    assert not read(tmp_path, column, id=name).shared
+
+
+def test_a_hospital_is_no_person(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    lines = [f"{row % 2},{row * 1.5},{row // 3}" for row in range(60)]
+    path.write_text("\n".join(["hospital_id,x,patient_id", *lines]) + "\n")
+    assert read_table(str(path)).shared == {"patient_id": 20}

@@ -19,11 +19,13 @@ WRONG = """
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import assert_type
+import leakscore
 from leakscore import distributions, tradeoff
 
 assert_type(distributions.norm.cdf(0.5), npt.NDArray[np.float64])
 assert_type(tradeoff.gaussian([1.0]).power(0.5), float)
 distributions.norm.cdf(0.5).shape
+leakscore.tradeof
 """
 
 
@@ -73,6 +75,7 @@ def test_mypy_finds_what_is_wrong(wrong: Path, cache: Path) -> None:
     done = mypy(wrong, cache)
     assert done.stdout.count("[assert-type]") == 2, done.stdout + done.stderr
     assert '"float" has no attribute "shape"' in done.stdout
+    assert 'Module has no attribute "tradeof"' in done.stdout
 
 
 def test_pyright_agrees_with_the_consumer() -> None:
@@ -83,7 +86,7 @@ def test_pyright_agrees_with_the_consumer() -> None:
 def test_pyright_finds_what_is_wrong(wrong: Path) -> None:
     done = pyright(wrong)
     assert done.stdout.count("reportAssertTypeFailure") == 2, done.stdout + done.stderr
-    assert "reportAttributeAccessIssue" in done.stdout
+    assert done.stdout.count("reportAttributeAccessIssue") == 2
 
 
 def test_the_types_are_true() -> None:

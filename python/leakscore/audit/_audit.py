@@ -75,9 +75,10 @@ class Audit(Certified, Refuted, Intervals):
             non-members is not of this kind.
         rng : None, int, SeedSequence, BitGenerator or Generator
             Orders tied scores at random for "sorted-bits", together with a hash of the scores, so
-            that one seed does not order all audits alike; None: fresh entropy. Every other method
-            takes a tie for a non-member and does not depend on `rng`; only the halves of "split"
-            and "credible" depend on the order of the rounds.
+            that one seed does not order all audits alike; None: fresh entropy. The audit keeps the
+            order, also in `to_bytes`. Every other method takes a tie for a non-member and does not
+            depend on `rng`; only the halves of "split" and "credible" depend on the order of the
+            rounds.
 
         Returns
         -------

@@ -125,12 +125,13 @@ def _function(name: str, argument: tuple[str, str], summary: str, notes: str) ->
             first_value, cumulants = signature.bind(*args, **kwargs).arguments.values()
         except TypeError as error:
             raise TypeError(f"edgeworth.{name}(): {error}") from None
-        options = {} if out is None else {"out": out}
+        options: dict[str, Any] = {} if out is None else {"out": out}
         points = _validate.elementwise(first, first_value)
         if isinstance(points, np.ma.MaskedArray):  # generalised ufuncs do not take it
             points = _validate.real_array(first, points)
-        if type(points) is float:  # beside an array numpy would take it for a float32
-            points = np.float64(points)
+        if np.ndim(points) == 0 and np.result_type(points) == np.float64:
+            # Beside an array numpy takes a number for a float32, numpy 1 even a numpy.float64.
+            options["signature"] = (np.float64, np.float64, None)
         kind = None if dtype is None else _validate.float_dtype("dtype", dtype)
         result = ufunc(points, _validate.cumulants("cumulants", cumulants), **options)
         return result if kind is None or out is not None else result.astype(kind)

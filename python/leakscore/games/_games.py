@@ -22,7 +22,7 @@ def fixed_target(
     target: npt.ArrayLike,
     mechanism: EmpiricalMean,
     rounds: int,
-    rng: Seed,
+    rng: Seed = None,
     *,
     score: Callable[[Doubles], npt.ArrayLike] | None = None,
     balanced: bool = False,
@@ -120,7 +120,7 @@ def average_target(
     population: Population,
     mechanism: EmpiricalMean,
     rounds: int,
-    rng: Seed,
+    rng: Seed = None,
     *,
     balanced: bool = False,
 ) -> Drawn[Doubles, Doubles, Flags]:

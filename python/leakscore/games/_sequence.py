@@ -29,7 +29,7 @@ def sequential(
     num_steps: int,
     insertion: int | Literal["uniform"] | npt.ArrayLike,
     rounds: int,
-    rng: Seed,
+    rng: Seed = None,
     *,
     noise_std: npt.ArrayLike = 0.0,
     noise_cov: npt.ArrayLike | None = None,

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore._results import Notice
+from leakscore._visible import visible
 from leakscore.render.text import counted
 from leakscore.report._game import DIFFERENCE, default_rounds
 from leakscore.report._model import Compared, Content, Doubles, Game
 from leakscore.report._words import capitalised, named, times
+from leakscore.tables.doubts import option_value
 from leakscore.tables.records import Records
 from leakscore.tables.table import Table
 
@@ -186,6 +188,14 @@ def _about_persons(report: Content, table: Table, records: Records) -> Iterator[
             )
         yield from _partly_left_out(table, records)
         return
+    for name, different in table.shared.items():
+        yield _warning(
+            "records-of-one",
+            f"{visible(name)} has {different} different values in {len(table.values)} records. If "
+            "it tells whose the records are, each person is recognised by all of them together, "
+            "more surely than this report says, which judges every record alone: say "
+            f"--id {option_value(visible(name))}.",
+        )
     copies = _copies(records.values)
     if len(copies):
         yield about_copies(f"{int(copies.sum())} of {len(records.rows)}", int(copies.max()))

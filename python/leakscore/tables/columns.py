@@ -52,12 +52,16 @@ class Column:
 
 @dataclass
 class Content:
-    """The columns of a table, who its records belong to, and notes on how it was read."""
+    """The columns of a table, who its records belong to, and notes on how it was read.
+
+    `shared` are columns that may tell whom records belong to, and how many they name.
+    """
 
     columns: list[Column]
     ids: npt.NDArray[np.str_] | None = None
     groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    shared: dict[str, int] = field(default_factory=dict)
 
 
 def content_of(grid: Grid, options: Options) -> Content:
@@ -108,7 +112,10 @@ def content_of(grid: Grid, options: Options) -> Content:
         doubts.refuse_codes(columns, grid, complete=options.complete)
     ids = None if options.id is None else labels.ids_of(grid, names[options.id], options.id)
     groups = {name: labels.groups_of(grid, names[name], name) for name in options.groups}
-    return Content(columns, ids, groups, notes)
+    asked = {*(options.columns or ()), *options.groups}
+    unasked = {name: cells for name, cells in names.items() if name not in asked}
+    shared = {} if options.id is not None else labels.shared(grid, unasked)
+    return Content(columns, ids, groups, notes, shared)
 
 
 # --- which columns -------------------------------------------------------------------------------

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from leakscore._visible import visible
 from leakscore.tables.cells import Cells, Grid, Options
 from leakscore.tables.grammar.levels import levels_of
+from leakscore.tables.row_names import names_people
+
+_MOST_OF_ONE = 20  # records of a person, on average: whose have more is no person, but a hospital
 
 
 def proportions_of(
@@ -56,6 +61,22 @@ def ids_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:
                 "not known who the record belongs to (--id)"
             )
     return np.array(labels, np.str_)
+
+
+def shared(grid: Grid, names: Mapping[str, Cells]) -> dict[str, int]:
+    """Return the columns whose name is that of an identifier, and which several records share.
+
+    They come with the number of their different values.
+    """
+    found = {}
+    for name, cells in names.items():
+        labels = _labels(cells, grid.rows) if names_people(name) else None
+        if labels is None or None in labels:
+            continue
+        different = len(set(labels))
+        if different < grid.rows < _MOST_OF_ONE * different:
+            found[name] = different
+    return found
 
 
 def groups_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:

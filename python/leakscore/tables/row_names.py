@@ -27,6 +27,7 @@ _NAMED = frozenset(
         *("mrn", "idnr", "id nr", "id-nr", "id_nr", "id no", "id no."),
     )
 )
+_PEOPLE = frozenset(("patient", "person", "subject", "participant", "case"))
 _IDENTIFIER = re.compile(r"(?i:.*[\W_]id\d?)|.*[a-z]I[Dd]")
 _CODE = r"^\s*0[0-9]+\s*$"
 _DIGITS = r"^\s*[0-9]+\s*$"
@@ -67,6 +68,13 @@ def names_rows(name: str, *, unnamed: bool, whole: bool, counting: bool) -> bool
     counted = name.lower() in _COUNTED
     named = name.lower() in _NAMED or _IDENTIFIER.fullmatch(name) is not None
     return ((counted or named) and counting) or ((unnamed or named) and whole)
+
+
+def names_people(name: str) -> bool:
+    """Tell whether a column's name is one of those of which each value stands for a person."""
+    name = name.strip()
+    low = name.lower()
+    return low in _NAMED or low in _PEOPLE or _IDENTIFIER.fullmatch(name) is not None
 
 
 def _counts(values: npt.NDArray[np.float64]) -> bool:

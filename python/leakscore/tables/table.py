@@ -58,6 +58,9 @@ class Table:
         Column index -> what must be settled before it is judged.
     groups : dict
         Name of a column of categories -> (N,) ndarray of str, "" where none is known.
+    shared : dict
+        Name of a column that may tell who a record belongs to -> how many different values, fewer
+        than records; empty if ``ids`` are known.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Table:
     ids: npt.NDArray[np.str_] | None = None
     refused: dict[int, str] = field(default_factory=dict)
     groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    shared: dict[str, int] = field(default_factory=dict)
 
 
 def embedded_table() -> Table:
@@ -257,6 +261,7 @@ def _table(name: str, path: str | None, sha256: str, content: Content, grid: Gri
         lines=grid.lines,
         ids=content.ids,
         groups=content.groups,
+        shared=content.shared,
         refused={
             j: f"{column.refused}: {column.remedy}, --exclude {option_value(visible(column.name))} "
             "leaves the column out"
@@ -324,6 +329,7 @@ def table_of(
     return replace(
         table,
         ids=None if ids is None else np.array(list(map(str, ids)), np.str_),
+        shared=table.shared if ids is None else {},
         groups={
             name: np.array(list(map(str, labels)), np.str_)
             for name, labels in (groups or {}).items()

@@ -154,7 +154,9 @@ def _ridge(columns: np.ndarray, features_of: Callable[[Doubles], Doubles]) -> Fi
 
         def features(array: Doubles) -> Doubles:
             # Far values say no more than 10 spreads would: one outlier must not decide.
-            return features_of(np.clip((array[:, columns] - centre) / spread, -10.0, 10.0))
+            with np.errstate(over="ignore"):
+                far = (array[:, columns] - centre) / spread
+            return features_of(np.clip(far, -10.0, 10.0))
 
         x = features(rows)
         mean = x.mean(axis=0)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from leakscore import _validate
 from leakscore._results import Result
-from leakscore._types import Doubles, Flags
+from leakscore._types import Doubles, Flags, Seed
 from leakscore.audit import Monitor
 from leakscore.audit.watched.setup import claim_of
 from leakscore.testing._attacks import Attack, Score, attacks
@@ -46,6 +46,8 @@ class PrivacyCheck(Result):
         (epsilon, delta), or the name of the curve.
     confidence : float
         As given.
+    seed : int or None
+        As `rng` it repeats the check; None if `rng` was an object that its owner has.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class PrivacyCheck(Result):
     witness: str
     claim: tuple[float, float] | str
     confidence: float
+    seed: int | None = None
 
     def refutation(self, rng: object) -> str:
         """Say what was found, in one sentence.
@@ -114,7 +117,7 @@ def check_private(
     claim: tuple[float, float] | TradeOff,
     rounds: int = 4000,
     confidence: float = 0.95,
-    rng: np.random.Generator | int = 0,
+    rng: Seed = 0,
 ) -> PrivacyCheck:
     """Try to refute that a mechanism keeps a privacy claim on two neighbouring data sets.
 
@@ -132,8 +135,9 @@ def check_private(
         The most rounds to play, at least 100; fewer if the claim is refuted.
     confidence : float
         Probability, in (0, 1), with which a true claim is not refuted.
-    rng : numpy.random.Generator or int
-        Of the coins and of the mechanism, each with a stream of its own.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Of the coins and of the mechanism, each with a stream of its own; None: fresh entropy. The
+        result keeps the seed.
 
     Returns
     -------
@@ -176,7 +180,8 @@ def check_private(
     epsilons = np.unique([row[0] for row in claim_of(claim).tangents])
     most = _validate.count("rounds", rounds, _FEWEST, _MOST)
     betting = Monitor(claim, confidence=confidence, epsilons=())
-    game = _Game.of(mechanism, data, neighbour, _validate.generator("rng", rng))
+    generator, seed = _validate.seeded("rng", rng)
+    game = _Game.of(mechanism, data, neighbour, generator)
     if not game.repeats():
         warnings.warn(
             "mechanism gave two different outputs from the same data and the same state of rng: it "
@@ -188,9 +193,11 @@ def check_private(
     learned = table(game.play(member))
     kept = _chosen(learned, member, epsilons)
     if not kept:
-        return _nothing(betting, first, bool((learned[:, 0] == RAISED).all()))
-    monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept]
-    return _bet(game, kept, monitors, most - first, learned, epsilons)
+        found = _nothing(betting, first, bool((learned[:, 0] == RAISED).all()))
+    else:
+        monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept]
+        found = _bet(game, kept, monitors, most - first, learned, epsilons)
+    return replace(found, seed=seed)
 
 
 def assert_private(
@@ -201,7 +208,7 @@ def assert_private(
     claim: tuple[float, float] | TradeOff,
     rounds: int = 4000,
     confidence: float = 0.95,
-    rng: np.random.Generator | int = 0,
+    rng: Seed = 0,
 ) -> None:
     """Raise AssertionError if a mechanism is shown to break a privacy claim.
 
@@ -232,7 +239,7 @@ def assert_private(
         confidence=confidence,
         rng=rng,
     )
-    found.require_unrefuted(rng)
+    found.require_unrefuted(found.seed if rng is None else rng)
 
 
 @dataclass(frozen=True)

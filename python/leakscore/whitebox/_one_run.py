@@ -19,7 +19,7 @@ def one_run(
     m: int,
     k_plus: int,
     k_minus: int,
-    rng: Seed,
+    rng: Seed = None,
 ) -> Drawn[_Signs, _Signs]:
     """Audit with one training: include each of m canaries by a fair coin, train, score, guess.
 

@@ -44,6 +44,9 @@ class OneRunBound(Bound):
         The largest bound, if all guesses were right.
     delta, confidence : float
         As given.
+    seed : int or None
+        As `rng` it orders tied scores alike; None if nothing was drawn, or if `rng` was an object
+        that its owner has.
     assumptions : tuple of str
         What must be true, beyond the scores, for this to hold.
 
@@ -64,6 +67,7 @@ class OneRunBound(Bound):
     max_certifiable: float
     delta: float
     confidence: float
+    seed: int | None = None
 
     @property
     def guesses(self) -> int:
@@ -82,7 +86,7 @@ def one_run(
     confidence: float = 0.95,
     *,
     k: str | None = None,
-    rng: np.random.Generator | int | None = None,
+    rng: np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | int | None = 0,
 ) -> OneRunBound:
     """Certify a lower bound on epsilon from one training with many canaries.
 
@@ -110,8 +114,9 @@ def one_run(
         Guess from both ends in turn, from the highest down and from the lowest up, all canaries in
         the end, and count the right ones at geometric sizes; instead of k_plus and k_minus. The
         bound is one of 0.05, 0.1, ...
-    rng : numpy.random.Generator or int, optional
-        Orders tied scores at random with ``k="all"``, as in `Audit.from_rounds`; None is 0.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Orders tied scores at random with ``k="all"``, as in `Audit.from_rounds`; None: fresh
+        entropy. The result keeps the seed.
 
     Returns
     -------
@@ -171,8 +176,11 @@ def one_run(
     level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     refuse_both(k_plus, k_minus, k)
     if k_plus is None and k_minus is None:
-        found = every_count(scores, included, exposure, 1.0 - level, rng)
-        return OneRunBound(*found, delta=exposure, confidence=level, assumptions=of_one_run())
+        generator, seed = _validate.seeded("rng", rng)
+        found = every_count(scores, included, exposure, 1.0 - level, generator)
+        return OneRunBound(
+            *found, delta=exposure, confidence=level, seed=seed, assumptions=of_one_run()
+        )
     if k_plus is None or k_minus is None:
         raise TypeError(f"Expected {k_plus=} and {k_minus=}, both or none")
     grid = guesses_of(scores, included, k_plus, k_minus)

@@ -66,17 +66,16 @@ def every_count(
     included: npt.ArrayLike,
     delta: float,
     miss: float,
-    rng: np.random.Generator | int | None,
+    rng: np.random.Generator,
 ) -> EveryCount:
     """Guess from both ends in turn, from the highest and from the lowest, and count right ones."""
-    generator = _validate.generator("rng", 0 if rng is None else rng)
     values = _validate.sample("scores", scores)
     inside = _validate.flags("included", included, values.size)
     if values.dtype.kind not in "iub" and bool(np.isnan(values).any()):
         raise ValueError("Expected scores without NaN")
     if values.size < 2:
         return EveryCount(0.0, values.size, 0, 0, 0, 1.0, 0.0)
-    walks = _walks(values, inside, delta, generator)
+    walks = _walks(values, inside, delta, rng)
     steps = _refuted(walks, miss)
     against = [walk for walk in walks if walk.refutes(steps / _STEPS, miss)] if steps else walks
     chosen, place = _strongest(against, steps / _STEPS)

@@ -39,11 +39,31 @@ def student_isf(alpha: Doubles, dof: Doubles) -> Doubles:
     # tail is exp(peak) (sqrt(dof)/t)^(dof + 1) t/dof to the last digit.
     power = (peak + 0.5 * (dof - 1.0) * np.log(dof) - np.log(few)) / dof
     t = np.where(np.isfinite(t), t, np.exp(np.minimum(power, 709.0)))
-    for _ in range(2):  # Newton's steps on the log of the tail, whose digits are ours
-        at = log_tail(t, np.zeros(t.shape), dof)
-        log_density = peak - (dof + 1.0) * np.log(np.hypot(1.0, t / np.sqrt(dof)))
-        t = t + (at - np.log(few)) * np.exp(at - log_density)
+    with np.errstate(over="ignore", invalid="ignore"):  # from a start that is far off
+        for _ in range(2):  # Newton's steps on the log of the tail, whose digits are ours
+            at = log_tail(t, np.zeros(t.shape), dof)
+            log_density = peak - (dof + 1.0) * np.log(np.hypot(1.0, t / np.sqrt(dof)))
+            t = t + (at - np.log(few)) * np.exp(at - log_density)
+    far = ~(np.abs(at - np.log(few)) < 1e-9) & (power < 709.0)  # of an older scipy, in rare tails
+    if far.any():
+        t = np.array(t)
+        t[far] = _from_above(*(np.broadcast_to(x, t.shape)[far] for x in (power, few, dof, peak)))
     return np.where(alpha <= 0.5, t, -t)
+
+
+def _from_above(log_t: Doubles, few: Doubles, dof: Doubles, peak: Doubles) -> Doubles:
+    """Return the quantile by Newton's steps in log t, from where a bound of the tail is `few`.
+
+    The log of the tail falls and is concave in log t, so that they come down to the root.
+    """
+    for _ in range(200):
+        at = log_tail(np.exp(log_t), np.zeros(log_t.shape), dof)
+        log_density = peak - (dof + 1.0) * np.log(np.hypot(1.0, np.exp(log_t) / np.sqrt(dof)))
+        step = (at - np.log(few)) * np.exp(at - log_density - log_t)
+        log_t = log_t + step
+        if (step > -4e-15).all():
+            return np.asarray(np.exp(log_t))
+    raise RuntimeError("Newton's method did not converge in 200 steps")
 
 
 def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:

@@ -170,6 +170,8 @@ def _parsed(where: str, header: bytes, encoding: str) -> tuple[np.dtype[Any], st
         raise _damaged(where, "its header is none that numpy writes")
     try:
         dtype = np.lib.format.descr_to_dtype(literal["descr"])
+        if dtype.itemsize < 0:  # numpy 1 counts the bytes of a long text modulo 2^32
+            raise ValueError
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, SyntaxError, MemoryError):
         raise _damaged(where, "its dtype is none that numpy writes") from None
     if dtype.hasobject:
