@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import textwrap
 from importlib.metadata import metadata, version
 
 import pytest
@@ -58,6 +59,23 @@ def test_import_loads_no_room() -> None:
     ours = {name for name in loaded_by("import leakscore") if name.startswith("leakscore")}
     own = ("_core", "_runtime", "_types", "_validate")
     assert ours == {"leakscore", *(f"leakscore.{name}" for name in own)}
+
+
+@pytest.mark.parametrize("name", ["leakscore", "/opt/bin/leakscore", "-m", "notebook"])
+def test_only_the_program_sets_its_process_up(name: str) -> None:
+    """As a library, nothing of the caller's process is changed."""
+    code = f"""
+        import gc, os, sys
+        sys.argv, sys.orig_argv = [{name!r}], ["python", "-m", "leakscore"]
+        os.environ.pop("OPENBLAS_THREAD_TIMEOUT", None)
+        before = gc.get_threshold()
+        import leakscore
+        print(gc.get_threshold() == before, os.environ.get("OPENBLAS_THREAD_TIMEOUT"))
+    """
+    found = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == (["True", "None"] if name == "notebook" else ["False", "4"])
 
 
 def test_distributions_load_no_other_room() -> None:
