@@ -7,10 +7,8 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import _core, _validate
 from leakscore._types import Doubles, Row, Rows
-
-_IN_CACHE = 1 << 15  # ratios that are added up at once
 
 
 @overload
@@ -62,29 +60,18 @@ def semi_uniform(
     array([0., 3.])
     """
     ratios = _steps(llr, axis)
+    if prior is None:
+        return _log_means(ratios)[()]
     weights = probabilities("prior", prior, ratios.shape[-1])
     if not weights.all():
         ratios, weights = ratios[..., weights > 0.0], weights[weights > 0.0]
-    logs = np.log(weights)
-    if ratios.ndim == 1 or not ratios.flags.c_contiguous or ratios.size <= _IN_CACHE:
-        return _log_sums(ratios, logs)[()]
-    rows, width = ratios.reshape(-1, ratios.shape[-1]), ratios.shape[-1]
-    sums, block = np.empty(len(rows)), max(1, _IN_CACHE // width)
-    for start in range(0, len(rows), block):
-        sums[start : start + block] = _log_sums(rows[start : start + block], logs)
-    return sums.reshape(ratios.shape[:-1])
+    return (_log_means(ratios + np.log(weights)) + np.log(weights.size))[()]
 
 
-def _log_sums(ratios: Doubles, logs: Doubles) -> Doubles:
-    """Return log sum exp(ratios + logs) over the last axis."""
-    shifted = ratios + logs
-    top = shifted.max(axis=-1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(under="ignore", over="ignore", divide="ignore"):
-        np.subtract(ratios, top, out=shifted)
-        shifted += logs
-        np.exp(shifted, out=shifted)
-        return np.asarray(top[..., 0] + np.log(shifted.sum(axis=-1)))
+def _log_means(ratios: Doubles) -> Doubles:
+    """Return log of the mean of exp(ratios) over the last axis: one step of all, selected."""
+    means = _core.allocated_llr(ratios.reshape(-1, ratios.shape[-1]), 1, 1, False)
+    return means.reshape(ratios.shape[:-1])
 
 
 @overload
