@@ -61,16 +61,18 @@ def semi_uniform(
     """
     ratios = _steps(llr, axis)
     if prior is None:
-        return _log_means(ratios)[()]
+        uniform: float | Doubles = _log_means(ratios)[()]
+        return uniform
     weights = probabilities("prior", prior, ratios.shape[-1])
     if not weights.all():
         ratios, weights = ratios[..., weights > 0.0], weights[weights > 0.0]
-    return (_log_means(ratios + np.log(weights)) + np.log(weights.size))[()]
+    result: float | Doubles = (_log_means(ratios + np.log(weights)) + np.log(weights.size))[()]
+    return result
 
 
 def _log_means(ratios: Doubles) -> Doubles:
     """Return log of the mean of exp(ratios) over the last axis: one step of all, selected."""
-    means = _core.allocated_llr(ratios.reshape(-1, ratios.shape[-1]), 1, 1, False)
+    means: Doubles = _core.allocated_llr(ratios.reshape(-1, ratios.shape[-1]), 1, 1, False)
     return means.reshape(ratios.shape[:-1])
 
 
