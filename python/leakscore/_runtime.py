@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import sys
@@ -19,10 +18,8 @@ def _is_command_line() -> bool:
 def _prepare() -> None:
     """Set the command line's own process up, before numpy is loaded."""
     # Idle threads of OpenBLAS wait for work in a loop, 2^26 turns of it when they are made and
-    # after each call: .2 s of CPU time of every command on two cores.
+    # after each call: .2 s of CPU time of a command that loads scipy, on two cores.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-    # Most objects are modules' and stay.
-    gc.set_threshold(50_000, 20, 20)
 
 
 if _is_command_line():

@@ -19,6 +19,7 @@ from leakscore.tradeoff.composition import sums as composition
 from leakscore.tradeoff.composition.groups import grouped
 from leakscore.tradeoff.composition.plan import Window
 from leakscore.tradeoff.composition.sums import _U, _Range, _Tilt, compose_lattices
+from tests.helpers.versions import OLD_NUMPY
 from tests.oracles import lattices as oracle
 
 
@@ -76,7 +77,9 @@ def test_error_of_an_inverse_transform(size: int) -> None:
             )
             errors.append(mp.mpf(float(found[k])) - mp.fsum(turns).real / size)
     term = composition._fft_unit(size) * float(np.abs(whole).mean())
-    assert oracle.largest(errors) <= term <= 3000.0 * oracle.largest(errors)
+    assert (
+        oracle.largest(errors) <= term <= (3000.0 if OLD_NUMPY else 2000.0) * oracle.largest(errors)
+    )
 
 
 @pytest.mark.parametrize("n", [2, 64, 1000, 4095])
