@@ -5,8 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 
-from leakscore.report import Report
+from leakscore.report import Report, _report
+from leakscore.report.streamed import files
+from leakscore.tables.formats import long_text
+from leakscore.tables.sources import opened
 
 
 def assert_alike(found: Report, whole: Report) -> None:
@@ -20,3 +24,11 @@ def assert_alike(found: Report, whole: Report) -> None:
             assert getattr(found.input, field.name) == getattr(whole.input, field.name), field.name
     told = [[(one.kind, one.what, one.above) for one in each.remedies] for each in (found, whole)]
     assert told[0] == told[1]
+
+
+def short_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take tables of more than 1000 rows for long ones, and read csv 16 kB at a time."""
+    for module in (_report, files, opened):
+        monkeypatch.setattr(module, "LONG", 1000)
+    monkeypatch.setattr(long_text, "PIECE", 1 << 14)
+    monkeypatch.setattr(long_text, "_REST", 1 << 10)

@@ -14,11 +14,10 @@ import pytest
 from leakscore import report, statistics
 from leakscore.cli import main
 from leakscore.dask import passes
-from leakscore.report import _report
 from leakscore.report.streamed import files
 from leakscore.tables import table as whole
-from leakscore.tables.formats import long_text
-from leakscore.tables.sources import categories, opened
+from leakscore.tables.sources import categories
+from tests.helpers.streamed import short_files
 from tests.report.test_long_files import Stranger, numbers
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -32,10 +31,7 @@ ASKED: dict[str, Any] = {"n": 1250, "rounds": 200, "max_advantage": 0.9}
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones, and read 16 kB at a time."""
-    for module in (_report, files, opened):
-        monkeypatch.setattr(module, "LONG", 1000)
-    monkeypatch.setattr(long_text, "PIECE", 1 << 14)
-    monkeypatch.setattr(long_text, "_REST", 1 << 10)
+    short_files(monkeypatch)
 
 
 def words(rng: np.random.Generator, of: list[str], p: list[float]) -> np.ndarray:

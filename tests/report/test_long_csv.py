@@ -9,11 +9,10 @@ import pytest
 
 from leakscore import report
 from leakscore.cli import main
-from leakscore.report import _report
 from leakscore.report.streamed import files
 from leakscore.tables import table as whole
-from leakscore.tables.formats import long_text
-from leakscore.tables.sources import blocks, opened
+from leakscore.tables.sources import blocks
+from tests.helpers.streamed import short_files
 from tests.report.test_long_files import NAMES, N, numbers
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -24,10 +23,7 @@ ASKED = {"n": 200, "rounds": 400, "seed": 4}
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones, and read 16 kB at a time."""
-    for module in (_report, files, opened):
-        monkeypatch.setattr(module, "LONG", 1000)
-    monkeypatch.setattr(long_text, "PIECE", 1 << 14)
-    monkeypatch.setattr(long_text, "_REST", 1 << 10)
+    short_files(monkeypatch)
 
 
 @pytest.fixture
