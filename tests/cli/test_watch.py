@@ -173,9 +173,17 @@ def test_states_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 def started(path: Path, *options: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "leakscore", "audit", path, "--watch", *options]
-    return subprocess.Popen(
-        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    # A shell's background job ignores Ctrl-C, and what it starts would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            [str(part) for part in command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_file_that_grows_and_an_interruption(tmp_path: Path) -> None:
