@@ -11,7 +11,8 @@ import scipy.stats
 
 import leakscore
 from bench._harness import allclose, compare
-from leakscore import _core, distributions
+from bench.levels import levels
+from leakscore import distributions
 
 COUNT = 50_000
 SCIPY_SECONDS = 0.4  # what one call of scipy may take: slow laws get fewer elements, on both sides
@@ -65,10 +66,8 @@ def measure(isa: str, law: str, parameters: tuple[float, ...], cost: float, rtol
 
 def run() -> None:
     best = leakscore.active_isa()
-    for isa in reversed(leakscore.supported_isas()):
-        _core.select_isa(isa)
+    for isa in levels():
         for df, nc, cost, rtol in LAWS if isa == best else LAWS[:5]:
             measure(isa, "ncx2", (df, nc), cost, rtol)
         for df, rtol in CENTRAL:
             measure(isa, "chi2", (df,), 2e3, rtol)
-    _core.select_isa(best)

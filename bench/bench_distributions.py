@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-import leakscore
 from bench._harness import allclose, compare, timed
-from leakscore import _core
+from bench.levels import levels
 from leakscore.distributions import norm
 
 COUNT = 1_000_000
@@ -46,9 +45,7 @@ def workloads() -> list[tuple[str, Call, Call, np.ndarray, float]]:
 
 def run() -> None:
     out, reference = np.empty(COUNT), np.empty(COUNT)
-    best = leakscore.active_isa()
-    for isa in reversed(leakscore.supported_isas()):
-        _core.select_isa(isa)
+    for isa in levels():
         for name, ours, theirs, values, rtol in workloads():
             row = compare(
                 f"W8 {isa} {name}",
@@ -58,4 +55,3 @@ def run() -> None:
                 limit=min(timed(lambda values=values: np.copyto(out, values))[0] for _ in range(7)),
             )
             print(f"{'':4s}{1e9 * row.ours[0] / COUNT:.2f} ns per element")
-    _core.select_isa(best)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.special
 
-import leakscore
 from bench._harness import allclose, compare, timed
-from leakscore import _core
+from bench.levels import levels
 from leakscore.distributions import clopper_pearson, kolmogorov
 
 SIZES = {100: 2000, 1000: 400, 10_000: 60, 100_000: 5, 1_000_000: 1}
@@ -61,9 +60,6 @@ def clopper_pearson_rows(isa: str) -> None:
 
 
 def run() -> None:
-    best = leakscore.active_isa()
-    for isa in reversed(leakscore.supported_isas()):
-        _core.select_isa(isa)
+    for isa in levels():
         kolmogorov_rows(isa)
         clopper_pearson_rows(isa)
-    _core.select_isa(best)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-import leakscore
 from bench._harness import allclose, compare, timed
-from leakscore import _core
+from bench.levels import levels
 from leakscore.distributions import gx2
 
 POINTS = 500
@@ -65,15 +64,13 @@ def upper_tail(
 
 def run() -> None:
     rng = np.random.default_rng(12)
-    best = leakscore.active_isa()
     for count in (1, 10, 50, 300):
         weights, df = np.exp(rng.normal(scale=0.7, size=count)), np.ones(count)
         mean, deviation = weights.sum(), np.sqrt(2 * (weights**2).sum())
         x = mean + deviation * rng.uniform(0.5, 12, POINTS)
         s = saddles(x, weights, df)
         step = steps(x, weights, df, s)
-        for isa in reversed(leakscore.supported_isas()):
-            _core.select_isa(isa)
+        for isa in levels():
             row = compare(
                 f"W12 {isa} gx2.sf, {count} terms",
                 lambda x=x, weights=weights, df=df: gx2.sf(x, weights, df, 0),
@@ -90,4 +87,3 @@ def run() -> None:
                 for _ in range(3)
             )
             print(f"{'':4s}{1e6 * seconds / q.size:.2f} us per isf, q from 0.1 to 1e-300")
-    _core.select_isa(best)
