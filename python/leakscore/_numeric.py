@@ -18,7 +18,7 @@ _STEPS = 400
 
 def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """Return the array, which nobody writes to any more."""
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 
