@@ -1,7 +1,8 @@
-"""Run every benchmark: ``python -m bench [--page] [topic ...]``; --page writes what is printed."""
+"""Run every benchmark: ``python -m bench [--page] [topic ...]``; ``--help`` names the topics."""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import sys
@@ -17,9 +18,26 @@ def cpu_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-def main(topics: list[str]) -> None:
+def options(arguments: list[str]) -> tuple[list[str], bool]:
+    """Return the modules of the topics, and whether the page is written."""
+    found = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Time the library.")
+    topics = ", ".join(name.removeprefix("bench_") for name in found)
+    parser.add_argument("topic", nargs="*", help=f"all if none is named: {topics}")
+    parser.add_argument(
+        "--page", action="store_true", help="write the tables to docs/reference/performance.md"
+    )
+    given = parser.parse_args(arguments)
+    chosen = [f"bench_{topic.removeprefix('bench_')}" for topic in given.topic] or found
+    unknown = sorted(set(chosen) - set(found))
+    if unknown:
+        parser.error(f"unknown topics: {', '.join(unknown)}; there are {topics}")
+    return chosen, given.page
+
+
+def main(arguments: list[str]) -> None:
     """Run the named topics, or all, each as one table."""
-    paged, topics = "--page" in topics, [topic for topic in topics if topic != "--page"]
+    chosen, paged = options(arguments)
     import numpy as np
 
     import leakscore
@@ -27,11 +45,6 @@ def main(topics: list[str]) -> None:
     from bench._harness import HEADER
 
     leakscore.set_num_threads(1)
-    found = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
-    chosen = [f"bench_{topic}" for topic in topics] or found
-    unknown = set(chosen) - set(found)
-    if unknown:
-        raise SystemExit(f"unknown topics: {', '.join(sorted(unknown))}; there are {found}")
     machine = (
         f"leakscore {leakscore.__version__}, ISA {leakscore.active_isa()}, numpy {np.__version__}\n"
         "CPU time at one thread; 'limit/us' = the machine's measured limit over our time"

@@ -98,7 +98,7 @@ def audits(n: int, dtype: type, method: str) -> None:
         same=same,
         limit=min(timed(lambda: (np.sort(members), np.sort(nonmembers)))[0] for _ in range(9)),
         repeats=200 if n == 1000 else 9,
-        note="limit: the two sorts; numpy finds epsilon alone, no threshold and no rates",
+        note="limit: numpy's two sorts; numpy finds epsilon alone, no threshold and no rates",
     )
 
 

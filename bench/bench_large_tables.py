@@ -5,7 +5,6 @@ What pandas and numpy take for the leverages alone stands beside.
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -53,19 +52,24 @@ root = np.linalg.cholesky(centred.T @ centred)
 leverage = (np.linalg.solve(root, centred.T) ** 2).sum(axis=0)
 print(np.sort(leverage / (1 - leverage))[-5:])
 """
-PEAK = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+# A process inherits the peak of the one that starts it: until exec replaces the memory, its peak is
+# that of the parent, and Linux keeps it. So a small process starts the command, and reports what
+# the system counted for its only child.
+RUNNER = """
+import resource, subprocess, sys
+subprocess.run([sys.executable, "-c", *sys.argv[1:]], check=True, stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
 TARGETS = {"csv 300000": (3, 400), "parquet 1000000": (15, 600), "parquet 3000000": (10, 600)}
 
 
 def measured(code: str, path: Path) -> tuple[float, float]:
     """Run code in a process of its own; return its CPU seconds and megabytes."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", code + PEAK, str(path)], check=True, capture_output=True, text=True
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    return seconds, int(done.stdout.split()[-1]) / 1024
+    command = [sys.executable, "-c", RUNNER, code, str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    seconds, kilobytes = done.stdout.split()
+    return float(seconds), int(kilobytes) / 1024
 
 
 def run() -> None:

@@ -64,7 +64,7 @@ def run() -> None:
             same=allclose(1e-8),
             limit=timed(functools.partial(np.sort, scores))[0],
             repeats=9 if m < 1_000_000 else 3,
-            note="limit: one sort",
+            note="limit: one sort of numpy's",
         )
         if m > 100_000:
             continue

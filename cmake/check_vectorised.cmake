@@ -8,9 +8,10 @@ foreach(object IN LISTS objects)
   if(failed)
     message(FATAL_ERROR "objdump failed on ${object}")
   endif()
-  # Arithmetic on whole registers of doubles or floats: moves and integer work alone do not count.
-  string(REGEX MATCHALL "v(f[a-z]*|add|sub|mul|div|min|max)[0-9]*p[sd][ \t][^\n]*${REGISTER}" found
-         "${listing}")
+  # Arithmetic and comparisons on whole registers of doubles or floats: moves and integer work alone
+  # do not count.
+  set(names "f[a-z]*|add|sub|mul|div|min|max|cmp[a-z_]*")
+  string(REGEX MATCHALL "v(${names})[0-9]*p[sd][ \t][^\n]*${REGISTER}" found "${listing}")
   list(LENGTH found count)
   get_filename_component(name ${object} NAME)
   message(STATUS "${name}: ${count} arithmetic instructions on ${REGISTER}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore._numeric import by_squaring, doubled, falling_root
+from leakscore._numeric import by_squaring, crossed, doubled, falling_root
 
 
 def test_roots_of_any_size() -> None:
@@ -23,6 +23,24 @@ def test_a_slope_that_misleads_is_halved_away() -> None:
 def test_no_guess_where_there_is_no_root() -> None:
     with pytest.raises(RuntimeError, match="did not end"):
         falling_root(lambda x: (np.full_like(x, np.nan), -np.ones_like(x)), np.zeros(2), np.ones(2))
+
+
+@pytest.mark.parametrize("root", [1.0 + 1e-9, 1.2345, 1.5, 2.0])
+@pytest.mark.parametrize("power", [1, 3, 9])
+def test_brackets_are_narrowed_from_both_ends(root: float, power: int) -> None:
+    """In a few evaluations of a smooth function, in not many of one that is flat or steps."""
+    asked = []
+
+    def smooth(x: float) -> float:
+        asked.append(x)
+        return min(1.0, (root / x) ** power - 1.0)
+
+    low, high = crossed(smooth, 1.0, 2.0, 1e-12)
+    assert low < root <= high <= low + 1e-12 * high
+    assert len(asked) < 20
+    for shape in (lambda x: 1.0 if x < root else -1e-300, lambda x: 1e300 if x < root else 0.0):
+        low, high = crossed(shape, 1.0, 2.0, 1e-12)
+        assert low < root <= high <= low + 1e-12 * high
 
 
 def test_brackets_grow_one_by_one() -> None:

@@ -79,6 +79,18 @@ inline Matrix matrix_of(const py::array& array) {
   return m;
 }
 
+// A new array of one axis, in a third of the time that pybind11's constructor takes: results of a
+// few numbers each would cost more than what they hold.
+template <class T>
+py::array_t<T> vector_of(py::ssize_t count) {
+  const auto& numpy = py::detail::npy_api::get();
+  PyObject* const array =
+      numpy.PyArray_NewFromDescr_(numpy.PyArray_Type_, py::dtype::of<T>().release().ptr(), 1,
+                                  &count, nullptr, nullptr, 0, nullptr);
+  if (array == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::array_t<T>>(array);
+}
+
 // Runs f without the GIL.
 template <class F>
 auto without_gil(F&& f) {

@@ -18,7 +18,7 @@ namespace {
 // One field of every row, as an array.
 template <class Row, class Field>
 auto column(const std::vector<Row>& rows, Field field) {
-  py::array_t<decltype(field(rows[0]))> out(std::ssize(rows));
+  auto out = vector_of<decltype(field(rows[0]))>(std::ssize(rows));
   std::transform(rows.begin(), rows.end(), out.mutable_data(), field);
   return out;
 }

@@ -22,6 +22,7 @@ void bind_many_audits(py::module_& m);
 void bind_one_run(py::module_& m);
 void bind_shadow(py::module_& m);
 void bind_sorted_bits(py::module_& m);
+void bind_sorting(py::module_& m);
 void bind_four_outcomes(py::module_& m);
 void bind_tradeoff(py::module_& m);
 void bind_wealth(py::module_& m);
@@ -63,6 +64,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, m, pybind11::mod_gil_not_used(),
   leakscore::bind_one_run(m);
   leakscore::bind_shadow(m);
   leakscore::bind_sorted_bits(m);
+  leakscore::bind_sorting(m);
   leakscore::bind_four_outcomes(m);
   leakscore::bind_tradeoff(m);
   leakscore::bind_wealth(m);

@@ -21,6 +21,7 @@
 #include "kernels/scores.hpp"
 #include "kernels/series.hpp"
 #include "kernels/shadow.hpp"
+#include "kernels/sorting.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tradeoff.hpp"
 
@@ -47,6 +48,7 @@ struct Kernels {
   const ShadowKernels* shadow;
   const ShadowFitKernels* shadow_fit;
   const AllocationKernels* allocation;
+  const SortingKernels* sorting;
   const StepKernels* steps;
 };
 

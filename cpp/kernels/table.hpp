@@ -18,6 +18,7 @@
 #include "kernels/scores.hpp"
 #include "kernels/series.hpp"
 #include "kernels/shadow.hpp"
+#include "kernels/sorting.hpp"
 #include "kernels/steps.hpp"
 #include "kernels/tradeoff.hpp"
 #include "leakscore/isa.hpp"
@@ -43,6 +44,7 @@
   extern const ShadowKernels shadow_kernels;                \
   extern const ShadowFitKernels shadow_fit_kernels;         \
   extern const AllocationKernels allocation_kernels;        \
+  extern const SortingKernels sorting_kernels;              \
   extern const StepKernels step_kernels;                    \
   }
 

@@ -331,6 +331,13 @@ def sorted_bits_crossing(
     rounds: int, delta: float, epsilon: float, counts: npt.NDArray[np.int64]
 ) -> float: ...
 
+# --- bind_sorting.cpp ---
+
+@overload
+def sort_scores(scores: _Doubles) -> bool: ...
+@overload
+def sort_scores(scores: _Floats) -> bool: ...
+
 # --- bind_four_outcomes.cpp ---
 
 def four_outcomes_refuted(
@@ -453,6 +460,10 @@ def rows_epsilon(
 
 # --- bind_one_run.cpp ---
 
+@overload
+def one_run_right(scores: _Doubles, included: _Flags, k_plus: int, k_minus: int) -> int: ...
+@overload
+def one_run_right(scores: _Floats, included: _Flags, k_plus: int, k_minus: int) -> int: ...
 def one_run_epsilon(
     guesses: float, correct: float, exposed: float, miss: float, confidence: float, high: float
 ) -> float: ...
@@ -464,6 +475,9 @@ def one_run_every_p_value(sizes: _Counts, right: _Counts, exposed: float) -> flo
 def one_run_gaussian_contradiction(
     canaries: float, guesses: float, correct: float, level: float, mu: float
 ) -> bool: ...
+def one_run_gaussian_excess(
+    canaries: float, guesses: float, correct: float, level: float, mu: float
+) -> float: ...
 def one_run_lines_contradiction(
     canaries: float,
     guesses: float,

@@ -18,7 +18,7 @@ _STEPS = 400
 
 def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """Return the array, which nobody writes to any more."""
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 
@@ -39,6 +39,32 @@ def bisect(
         if middle in (low, high) or (close is not None and close(low, high)):
             break
         low, high = (middle, high) if before(middle) else (low, middle)
+    return low, high
+
+
+def crossed(
+    function: Callable[[float], float], low: float, high: float, share: float
+) -> tuple[float, float]:
+    """Narrow a bracket of positive numbers to a share of itself.
+
+    It begins with function(low) > 0 >= function(high). By the line between the ends, whose value is
+    halved at an end that stays (the Illinois method), and by halving after three steps that did not
+    halve the bracket. No closer to an end than a third of the final width, so that both come close.
+    """
+    above, below, stayed, slow = function(low), function(high), 0, 0
+    while (width := high - low) > share * high:
+        x = 0.5 * (low + high)
+        if slow < 3:
+            least = share * high / 3.0
+            x = min(max(low + width * above / (above - below), low + least), high - least)
+        value = function(x)
+        if value > 0.0:
+            low, above = x, value
+            below, stayed = (0.5 * below if stayed > 0 else below), 1
+        else:
+            high, below = x, value
+            above, stayed = (0.5 * above if stayed < 0 else above), -1
+        slow = 0 if slow == 3 or high - low <= 0.5 * width else slow + 1
     return low, high
 
 

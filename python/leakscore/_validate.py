@@ -10,6 +10,7 @@ error. Arrays come back as numpy arrays without a copy where their dtype can be 
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, Literal, TypeVar
 
@@ -60,9 +61,9 @@ def scalar(
     inside = (number >= low if left else number > low) and (
         number <= high if right else number < high
     )
-    if not inside or not np.isfinite(number):
+    if not inside or not math.isfinite(number):
         bounds = _range(low, high, left, right)
-        finite_note = "" if np.isfinite(low) and np.isfinite(high) else " and finite"
+        finite_note = "" if math.isfinite(low) and math.isfinite(high) else " and finite"
         raise ValueError(f"Expected {name}={number!r} in {bounds}{finite_note}")
     return number
 

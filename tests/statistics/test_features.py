@@ -201,3 +201,13 @@ def test_the_score_has_the_mean_and_variance_of_the_theory(case: str) -> None:
 def test_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("rows", [1, 15, 100_001])
+def test_products_block_by_block(rows: int) -> None:
+    """Of more rows than a block has: the products of one row are those of that row alone."""
+    X = np.random.default_rng(rows).normal(size=(rows, 3))
+    told = statistics.Covariance().on(["a", "b", "c"]).features(X)
+    a, b, c = X.T
+    expected = np.column_stack([a, b, c, a * a, a * b, a * c, b * b, b * c, c * c])
+    np.testing.assert_array_equal(told, expected)

@@ -22,6 +22,7 @@ from leakscore.audit_file.scores import read_scores
 from leakscore.cli import main
 from leakscore.report import read_table
 from leakscore.tables import memory_limit
+from leakscore.tables.formats import delimited
 
 MIB = 1 << 20
 READERS: list[Callable[..., Any]] = [read_table, read_scores]
@@ -238,3 +239,12 @@ def test_without_a_standard_input(
     for command in ("audit", "report"):
         assert main([command, "-"]) == 1
         assert capsys.readouterr() == ("", "leakscore: error: standard input is closed\n")
+
+
+@pytest.mark.parametrize("last", ["", "é"])
+@pytest.mark.parametrize("size", [0, 1, (1 << 18) - 1, 1 << 18, 1_000_000])
+def test_characters_are_counted_in_any_text(size: int, last: str) -> None:
+    text = ("1,2;3\n" * (size // 6 + 1))[:size] + last
+    marks = (",", ";", "\n", "\r")
+    expected = [sum(letter == mark for letter in text) for mark in marks]
+    assert delimited._counts(text, text.encode(), marks) == expected

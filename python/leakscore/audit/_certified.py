@@ -209,32 +209,29 @@ class Certified(Sampled):
         level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
         certified = certify(self, deltas.ravel(), level, method, orientation, threshold)
 
-        scalar = deltas.ndim == 0  # numpy's texts and quotients take as long as 1000 scores' sort
+        # Python's numbers for one delta: numpy's quotients and texts take as long as 1000 scores.
+        scalar = deltas.ndim == 0
+        columns: tuple[Array, ...] = (deltas, certified.flags_low, *certified[:8])
+        delta, low, value, place, forward, errors0, errors1, fpr, fnr, most = (
+            column.item() if scalar else column.reshape(deltas.shape) for column in columns
+        )
 
-        def shaped(column: Array) -> Any:
-            return column.item() if scalar else column.reshape(deltas.shape)
-
-        def share(errors: Array, count: int) -> Any:
-            return shaped(errors) / max(1, count)
-
-        def named(flags: Array, true: str, false: str) -> Any:
-            if scalar:
-                return true if flags.item() else false
-            return shaped(np.where(flags, true, false))
+        def named(flags: Any, true: str, false: str) -> Any:
+            return (true if flags else false) if scalar else np.where(flags, true, false)
 
         return EpsilonBound(
-            epsilon=shaped(certified.epsilon),
-            threshold=shaped(certified.threshold),
-            direction=named(certified.forward, "forward", "reverse"),
-            fpr=share(certified.false_positives, certified.counted[0]),
-            fnr=share(certified.false_negatives, certified.counted[1]),
-            fpr_upper=shaped(certified.fpr_upper),
-            fnr_upper=shaped(certified.fnr_upper),
-            max_certifiable=shaped(certified.max_certifiable),
-            delta=shaped(deltas),
+            epsilon=value,
+            threshold=place,
+            direction=named(forward, "forward", "reverse"),
+            fpr=errors0 / max(1, certified.counted[0]),
+            fnr=errors1 / max(1, certified.counted[1]),
+            fpr_upper=fpr,
+            fnr_upper=fnr,
+            max_certifiable=most,
+            delta=delta,
             confidence=level,
             method=method,
-            orientation=named(certified.flags_low, "low", "high"),
+            orientation=named(low, "low", "high"),
             algorithm=certified.algorithm,
             assumptions=of_rounds(method, given_threshold=threshold is not None),
         )

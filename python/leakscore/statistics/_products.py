@@ -16,7 +16,18 @@ from leakscore.statistics._statistic import Exactness, Statistic
 _DEPENDENT = "Expected the predictors to be linearly independent: leave one out"
 _SQUARED = 1e-10  # share of a variance that squares still tell from none
 _LAST_DIGITS = 1e-13  # share of a number that is rounding
+_PRODUCTS = 1 << 16  # of two columns, in one block
 _ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
+
+
+def _multiply_pairs(x: Doubles, out: Doubles) -> None:
+    """Write x_i x_j for i <= j, in blocks of records whose products stay in the cache."""
+    rows, columns = np.triu_indices(x.shape[1])
+    some = max(16, _PRODUCTS // max(1, rows.size))
+    for start in range(0, len(x), some):
+        block = slice(start, start + some)
+        first, second = (np.take(x[block], which, axis=1) for which in (rows, columns))
+        np.multiply(first, second, out=out[block])
 
 
 @dataclass(frozen=True)
@@ -52,8 +63,11 @@ class Covariance(Statistic):
         )
 
     def _features(self, values: Doubles) -> Doubles:
-        rows, columns = np.triu_indices(values.shape[1])
-        return np.concatenate([values, values[:, rows] * values[:, columns]], axis=1)
+        width = values.shape[1]
+        features = np.empty((len(values), width + width * (width + 1) // 2))
+        features[:, :width] = values
+        _multiply_pairs(values, features[:, width:])
+        return features
 
 
 @dataclass(frozen=True)
@@ -199,8 +213,10 @@ class CrossProducts(Statistic):
     def _features(self, values: Doubles) -> Doubles:
         predictors, response = self._parts()
         x, y = values[:, predictors], values[:, [response]]
-        rows, columns = np.triu_indices(x.shape[1])
-        return np.concatenate([x, x[:, rows] * x[:, columns], y, x * y], axis=1)
+        width = x.shape[1]
+        products = np.empty((len(x), width * (width + 1) // 2))
+        _multiply_pairs(x, products)
+        return np.concatenate([x, products, y, x * y], axis=1)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from leakscore.tables.formats.arrow import cells_of, index_of
 from leakscore.tables.grids import grid_of, inner_file, require_meaning
 from leakscore.tables.sources.frames import reader_of
 
+_ROWS = 2048
+
 EMBEDDED = "breast-cancer-wisconsin.csv"
 
 
@@ -248,8 +250,9 @@ def _require_no_json(file: files.File) -> None:
 def _table(name: str, path: str | None, sha256: str, content: Content, grid: Grid) -> Table:
     columns = content.columns
     values = np.empty((grid.rows, len(columns)))
-    for j, column in enumerate(columns):
-        values[:, j] = column.values
+    for start in range(0, grid.rows, _ROWS):  # blocks that stay in the cache
+        for j, column in enumerate(columns):
+            values[start : start + _ROWS, j] = column.values[start : start + _ROWS]
     return Table(
         name=name,
         path=path,

@@ -26,32 +26,35 @@
 
 namespace leakscore {
 
-// Whether P(at least `correct` right guesses) = level contradicts the curve of which `least_wrong`
-// is s or a lower bound on it; `canaries` is m, or m / 2 as above. visit(r) hears of every r that s
-// is asked for, in ascending order.
+// By how much P(at least `correct` right guesses) = level contradicts the curve of which
+// `least_wrong` is s or a lower bound on it: positive if it does. `canaries` is m, or m / 2 as
+// above. visit(r) hears of every r that s is asked for, in ascending order, and says whether to go
+// on after a contradiction: what is found in the end, if it is small, is smooth in the parameter of
+// a family.
 template <class LeastWrong, class Visit>
-bool one_run_contradiction(double canaries, double guesses, double correct, double level,
-                           LeastWrong&& least_wrong, Visit&& visit) {
+double one_run_contradiction(double canaries, double guesses, double correct, double level,
+                             LeastWrong&& least_wrong, Visit&& visit) {
   constexpr double ulp = std::numeric_limits<double>::epsilon();
   const double limit = guesses / canaries * (1.0 + 8.0 * ulp);
   double wrong = level * ((guesses - correct) / canaries) * (1.0 - 4.0 * ulp);
   // Rounding may only make them smaller; the sum of up to 1e6 terms keeps its own error.
   Extended right{level * (correct / canaries) * (1.0 - 4.0 * ulp), 0.0};
+  double found = -limit;
   SparsePoll poll(1024);
   for (double i = correct - 1.0; i >= 0.0; i -= 1.0) {
     poll();
     const double now = (right.high + right.low) * (1.0 - ulp);
-    if (now + wrong > limit || now > 1.0) return true;
-    visit(now);
+    found = std::max({found, now + wrong - limit, now - 1.0});
+    if ((!visit(now) && found > 0.0) || found > limit) return found;
     const double next = least_wrong(now);
-    if (!(next > wrong)) return false;  // then nothing grows any more
+    if (!(next > wrong)) return found;  // then nothing grows any more
     const double term = i / (guesses - i) * (next - wrong) * (1.0 - 4.0 * ulp);
     const Extended grown = exact_sum(right.high, term);
     right = ordered_sum(grown.high, grown.low + right.low);
     wrong = next;
   }
   const double last = (right.high + right.low) * (1.0 - ulp);
-  return last + wrong > limit || last > 1.0;
+  return std::max({found, last + wrong - limit, last - 1.0});
 }
 
 // s of the curve of N(0, 1) against N(mu, 1), rounded down.

@@ -41,7 +41,8 @@ class OddBits:
         """Return the bits, 8 to a byte, the lowest first."""
         bits = self._bits
         if bits is None:
-            bits = self._bits = _core.merge_score_halves(*_halves(self._given, self._given.dtype))
+            even, array, _ = _halves(self._given, self._given.dtype)
+            bits = self._bits = _core.merge_score_halves(even, array)
         return bits
 
 
@@ -241,33 +242,28 @@ def _at_once(
 
 def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, OddBits]:
     """Sort a copy of the scores, read-only; return it, and which were at odd positions."""
-    if scores.size <= _FEW:
+    few = scores.size <= _FEW
+    if few:
         given = scores.astype(dtype)
         array = given.copy()
-        array.sort()
-        _no_nan(name, array)
-        return frozen(array), OddBits(None, given)
-    even, array = _halves(scores, dtype)
-    for half in (even, array[even.size :]):
-        _no_nan(name, half)
-    return _joined(even, array)
-
-
-def _no_nan(name: str, ascending: Array) -> None:
-    last = ascending[-1]
-    if last != last:  # NaN is sorted last
+        numbers = _core.sort_scores(array)
+    else:
+        even, array, numbers = _halves(scores, dtype)
+    if not numbers:
         raise ValueError(f"Expected {name} without NaN")
+    return (frozen(array), OddBits(None, given)) if few else _joined(even, array)
 
 
-def _halves(scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """Return those at even positions, ascending, and an array that ends with the others."""
+def _halves(scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array, bool]:
+    """Return those at even positions, ascending, and an array that ends with the others.
+
+    And whether there was no NaN.
+    """
     even = np.array(scores[::2], dtype=dtype)
     array = np.empty(scores.size, dtype=dtype)
     odd = array[even.size :]
     odd[...] = scores[1::2]
-    even.sort()
-    odd.sort()
-    return even, array
+    return even, array, _core.sort_scores(even) and _core.sort_scores(odd)
 
 
 def _joined(even: Array, array: Array) -> tuple[Array, OddBits]:

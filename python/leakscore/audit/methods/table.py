@@ -31,7 +31,7 @@ def certify(
     threshold: object = None,
 ) -> Found:
     """Find the best bound for each delta; refuse an unknown method with the names of all."""
-    _validate.choice("method", method, tuple(EPSILON_METHODS))
+    _validate.choice("method", method, _NAMES)
     _validate.choice("orientation", orientation, ("high", "both"))
     if threshold is None:
         return EPSILON_METHODS[method](audit, deltas, confidence, method, orientation)
@@ -115,3 +115,4 @@ EPSILON_METHODS: dict[str, Certifier] = {
     "four-outcomes": four_outcomes,
     **_AT_ONE_THRESHOLD,
 }
+_NAMES = tuple(EPSILON_METHODS)

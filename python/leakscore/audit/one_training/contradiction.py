@@ -62,6 +62,12 @@ class Contradiction:
             self._canaries, self._made, correct, level, mu
         )
 
+    def excess(self, mu: float, correct: int, level: float) -> float:
+        """Return by how much that curve is contradicted, falling in mu; at most 0 if it is not."""
+        if correct == 0:
+            return -1.0
+        return _core.one_run_gaussian_excess(self._canaries, self._made, correct, level, mu)
+
     def _lines(self, right: Doubles) -> tuple[Doubles, Doubles, Doubles]:
         """Return arguments of s just below these, s and its slope from the left, from below."""
         beta, before = _misses(right), _misses(right * (1.0 - _STEP))

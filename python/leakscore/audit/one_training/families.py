@@ -10,7 +10,7 @@ from typing import overload
 import numpy.typing as npt
 
 from leakscore import _validate
-from leakscore._numeric import bisect
+from leakscore._numeric import bisect, crossed
 from leakscore._types import Doubles, Scalar
 from leakscore.audit.assumptions import CLAIM, FAMILY, Assuming, of_one_run
 from leakscore.audit.bound import Bound
@@ -391,8 +391,15 @@ def _parameter(family: OneRelation, guesses: Guesses, correct: int, level: float
             high = low
             if high <= _SMALLEST:
                 return 0.0
+    least, most = low, high
+    if of_mu is not None:  # bisection as for any family, of which this answers most questions
+        excess = of_mu.excess
+        least, most = crossed(lambda mu: excess(mu, correct, level), low, high, _CLOSE_PARAMETER)
     return bisect(
-        refuted, low, high, close=lambda low, high: high - low <= _CLOSE_PARAMETER * high
+        lambda parameter: parameter <= least or (parameter < most and refuted(parameter)),
+        low,
+        high,
+        close=lambda low, high: high - low <= _CLOSE_PARAMETER * high,
     )[0]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Flags
+from leakscore import _core, _validate
+from leakscore._types import Array
 
 _FEWEST = 8  # guesses of the preset grid: fewer refute nothing at a share of the level
 
@@ -58,35 +58,21 @@ def guesses_of(
     else:
         pairs = _pairs(k_plus, k_minus, values.size)
     values = values.astype(np.result_type(values.dtype, np.float32), copy=False)
-    if np.isnan(values.max()):
-        raise ValueError("Expected scores without NaN")
     if len(pairs) == 1:
-        plus, minus = pairs[0]
-        return [Guesses(values.size, plus, minus, _right_of_pair(values, inside, plus, minus))]
-    members, everyone = np.sort(values[inside]), np.sort(values)
+        packed = np.ascontiguousarray(values), np.ascontiguousarray(inside)
+        right = _core.one_run_right(*packed, *pairs[0])
+        if right < 0:
+            raise ValueError("Expected scores without NaN")
+        return [Guesses(values.size, *pairs[0], right)]
+    members, everyone = values[inside], values.copy()
+    if not (_core.sort_scores(members) and _core.sort_scores(everyone)):
+        raise ValueError("Expected scores without NaN")
     guesses = []
     for plus, minus in pairs:
         right = _right_inclusions(everyone, members, plus)
         right += _right_exclusions(everyone, members, minus)
         guesses.append(Guesses(values.size, plus, minus, right))
     return guesses
-
-
-def _right_of_pair(values: Array, inside: Flags, plus: int, minus: int) -> int:
-    """Count the right guesses of one pair, as below, without sorting."""
-    right = 0
-    if plus > 0:
-        start = values.size - plus
-        ranked = np.partition(values, start)
-        tied = start > 0 and ranked[:start].max() == ranked[start]
-        among = values > ranked[start] if tied else values >= ranked[start]
-        right += np.count_nonzero(among & inside)
-    if minus > 0:
-        ranked = np.partition(values, minus - 1)
-        tied = minus < values.size and ranked[minus:].min() == ranked[minus - 1]
-        among = values < ranked[minus - 1] if tied else values <= ranked[minus - 1]
-        right += np.count_nonzero(among & ~inside)
-    return int(right)
 
 
 def _right_inclusions(everyone: Array, members: Array, k: int) -> int:

@@ -64,7 +64,7 @@ def read_delimited(file: File, options: Options) -> Grid:
     data = data or text.encode()
     del text
     data, below = without_lines(data, options.skip_lines, options.skip_last or 0)
-    if not data.strip():
+    if not data[:4096].strip() and not data.strip():  # a copy of long data costs a tenth
         raise ValueError(
             f"{file.name} has no line beside those that --skip-lines and --skip-last leave out"
         )
@@ -174,8 +174,25 @@ def require_lines(name: str, text: str) -> None:
 
 def _require_room(file: File, text: str, delimiter: str | None) -> None:
     marks = sniff.MARKS if delimiter in (None, sniff.SPACE) else (delimiter,)
-    cells = 1 + max(map(text.count, marks)) + text.count("\n") + text.count("\r")
+    counts = _counts(text, file.data, (*marks, "\n", "\r"))
+    cells = 1 + max(counts[:-2]) + counts[-2] + counts[-1]
     memory_limit.require(file.name, len(file.data) + memory_limit.CELL * cells, file.limit)
+
+
+def _counts(text: str, data: bytes, marks: Iterable[str]) -> list[int]:
+    """Count characters, in blocks that stay in the cache where the text's bytes are its characters.
+
+    ``str.count`` takes ten times as long for a character that is on every line.
+    """
+    if not (text.isascii() and len(text) == len(data)):
+        return [text.count(mark) for mark in marks]
+    codes, block = [ord(mark) for mark in marks], 1 << 18
+    counts = [0] * len(codes)
+    for start in range(0, len(data), block):
+        part = np.frombuffer(data, np.uint8, min(block, len(data) - start), start)
+        for place, code in enumerate(codes):
+            counts[place] += int(np.count_nonzero(part == code))
+    return counts
 
 
 def require_quotes(name: str, text: str, delimiter: str) -> None:
