@@ -39,7 +39,7 @@ LEAKSCORE_FN double fill(const KnownTile& known, ptrdiff_t count, const Coeffici
   fill_columns(known.target, known.mean, known.variance, known.noise_std, known.n, count,
                out.centre, out.linear, out.quadratic, out.constant, score);
   double sum = 0.0;
-  const auto itself = [](double v, ptrdiff_t) { return v; };
+  const auto itself = [](auto v, ptrdiff_t) { return v; };
   row_sums(Tile<double>{out.constant, count}, 1, count, itself, &sum);
   return sum;
 }
@@ -59,8 +59,8 @@ LEAKSCORE_FILL(weighted_sum)
 void linear_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
   row_sums(
       x,
-      [centre = tile.centre, linear = tile.linear](double v, ptrdiff_t j) {
-        return (v - centre[j]) * linear[j];
+      [centre = tile.centre, linear = tile.linear]<class V>(V v, ptrdiff_t j) {
+        return (v - elements<V>(centre, j)) * elements<V>(linear, j);
       },
       out);
 }
@@ -68,10 +68,10 @@ void linear_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
 void quadratic_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
   row_sums(
       x,
-      [centre = tile.centre, linear = tile.linear, quadratic = tile.quadratic](double v,
-                                                                               ptrdiff_t j) {
-        const double d = v - centre[j];
-        return d * (linear[j] - quadratic[j] * d);
+      [centre = tile.centre, linear = tile.linear, quadratic = tile.quadratic]<class V>(
+          V v, ptrdiff_t j) {
+        const V d = v - elements<V>(centre, j);
+        return d * (elements<V>(linear, j) - elements<V>(quadratic, j) * d);
       },
       out);
 }
