@@ -17,7 +17,7 @@ struct RatioTile {
   double* probability;
 };
 
-// Targets of the rows of a tile: bytes 0 and 1.
+// Targets of the rows of a tile: bytes, of which others than 0 and 1 are an error.
 struct Bytes {
   const std::uint8_t* data;
   std::ptrdiff_t row_stride;
@@ -36,7 +36,7 @@ struct BernoulliKernels {
   // products of ratios.
   int (*log_ratios)(const Matrix& x, const RatioTile& tile, bool plain, double* out);
 
-  // The same for rows with one target each.
+  // The same for rows with one target each, which are checked.
   int (*paired_log_ratios)(const Matrix& x, const Bytes& target, const RatioTile& ones,
                            const RatioTile& zeros, bool plain, double* out);
 

@@ -18,26 +18,16 @@ using std::ptrdiff_t;
 constexpr ptrdiff_t few_releases = 8;
 constexpr ptrdiff_t group = 8;  // targets that are read together
 
-// The range as bytes 0 and 1: where it is, or copied to `copy`. `flags` learns of other values.
-Bytes bytes_at(const Matrix& m, const RowRange& range, double* row, std::uint8_t* copy,
-               int& flags) {
-  const bool in_place = m.dtype == DType::uint8 && (m.col_stride == 1 || m.cols == 1);
-  unsigned seen = 0;
+// The range as bytes: where it is, or copied to `copy`, values other than 0 and 1 as 2.
+Bytes bytes_at(const Matrix& m, const RowRange& range, double* row, std::uint8_t* copy) {
+  if (m.dtype == DType::uint8 && (m.col_stride == 1 || m.cols == 1))
+    return {reinterpret_cast<const std::uint8_t*>(m.at(range.row, range.col)), m.row_stride};
   for (ptrdiff_t i = 0; i < range.rows; ++i) {
-    if (in_place) {
-      const auto* bytes = reinterpret_cast<const std::uint8_t*>(m.at(range.row + i, range.col));
-      for (ptrdiff_t j = 0; j < range.cols; ++j) seen |= bytes[j];
-      continue;
-    }
     gather(m, range.row + i, range.col, range.cols, row);
-    for (ptrdiff_t j = 0; j < range.cols; ++j) {
-      copy[i * range.cols + j] = row[j] == 1.0 ? 1 : 0;
-      seen |= row[j] == 0.0 || row[j] == 1.0 ? 0U : 2U;
-    }
+    for (ptrdiff_t j = 0; j < range.cols; ++j)
+      copy[i * range.cols + j] = row[j] == 0.0 ? 0 : row[j] == 1.0 ? 1 : 2;
   }
-  if (seen > 1) flags |= target_not_binary;
-  if (!in_place) return {copy, range.cols};
-  return {reinterpret_cast<const std::uint8_t*>(m.at(range.row, range.col)), m.row_stride};
+  return {copy, range.cols};
 }
 
 Matrix rows_of(const Matrix& m, ptrdiff_t row, ptrdiff_t rows) {
@@ -190,7 +180,7 @@ int bernoulli_llr(const Matrix& observed, const Matrix& target, bool paired, con
                  found |= kernel.ratios(one_target.data(), p + range.col, range.cols, ones);
                  std::fill_n(one_target.data(), range.cols, 0.0);
                  found |= kernel.ratios(one_target.data(), p + range.col, range.cols, zeros);
-                 const Bytes z = bytes_at(target, range, one_target.data(), target_bytes, found);
+                 const Bytes z = bytes_at(target, range, one_target.data(), target_bytes);
                  found |= kernel.paired_log_ratios(x, z, ones, zeros, plain(found), tile_sums);
                }
                flags.fetch_or(found);

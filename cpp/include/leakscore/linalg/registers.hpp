@@ -26,6 +26,7 @@ struct Register {
 };
 
 using Doubles = Register<double>::type;
+using Words = Register<std::uint64_t>::type;
 
 // Doubles in a register.
 inline constexpr std::ptrdiff_t vector_width =
@@ -43,6 +44,24 @@ LEAKSCORE_FN Doubles load(const float* p) {
 #else
   return Doubles{at(0), at(1)};
 #endif
+}
+
+// Bytes as words, in one instruction, too.
+LEAKSCORE_FN Words load(const std::uint8_t* p) {
+#if defined(__AVX512F__)
+  return Words{p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]};
+#elif defined(__AVX__)
+  return Words{p[0], p[1], p[2], p[3]};
+#else
+  return Words{p[0], p[1]};
+#endif
+}
+
+// The union of all bits.
+LEAKSCORE_FN std::uint64_t any_of(const Words& words) {
+  std::uint64_t any = 0;
+  for (std::ptrdiff_t l = 0; l < vector_width; ++l) any |= words[l];
+  return any;
 }
 
 LEAKSCORE_FN void store(const Doubles& vector, double* p) {
