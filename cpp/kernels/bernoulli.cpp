@@ -9,6 +9,7 @@
 #include "kernels/table.hpp"
 #include "leakscore/linalg/log_products.hpp"
 #include "leakscore/linalg/registers.hpp"
+#include "leakscore/linalg/rows.hpp"
 #include "leakscore/linalg/tile.hpp"
 #include "leakscore/scores/bernoulli.hpp"
 #include "leakscore/special/exp_log.hpp"
@@ -19,7 +20,7 @@ namespace {
 using std::ptrdiff_t;
 
 // Rows that take turns, so that as many streams of memory are read at once.
-constexpr int rows_together = vector_bytes == 16 ? 2 : 4;
+constexpr int few_rows = vector_bytes == 16 ? 2 : 4;
 
 // The direct sum of logarithms; column(j) tells flip and probability. -inf where the target
 // has what the mean excludes, which proves that it is not in.
@@ -53,9 +54,8 @@ LEAKSCORE_FN void log_sums(const Tile<T>& x, ptrdiff_t rows, ptrdiff_t cols, con
                            const BringOf& bring_of, const ColumnOf& column, bool plain,
                            double* out) {
   ptrdiff_t i = 0;
-  for (; i + rows_together <= rows; i += rows_together)
-    log_products<rows_together>(x, i, cols, term_of(i), bring_of(i, i + 2 * rows_together > rows),
-                                out);
+  for (; i + few_rows <= rows; i += few_rows)
+    log_products<few_rows>(x, i, cols, term_of(i), bring_of(i, i + 2 * few_rows > rows), out);
   for (; i < rows; ++i) log_products<1>(x, i, cols, term_of(i), bring_of(i, true), out);
   for (i = 0; i < rows; ++i)
     if (plain || std::isnan(out[i]))
@@ -66,7 +66,7 @@ LEAKSCORE_FN void log_sums(const Tile<T>& x, ptrdiff_t rows, ptrdiff_t cols, con
 template <class T>
 LEAKSCORE_FN auto bring_next(const Tile<T>& x, ptrdiff_t first, bool last) {
   constexpr auto size = static_cast<ptrdiff_t>(sizeof(T));
-  const ptrdiff_t ahead = last ? 1024 : rows_together * x.stride * size;
+  const ptrdiff_t ahead = last ? 1024 : few_rows * x.stride * size;
   return
       [=](int r, ptrdiff_t j) { prefetch<2 * product_lanes * size>(x.line(first + r) + j, ahead); };
 }
@@ -112,7 +112,7 @@ LEAKSCORE_FN int paired_log_ratios_of(const Matrix& x, const Bytes& target, cons
   const auto bring_of = [&](ptrdiff_t i, bool last) {
     return [=, next = bring_next(rows, i, last)](int r, ptrdiff_t j) {
       next(r, j);
-      prefetch<1>(bytes.line(i + r) + j, last ? 256 : rows_together * bytes.stride);
+      prefetch<1>(bytes.line(i + r) + j, last ? 256 : few_rows * bytes.stride);
     };
   };
   const auto column = [&](ptrdiff_t i, ptrdiff_t j) {
@@ -186,22 +186,14 @@ LogRatioSum differences(const double* __restrict x, const double* __restrict p, 
                    ((certain >> 63) != 0 ? certain_mean : 0)};
 }
 
-template <class T>
-LEAKSCORE_FN bool not_binary_as(const Matrix& z) {
-  const Tile<T> tile = tile_of<T>(z, 0, z.rows, 0, z.cols, nullptr);
-  std::uint64_t found = 0;
-  for (ptrdiff_t i = 0; i < z.rows; ++i) {
-    const T* row = tile.line(i);
-    for (ptrdiff_t j = 0; j < z.cols; ++j) {
-      const auto v = static_cast<double>(row[j]);
-      found |= bits_of(v - v * v) << 1;  // zero of either sign
-    }
-  }
-  return found != 0;
-}
-
-bool not_binary(const Matrix& z) {
-  return reads_as_float(z) ? not_binary_as<float>(z) : not_binary_as<double>(z);
+bool binary_sums(const Matrix& z, const double* weight, double* out) {
+  Words odd = {};
+  const auto term = [weight, &odd]<class V>(const V& v, ptrdiff_t j) {
+    odd |= bits_of(v - v * v);  // zero of either sign
+    return v * elements<V>(weight, j);
+  };
+  row_sums(z, term, out);
+  return any_of(odd) << 1 == 0;
 }
 
 }  // namespace
@@ -210,6 +202,6 @@ const BernoulliKernels bernoulli_kernels{.ratios = ratios,
                                          .log_ratios = log_ratios,
                                          .paired_log_ratios = paired_log_ratios,
                                          .differences = differences,
-                                         .not_binary = not_binary};
+                                         .binary_sums = binary_sums};
 
 }  // namespace leakscore::LEAKSCORE_ISA

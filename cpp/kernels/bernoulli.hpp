@@ -45,8 +45,8 @@ struct BernoulliKernels {
   LogRatioSum (*differences)(const double* x, const double* p, std::ptrdiff_t count,
                              double* difference, double* zero);
 
-  // Whether some element is neither 0 nor 1; z is readable in place.
-  bool (*not_binary)(const Matrix& z);
+  // out[i] = sum over row i of z * weight; whether every element is 0 or 1. z is readable in place.
+  bool (*binary_sums)(const Matrix& z, const double* weight, double* out);
 };
 
 }  // namespace leakscore
