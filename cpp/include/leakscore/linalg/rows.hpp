@@ -93,6 +93,8 @@ LEAKSCORE_FN void row_sums(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdiff_t
     sum_rows<rows_together>(x, r, cols, term, out, group);
   for (; r + rows_together <= rows; r += rows_together)
     sum_rows<rows_together>(x, r, cols, term, out);
+  if constexpr (rows_together > 4)
+    for (; r + 4 <= rows; r += 4) sum_rows<4>(x, r, cols, term, out);
   for (; r < rows; ++r) sum_rows<1>(x, r, cols, term, out);
 }
 
