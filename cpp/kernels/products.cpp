@@ -43,6 +43,12 @@ template <class T, ptrdiff_t Rows>
     }
 }
 
+// Brings a strip of a row to the cache.
+template <class T>
+LEAKSCORE_FN void bring(const T* row) {
+  prefetch<strip * sizeof(T)>(row, 0);
+}
+
 template <class T>
 [[gnu::noinline]] void centre_row(const T* __restrict x, const double* __restrict centre,
                                   ptrdiff_t count, T* __restrict out) {
@@ -68,8 +74,12 @@ void add(const Matrix& x, const double* centre, const T* panels, ptrdiff_t targe
   for (ptrdiff_t col = 0; col < x.cols; col += strip) {
     const ptrdiff_t count = x.cols - col < strip ? x.cols - col : strip;
     ptrdiff_t row = 0;
-    for (; row + together <= x.rows; row += together)
+    for (; row + together <= x.rows; row += together) {
+      const bool last = row + 2 * together > x.rows;  // then the next strip's first rows are next
+      for (ptrdiff_t r = 0; r < together; ++r)
+        bring(last ? tile.line(r) + col + count : tile.line(row + together + r) + col);
       add_rows<T, together>(tile, row, col, count, centre, panels, targets, sums);
+    }
     for (; row < x.rows; ++row)
       add_rows<T, 1>(tile, row, col, count, centre, panels, targets, sums);
   }
