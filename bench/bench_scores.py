@@ -1,20 +1,25 @@
 """Scores of 2000 releases of 5000 coordinates: W1 linear, W2 Gaussian, W3 Bernoulli; 1, 64 targets.
 
-Then Homer's distance, and GLiR of one release and of many.
+Then one release and many targets, Homer's distance, GLiR of one release and of many, and two
+threads.
 
 The numpy side is the fastest variant known of each: one matrix-vector product (which in float32
-loses the digits that centring keeps), einsum for the quadratic form, log|1 - z - x| in place.
+loses the digits that centring keeps), einsum for the quadratic form, log|1 - z - x| in place. The
+limit is the time that a BLAS product takes to read the releases: kernels that bring the next rows
+to the cache while they sum are faster than that, and show a share above 1.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from scipy import special
 
+import leakscore
 from bench._harness import compare, read_seconds
 from leakscore import Reference, scores
 
@@ -41,13 +46,14 @@ def linear_in_numpy(x: Array, z: Array, mean: Array, variance: Array) -> Score:
 
 
 def digits(x: Array, z: Array, reference: Reference, theirs: Score) -> str:
-    """Say how far both covariance scores of one target are from sums in extended precision.
+    """Say how far both covariance scores are from sums in extended precision, for 100 releases.
 
     Data with an offset cost the product their digits, as it does not centre: that is our price.
     """
     some = x[:100].astype(np.longdouble)
     weight = (z.astype(np.longdouble) - reference.mean) / reference.variances
-    exact = (some - reference.mean) @ weight - (z - reference.mean) @ weight / (2 * N)
+    own = ((z - reference.mean) * weight).sum(axis=-1) / (2 * N)
+    exact = (some - reference.mean) @ weight.T - own
     ours = scores.covariance_score(x[:100], z, reference, N)
     far = [float(np.abs(found - exact).max() / exact.std()) for found in (theirs()[:100], ours)]
     return f"errs by {far[0]:.0e} of the spread, ours by {far[1]:.0e}"
@@ -68,7 +74,7 @@ def gaussian_digits(x: Array, z: Array, reference: Reference, theirs: Score) -> 
     own = (centred**2 / reference.variances).sum(axis=1)
     exact = -0.5 * DIM * np.log1p(-np.longdouble(1) / N) - own / (2 * (N - 1))
     exact = exact + (linear - squares / 2) * (np.longdouble(N) / (N - 1))
-    ours = scores.gaussian_llr(x[:10], z, reference, N)
+    ours = scores.gaussian_llr(x[:100], z, reference, N)[:10]
     exact = exact if z.ndim == 2 else exact[:, 0]
     return off(theirs()[:10], ours, exact, "einsum")
 
@@ -140,7 +146,7 @@ def workloads(dtype: type) -> None:
 
     for k, targets in ((1, z[0]), (64, z)):
         read, plural = (limit, "target") if k == 1 else (None, "targets")
-        lost = digits(x, z[0], reference, linear_in_numpy(x, z[0], p, variance))
+        lost = digits(x, targets, reference, linear_in_numpy(x, targets, p, variance))
         row(
             f"W1 covariance_score, {k} {plural}",
             lambda z=targets: scores.covariance_score(x, z, reference, N),
@@ -209,6 +215,62 @@ def glir_in_numpy(x: Array, z: Array, reference: Reference, n: int) -> Score:
     return score
 
 
+def one_release() -> None:
+    """Time one release against many targets, which are read once."""
+    rng = np.random.default_rng(3)
+    mean, variance = rng.normal(size=DIM), rng.uniform(0.5, 2.0, DIM)
+    x, targets = mean + rng.normal(size=DIM) / 30, mean + rng.normal(size=(ROUNDS, DIM))
+    reference, gap, shares = Reference(mean, variance), x - mean, 1 / variance
+    centre, limit = -0.5 * DIM * np.log1p(-1 / N), read_seconds(targets)
+
+    def gaussian() -> Array:
+        away = targets - mean
+        own = np.einsum("ij,ij,j->i", away, away, shares) / (2 * (N - 1))
+        shared = centre - gap**2 @ shares * N / (2 * (N - 1))
+        return away @ (gap * shares) * (N / (N - 1)) - own + shared
+
+    compare(
+        "scalar_product, 1 by 2000 targets",
+        lambda: scores.scalar_product(x, targets, mean),
+        lambda: targets @ x - mean @ x,
+        same=agree(1e-9),
+        limit=limit,
+        note="numpy: gemv, not centred",
+    )
+    compare(
+        "gaussian_llr, 1 by 2000 targets",
+        lambda: scores.gaussian_llr(x, targets, reference, N),
+        gaussian,
+        same=agree(1e-9),
+        limit=limit,
+        note="numpy: einsum",
+    )
+
+
+def two_threads() -> None:
+    """Wall seconds with one thread and with two, in turn; the limit is a BLAS product of halves."""
+    x = np.random.default_rng(4).normal(size=(4000, DIM)).astype(np.float32)
+    reference, target = Reference(np.zeros(DIM), np.ones(DIM)), np.ones(DIM)
+    ones = np.ones(DIM, dtype=x.dtype)
+    ours, limit = {1: np.inf, 2: np.inf}, {1: np.inf, 2: np.inf}
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(15):
+            for threads in (1, 2):
+                leakscore.set_num_threads(threads)
+                start = time.perf_counter()
+                scores.gaussian_llr(x, target, reference, N)
+                ours[threads] = min(ours[threads], time.perf_counter() - start)
+                start = time.perf_counter()
+                list(pool.map(lambda part: part @ ones, np.array_split(x, threads)))
+                limit[threads] = min(limit[threads], time.perf_counter() - start)
+    leakscore.set_num_threads(1)
+    for name, wall in (("gaussian_llr", ours), ("a BLAS product", limit)):
+        print(
+            f"    {name} of 4000 x 5000 float32: {1e3 * wall[1]:.2f} ms of wall time with one "
+            f"thread, {1e3 * wall[2]:.2f} ms with two ({wall[1] / wall[2]:.2f})"
+        )
+
+
 def many_targets() -> None:
     """Time what takes one target after the other."""
     rng = np.random.default_rng(2)
@@ -268,5 +330,7 @@ def run() -> None:
     """Print the table."""
     for dtype in (np.float64, np.float32):
         workloads(dtype)
+    one_release()
     many_targets()
     small_calls()
+    two_threads()

@@ -17,7 +17,7 @@ struct RatioTile {
   double* probability;
 };
 
-// Targets of the rows of a tile: bytes 0 and 1.
+// Targets of the rows of a tile: bytes, of which others than 0 and 1 are an error.
 struct Bytes {
   const std::uint8_t* data;
   std::ptrdiff_t row_stride;
@@ -36,7 +36,7 @@ struct BernoulliKernels {
   // products of ratios.
   int (*log_ratios)(const Matrix& x, const RatioTile& tile, bool plain, double* out);
 
-  // The same for rows with one target each.
+  // The same for rows with one target each, which are checked.
   int (*paired_log_ratios)(const Matrix& x, const Bytes& target, const RatioTile& ones,
                            const RatioTile& zeros, bool plain, double* out);
 
@@ -45,8 +45,8 @@ struct BernoulliKernels {
   LogRatioSum (*differences)(const double* x, const double* p, std::ptrdiff_t count,
                              double* difference, double* zero);
 
-  // Whether some element is neither 0 nor 1; z is readable in place.
-  bool (*not_binary)(const Matrix& z);
+  // out[i] = sum over row i of z * weight; whether every element is 0 or 1. z is readable in place.
+  bool (*binary_sums)(const Matrix& z, const double* weight, double* out);
 };
 
 }  // namespace leakscore

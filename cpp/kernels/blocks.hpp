@@ -24,7 +24,7 @@ inline std::ptrdiff_t blocks_of(std::ptrdiff_t count, std::ptrdiff_t size) {
   return (count + size - 1) / size;
 }
 
-inline constexpr std::ptrdiff_t enough_elements = 2 * block_elements;
+inline constexpr std::ptrdiff_t enough_elements = 4 * block_elements;
 
 struct Targets {
   std::ptrdiff_t first, count;

@@ -14,27 +14,31 @@ using std::ptrdiff_t;
 
 // Products of packed weights pay from this many targets on, if enough rows share the packing.
 constexpr ptrdiff_t many_targets = 6, many_rows = 64;
+// From this number of targets on, of fewer releases, one pass over the targets for each release
+// costs less than the coefficients of every target.
+constexpr ptrdiff_t more_targets = 16;
 
-ScoreKernels::Fill fill_of(const ScoreKernels& kernel, Score score) {
+ScoreKernels::Fill fill_of(const ScoreKernels::Fills& fills, Score score) {
   switch (score) {
-    case Score::covariance_score: return kernel.covariance_score;
-    case Score::gaussian_llr: return kernel.gaussian_llr;
-    case Score::add_remove_llr: return kernel.add_remove_llr;
-    case Score::scalar_product: return kernel.scalar_product;
-    case Score::weighted_sum: return kernel.weighted_sum;
+    case Score::covariance_score: return fills.covariance_score;
+    case Score::gaussian_llr: return fills.gaussian_llr;
+    case Score::add_remove_llr: return fills.add_remove_llr;
+    case Score::scalar_product: return fills.scalar_product;
+    case Score::weighted_sum: return fills.weighted_sum;
   }
   return nullptr;
 }
 
-// What the coefficients of a tile are made of and where they go, in scratch.
+// What the coefficients of a tile are made of, a row and the population, and where they go, in
+// scratch.
 class Coefficients {
  public:
   static constexpr ptrdiff_t arrays = 6;
 
-  Coefficients(Score score, const Matrix& target, const Known& known, ptrdiff_t cols,
+  Coefficients(ScoreKernels::Fill fill, const Matrix& rows, const Known& known, ptrdiff_t cols,
                Scratch& scratch)
-      : fill_(fill_of(*kernels().scores, score)),
-        target_(target),
+      : fill_(fill),
+        rows_(rows),
         known_(known),
         row_(scratch.take_span(cols)),
         noise_std_(scratch.take(cols)),
@@ -42,12 +46,11 @@ class Coefficients {
     if (known.one_noise_std) std::fill_n(noise_std_, cols, *known.noise_std);
   }
 
-  // Coefficients of one target; returns the sum of their constants.
-  double find(ptrdiff_t target_row, const RowRange& range) const {
-    const KnownTile here{doubles_at(target_, target_row, range, row_), known_.mean + range.col,
-                         known_.variance + range.col,
-                         known_.one_noise_std ? noise_std_ : known_.noise_std + range.col,
-                         known_.n};
+  // Coefficients of one row; returns the sum of their constants.
+  double find(ptrdiff_t row, const RowRange& range) const {
+    const KnownTile here{
+        doubles_at(rows_, row, range, row_), known_.mean + range.col, known_.variance + range.col,
+        known_.one_noise_std ? noise_std_ : known_.noise_std + range.col, known_.n};
     return fill_(here, range.cols, tile_);
   }
 
@@ -55,7 +58,7 @@ class Coefficients {
 
  private:
   ScoreKernels::Fill fill_;
-  const Matrix& target_;
+  const Matrix& rows_;
   const Known& known_;
   std::span<double> row_;
   double* noise_std_;
@@ -70,11 +73,8 @@ Matrix row_of(const Matrix& m, ptrdiff_t row) {
 }
 
 // One pass over the rows of a tile for each target.
-void score_few(Score score, const Matrix& observed, const Matrix& target, bool paired,
-               const Known& known, double* out) {
-  const ScoreKernels& kernel = *kernels().scores;
-  const ScoreKernels::Sums sums =
-      score == Score::gaussian_llr ? kernel.quadratic_sums : kernel.linear_sums;
+void score_few(ScoreKernels::Fill fill, ScoreKernels::Sums sums, const Matrix& observed,
+               const Matrix& target, bool paired, const Known& known, double* out) {
   const ptrdiff_t width = paired ? 1 : target.rows;
   const Plan plan(observed, width);
   const ptrdiff_t copied = elements_to_copy(observed, plan.rows, plan.cols);
@@ -83,7 +83,7 @@ void score_few(Score score, const Matrix& observed, const Matrix& target, bool p
              [&](const RowRange& range, const Targets& targets, double* tile_sums) {
                Scratch scratch(Coefficients::arrays + 2,
                                Coefficients::arrays * plan.cols + plan.rows + copied);
-               const Coefficients coefficients(score, target, known, plan.cols, scratch);
+               const Coefficients coefficients(fill, target, known, plan.cols, scratch);
                double* row_sums = scratch.take(plan.rows);
                const Matrix x = readable(observed, range, scratch.take(copied));
                const auto score_rows = [&](const Matrix& some, ptrdiff_t target_row,
@@ -102,6 +102,22 @@ void score_few(Score score, const Matrix& observed, const Matrix& target, bool p
              });
 }
 
+// One pass over the targets for each release.
+void score_few_releases(Score score, const Matrix& observed, const Matrix& target,
+                        const Known& known, double* out) {
+  const ScoreKernels& kernel = *kernels().scores;
+  const bool linear = score == Score::scalar_product || score == Score::weighted_sum;
+  std::vector<double> memory;
+  if (observed.rows > 1) memory.resize(static_cast<std::size_t>(observed.rows * target.rows));
+  double* sums = observed.rows > 1 ? memory.data() : out;
+  score_few(fill_of(kernel.of_targets, score), linear ? kernel.linear_sums : kernel.quadratic_sums,
+            target, observed, false, known, sums);
+  if (observed.rows > 1)
+    for (ptrdiff_t i = 0; i < observed.rows; ++i)
+      for (ptrdiff_t k = 0; k < target.rows; ++k)
+        out[i * target.rows + k] = sums[k * observed.rows + i];
+}
+
 // Rows times packed weights in T, 64 targets and a tile of columns at a time: the weights are found
 // and packed once, then all rows pass by. Each result is the sum of its tiles in their order.
 template <class T>
@@ -114,7 +130,8 @@ void score_many(const ProductKernelsOf<T>& products, Score score, const Matrix& 
   std::vector<double> memory, constants(static_cast<std::size_t>(target.rows));
   Scratch shared(memory, Coefficients::arrays + 1,
                  Coefficients::arrays * cols + packed_targets * tile_cols);
-  const Coefficients of_all(score, target, known, cols, shared);
+  const ScoreKernels::Fill fill = fill_of(kernel.of_releases, score);
+  const Coefficients of_all(fill, target, known, cols, shared);
   T* panels = reinterpret_cast<T*>(shared.take(packed_targets * tile_cols));
   const ptrdiff_t block_rows = std::max<ptrdiff_t>(1, block_elements / target.rows);
   const auto each_row = [&](auto&& change) {
@@ -127,7 +144,7 @@ void score_many(const ProductKernelsOf<T>& products, Score score, const Matrix& 
 
   const auto pack = [&](const RowRange& range, ptrdiff_t first, ptrdiff_t k) {
     Scratch scratch(Coefficients::arrays, Coefficients::arrays * cols);
-    const Coefficients coefficients(score, target, known, cols, scratch);
+    const Coefficients coefficients(fill, target, known, cols, scratch);
     constants[static_cast<std::size_t>(first + k)] += coefficients.find(first + k, range);
     products.pack(coefficients.tile().linear, range.cols, k, panels);
   };
@@ -169,8 +186,17 @@ void score_many(const ProductKernelsOf<T>& products, Score score, const Matrix& 
 int scores(Score score, const Matrix& observed, const Matrix& target, bool paired,
            const Known& known, double* out) {
   const ptrdiff_t results = observed.rows * (paired ? 1 : target.rows);
+  if (!paired && observed.rows < many_rows && target.rows >= more_targets &&
+      target.rows >= 2 * observed.rows) {
+    score_few_releases(score, observed, target, known, out);
+    if (finiteness(out, results) == 0) return 0;  // else an inverse may have overflowed
+  }
   if (paired || target.rows < many_targets || observed.rows < many_rows) {
-    score_few(score, observed, target, paired, known, out);
+    const ScoreKernels& kernel = *kernels().scores;
+    const bool quadratic = score == Score::gaussian_llr;
+    score_few(fill_of(kernel.of_releases, score),
+              quadratic ? kernel.quadratic_sums : kernel.linear_sums, observed, target, paired,
+              known, out);
     return finiteness(out, results);
   }
   // Coordinates that are not independent may cancel: their sums are always in double.

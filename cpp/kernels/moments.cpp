@@ -37,8 +37,7 @@ LEAKSCORE_FN void column_sums_by_columns(const Tile<T>& x, std::ptrdiff_t rows, 
                                          F f, double* sums) {
   for (std::ptrdiff_t c = 0; c < cols; ++c)
     sum_rows<1>(
-        Tile<T>{x.line(c), 0}, 0, rows, [=](double v, std::ptrdiff_t) { return f(v, c); },
-        sums + c);
+        Tile<T>{x.line(c), 0}, 0, rows, [=](auto v, std::ptrdiff_t) { return f(v, c); }, sums + c);
 }
 
 // A tile that stays in the cache is read twice, for its mean and for the deviations from it; tiles
@@ -63,11 +62,11 @@ LEAKSCORE_FN void moments_of(const Matrix& x, RowRange range, const double* shif
         column_sums(tile, rows, cols, f, sums);
     };
     const double* of_tile = centre;
-    sum([=](double v, std::ptrdiff_t c) { return v - shift[c]; }, centre);
+    sum([=](auto v, std::ptrdiff_t c) { return v - shift[c]; }, centre);
     for (std::ptrdiff_t c = 0; c < cols; ++c) centre[c] /= static_cast<double>(rows);
     sum(
-        [=](double v, std::ptrdiff_t c) {
-          const double e = (v - shift[c]) - of_tile[c];
+        [=](auto v, std::ptrdiff_t c) {
+          const auto e = (v - shift[c]) - of_tile[c];
           return e * e;
         },
         deviations);
@@ -169,9 +168,9 @@ void quadratic(const Matrix& x, RowRange range, const double* centre, const doub
                double* out, double* buffer) {
   sums_of(
       x, range,
-      [=](double v, std::ptrdiff_t j) {
-        const double e = v - centre[j];
-        return e * e * weight[j];
+      [=]<class V>(V v, std::ptrdiff_t j) {
+        const V e = v - elements<V>(centre, j);
+        return e * e * elements<V>(weight, j);
       },
       out, buffer);
 }
@@ -180,8 +179,8 @@ void quartic(const Matrix& x, RowRange range, const double* centre, const double
              double* out, double* buffer) {
   sums_of(
       x, range,
-      [=](double v, std::ptrdiff_t j) {
-        const double e = v - centre[j], t = e * e * weight[j];
+      [=]<class V>(V v, std::ptrdiff_t j) {
+        const V e = v - elements<V>(centre, j), t = e * e * elements<V>(weight, j);
         return t * t;
       },
       out, buffer);
@@ -193,12 +192,12 @@ void left_out(const Matrix& x, RowRange range, const double* centre, const doubl
               double* out, double* buffer) {
   sums_of(
       x, range,
-      [=](double v, std::ptrdiff_t j) {
-        const double e = v - centre[j], t = e * e * weight[j], size = e < 0 ? -e : e;
-        const double offset = centre[j] < 0 ? -centre[j] : centre[j];
-        const double left = (1 - t) * size, slack = 64 * rounding * (size + offset);
-        const double ratio = t / (1 - t);
-        return ((t > 0.5) & (left <= slack)) ? std::numeric_limits<double>::infinity() : ratio;
+      [=]<class V>(V v, std::ptrdiff_t j) {
+        const V mean = elements<V>(centre, j), offset = mean < 0.0 ? -mean : mean;
+        const V e = v - mean, t = e * e * elements<V>(weight, j), size = e < 0.0 ? -e : e;
+        const V left = (1.0 - t) * size, slack = 64.0 * rounding * (size + offset);
+        const V infinite = V{} + std::numeric_limits<double>::infinity(), ratio = t / (1.0 - t);
+        return ((t > 0.5) & (left <= slack)) ? infinite : ratio;
       },
       out, buffer);
 }

@@ -2,6 +2,7 @@
 #include "kernels/products.hpp"
 
 #include "kernels/table.hpp"
+#include "leakscore/linalg/registers.hpp"
 #include "leakscore/linalg/tile.hpp"
 
 namespace leakscore::LEAKSCORE_ISA {
@@ -10,26 +11,13 @@ namespace {
 using std::ptrdiff_t;
 
 // Sums of `together` rows by two vectors of targets stay in registers.
-#if defined(__AVX512F__)
-constexpr ptrdiff_t vector_bytes = 64, together = 8;
-#elif defined(__AVX__)
-constexpr ptrdiff_t vector_bytes = 32, together = 4;
-#else
-constexpr ptrdiff_t vector_bytes = 16, together = 4;
-#endif
+constexpr ptrdiff_t together = vector_bytes == 64 ? 8 : 4;
 
 template <class T>
 constexpr ptrdiff_t panel = 2 * vector_bytes / static_cast<ptrdiff_t>(sizeof(T));
 
 // Columns whose products are added up in T, and whose panel stays in the first cache.
 constexpr ptrdiff_t strip = 256;
-
-// A vector of one register. Sums in plain arrays were spilled to memory in every step (measured:
-// half the speed); the compilers' vector type, the same in gcc and clang, keeps them in registers.
-template <class T>
-struct Register {
-  typedef T type __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
-};
 
 // sums[r * packed_targets + l] += sum over j of rows[r * strip + j] * weights[j * panel + l]
 template <class T, ptrdiff_t Rows>
@@ -53,6 +41,12 @@ template <class T, ptrdiff_t Rows>
       sums[r * packed_targets + l] += static_cast<double>(low[r][l]);
       sums[r * packed_targets + lanes + l] += static_cast<double>(high[r][l]);
     }
+}
+
+// Brings a strip of a row to the cache.
+template <class T>
+LEAKSCORE_FN void bring(const T* row) {
+  prefetch<strip * sizeof(T)>(row, 0);
 }
 
 template <class T>
@@ -80,8 +74,12 @@ void add(const Matrix& x, const double* centre, const T* panels, ptrdiff_t targe
   for (ptrdiff_t col = 0; col < x.cols; col += strip) {
     const ptrdiff_t count = x.cols - col < strip ? x.cols - col : strip;
     ptrdiff_t row = 0;
-    for (; row + together <= x.rows; row += together)
+    for (; row + together <= x.rows; row += together) {
+      const bool last = row + 2 * together > x.rows;  // then the next strip's first rows are next
+      for (ptrdiff_t r = 0; r < together; ++r)
+        bring(last ? tile.line(r) + col + count : tile.line(row + together + r) + col);
       add_rows<T, together>(tile, row, col, count, centre, panels, targets, sums);
+    }
     for (; row < x.rows; ++row)
       add_rows<T, 1>(tile, row, col, count, centre, panels, targets, sums);
   }
@@ -95,30 +93,13 @@ void pack(const double* weight, ptrdiff_t count, ptrdiff_t target, T* panels) {
 
 // --- with one vector, in double ------------------------------------------------------------------
 
-using Doubles = Register<double>::type;
-constexpr ptrdiff_t width = vector_bytes / static_cast<ptrdiff_t>(sizeof(double));
-
-LEAKSCORE_FN Doubles load(const double* p) { return *reinterpret_cast<const Doubles*>(p); }
-
-// One instruction, which gcc finds in a list of elements only.
-LEAKSCORE_FN Doubles load(const float* p) {
-  const auto at = [p](int l) { return static_cast<double>(p[l]); };
-#if defined(__AVX512F__)
-  return Doubles{at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)};
-#elif defined(__AVX__)
-  return Doubles{at(0), at(1), at(2), at(3)};
-#else
-  return Doubles{at(0), at(1)};
-#endif
-}
-
 // Doubles lose digits to an offset of the data, floats in double do not.
 template <class T>
 constexpr bool centred_singly = sizeof(T) == sizeof(double);
 
 LEAKSCORE_FN double sum_of(const Doubles& vector) {
   double sum = 0.0;
-  for (ptrdiff_t l = 0; l < width; ++l) sum += vector[l];
+  for (ptrdiff_t l = 0; l < vector_width; ++l) sum += vector[l];
   return sum;
 }
 
@@ -130,14 +111,14 @@ template <class T, ptrdiff_t Rows>
   for (ptrdiff_t r = 0; r < Rows; ++r) lines[r] = x.line(row + r);
   Doubles even[Rows] = {}, odd[Rows] = {};
   ptrdiff_t j = 0;
-  for (; j + 2 * width <= cols; j += 2 * width) {
-    const Doubles first = load(weight + j), second = load(weight + j + width);
+  for (; j + 2 * vector_width <= cols; j += 2 * vector_width) {
+    const Doubles first = load(weight + j), second = load(weight + j + vector_width);
     LEAKSCORE_UNROLLED
     for (ptrdiff_t r = 0; r < Rows; ++r) {
-      Doubles low = load(lines[r] + j), high = load(lines[r] + j + width);
+      Doubles low = load(lines[r] + j), high = load(lines[r] + j + vector_width);
       if constexpr (centred_singly<T>) {
         low -= load(centre + j);
-        high -= load(centre + j + width);
+        high -= load(centre + j + vector_width);
       }
       even[r] += low * first;
       odd[r] += high * second;
@@ -183,7 +164,7 @@ template <class T, ptrdiff_t Rows>
   for (ptrdiff_t r = 0; r < Rows; ++r) lines[r] = x.line(row + r);
   const double* own = weight + row;
   ptrdiff_t j = 0;
-  for (; j + width <= cols; j += width) {
+  for (; j + vector_width <= cols; j += vector_width) {
     Doubles even = {}, odd = {};
     LEAKSCORE_UNROLLED
     for (ptrdiff_t r = 0; r < Rows; ++r) {
@@ -191,7 +172,7 @@ template <class T, ptrdiff_t Rows>
       if constexpr (centred_singly<T>) value -= load(centre + j);
       (r % 2 == 0 ? even : odd) += own[r] * value;
     }
-    *reinterpret_cast<Doubles*>(out + j) = load(out + j) + (even + odd);
+    store(load(out + j) + (even + odd), out + j);
   }
   for (; j < cols; ++j)
     for (ptrdiff_t r = 0; r < Rows; ++r) {

@@ -17,7 +17,7 @@ using std::ptrdiff_t;
 
 // Not inlined: the compiler trusts __restrict on parameters only.
 template <class Score>
-[[gnu::noinline]] void fill_columns(const double* __restrict target, const double* __restrict mean,
+[[gnu::noinline]] void fill_columns(const double* __restrict row, const double* __restrict mean,
                                     const double* __restrict variance,
                                     const double* __restrict noise_std, double n, ptrdiff_t count,
                                     double* __restrict centre, double* __restrict linear,
@@ -25,7 +25,7 @@ template <class Score>
                                     Score score) {
   for (ptrdiff_t j = 0; j < count; ++j) {
     const Population population{mean[j], variance[j], n * noise_std[j] * noise_std[j]};
-    const Coordinate c = score(target[j], population, n);
+    const Coordinate c = score(row[j], population, n);
     centre[j] = c.centre;
     linear[j] = c.linear;
     quadratic[j] = c.quadratic;
@@ -36,10 +36,10 @@ template <class Score>
 template <class Score>
 LEAKSCORE_FN double fill(const KnownTile& known, ptrdiff_t count, const CoefficientTile& out,
                          const Score& score) {
-  fill_columns(known.target, known.mean, known.variance, known.noise_std, known.n, count,
-               out.centre, out.linear, out.quadratic, out.constant, score);
+  fill_columns(known.row, known.mean, known.variance, known.noise_std, known.n, count, out.centre,
+               out.linear, out.quadratic, out.constant, score);
   double sum = 0.0;
-  const auto itself = [](double v, ptrdiff_t) { return v; };
+  const auto itself = [](auto v, ptrdiff_t) { return v; };
   row_sums(Tile<double>{out.constant, count}, 1, count, itself, &sum);
   return sum;
 }
@@ -47,20 +47,25 @@ LEAKSCORE_FN double fill(const KnownTile& known, ptrdiff_t count, const Coeffici
 #define LEAKSCORE_FILL(name)                                                                \
   double fill_##name(const KnownTile& known, ptrdiff_t count, const CoefficientTile& out) { \
     return fill(known, count, out,                                                          \
-                [](double z, const Population& p, double n) { return name(z, p, n); });     \
+                [](double row, const Population& p, double n) { return name(row, p, n); }); \
   }
 LEAKSCORE_FILL(covariance_score)
 LEAKSCORE_FILL(gaussian_llr)
 LEAKSCORE_FILL(add_remove_llr)
 LEAKSCORE_FILL(scalar_product)
 LEAKSCORE_FILL(weighted_sum)
+LEAKSCORE_FILL(covariance_score_of_targets)
+LEAKSCORE_FILL(gaussian_llr_of_targets)
+LEAKSCORE_FILL(add_remove_llr_of_targets)
+LEAKSCORE_FILL(scalar_product_of_targets)
+LEAKSCORE_FILL(weighted_sum_of_targets)
 #undef LEAKSCORE_FILL
 
 void linear_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
   row_sums(
       x,
-      [centre = tile.centre, linear = tile.linear](double v, ptrdiff_t j) {
-        return (v - centre[j]) * linear[j];
+      [centre = tile.centre, linear = tile.linear]<class V>(V v, ptrdiff_t j) {
+        return (v - elements<V>(centre, j)) * elements<V>(linear, j);
       },
       out);
 }
@@ -68,10 +73,10 @@ void linear_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
 void quadratic_sums(const Matrix& x, const CoefficientTile& tile, double* out) {
   row_sums(
       x,
-      [centre = tile.centre, linear = tile.linear, quadratic = tile.quadratic](double v,
-                                                                               ptrdiff_t j) {
-        const double d = v - centre[j];
-        return d * (linear[j] - quadratic[j] * d);
+      [centre = tile.centre, linear = tile.linear, quadratic = tile.quadratic]<class V>(
+          V v, ptrdiff_t j) {
+        const V d = v - elements<V>(centre, j);
+        return d * (elements<V>(linear, j) - elements<V>(quadratic, j) * d);
       },
       out);
 }
@@ -118,14 +123,20 @@ void homer_sums(const Matrix& x, const double* target, const double* gap, double
 
 }  // namespace
 
-const ScoreKernels score_kernels{.covariance_score = fill_covariance_score,
-                                 .gaussian_llr = fill_gaussian_llr,
-                                 .add_remove_llr = fill_add_remove_llr,
-                                 .scalar_product = fill_scalar_product,
-                                 .weighted_sum = fill_weighted_sum,
-                                 .linear_sums = linear_sums,
-                                 .quadratic_sums = quadratic_sums,
-                                 .homer_gaps = homer_gaps,
-                                 .homer_sums = homer_sums};
+const ScoreKernels score_kernels{
+    .of_releases = {.covariance_score = fill_covariance_score,
+                    .gaussian_llr = fill_gaussian_llr,
+                    .add_remove_llr = fill_add_remove_llr,
+                    .scalar_product = fill_scalar_product,
+                    .weighted_sum = fill_weighted_sum},
+    .of_targets = {.covariance_score = fill_covariance_score_of_targets,
+                   .gaussian_llr = fill_gaussian_llr_of_targets,
+                   .add_remove_llr = fill_add_remove_llr_of_targets,
+                   .scalar_product = fill_scalar_product_of_targets,
+                   .weighted_sum = fill_weighted_sum_of_targets},
+    .linear_sums = linear_sums,
+    .quadratic_sums = quadratic_sums,
+    .homer_gaps = homer_gaps,
+    .homer_sums = homer_sums};
 
 }  // namespace leakscore::LEAKSCORE_ISA

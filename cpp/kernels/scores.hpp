@@ -19,16 +19,17 @@ struct RowRange {
   std::ptrdiff_t row, rows, col, cols;
 };
 
-// What is known of the columns of a tile.
+// What is known of the columns of a tile: of a target and all releases, or of a release and all
+// targets.
 struct KnownTile {
-  const double* target;
+  const double* row;
   const double* mean;
   const double* variance;
   const double* noise_std;  // of the released mean
   double n;
 };
 
-// The score of a row is the sum of D (linear - quadratic D) + constant, D = x - centre.
+// The score of a row is the sum of D (linear - quadratic D) + constant, D = row - centre.
 struct CoefficientTile {
   double* centre;
   double* linear;
@@ -49,7 +50,10 @@ enum : int {
 struct ScoreKernels {
   // Coefficients of a score for one tile; returns the sum of its constants.
   using Fill = double (*)(const KnownTile& known, std::ptrdiff_t count, const CoefficientTile& out);
-  Fill covariance_score, gaussian_llr, add_remove_llr, scalar_product, weighted_sum;
+  struct Fills {
+    Fill covariance_score, gaussian_llr, add_remove_llr, scalar_product, weighted_sum;
+  };
+  Fills of_releases, of_targets;  // which rows are summed
 
   // out[i] = sum over row i of x, constants left out. The first takes every coefficient `quadratic`
   // for zero.

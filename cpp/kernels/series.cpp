@@ -34,7 +34,7 @@ template <class Score>
     quartic[j] = series.quartic;
   }
   double constants = 0.0;
-  const auto itself = [](double v, ptrdiff_t) { return v; };
+  const auto itself = [](auto v, ptrdiff_t) { return v; };
   row_sums(Tile<double>{centre, count}, 1, count, itself, &constants);
   for (ptrdiff_t j = 0; j < count; ++j) centre[j] = mean[j];
   return constants;
@@ -56,9 +56,9 @@ LEAKSCORE_FILL(subsampled_product)
 void sums_to_second(const Matrix& x, const SeriesTile& t, double* out) {
   row_sums(
       x,
-      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic](double v, ptrdiff_t j) {
-        const double u = (v - m[j]) * s[j];
-        return u * (a[j] + u * b[j]);
+      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic]<class V>(V v, ptrdiff_t j) {
+        const V u = (v - elements<V>(m, j)) * elements<V>(s, j);
+        return u * (elements<V>(a, j) + u * elements<V>(b, j));
       },
       out);
 }
@@ -66,10 +66,10 @@ void sums_to_second(const Matrix& x, const SeriesTile& t, double* out) {
 void sums_to_third(const Matrix& x, const SeriesTile& t, double* out) {
   row_sums(
       x,
-      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic, c = t.cubic](double v,
-                                                                              ptrdiff_t j) {
-        const double u = (v - m[j]) * s[j];
-        return u * (a[j] + u * (b[j] + u * c[j]));
+      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic, c = t.cubic]<class V>(
+          V v, ptrdiff_t j) {
+        const V u = (v - elements<V>(m, j)) * elements<V>(s, j);
+        return u * (elements<V>(a, j) + u * (elements<V>(b, j) + u * elements<V>(c, j)));
       },
       out);
 }
@@ -77,10 +77,11 @@ void sums_to_third(const Matrix& x, const SeriesTile& t, double* out) {
 void sums_to_fourth(const Matrix& x, const SeriesTile& t, double* out) {
   row_sums(
       x,
-      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic, c = t.cubic, d = t.quartic](
-          double v, ptrdiff_t j) {
-        const double u = (v - m[j]) * s[j];
-        return u * (a[j] + u * (b[j] + u * (c[j] + u * d[j])));
+      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic, c = t.cubic,
+       d = t.quartic]<class V>(V v, ptrdiff_t j) {
+        const V u = (v - elements<V>(m, j)) * elements<V>(s, j);
+        return u * (elements<V>(a, j) +
+                    u * (elements<V>(b, j) + u * (elements<V>(c, j) + u * elements<V>(d, j))));
       },
       out);
 }

@@ -9,8 +9,10 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "leakscore/isa.hpp"
+#include "leakscore/linalg/registers.hpp"
 #include "leakscore/linalg/tile.hpp"
 
 namespace leakscore {
@@ -26,16 +28,53 @@ LEAKSCORE_FN double total(const double* lanes) {
   return sums[0];
 }
 
-// out[r] = sum over j of term(x[r][j], j) for Rows rows.
+// Several rows share the loads of what the term reads, and are as many streams of memory: eight
+// where there are registers for their sums.
+inline constexpr int rows_together = vector_bytes == 64 ? 8 : 4;
+
+// Does a term take a register of values, and the column of the first?
+template <class Term>
+concept TakesRegisters = std::is_invocable_v<Term, Doubles, std::ptrdiff_t>;
+
+// lanes[r][l] = sum over every sum_lanes-th column j from l on of term(x[r][j], j), while what lies
+// `ahead` bytes after them is brought to the cache.
+template <int Rows, class T, TakesRegisters Term>
+LEAKSCORE_FN void sum_lanes_of(const Tile<T>& x, std::ptrdiff_t first, std::ptrdiff_t cols,
+                               Term term, std::ptrdiff_t ahead, double (&lanes)[Rows][sum_lanes]) {
+  constexpr int parts = sum_lanes / static_cast<int>(vector_width);
+  Doubles sums[Rows][parts] = {};
+  for (std::ptrdiff_t j = 0; j < cols; j += sum_lanes) {
+    LEAKSCORE_UNROLLED
+    for (int r = 0; r < Rows; ++r) {
+      const T* row = x.line(first + r) + j;
+      prefetch<sum_lanes * sizeof(T)>(row, ahead);
+      LEAKSCORE_UNROLLED
+      for (int k = 0; k < parts; ++k) {
+        const std::ptrdiff_t column = k * vector_width;
+        sums[r][k] += term(load(row + column), j + column);
+      }
+    }
+  }
+  for (int r = 0; r < Rows; ++r)
+    for (int k = 0; k < parts; ++k) store(sums[r][k], lanes[r] + k * vector_width);
+}
+
 template <int Rows, class T, class Term>
-LEAKSCORE_FN void sum_rows(const Tile<T>& x, std::ptrdiff_t first, std::ptrdiff_t cols, Term term,
-                           double* out) {
-  double lanes[Rows][sum_lanes] = {};
-  const std::ptrdiff_t whole = cols - cols % sum_lanes;
-  for (std::ptrdiff_t j = 0; j < whole; j += sum_lanes)
+LEAKSCORE_FN void sum_lanes_of(const Tile<T>& x, std::ptrdiff_t first, std::ptrdiff_t cols,
+                               Term term, std::ptrdiff_t, double (&lanes)[Rows][sum_lanes]) {
+  for (std::ptrdiff_t j = 0; j < cols; j += sum_lanes)
     for (int r = 0; r < Rows; ++r)
       for (int l = 0; l < sum_lanes; ++l)
         lanes[r][l] += term(static_cast<double>(x.line(first + r)[j + l]), j + l);
+}
+
+// out[r] = sum over j of term(x[r][j], j) for Rows rows.
+template <int Rows, class T, class Term>
+LEAKSCORE_FN void sum_rows(const Tile<T>& x, std::ptrdiff_t first, std::ptrdiff_t cols, Term term,
+                           double* out, std::ptrdiff_t ahead = 1024) {
+  double lanes[Rows][sum_lanes] = {};
+  const std::ptrdiff_t whole = cols - cols % sum_lanes;
+  sum_lanes_of<Rows>(x, first, whole, term, ahead, lanes);
   for (std::ptrdiff_t j = whole; j < cols; ++j)
     for (int r = 0; r < Rows; ++r)
       lanes[r][j - whole] += term(static_cast<double>(x.line(first + r)[j]), j);
@@ -45,12 +84,17 @@ LEAKSCORE_FN void sum_rows(const Tile<T>& x, std::ptrdiff_t first, std::ptrdiff_
 template <class T, class Term>
 LEAKSCORE_FN void row_sums(const Tile<T>& x, std::ptrdiff_t rows, std::ptrdiff_t cols, Term term,
                            double* out) {
-  constexpr int together = 4;
+  const std::ptrdiff_t group = rows_together * x.stride * static_cast<std::ptrdiff_t>(sizeof(T));
   std::ptrdiff_t r = 0;
   // One term needs no lanes, and rows become the vector; 0 as the lanes add it.
   if (cols == 1)
     for (; r < rows; ++r) out[r] = 0.0 + term(static_cast<double>(x.line(r)[0]), 0);
-  for (; r + together <= rows; r += together) sum_rows<together>(x, r, cols, term, out);
+  for (; r + 2 * rows_together <= rows; r += rows_together)
+    sum_rows<rows_together>(x, r, cols, term, out, group);
+  for (; r + rows_together <= rows; r += rows_together)
+    sum_rows<rows_together>(x, r, cols, term, out);
+  if constexpr (rows_together > 4)
+    for (; r + 4 <= rows; r += 4) sum_rows<4>(x, r, cols, term, out);
   for (; r < rows; ++r) sum_rows<1>(x, r, cols, term, out);
 }
 

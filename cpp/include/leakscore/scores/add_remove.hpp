@@ -17,5 +17,10 @@ LEAKSCORE_FN Coordinate add_remove_llr(double z, const Population& p, double n) 
   return {p.mean, weight, 0.0, weight * (p.mean - 0.5 * z) / n};
 }
 
+LEAKSCORE_FN Coordinate add_remove_llr_of_targets(double x, const Population& p, double n) {
+  const double inverse = 1.0 / ((n - 1.0) / n * p.variance + p.noise);
+  return {0.0, (x - p.mean + p.mean / n) * inverse, 0.5 * inverse / n, 0.0};
+}
+
 }  // namespace LEAKSCORE_ISA
 }  // namespace leakscore

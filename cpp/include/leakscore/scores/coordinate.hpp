@@ -5,6 +5,9 @@
 // where only x, the released mean, differs between releases. A score is therefore one function of
 // what the attacker knows of a coordinate.
 //
+// Of one release and many targets it is the same sum over the targets' coordinates, D = z - centre,
+// with coefficients of the release: the function whose name ends in _of_targets.
+//
 // The sources of the scores are in their headers: gaussian, covariance, linear, add_remove.
 #pragma once
 

@@ -14,5 +14,10 @@ LEAKSCORE_FN Coordinate covariance_score(double z, const Population& p, double n
   return {p.mean, weight, 0.0, -0.5 * shift * weight / n};
 }
 
+LEAKSCORE_FN Coordinate covariance_score_of_targets(double x, const Population& p, double n) {
+  const double inverse = 1.0 / (p.variance + p.noise);
+  return {p.mean, (x - p.mean) * inverse, 0.5 * inverse / n, 0.0};
+}
+
 }  // namespace LEAKSCORE_ISA
 }  // namespace leakscore

@@ -31,5 +31,14 @@ LEAKSCORE_FN Coordinate gaussian_llr(double z, const Population& p, double n) {
   return {p.mean, weight, 0.5 * share / in, -0.5 * (log_one_minus(share / n) + shift * weight / n)};
 }
 
+LEAKSCORE_FN Coordinate gaussian_llr_of_targets(double x, const Population& p, double n) {
+  const double gap = x - p.mean;
+  const double out = p.variance + p.noise;
+  const double inverse = 1.0 / ((n - 1.0) / n * p.variance + p.noise);
+  const double share = p.variance / out;
+  return {p.mean, gap * inverse, 0.5 * inverse / n,
+          -0.5 * (log_one_minus(share / n) + gap * gap * share * inverse)};
+}
+
 }  // namespace LEAKSCORE_ISA
 }  // namespace leakscore
