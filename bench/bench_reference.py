@@ -130,6 +130,21 @@ def full() -> None:
         repeats=5,
         note="rival: strsm, float32 throughout; ours in float64",
     )
+    quick = reference.with_precision("single")
+    exact = reference.squared_mahalanobis(X)
+    errors = [
+        float(np.abs(found / exact - 1).max())
+        for found in (quick.squared_mahalanobis(X), _float_distances(X, *given))
+    ]
+    compare(
+        f'distances {name}, precision="single"',
+        lambda: quick.squared_mahalanobis(X),
+        lambda: _float_distances(X, *given),
+        same=allclose(1e-5),
+        limit=_gemm_seconds(rows * dim**2, np.float32),
+        repeats=5,
+        note=f"strsm, errs by {errors[1]:.0e}; ours by {errors[0]:.0e}, checked in float64",
+    )
     matrix = reference.cov
     compare(
         f"Cholesky factor {dim} x {dim}",

@@ -1,7 +1,8 @@
-// Gram matrices of whitened rows, and the combinations of rows that undo them.
+// Whitened rows, their Gram matrices, and the combinations of rows that undo them.
 #include "bindings/arrays.hpp"
 #include "kernels/combination.hpp"
 #include "kernels/gram.hpp"
+#include "leakscore/linalg/dense.hpp"
 
 namespace leakscore {
 namespace {
@@ -62,6 +63,14 @@ Doubles combine_and_multiply_of(const py::array& x, py::ssize_t first, const Dou
   return products;
 }
 
+template <class T>
+void whiten_rows(const Packed<T>& factor, InPlace<T> rows) {
+  T* data = rows.mutable_data();
+  auto* triangle = const_cast<T*>(factor.data());
+  const py::ssize_t d = factor.shape(0), count = rows.size() / d;
+  without_gil([&] { whiten(triangle, d, data, count); });
+}
+
 }  // namespace
 
 void bind_gram(py::module_& m) {
@@ -76,6 +85,10 @@ void bind_gram(py::module_& m) {
   m.def("combine_and_multiply", &combine_and_multiply_of, py::arg("x"), py::arg("first"),
         py::arg("centre").noconvert(), py::arg("unit").noconvert(), py::arg("weight").noconvert(),
         py::arg("vectors").noconvert());
+  m.def("whiten_rows", &whiten_rows<float>, py::arg("factor").noconvert(),
+        py::arg("rows").noconvert());
+  m.def("whiten_rows", &whiten_rows<double>, py::arg("factor").noconvert(),
+        py::arg("rows").noconvert());
 }
 
 }  // namespace leakscore

@@ -23,6 +23,7 @@ void set_blas(const py::dict& blas_routines, const py::dict& lapack_routines) {
   take(blas_routines, "dsyrk", blas.dsyrk);
   take(blas_routines, "ssyrk", blas.ssyrk);
   take(blas_routines, "dtrsm", blas.dtrsm);
+  take(blas_routines, "strsm", blas.strsm);
   take(lapack_routines, "dpotrf", blas.dpotrf);
 }
 

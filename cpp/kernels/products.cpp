@@ -103,10 +103,25 @@ LEAKSCORE_FN double sum_of(const Doubles& vector) {
   return sum;
 }
 
-template <class T, ptrdiff_t Rows>
+// In lanes: one running sum would take as long as four rows.
+LEAKSCORE_FN double product_of(const double* __restrict a, const double* __restrict b,
+                               ptrdiff_t count) {
+  Doubles even = {}, odd = {};
+  ptrdiff_t j = 0;
+  for (; j + 2 * vector_width <= count; j += 2 * vector_width) {
+    even += load(a + j) * load(b + j);
+    odd += load(a + j + vector_width) * load(b + j + vector_width);
+  }
+  double sum = sum_of(even + odd);
+  for (; j < count; ++j) sum += a[j] * b[j];
+  return sum;
+}
+
+template <class T, ptrdiff_t Rows, bool Fetch>
 [[gnu::noinline]] void multiply_rows(const Tile<T> x, ptrdiff_t row, ptrdiff_t cols,
                                      const double* __restrict centre,
-                                     const double* __restrict weight, double* __restrict sums) {
+                                     const double* __restrict weight, ptrdiff_t ahead,
+                                     double* __restrict sums) {
   const T* lines[Rows];
   for (ptrdiff_t r = 0; r < Rows; ++r) lines[r] = x.line(row + r);
   Doubles even[Rows] = {}, odd[Rows] = {};
@@ -115,6 +130,7 @@ template <class T, ptrdiff_t Rows>
     const Doubles first = load(weight + j), second = load(weight + j + vector_width);
     LEAKSCORE_UNROLLED
     for (ptrdiff_t r = 0; r < Rows; ++r) {
+      if constexpr (Fetch) prefetch<1>(lines[r] + j, ahead * static_cast<ptrdiff_t>(sizeof(T)));
       Doubles low = load(lines[r] + j), high = load(lines[r] + j + vector_width);
       if constexpr (centred_singly<T>) {
         low -= load(centre + j);
@@ -136,24 +152,31 @@ template <class T, ptrdiff_t Rows>
 
 template <class T>
 LEAKSCORE_FN void multiply_as(const Matrix& x, const double* centre, const double* weight,
-                              double* sums) {
+                              ptrdiff_t ahead, double* sums) {
   const Tile<T> tile = tile_of<T>(x, 0, x.rows, 0, x.cols, nullptr);
   if constexpr (!centred_singly<T>) {
-    double offset = 0.0;
-    for (ptrdiff_t j = 0; j < x.cols; ++j) offset += centre[j] * weight[j];
+    const double offset = product_of(centre, weight, x.cols);
     for (ptrdiff_t i = 0; i < x.rows; ++i) sums[i] -= offset;
   }
+  const auto group =
+      ahead == 0 ? multiply_rows<T, together, false> : multiply_rows<T, together, true>;
   ptrdiff_t row = 0;
   for (; row + together <= x.rows; row += together)
-    multiply_rows<T, together>(tile, row, x.cols, centre, weight, sums);
-  for (; row < x.rows; ++row) multiply_rows<T, 1>(tile, row, x.cols, centre, weight, sums);
+    group(tile, row, x.cols, centre, weight, ahead, sums);
+  for (; row < x.rows; ++row)
+    multiply_rows<T, 1, false>(tile, row, x.cols, centre, weight, ahead, sums);
+}
+
+void multiply_and_fetch(const Matrix& x, const double* centre, const double* weight,
+                        ptrdiff_t ahead, double* sums) {
+  if (reads_as_float(x))
+    multiply_as<float>(x, centre, weight, ahead, sums);
+  else
+    multiply_as<double>(x, centre, weight, ahead, sums);
 }
 
 void multiply(const Matrix& x, const double* centre, const double* weight, double* sums) {
-  if (reads_as_float(x))
-    multiply_as<float>(x, centre, weight, sums);
-  else
-    multiply_as<double>(x, centre, weight, sums);
+  multiply_and_fetch(x, centre, weight, 0, sums);
 }
 
 template <class T, ptrdiff_t Rows>
@@ -205,8 +228,10 @@ void combine(const Matrix& x, const double* centre, const double* weight, double
 
 }  // namespace
 
-const ProductKernels product_kernels{.in_double = {.pack = pack<double>, .add = add<double>},
-                                     .in_float = {.pack = pack<float>, .add = add<float>},
-                                     .with_vector = {.multiply = multiply, .combine = combine}};
+const ProductKernels product_kernels{
+    .in_double = {.pack = pack<double>, .add = add<double>},
+    .in_float = {.pack = pack<float>, .add = add<float>},
+    .with_vector = {
+        .multiply = multiply, .multiply_and_fetch = multiply_and_fetch, .combine = combine}};
 
 }  // namespace leakscore::LEAKSCORE_ISA

@@ -32,6 +32,11 @@ struct VectorKernels {
   // sums[i] += sum over row i of (x - centre) * weight. x is readable in place.
   void (*multiply)(const Matrix& x, const double* centre, const double* weight, double* sums);
 
+  // The same, while what lies `ahead` elements further in every row of a tile that is in the cache
+  // is fetched from memory.
+  void (*multiply_and_fetch)(const Matrix& x, const double* centre, const double* weight,
+                             std::ptrdiff_t ahead, double* sums);
+
   // out[j] += sum over column j of weight * (x - centre[j])
   void (*combine)(const Matrix& x, const double* centre, const double* weight, double* out);
 };

@@ -10,29 +10,15 @@
 // that of scalar sorts by far.
 #include "kernels/sorting.hpp"
 
-#include <type_traits>
 #include <utility>
 
 #include "kernels/table.hpp"
+#include "leakscore/linalg/registers.hpp"
 
 namespace leakscore::LEAKSCORE_ISA {
 namespace {
 
 using std::ptrdiff_t;
-
-#if defined(__AVX512F__)
-constexpr int vector_bytes = 64;
-#elif defined(__AVX__)
-constexpr int vector_bytes = 32;
-#else
-constexpr int vector_bytes = 16;
-#endif
-
-template <class T>
-struct Register {
-  typedef T type __attribute__((vector_size(vector_bytes)));
-  typedef T in_memory __attribute__((vector_size(vector_bytes), may_alias));
-};
 
 template <class V>
 constexpr int lanes_of = vector_bytes / sizeof(std::declval<V&>()[0]);
@@ -41,11 +27,10 @@ constexpr int lanes_of = vector_bytes / sizeof(std::declval<V&>()[0]);
 template <class T>
 struct Vectors {
   using Vector = typename Register<T>::type;
-  using Memory = typename Register<T>::in_memory;
   T* x;
 
-  Vector get(ptrdiff_t i) const { return reinterpret_cast<const Memory*>(x)[i]; }
-  void put(ptrdiff_t i, Vector v) const { reinterpret_cast<Memory*>(x)[i] = v; }
+  Vector get(ptrdiff_t i) const { return reinterpret_cast<const Vector*>(x)[i]; }
+  void put(ptrdiff_t i, Vector v) const { reinterpret_cast<Vector*>(x)[i] = v; }
 };
 
 // Which lane, counted through two vectors of n lanes, goes to lane i.

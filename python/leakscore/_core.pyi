@@ -245,6 +245,10 @@ def combine(
 def combine_and_multiply(
     x: _Array, first: int, centre: _Doubles, unit: _Doubles, weight: _Doubles, vectors: _Doubles
 ) -> _Doubles: ...
+@overload
+def whiten_rows(factor: _Floats, rows: _Floats) -> None: ...
+@overload
+def whiten_rows(factor: _Doubles, rows: _Doubles) -> None: ...
 
 # --- end of bind_gram.cpp ---
 

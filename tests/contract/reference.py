@@ -82,6 +82,13 @@ REFERENCES: dict[str, list[Call]] = {
         Call(r.add_diagonal, {"variance": good.VARIANCES}, number_will_do=True)
         for r in (good.PLAIN, good.FULL, good.THIN)
     ],
+    "Reference.with_precision": [
+        Call(good.FULL.with_precision("single").squared_mahalanobis, {"Z": good.TABLE}),
+        Call(
+            lambda precision="single": good.FULL.with_precision(precision).mean,
+            scalars={"precision": ("single", ("half", "", None, 32, b"single", True))},
+        ),
+    ],
     "Moments": [
         Call(lambda dim=3: leakscore.Moments(dim).count, scalars={"dim": (3, good.NO_COUNT)})
     ],

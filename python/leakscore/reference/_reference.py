@@ -291,6 +291,49 @@ class Reference:
         extra = _validate.per_coordinate("variance", variance, self.dim)
         return self._add(extra)
 
+    @property
+    def precision(self) -> Literal["double", "single"]:
+        """How `squared_mahalanobis` computes: see `with_precision`."""
+        return "single" if self._covariance.single else "double"
+
+    def with_precision(self, precision: Literal["double", "single"]) -> Reference:
+        """Reference with the same numbers, whose distances may be computed in float32.
+
+        Parameters
+        ----------
+        precision : {"double", "single"}
+            "single" whitens the rows of many distances in float32, in half the time, wherever a
+            check allows it. Given up are digits: a squared distance keeps a relative error of
+            1e-5 at most, and of some 1e-7 on 2000 coordinates of a well-conditioned covariance.
+            "double" is the default of every reference.
+
+        Returns
+        -------
+        Reference
+            A new reference, which shares the arrays of this one. Only references of kind "full"
+            have distances in single precision; others stay in double precision.
+
+        Notes
+        -----
+        float32 keeps fewer digits, and in the end none, as the covariance nears a singular one. So
+        no condition number is trusted: sums of every 64 whitened rows, weighted at random, are
+        computed in float64 too. Where they differ by a quarter of the error above, that block
+        of rows and all after it are computed in float64.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> reference = leakscore.Reference([0.0, 1.0], [[4.0, 2.0], [2.0, 5.0]])
+        >>> quick = reference.with_precision("single")
+        >>> quick.precision, round(quick.squared_mahalanobis([2.0, 4.0]), 4)
+        ('single', 2.0)
+        """
+        _validate.choice("precision", precision, ("double", "single"))
+        covariance = self._covariance
+        if isinstance(covariance, Full):
+            covariance = covariance.in_precision(single=precision == "single")
+        return _restore(self._mean, covariance, self._fit)
+
     @classmethod
     def low_rank(
         cls, mean: npt.ArrayLike, diagonal: npt.ArrayLike, factor: npt.ArrayLike

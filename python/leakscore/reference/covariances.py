@@ -64,6 +64,10 @@ class Covariance(Protocol):
     def plus(self, extra: Doubles) -> Covariance:
         """C + diag(extra) for one number or one a coordinate, at least 0."""
 
+    @property
+    def single(self) -> bool:
+        """Whether distances may be computed in float32 where that keeps five digits."""
+
 
 class Correlated(Covariance, Protocol):
     """What the exact ratio asks besides, where coordinates are not independent."""
@@ -81,6 +85,7 @@ class Diagonal:
     __slots__ = ("rounding", "variances")
 
     kind: Literal["diagonal"] = "diagonal"
+    single = False
 
     def __init__(self, variances: Doubles, rounding: float) -> None:
         variances.flags.writeable = False
@@ -122,18 +127,24 @@ class Diagonal:
 class Full:
     """A matrix, factorised when its inverse is first needed."""
 
-    __slots__ = ("_factor", "rounding", "values")
+    _in_single: dense.Floats | None
+    __slots__ = ("_factor", "_in_single", "rounding", "single", "values")
 
     kind: Literal["full"] = "full"
 
     def __init__(
-        self, values: Doubles, rounding: float, factor: dense.Factor | None = None
+        self,
+        values: Doubles,
+        rounding: float,
+        factor: dense.Factor | None = None,
+        single: bool = False,
     ) -> None:
         values.flags.writeable = False
         self.values, self.rounding, self._factor = values, rounding, factor
+        self.single, self._in_single = single, None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.values, self.rounding)
+        return type(self), (self.values, self.rounding, None, self.single)
 
     @property
     def variances(self) -> Doubles:
@@ -165,7 +176,12 @@ class Full:
         return first - second / 2
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
-        return _core.mahalanobis(rows, centre, self._factorised().lower)
+        lower = self._factorised().lower
+        if not self.single:
+            return _core.mahalanobis(rows, centre, lower)
+        if self._in_single is None:
+            self._in_single = lower.astype(np.float32)
+        return dense.distances_in_single(rows, centre, lower, self._in_single)
 
     def distances_about(self, rows: Table, centres: Table) -> Doubles:
         return _core.mahalanobis_about(rows, centres, self._factorised().lower)
@@ -187,4 +203,8 @@ class Full:
     def plus(self, extra: Doubles) -> Full:
         values = self.values.copy()
         values.flat[:: len(values) + 1] += extra
-        return type(self)(values, self.rounding)
+        return type(self)(values, self.rounding, None, self.single)
+
+    def in_precision(self, *, single: bool) -> Full:
+        """Return the same covariance, with that choice."""
+        return type(self)(self.values, self.rounding, self._factor, single)

@@ -55,6 +55,7 @@ class LowRank:
 
     kind: Literal["low-rank"] = "low-rank"
     rounding = float(np.finfo(np.float64).eps)
+    single = False
 
     def __init__(
         self,

@@ -25,6 +25,8 @@ struct Blas {
                 float* beta, float* c, int* ldc);
   void (*dtrsm)(char* side, char* uplo, char* transa, char* diag, int* m, int* n, double* alpha,
                 double* a, int* lda, double* b, int* ldb);
+  void (*strsm)(char* side, char* uplo, char* transa, char* diag, int* m, int* n, float* alpha,
+                float* a, int* lda, float* b, int* ldb);
   void (*dpotrf)(char* uplo, int* n, double* a, int* lda, int* info);
 
   // Multiply-adds of one call, a few tenths of a second: longer work is cut into shorter calls,

@@ -108,14 +108,20 @@ inline void mirror(double* c, std::ptrdiff_t d) {
 }
 
 // Replaces every row z by L^-1 z ('T' on the transposed factor) or, with 'N', by L'^-1 z.
-inline void solve_triangle(char transposed, double* factor, std::ptrdiff_t order,
-                           std::ptrdiff_t factor_stride, double* rows, std::ptrdiff_t count,
-                           std::ptrdiff_t stride) {
+template <class T>
+void solve_triangle(char transposed, T* factor, std::ptrdiff_t order, std::ptrdiff_t factor_stride,
+                    T* rows, std::ptrdiff_t count, std::ptrdiff_t stride) {
   char left = 'L', upper = 'U', plain = 'N';
   int m = blas_size(order), n = blas_size(count);
   int lda = blas_size(factor_stride), ldb = blas_size(stride);
-  double one = 1;
-  blas.dtrsm(&left, &upper, &transposed, &plain, &m, &n, &one, factor, &lda, rows, &ldb);
+  T one = 1;
+  const auto call = [&](auto routine) {
+    routine(&left, &upper, &transposed, &plain, &m, &n, &one, factor, &lda, rows, &ldb);
+  };
+  if constexpr (std::is_same_v<T, float>)
+    call(blas.strsm);
+  else
+    call(blas.dtrsm);
 }
 
 // The Cholesky factor of a small c, or of a square on the diagonal of a larger one.
@@ -153,16 +159,17 @@ inline std::ptrdiff_t cholesky(double* c, std::ptrdiff_t d) {
 }
 
 // Replaces every row z by L^-1 z. Panels of columns, each solved and then taken out of the columns
-// to its right: gemm does most of the work, and it is faster than trsm.
-inline void whiten(double* factor, std::ptrdiff_t d, double* rows, std::ptrdiff_t count) {
-  constexpr std::ptrdiff_t panel = 128;
+// to its right: gemm does most of the work, and it is faster than trsm, which is better in float.
+template <class T>
+void whiten(T* factor, std::ptrdiff_t d, T* rows, std::ptrdiff_t count) {
+  constexpr std::ptrdiff_t panel = std::is_same_v<T, float> ? 512 : 128;
   for (std::ptrdiff_t p = 0; p < d; p += panel) {
     const std::ptrdiff_t width = std::min(panel, d - p), right = d - p - width;
     poll_interrupt();
     solve_triangle('T', factor + p * d + p, width, d, rows + p, count, d);
     if (right == 0) return;
-    const Columns<double> u{factor, d}, z{rows, d};
-    gemm('T', 'N', right, count, width, -1.0, u.from(p, p + width), z.from(p, 0), 1.0,
+    const Columns<T> u{factor, d}, z{rows, d};
+    gemm('T', 'N', right, count, width, T{-1}, u.from(p, p + width), z.from(p, 0), T{1},
          z.from(p + width, 0));
   }
 }
