@@ -74,9 +74,8 @@ void draw_rows(const Words& key, std::int64_t first, const Flags& included, std:
                InPlace<double>& out) {
   const Rows rows{matrix_of(x), exclude, with_replacement};
   double* result = out.mutable_data();
-  without_gil([&] {
-    draw(key_of(key), rounds_of(first, included), {records, replaced}, rows, result);
-  });
+  without_gil(
+      [&] { draw(key_of(key), rounds_of(first, included), {records, replaced}, rows, result); });
 }
 
 }  // namespace
