@@ -44,15 +44,17 @@ void draw_bernoulli_means(const Words& key, std::int64_t first, const Flags& inc
   });
 }
 
+// Of an `out` (rounds, steps, d) the running means.
 void draw_normals(const Words& key, std::int64_t first, const Flags& included,
                   const Doubles& offset_without, const Doubles& offset_with,
                   const Doubles& scale_without, const Doubles& scale_with, InPlace<double>& out) {
   const double* offset[2] = {offset_without.data(), offset_with.data()};
   const double* scale[2] = {scale_without.data(), scale_with.data()};
+  const std::int64_t steps = out.ndim() == 3 ? out.shape(1) : 1;
   double* result = out.mutable_data();
   without_gil([&] {
     normals(key_of(key), Stream::normal, rounds_of(first, included), scale_without.size(), offset,
-            scale, result);
+            scale, steps, result);
   });
 }
 
@@ -61,7 +63,7 @@ void add_noise(const Words& key, std::int64_t first, const Flags& included, cons
   const double* scale[2] = {std.data(), std.data()};
   double* result = out.mutable_data();
   without_gil([&] {
-    normals(key_of(key), Stream::noise, rounds_of(first, included), std.size(), nullptr, scale,
+    normals(key_of(key), Stream::noise, rounds_of(first, included), std.size(), nullptr, scale, 1,
             result);
   });
 }

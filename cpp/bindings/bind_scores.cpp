@@ -2,7 +2,6 @@
 #include "bindings/arrays.hpp"
 #include "kernels/drivers.hpp"
 #include "kernels/scores.hpp"
-#include "kernels/steps.hpp"
 
 namespace leakscore {
 namespace {
@@ -56,14 +55,6 @@ py::tuple homer(const py::array& observed, const py::array& target, const Double
   return py::make_tuple(std::move(out), flags);
 }
 
-// Fills `out`, whose shape is that of both; whether every number is finite.
-template <Step step>
-bool steps_of(const py::array& before, const py::array& after, double rate, InPlace<double>& out) {
-  const Matrix first = matrix_of(before), then = matrix_of(after);
-  double* result = out.mutable_data();
-  return without_gil([&] { return steps(step, first, then, rate, result); });
-}
-
 template <SeriesScore score>
 py::tuple series_of(const py::array& observed, const py::array& target, const Doubles& mean,
                     const Doubles& variance, const Doubles& skewness, const Doubles& kurtosis,
@@ -108,10 +99,6 @@ void bind_scores(py::module_& m) {
         py::arg("p").noconvert(), py::arg("paired"));
   m.def("bernoulli_log_ratios", &log_ratios, py::arg("observed"), py::arg("p").noconvert());
   m.def("homer_distance", &homer, py::arg("observed"), py::arg("target"), py::arg("p").noconvert());
-  m.def("step_gradients", &steps_of<Step::gradient>, py::arg("before"), py::arg("after"),
-        py::arg("rate"), py::arg("out").noconvert());
-  m.def("batch_means", &steps_of<Step::batch_mean>, py::arg("before"), py::arg("after"),
-        py::arg("rate"), py::arg("out").noconvert());
 }
 
 }  // namespace leakscore

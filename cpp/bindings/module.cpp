@@ -28,6 +28,7 @@ void bind_tradeoff(py::module_& m);
 void bind_wealth(py::module_& m);
 void bind_octaves(py::module_& m);
 void bind_batches(py::module_& m);
+void bind_steps(py::module_& m);
 
 namespace {
 
@@ -70,6 +71,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, m, pybind11::mod_gil_not_used(),
   leakscore::bind_wealth(m);
   leakscore::bind_octaves(m);
   leakscore::bind_batches(m);
+  leakscore::bind_steps(m);
 }
 
 // Before pybind11's own: up to Python 3.11 that waits for the main interpreter's lock, for ever,

@@ -53,8 +53,65 @@ LEAKSCORE_FN void normal_group(Key key, Stream stream, std::uint64_t group,
     }
 }
 
+// Rows shorter than this are scaled a group at a time.
+constexpr std::ptrdiff_t short_row = 32;
+
+// The scales and offsets of short rows, repeated so that a group finds its own side by side from
+// any column on.
+class ShortRows {
+ public:
+  explicit ShortRows(const NormalRows& rows) : rows_(rows) {
+    for (int with = 0; with < 2; ++with)
+      for (std::ptrdiff_t i = 0, j = 0; i < size; ++i, j = j + 1 < rows.d ? j + 1 : 0) {
+        scale_[with][i] = rows.scale[with][j];
+        offset_[with][i] = rows.offset != nullptr ? rows.offset[with][j] : 0.0;
+      }
+  }
+
+  // Writes `count` numbers from the element `done` of all rows on.
+  void write(const double* __restrict drawn, std::ptrdiff_t done, std::ptrdiff_t count) const {
+    const std::ptrdiff_t col = done % rows_.d;
+    double* __restrict out = rows_.out + done;
+    const std::uint8_t* flags = rows_.included + done / rows_.d;
+    std::uint8_t repeated[word_group];
+    if (rows_.d > 1) {
+      const std::uint8_t* included = flags;
+      for (std::ptrdiff_t i = 0, left = rows_.d - col; i < count; ++included, left = rows_.d)
+        for (const std::ptrdiff_t end = std::min(i + left, count); i < end; ++i)
+          repeated[i] = *included;
+      flags = repeated;
+    }
+    const double *scale0 = scale_[0] + col, *scale1 = scale_[1] + col;
+    const double *offset0 = offset_[0] + col, *offset1 = offset_[1] + col;
+    if (rows_.offset == nullptr) {
+      for (std::ptrdiff_t i = 0; i < count; ++i)
+        out[i] = out[i] + (flags[i] != 0 ? scale1[i] : scale0[i]) * drawn[i];
+      return;
+    }
+    for (std::ptrdiff_t i = 0; i < count; ++i)
+      out[i] = (flags[i] != 0 ? offset1[i] : offset0[i]) +
+               (flags[i] != 0 ? scale1[i] : scale0[i]) * drawn[i];
+  }
+
+ private:
+  static constexpr std::ptrdiff_t size = word_group + short_row;
+  const NormalRows& rows_;
+  double scale_[2][size], offset_[2][size];
+};
+
+void short_normals(const NormalRows& rows) {
+  const ShortRows scaled(rows);
+  double drawn[word_group];
+  for_groups(rows.round * static_cast<std::uint64_t>(rows.d), rows.rounds * rows.d,
+             [&](std::uint64_t group, std::ptrdiff_t from, std::ptrdiff_t to, std::ptrdiff_t done) {
+               normal_group(rows.key, rows.stream, group, drawn);
+               scaled.write(drawn + from, done, to - from);
+             });
+}
+
 void normals(const NormalRows& rows) {
   const std::ptrdiff_t d = rows.d;
+  if (d < short_row) return short_normals(rows);
   double drawn[word_group];
   std::ptrdiff_t row = 0, col = 0;
   for_groups(rows.round * static_cast<std::uint64_t>(d), rows.rounds * d,

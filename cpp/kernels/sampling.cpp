@@ -94,18 +94,31 @@ void bernoulli_means(Key key, Rounds rounds, Mean mean, std::int64_t d, const do
 }
 
 void normals(Key key, Stream stream, Rounds rounds, std::int64_t d, const double* const* offset,
-             const double* const* scale, double* out) {
-  for_blocks(rounds.count, std::max<std::int64_t>(1, block_elements / d),
-             [&](std::int64_t first, std::int64_t count) {
+             const double* const* scale, std::int64_t steps, double* out) {
+  const std::int64_t together = steps * d <= block_elements ? steps : 1;
+  for_blocks(rounds.count / together, std::max<std::int64_t>(1, block_elements / (together * d)),
+             [&](std::int64_t block, std::int64_t count) {
+               const std::int64_t first = block * together;
                kernels().random->normals({.key = key,
                                           .stream = stream,
                                           .round = static_cast<std::uint64_t>(rounds.first + first),
-                                          .rounds = count,
+                                          .rounds = count * together,
                                           .d = d,
                                           .included = rounds.included + first,
                                           .offset = offset,
                                           .scale = scale,
                                           .out = out + first * d});
+               if (together > 1)
+                 kernels().steps->running_means(out + first * d, count, together, d);
+             });
+  if (together < steps) running_means(rounds.count / steps, steps, d, out);
+}
+
+void running_means(std::int64_t rounds, std::int64_t steps, std::int64_t d, double* out) {
+  const std::int64_t size = steps * d;
+  for_blocks(rounds, std::max<std::int64_t>(1, block_elements / size),
+             [&](std::int64_t first, std::int64_t count) {
+               kernels().steps->running_means(out + first * size, count, steps, d);
              });
 }
 

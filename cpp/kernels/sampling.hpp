@@ -36,9 +36,12 @@ void bernoulli_means(Key key, Rounds rounds, Mean mean, std::int64_t d, const do
                      const double* target, double* out);
 
 // out (count, d) = offset[included] + scale[included] * standard normals; without `offset`, out is
-// added to.
+// added to. Of every `steps` rows the running means are written.
 void normals(Key key, Stream stream, Rounds rounds, std::int64_t d, const double* const* offset,
-             const double* const* scale, double* out);
+             const double* const* scale, std::int64_t steps, double* out);
+
+// out (rounds, steps, d): the mean of rows 0, ..., t of each round takes the place of row t.
+void running_means(std::int64_t rounds, std::int64_t steps, std::int64_t d, double* out);
 
 // out (count, x.rows): how often each row is drawn.
 void row_counts(Key key, Rounds rounds, Mean mean, const Rows& rows, double* out);

@@ -57,17 +57,36 @@ def test_the_law(seed: int, count: int) -> None:
             assert abs(tail.sum() - expected) < 4 * np.sqrt(expected), bound
 
 
-def test_offsets_and_scales_follow_the_flags() -> None:
-    rounds, d = 500, 7
+@pytest.mark.parametrize("d", [1, 2, 7, 31, 32, 200])
+def test_offsets_and_scales_follow_the_flags(d: int) -> None:
+    rounds = 500
     flags = np.random.default_rng(0).random(rounds) < 0.5
     key = np.array([1, 2], dtype=np.uint64)
     white, out = np.empty((rounds, d)), np.empty((rounds, d))
     zero, one = np.zeros(d), np.ones(d)
     _core.normals(key, 40, flags, zero, zero, one, one, white)
-    offsets, scales = np.arange(14.0).reshape(2, 7), np.arange(14.0).reshape(2, 7) + 0.5
+    offsets, scales = np.arange(2.0 * d).reshape(2, d), np.arange(2.0 * d).reshape(2, d) + 0.5
     _core.normals(key, 40, flags, *offsets, *scales, out)
     with_flag = flags.astype(int)
-    np.testing.assert_array_equal(out, offsets[with_flag] + scales[with_flag] * white)
+    expected = offsets[with_flag] + scales[with_flag] * white
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(white[:3].ravel(), normals_of(key, 40 * d, 3 * d))
+    # Of rounds of five rows the running means.
+    growing = np.empty((rounds // 5, 5, d))
+    _core.normals(key, 40, flags, *offsets, *scales, growing)
+    sums = np.cumsum(expected.reshape(growing.shape), axis=1)
+    np.testing.assert_array_equal(growing, sums / np.arange(1.0, 6.0)[:, np.newaxis])
+    # Noise is added to what is there.
+    noise, noisy = np.zeros((rounds, d)), np.ones((rounds, d))
+    _core.add_noise(key, 3, flags, scales[0], noise)
+    _core.add_noise(key, 3, flags, scales[0], noisy)
+    np.testing.assert_array_equal(noisy, 1.0 + noise)
+
+
+def normals_of(key: np.ndarray, first: int, count: int) -> np.ndarray:
+    out, zero, one = np.empty((count, 1)), np.zeros(1), np.ones(1)
+    _core.normals(key, first, np.zeros(count, dtype=bool), zero, zero, one, one, out)
+    return out[:, 0]
 
 
 def test_noise_has_words_of_its_own() -> None:

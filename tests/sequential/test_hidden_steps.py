@@ -87,6 +87,66 @@ def test_poisson_keeps_its_digits_in_both_tails(rate: float) -> None:
         assert near(ratio, sampled(row, rate), 100)
 
 
+@pytest.mark.parametrize("steps", [1, 3, 16, 17, 63, 64, 65, 300])
+def test_a_row_has_the_same_bits_beside_any_others(steps: int) -> None:
+    """Rows side by side: some of them so wide, infinite or large that they must be taken alone."""
+    llr = RNG.normal(scale=2.0, size=(37, steps))
+    llr[3] *= 400.0
+    llr[5, steps // 2], llr[8, 0], llr[9] = -INF, INF, -INF
+    llr[20] += 5000.0
+    calls: list[Any] = [
+        lambda x, k=k: sequential.allocation_llr(x, selected=k) for k in {1, min(4, steps), steps}
+    ]
+    calls += [lambda x, q=q: sequential.poisson_llr(x, q) for q in (0.02, 0.7)]
+    for call in calls:
+        together = call(llr)
+        for row, ratio in zip(llr, together, strict=True):
+            assert call(row) == ratio
+    expected = logsumexp(llr, axis=1) - np.log(steps)
+    np.testing.assert_allclose(sequential.semi_uniform(llr), expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("steps", [7, 16, 80, 300])
+@pytest.mark.parametrize("scale", [0.1, 3.0, 20.0])
+def test_many_rows_against_exact_sums(steps: int, scale: float) -> None:
+    llr = RNG.normal(scale=scale, size=(20, steps))
+    for selected in (2, 5, steps - 2):
+        for row, ratio in zip(llr, sequential.allocation_llr(llr, selected=selected), strict=True):
+            assert near(ratio, means_by_recursion(row, selected), steps)
+    for rate in (0.01, 0.5, 0.8):
+        for row, ratio in zip(llr, sequential.poisson_llr(llr, rate), strict=True):
+            assert near(ratio, sampled(row, rate), steps)
+
+
+def means_by_recursion(row: np.ndarray, selected: int) -> mp.mpf:
+    """The elementary symmetric polynomial in 60 digits."""
+    with mp.workdps(60):
+        sums = [mp.mpf(1)] + [mp.mpf(0)] * selected
+        for x in row:
+            y = mp.exp(mp.mpf(float(x)))
+            for k in range(selected, 0, -1):
+                sums[k] += y * sums[k - 1]
+        return mp.log(sums[selected] / mp.binomial(len(row), selected))
+
+
+@pytest.mark.parametrize("where", [0, 15, 16, 70])
+def test_nan_is_refused_beside_any_ratio(where: int) -> None:
+    for fill in (0.0, INF, -INF, 1e5):
+        llr = np.full((20, 71), fill)
+        llr[17, where] = np.nan
+        for call in (
+            lambda x: sequential.allocation_llr(x),
+            lambda x: sequential.allocation_llr(x, selected=3),
+            lambda x: sequential.allocation_llr(x, selected=71),
+            lambda x: sequential.poisson_llr(x, 0.1),
+            lambda x: sequential.poisson_llr(x, 0.9),
+            lambda x: sequential.semi_uniform(x[:, :20] if where < 20 else x),
+            lambda x: sequential.semi_max(x),
+        ):
+            with pytest.raises(ValueError, match="NaN"):
+                call(llr)
+
+
 def test_infinite_ratios() -> None:
     llr = np.array([[0.0, -INF, 1.0], [-INF, -INF, 2.0], [INF, -INF, -INF], [INF, 0.0, -INF]])
     one = sequential.allocation_llr(llr)

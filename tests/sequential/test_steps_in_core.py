@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import leakscore
-from leakscore import Reference, _core, sequential
+from leakscore import Reference, SingularCovarianceError, _core, scores, sequential
 
 RNG = np.random.default_rng(21)
 ROWS = RNG.normal(size=(2, 70, 301)) * 100
@@ -97,3 +99,46 @@ def test_cumulative_means_that_are_refused(bad: float) -> None:
         sequential.gradient_llr(
             means, np.ones(2), Reference(np.zeros(2), np.ones(2)), 5, cumulative=True
         )
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dim", [1, 2, 8, 15, 16, 17, 50])
+def test_steps_side_by_side_have_the_bits_of_steps_alone(
+    dim: int, dtype: type, neighbours: Any
+) -> None:
+    """`scores.gaussian_llr` of each step, in a kernel of its own."""
+    steps, counts = 7, [5, 9, 2, 40, 3, 3, 8]
+    plain = RNG.normal(size=(120, steps, dim)).astype(dtype)
+    wide = np.zeros((120, 2 * steps, dim + 3), dtype=dtype)
+    wide[:, ::2, 1:-2] = plain
+    targets = RNG.normal(size=(steps, dim))
+    known = [Reference(RNG.normal(size=dim), RNG.uniform(1, 2, dim)) for _ in range(steps)]
+    spread = RNG.uniform(0.0, 0.5, dim)
+    for target, reference, noise in ((targets, known, spread), (targets[0], known[0], 0.0)):
+        expected = np.empty((120, steps))
+        for t in range(steps):
+            expected[:, t] = scores.gaussian_llr(
+                plain[:, t],
+                target[t] if target.ndim == 2 else target,
+                known[t] if reference is known else known[0],
+                counts[t],
+                noise_std=noise,
+                neighbours=neighbours,
+            )
+        for given in (plain, wide[:, ::2, 1:-2], np.asfortranarray(plain)):
+            found = sequential.gradient_llr(
+                given, target, reference, counts, noise_std=noise, neighbours=neighbours
+            )
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_ratios_that_are_infinite_or_of_no_covariance() -> None:
+    flat = Reference(np.zeros(3), np.array([1.0, 0.0, 1.0]))
+    with pytest.raises(SingularCovarianceError):
+        sequential.gradient_llr(np.ones((4, 2, 3)), np.ones(3), flat, 5)
+    gradients = np.ones((700, 3, 2))
+    gradients[699, 2, 1] = np.nan
+    known = Reference(np.zeros(2), np.ones(2))
+    with pytest.raises(ValueError, match="gradients"):
+        sequential.gradient_llr(gradients, np.ones(2), known, 5)

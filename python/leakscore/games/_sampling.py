@@ -125,6 +125,10 @@ class GaussianMeans:
         if not self.mean.noise.independent:
             self.mean.add_noise(key, first, included, out)
 
+    def fill_growing(self, key: Key, included: Flags, out: Doubles) -> None:
+        """Write the mean of all rows so far in every round, (rounds, T, d); no noise."""
+        _core.normals(key, 0, included, *self.offsets, *self.scales, out)
+
 
 class CorrelatedGaussianMeans:
     """Normal means with a full covariance: white normals times a factor of it, block by block."""

@@ -18,8 +18,7 @@ from leakscore.games._sampling import Key
 from leakscore.reference.noise import Noise
 from leakscore.reference.noise import given as noise_given
 
-_BLOCK = 1 << 18  # doubles of the releases that are added up, or of a table of counts: 2 MB
-_WIDE, _LONG = 8, 1 << 10  # numbers in a row and in a step that are added faster step by step
+_BLOCK = 1 << 18  # doubles of a table of counts: 2 MB
 
 
 def sequential(
@@ -172,29 +171,21 @@ def cumulative_means(
     """Write the mean of all records after every batch, with noise, to `out`, (R, T, d)."""
     rounds, count, dim = out.shape
     flat = out.reshape(rounds * count, dim)
-    included = (steps[:, np.newaxis] == np.arange(count)).ravel()
+    included = np.zeros(rounds * count, dtype=np.bool_)
+    present = np.flatnonzero(steps >= 0)
+    included[present * count + steps[present]] = True
     mean = _sampling.Mean(n, True, _sampling.NO_NOISE)
     if isinstance(population, Empirical) and not population.replace:
         _fill_disjoint(population._rows(), target, n, steps, key, out)
+        _core.running_means(out)
     else:
-        population._sampler(target, mean).fill(key, 0, included, flat)
-    so_far = np.arange(1.0, count + 1.0)[:, np.newaxis]
-    block = max(1, _BLOCK // (count * dim))
-    for start in range(0, rounds, block):
-        part = out[start : start + block]
-        _add_up(part)
-        part /= so_far
+        sampler = population._sampler(target, mean)
+        if isinstance(sampler, _sampling.GaussianMeans):
+            sampler.fill_growing(key, included, out)
+        else:
+            sampler.fill(key, 0, included, flat)
+            _core.running_means(out)
     _sampling.Mean(n, True, noise).add_noise(key, 0, included, flat)
-
-
-def _add_up(batches: Doubles) -> None:
-    """Replace (r, T, d) by the sums up to each step; numpy's own are slow over all but one axis."""
-    rounds, count, dim = batches.shape
-    if 1 < dim < _WIDE or rounds * dim < _LONG:
-        np.cumsum(batches, axis=1, out=batches)
-        return
-    for t in range(1, count):
-        batches[:, t] += batches[:, t - 1]
 
 
 def _fill_disjoint(

@@ -247,9 +247,7 @@ class Training:
         """
         if self.clip is None:
             return residuals
-        norm, inputs = _norm(residuals), _norm(x)
-        with np.errstate(divide="ignore", over="ignore"):
-            most = np.asarray(self.clip / inputs)
+        norm, most = _norm(residuals), self._longest(x)
         long = np.asarray(norm > most)
         if not long.any():
             return residuals
@@ -257,6 +255,11 @@ class Training:
         residuals /= norm
         residuals *= most
         return residuals
+
+    def _longest(self, x: Doubles) -> Doubles:
+        """Return the largest norm of residuals whose gradient is not clipped, (...) of (..., d)."""
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.asarray((np.inf if self.clip is None else self.clip) / _norm(x))
 
     def _start(self, size: int) -> Doubles:
         """Return the parameters before the first step."""

@@ -32,6 +32,9 @@ from leakscore.games._training import Training
 _BLOCK = 1 << 18  # doubles of the records that are held at once: 2 MB
 _WORDS = 1 << 12  # random words of one key
 _STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score receives at once: 16 MB
+_ROW = 8  # rows that the core reads are padded to a multiple of it
+_COPIED = 1 << 21  # numbers of a table that is copied for the core: 16 MB
+_WORK = 1 << 27  # products of one training in the core: less than a second
 
 
 @overload
@@ -133,8 +136,8 @@ def dpsgd(
     `tradeoff` are played.
 
     Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, with
-    the DP-SGD of their section 4.2. Reproducible like `fixed_target`; steps multiply matrices by
-    BLAS, whose last bits may differ between machines.
+    the DP-SGD of their section 4.2. Reproducible like `fixed_target`, but for the last bits of the
+    steps: sums of products, by BLAS or the core, may differ in them between machines.
 
     Examples
     --------
@@ -273,11 +276,61 @@ class _TableRecords:
             words = _core.coin_words(key_of(key, place), high - place * _WORDS)[
                 low - place * _WORDS :
             ]
-            chosen = below(words, np.full(words.size, self.rows.available))
+            chosen = below(words, np.array(self.rows.available))
             if self.rows.exclude is not None:
                 chosen += chosen >= self.rows.exclude
             rows.reshape(-1)[low - first : high - first] = chosen
         return rows
+
+
+class _LinearTable:
+    """A table's rows and the target's, from which the core descends a linear model.
+
+    The gradient of a record is its residual times its inputs, so that neither records nor gradients
+    are gathered, and how far a residual may go unclipped is found once for each row.
+    """
+
+    def __init__(self, rows: _TableRecords, training: Training, target: Doubles) -> None:
+        self.rows, self.training = rows, training
+        X, inputs = rows.rows.X, target.size - 1
+        self.inputs = _aligned_zeros(len(X) + 1, -(-inputs // _ROW) * _ROW)
+        self.inputs[:-1, :inputs], self.inputs[-1, :inputs] = X[:, :-1], target[:-1]
+        self.responses = np.append(np.asarray(X[:, -1], dtype=np.float64), target[-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.longest = training._longest(self.inputs[:, :inputs])
+        drawn, moved = training.n * training.num_steps, inputs * (training.num_steps + 1)
+        self.block = max(1, min(_BLOCK // drawn, _STREAM_BLOCK // moved))
+
+    @staticmethod
+    def fits(rows: _TableRecords, training: Training) -> bool:
+        """Whether a copy of the table stays near the cache, and a training is a short call."""
+        work = training.n * training.num_steps * rows.rows.X.shape[1]
+        return training.model == "linear" and rows.rows.X.size <= _COPIED and work <= _WORK
+
+    def descend(
+        self,
+        key: Key,
+        first: int,
+        steps: Indices,
+        start: Doubles,
+        noise: Doubles | None,
+        out: Doubles,
+    ) -> None:
+        """Write the parameters of rounds [first, first + len(steps)), (rounds, T + 1, d)."""
+        count = self.training.num_steps
+        chosen = self.rows._chosen(key, first, (len(steps), count, self.training.n))
+        present = np.flatnonzero(steps >= 0)
+        chosen[present, steps[present], 0] = len(self.inputs) - 1
+        rates = np.full(count, self.training.learning_rate)
+        known = (self.inputs, self.responses, self.longest)
+        _core.linear_descents(*known, chosen, start, rates, noise, out)
+
+
+def _aligned_zeros(rows: int, cols: int) -> Doubles:
+    """Return zeros whose rows start cache lines: loads across two lines take twice as long."""
+    room = np.zeros(rows * cols + _ROW)
+    start = -(room.__array_interface__["data"][0] // room.itemsize) % _ROW
+    return room[start : start + rows * cols].reshape(rows, cols)
 
 
 class _SampledRecords:
@@ -318,7 +371,10 @@ class _Trainer:
             else _SampledRecords(population, training)
         )
         self.start = training._start(self.size)
-        self.block = self.records.block
+        self.table: _LinearTable | None = None
+        if isinstance(self.records, _TableRecords) and _LinearTable.fits(self.records, training):
+            self.table = _LinearTable(self.records, training, target)
+        self.block = self.records.block if self.table is None else self.table.block
 
     def play(self, first: int, out: Doubles, _steps: Indices, /) -> None:
         """Write the parameters before and after every step of rounds [first, first + len(out))."""
@@ -327,16 +383,19 @@ class _Trainer:
 
     def _play(self, first: int, out: Doubles) -> None:
         rounds = len(out)
-        batch = self.records.batches(self.key, first, rounds, self.training)
         steps = self.steps[first : first + rounds]
-
-        def with_target(t: int) -> Doubles:
-            records = batch(t)
-            records[steps == t, 0] = self.target
-            return records
-
         noise = self.training._noise(self.key, first, rounds, self.size)
-        self.training._descend(self.start, with_target, noise, out)
+        if self.table is not None:
+            self.table.descend(self.key, first, steps, self.start, noise, out)
+        else:
+            batch = self.records.batches(self.key, first, rounds, self.training)
+
+            def with_target(t: int) -> Doubles:
+                records = batch(t)
+                records[steps == t, 0] = self.target
+                return records
+
+            self.training._descend(self.start, with_target, noise, out)
         if not np.isfinite(out).all():
             if isinstance(self.records, _TableRecords):
                 _validate.finite("X", self.records.rows.X)

@@ -61,8 +61,9 @@ def semi_uniform(
     """
     ratios = _steps(llr, axis)
     if prior is None:
-        uniform: float | Doubles = _log_means(ratios)[()]
+        uniform: float | Doubles = _without_nan(_log_means(ratios))[()]
         return uniform
+    _without_nan(ratios)
     weights = probabilities("prior", prior, ratios.shape[-1])
     if not weights.all():
         ratios, weights = ratios[..., weights > 0.0], weights[weights > 0.0]
@@ -121,7 +122,7 @@ def semi_max(llr: npt.ArrayLike, axis: int = -1) -> float | Doubles:
     >>> leakscore.sequential.semi_max([[0.0, 2.0, 1.0], [-3.0, -1.0, -2.0]])
     array([ 2., -1.])
     """
-    largest: float | Doubles = _steps(llr, axis).max(axis=-1)[()]
+    largest: float | Doubles = _without_nan(_steps(llr, axis).max(axis=-1))[()]
     return largest
 
 
@@ -133,7 +134,11 @@ def _steps(llr: npt.ArrayLike, axis: int) -> Doubles:
     place = _validate.count("axis", axis, -given.ndim, given.ndim - 1)
     if given.size == 0:
         raise ValueError(f"Expected llr of shape {given.shape} to have at least one step and round")
-    ratios = np.moveaxis(given, place, -1).astype(np.float64, copy=False)
+    return np.moveaxis(given, place, -1).astype(np.float64, copy=False)
+
+
+def _without_nan(ratios: Doubles) -> Doubles:
+    """Return ratios, or what was made of them: both hold NaN where the caller's do."""
     if np.isnan(ratios).any():
         raise ValueError("Expected llr to hold no NaN")
     return ratios

@@ -90,7 +90,7 @@ def allocation_llr(
     >>> leakscore.sequential.allocation_llr(steps, selected=2).round(4)
     array([   1.9291, 1598.2082])
     """
-    given = steps_of(llr)
+    given = _steps_of(llr)
     hits = _validate.steps("selected", selected)
     epochs = _validate.steps("num_epochs", num_epochs)
     again = _validate.flag("reallocate", reallocate)
@@ -151,25 +151,25 @@ def poisson_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
     >>> leakscore.sequential.poisson_llr([[0.0, 2.0, 1.0], [8.0, 0.0, -8.0]], 0.1).round(4)
     array([0.6526, 5.5951])
     """
-    given = steps_of(llr)
+    given = _steps_of(llr)
     rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     return _shaped(_core.sampled_llr(given.reshape(-1, given.shape[-1]), rate), given)
 
 
-def steps_of(llr: npt.ArrayLike) -> Array:
+def _steps_of(llr: npt.ArrayLike) -> Array:
     """Return ratios with the steps in the last axis, where they are."""
     given = _validate.real_array("llr", llr)
     if given.ndim == 0 or given.size == 0:
         raise ValueError(
             f"Expected llr of shape {given.shape} to be (..., T) with T >= 1, not empty"
         )
-    if np.isnan(given).any():
-        raise ValueError("Expected llr to hold no NaN")
     return given
 
 
 def _shaped(ratios: Doubles, given: Array) -> float | Doubles:
     if np.isnan(ratios).any():
+        if np.isnan(given).any():
+            raise ValueError("Expected llr to hold no NaN")
         raise ValueError("Expected llr not to hold both -inf and inf, which contradict each other")
     result: float | Doubles = ratios.reshape(given.shape[:-1])[()]
     return result

@@ -23,6 +23,8 @@ NEIGHBOURS = ("replace", "add-remove")
 # Elements of a block of gradients computed from parameters; larger where a covariance matrix is
 # applied to each.
 _IN_CACHE, _AT_ONCE = 2**17, 2**22
+# Coordinates of all steps, and of one, up to which the core takes all steps of a round at once.
+_FEW, _TILE = 2**13, 2**11
 
 
 def gradient_llr(
@@ -116,7 +118,14 @@ def gradient_llr(
     steps = _Steps(given.shape, target_gradients, reference, n, noise, neighbours)
 
     if cumulative:
-        return steps.scores(_batches(given, step_counts(n, given.shape[-2])), *named, made=True)
+        counts = step_counts(n, given.shape[-2])
+        together = steps.together(given, np.array([0, *np.cumsum(counts)[:-1]]) / counts)
+        if together is not None:
+            return together
+        return steps.scores(_batches(given, counts), *named, made=True)
+    together = steps.together(given)
+    if together is not None:
+        return together
 
     def read(rounds: Rounds, step: int) -> Array:
         place = (*rounds, step)
@@ -273,6 +282,37 @@ class _Steps:
         ):
             made = scoring.Release(none, none, one, number, noise, False)
             self.laws.append(laws.setdefault((id(one), number), made))
+
+    def together(self, given: Array, earlier: Doubles | None = None) -> Doubles | None:
+        """Return all ratios of few independent coordinates, None where `scores` must find them.
+
+        `earlier`: the rows are cumulative means, and this the number of records behind the mean
+        before over the number of the step's own.
+        """
+        count, dim = self.shape[-2:]
+        few = count * dim <= _FEW and dim <= _TILE
+        one_row = len(self.shape) == 2 and earlier is None  # which `scores` takes at once
+        own_targets = self.targets.ndim > 2
+        if not few or one_row or own_targets or not all(law.independent for law in self.laws):
+            return None
+        references = [law.reference for law in self.laws]
+        if len(set(map(id, references))) == 1:
+            references = references[:1]
+        known = (
+            np.atleast_2d(self.targets),
+            np.stack([one.mean for one in references]),
+            np.stack([one.cov for one in references]),
+            np.atleast_1d(self.laws[0].noise.std),
+            np.array([law.n for law in self.laws], dtype=np.float64),
+            earlier,
+            self.neighbours == "add-remove",
+        )
+        rounds = given if given.ndim > 2 else given[np.newaxis]
+        result = np.empty(rounds.shape[:-1])
+        for index in np.ndindex(rounds.shape[:-3]):
+            if not _core.step_llr(rounds[index], *known, result[index]):
+                return None
+        return result.reshape(self.shape[:-1])
 
     def scores(
         self, read: Callable[[Rounds, int], Array], name: str, given: Array, *, made: bool = False

@@ -1,0 +1,35 @@
+"""Descents of a linear model in the core: against those of records gathered and multiplied."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscore import games, set_num_threads
+from leakscore.games import Empirical, Training
+
+RNG = np.random.default_rng(12)
+
+
+@pytest.mark.parametrize(("inputs", "n"), [(1, 2), (7, 6), (8, 5), (19, 9)])
+@pytest.mark.parametrize("clip", [None, 0.6])
+def test_a_linear_model_in_the_core_descends_as_any_other(
+    monkeypatch: pytest.MonkeyPatch, inputs: int, n: int, clip: float | None
+) -> None:
+    """Rows are read where they are, or records gathered and multiplied by BLAS."""
+    table = RNG.normal(size=(60, inputs + 1))
+    table[3, :-1] = 0.0
+    table[4] *= 1e150
+    noise = 0.5 if clip else 0.0
+    training = Training("linear", n, 4, [0.1] * 4, clip=clip, noise_multiplier=noise)
+    population = Empirical(table, exclude=None if clip else 4)
+
+    def play(threads: int) -> np.ndarray:
+        set_num_threads(threads)
+        with np.errstate(over="ignore"):
+            return np.asarray(games.dpsgd(population, 2 * table[5], training, "uniform", 700, 2)[0])
+
+    found = play(1)
+    np.testing.assert_array_equal(play(3), found)
+    monkeypatch.setattr("leakscore.games._training_game._COPIED", 0)
+    np.testing.assert_allclose(found, play(1), rtol=1e-11, atol=1e-11)
