@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special
 
 import leakscore
-from bench._harness import allclose, compare, timed
+from bench._harness import allclose, compare, differs, timed
 from leakscore import _core
 from leakscore.distributions import norm
 
@@ -55,6 +55,7 @@ def run() -> None:
                 lambda ours=ours, values=values: ours(values, out=out),
                 lambda theirs=theirs, values=values: theirs(values, out=reference),
                 same=allclose(rtol=rtol, atol=1e-300),
+                note=differs(name.split(", ")[1].split()[0], ours(values), theirs(values, out=out)),
                 limit=min(timed(lambda values=values: np.copyto(out, values))[0] for _ in range(7)),
             )
             print(f"{'':4s}{1e9 * row.ours[0] / COUNT:.2f} ns per element")

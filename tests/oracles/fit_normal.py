@@ -39,6 +39,11 @@ def exp_remainder(r):
     return mp.nsum(lambda k: r**k / mp.factorial(k + 2), [0, 40])
 
 
+def density(r):
+    """Return the normal density at sqrt(r), of either sign of r."""
+    return mp.exp(-r / 2) / mp.sqrt(2 * mp.pi)
+
+
 def log_remainder(z):
     """Return (log(1 + f) - 2 s) / s^3 at z = s^2, where s = f / (2 + f)."""
     return mp.nsum(lambda k: 2 * z**k / (2 * k + 3), [0, 60])
@@ -163,6 +168,15 @@ def polynomials():
             half_log2,
             10,
             False,
+        ),
+        (
+            "density",
+            "exp(-r/2) / sqrt(2 pi) for |r| <= log(2), in r.",
+            density,
+            -2 * half_log2,
+            2 * half_log2,
+            11,
+            True,
         ),
         (
             "log_poly",
