@@ -39,11 +39,6 @@ def exp_remainder(r):
     return mp.nsum(lambda k: r**k / mp.factorial(k + 2), [0, 40])
 
 
-def density(r):
-    """Return the normal density at sqrt(r), of either sign of r."""
-    return mp.exp(-r / 2) / mp.sqrt(2 * mp.pi)
-
-
 def log_remainder(z):
     """Return (log(1 + f) - 2 s) / s^3 at z = s^2, where s = f / (2 + f)."""
     return mp.nsum(lambda k: 2 * z**k / (2 * k + 3), [0, 60])
@@ -172,7 +167,7 @@ def polynomials():
         (
             "density",
             "exp(-r/2) / sqrt(2 pi) for |r| <= log(2), in r.",
-            density,
+            lambda r: mp.exp(-r / 2) / mp.sqrt(2 * mp.pi),
             -2 * half_log2,
             2 * half_log2,
             11,
