@@ -58,7 +58,8 @@ bool are_ordinary(const Arguments& a, std::ptrdiff_t first, int count) {
 }
 
 // Says whether all points are ordinary.
-bool load_points(const Arguments& arguments, std::ptrdiff_t first, int count, Chunk& chunk) {
+[[maybe_unused]] bool load_points(const Arguments& arguments, std::ptrdiff_t first, int count,
+                                  Chunk& chunk) {
   if (are_ordinary(arguments, first, count)) {
     for (int i = 0; i < count; ++i) {
       chunk.x[i] = arguments.first[first + i];
