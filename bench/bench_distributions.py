@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from bench._harness import allclose, compare, timed
+from bench._harness import allclose, compare, differs, timed
 from bench.levels import levels
 from leakscore.distributions import norm
 
@@ -52,6 +52,7 @@ def run() -> None:
                 lambda ours=ours, values=values: ours(values, out=out),
                 lambda theirs=theirs, values=values: theirs(values, out=reference),
                 same=allclose(rtol=rtol, atol=1e-300),
+                note=differs(name.split(", ")[1].split()[0], ours(values), theirs(values, out=out)),
                 limit=min(timed(lambda values=values: np.copyto(out, values))[0] for _ in range(7)),
             )
             print(f"{'':4s}{1e9 * row.ours[0] / COUNT:.2f} ns per element")

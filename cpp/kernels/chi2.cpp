@@ -2,6 +2,7 @@
 #include "kernels/chi2.hpp"
 
 #include "kernels/chi2_central.hpp"
+#include "kernels/chi2_points.hpp"
 #include "kernels/table.hpp"
 #include "leakscore/special/chi2_block.hpp"
 #include "leakscore/special/chi2_quantile.hpp"
@@ -12,41 +13,10 @@ namespace {
 using namespace chi2_parts;
 using chi2_parts::detail::infinity, chi2_parts::detail::nan;
 
-// --- what the caller passed ----------------------------------------------------------------------
-
-// v^2 with its low half; NaN for v < 0. (The low half of inf would be NaN.)
-LEAKSCORE_FN Extended square(double v) {
-  const double high = v * v;
-  return {v < 0.0 ? nan : high, high < largest_x ? product_low(v, v, high) : 0.0};
-}
-
-// Columns of arguments. first: x of a law, or b of Marcum's function Q_m(a, b), which is
-// P(chi2'(2m, a^2) > b^2); or the probability whose quantile is wanted.
-struct Arguments {
-  const double *first, *df, *nc;  // nc may be null; with `marcum` they are m and a
-  bool marcum, inverse;
-
-  ChiSquarePoint at(std::ptrdiff_t i) const {
-    if (!marcum) return {first[i], 0.0, df[i], nc == nullptr ? 0.0 : nc[i], 0.0};
-    const Extended la = square(nc[i]);
-    const Extended x = inverse ? Extended{first[i], 0.0} : square(first[i]);
-    return {x.high, x.low, 2.0 * df[i], la.high, la.low};
-  }
-};
-
 struct Indices {
   std::int16_t at[chunk_size];
   int count;
 };
-
-// Says whether the law is one and the point proper; a harmless law takes the place of others.
-bool set_law(Chunk& chunk, int i, const ChiSquarePoint& p, bool proper) {
-  const bool ok = proper && valid_law(p.nu, p.la);
-  chunk.nu[i] = ok ? p.nu : 2.0;
-  chunk.la[i] = ok ? p.la : 0.0;
-  chunk.la_low[i] = ok ? p.la_low : 0.0;
-  return ok;
-}
 
 [[gnu::noinline]] void evaluate(Function f, const Arguments arguments, double* out,
                                 std::ptrdiff_t count) {
@@ -59,12 +29,7 @@ bool set_law(Chunk& chunk, int i, const ChiSquarePoint& p, bool proper) {
   for (int i = 0; i < chunk_size; ++i) all.at[i] = static_cast<std::int16_t>(i);
   for (std::ptrdiff_t first = 0; first < count; first += chunk_size) {
     all.count = static_cast<int>(count - first < chunk_size ? count - first : chunk_size);
-    for (int i = 0; i < all.count; ++i) {
-      const ChiSquarePoint p = arguments.at(first + i);
-      const bool ok = set_law(chunk, i, p, p.x > 0.0 && p.x < infinity);
-      chunk.x[i] = ok ? (p.x < largest_x ? p.x : largest_x) : 1.0;
-      chunk.x_low[i] = ok ? p.x_low : 0.0;
-    }
+    const bool ordinary = load_points(arguments, first, all.count, chunk);
     make_blocks(chunk, all.at, all.count, !is_density(f), blocks);
     for (int k = 0; k < blocks.count; ++k) {
       const std::int16_t* index = blocks.index + k * lanes;
@@ -72,6 +37,10 @@ bool set_law(Chunk& chunk, int i, const ChiSquarePoint& p, bool proper) {
       load_block(chunk, index, block);
       evaluate_block(f, block, known, blocks.kind[k], result);
       for (int j = 0; j < blocks.used[k]; ++j) value[index[j]] = result[j];
+    }
+    if (ordinary) {
+      for (int i = 0; i < all.count; ++i) out[first + i] = value[i];
+      continue;
     }
     for (int i = 0; i < all.count; ++i) {
       const ChiSquarePoint p = arguments.at(first + i);

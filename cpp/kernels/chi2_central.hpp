@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "leakscore/isa.hpp"
 #include "leakscore/special/chi2_chunk.hpp"
@@ -14,20 +15,19 @@ namespace {
 
 // --- densities of the central law ----------------------------------------------------------------
 
+// Which of the forms of chi2_density.hpp serves.
+enum DensityForm : std::uint8_t { direct_form, near_form, concentrated_form, density_forms };
+
 struct Densities {
   double x[chunk_size], df[chunk_size], constant[chunk_size], constant_low[chunk_size];
   double high[chunk_size], low[chunk_size];
-  bool direct[chunk_size];
+  DensityForm form[chunk_size];
+  int found[density_forms];  // points of each
 };
 
-// Safe arguments, and what depends on df alone, computed once for equal neighbours; says whether
-// some point takes either form.
-struct Forms {
-  bool direct, concentrated;
-};
-
-Forms load_densities(const double* x, const double* df, int count, Densities& d) {
-  Forms found{false, false};
+// Safe arguments, and what depends on df alone, computed once for equal neighbours.
+void load_densities(const double* x, const double* df, int count, Densities& d) {
+  for (int& found : d.found) found = 0;
   double known = 0.0;
   bool known_direct = false;
   Extended constant{0.0, 0.0};
@@ -35,40 +35,33 @@ Forms load_densities(const double* x, const double* df, int count, Densities& d)
     const bool ok = valid_law(df[i], 0.0) && x[i] > 0.0 && x[i] < detail::infinity;
     d.x[i] = ok ? (x[i] < largest_x ? x[i] : largest_x) : 1.0;
     d.df[i] = ok ? df[i] : 2.0;
-    d.direct[i] = density_is_direct(d.x[i], d.df[i]);
-    if (d.df[i] != known || d.direct[i] != known_direct) {
+    const bool is_direct = density_is_direct(d.x[i], d.df[i]);
+    if (d.df[i] != known || is_direct != known_direct) {
       known = d.df[i];
-      known_direct = d.direct[i];
+      known_direct = is_direct;
       constant = density_constant(known, known_direct);
     }
     d.constant[i] = constant.high;
     d.constant_low[i] = constant.low;
-    found.direct |= d.direct[i];
-    found.concentrated |= !d.direct[i];
-  }
-  return found;
-}
-
-void direct_densities(Densities& d, int count) {
-  for (int i = 0; i < count; ++i) {
-    const Extended log = direct_log_density(d.x[i], d.df[i], {d.constant[i], d.constant_low[i]});
-    d.high[i] = log.high;
-    d.low[i] = log.low;
+    const bool is_near = density_is_near(d.x[i], d.df[i]);
+    d.form[i] = is_direct ? direct_form : (is_near ? near_form : concentrated_form);
+    ++d.found[d.form[i]];
   }
 }
 
-// Of the points that are not direct, among others.
-void concentrated_densities(Densities& d, int count) {
+// The logarithms of the points of one form. Others are computed and thrown away.
+template <DensityForm form, Extended (*log_density)(double, double, Extended)>
+void densities_of(Densities& d, int count) {
+  if (d.found[form] == 0) return;
   double high[chunk_size], low[chunk_size];
   for (int i = 0; i < count; ++i) {
-    const double df = d.direct[i] ? 4.0 * direct_df : d.df[i];
-    const Extended constant{d.constant[i], d.constant_low[i]};
-    const Extended log = concentrated_log_density(d.x[i], df, constant);
+    const Extended log = log_density(d.x[i], d.df[i], {d.constant[i], d.constant_low[i]});
     high[i] = log.high;
     low[i] = log.low;
   }
+  const bool all = d.found[form] == count;
   for (int i = 0; i < count; ++i)
-    if (!d.direct[i]) {
+    if (all || d.form[i] == form) {
       d.high[i] = high[i];
       d.low[i] = low[i];
     }
@@ -81,9 +74,10 @@ template <bool Log>
   Densities d;
   for (std::ptrdiff_t first = 0; first < count; first += chunk_size) {
     const int now = static_cast<int>(count - first < chunk_size ? count - first : chunk_size);
-    const Forms forms = load_densities(x + first, df + first, now, d);
-    if (forms.direct) direct_densities(d, now);
-    if (forms.concentrated) concentrated_densities(d, now);
+    load_densities(x + first, df + first, now, d);
+    densities_of<direct_form, direct_log_density>(d, now);
+    densities_of<near_form, near_log_density>(d, now);
+    densities_of<concentrated_form, concentrated_log_density>(d, now);
     double value[chunk_size];
     if constexpr (Log)
       for (int i = 0; i < now; ++i) value[i] = d.high[i] + d.low[i];

@@ -26,11 +26,12 @@ constexpr int lanes_of = vector_bytes / sizeof(std::declval<V&>()[0]);
 // An array of numbers, taken by vectors.
 template <class T>
 struct Vectors {
-  using Vector = typename Register<T>::type;
+  typedef T Vector __attribute__((vector_size(vector_bytes)));  // a template takes no attributes
+  using Memory = typename Register<T>::type;
   T* x;
 
-  Vector get(ptrdiff_t i) const { return reinterpret_cast<const Vector*>(x)[i]; }
-  void put(ptrdiff_t i, Vector v) const { reinterpret_cast<Vector*>(x)[i] = v; }
+  Vector get(ptrdiff_t i) const { return reinterpret_cast<const Memory*>(x)[i]; }
+  void put(ptrdiff_t i, Vector v) const { reinterpret_cast<Memory*>(x)[i] = v; }
 };
 
 // Which lane, counted through two vectors of n lanes, goes to lane i.

@@ -21,11 +21,6 @@ void map(const double* __restrict x, const double* __restrict mu, double* __rest
   for (std::ptrdiff_t i = 0; i < count; ++i) out[i] = f(x[i], mu[i]);
 }
 
-LEAKSCORE_FN double at_most_rest(double beta, double alpha) {
-  const double rest = 1.0 - alpha;
-  return rest < beta ? rest : beta;
-}
-
 template <double (*f)(double, double, double)>
 void map(const double* __restrict alpha, const double* __restrict grow,
          const double* __restrict other, double* __restrict out, std::ptrdiff_t count) {

@@ -33,6 +33,24 @@ def test_density(df: float, isa: str) -> None:
     np.testing.assert_allclose(chi2.pdf(x, df)[seen], plain[seen], rtol=2 * TOLERANCE)
 
 
+@pytest.mark.parametrize("df", [300.0, 3e3, 2.5e4, 1e5, 1e6, 1e10])
+def test_density_far_from_a_large_mean(df: float, isa: str) -> None:
+    """All digits where the exponent is 700, and on both sides of where another form takes over."""
+    a = df / 2 - 1
+    far = df + np.sqrt(2 * df) * np.linspace(-37, 37, 120)
+    borders = 2 * a * (1 + np.outer([-1, 1], np.linspace(0.9, 1.1, 40)).ravel() / 6)
+    x = np.concatenate([far, borders])
+    x = x[x > 0]
+    with mp.workprec(300):
+        constant = (a + 1) * mp.log(2) + mp.loggamma(mpf(a + 1))
+        logs = [mpf(a) * mp.log(mpf(v)) - mpf(v) / 2 - constant for v in x]
+        seen = np.array([log > -700 for log in logs])
+        plain = np.array([float(mp.exp(log)) for log in logs])
+    found, log_found = chi2.pdf(x, df), chi2.logpdf(x, df)
+    np.testing.assert_allclose(found[seen], plain[seen], rtol=2.5e-16)
+    np.testing.assert_allclose(log_found, np.array([float(log) for log in logs]), rtol=2.3e-16)
+
+
 def exact(name: str, x: float, df: int) -> mpf:
     """Return P(X <= x) or P(X > x), or its logarithm."""
     v = mpf(x) / 2

@@ -25,12 +25,12 @@ LEVELS = {
     "v3": (["-march=x86-64-v3"], 32),
     "v4": (["-march=x86-64-v4", "-mprefer-vector-width=512"], 64),
 }
-# How often each loop of the source is compiled, in the order of its lines: pdf, logpdf, cdf, sf;
-# the stages but the last of logcdf, logsf, ppf, isf (one each) and of ilogcdf, ilogsf (two each);
+# How often each loop of the source is compiled, in the order of its lines: logpdf, cdf, sf; the
+# stages but the last of pdf, logcdf, logsf, ppf, isf (one each) and of ilogcdf, ilogsf (two each);
 # the last stages. Without fma ppf and isf have loops of their own: the last stage, for groups of
 # either kind and for the rest of a tile (a compiler may copy it more often), and the logarithm.
-STAGED = [4, 4 + 2 * 2, 6]
-LOOPS = {"v2": [4, 2 + 2 * 2, 4, 3 * 2, 2], "v3": STAGED, "v4": STAGED}
+STAGED = [3, 5 + 2 * 2, 7]
+LOOPS = {"v2": [3, 3 + 2 * 2, 5, 3 * 2, 2], "v3": STAGED, "v4": STAGED}
 
 
 @pytest.mark.skipif(
@@ -61,5 +61,5 @@ def test_coefficients_are_those_of_the_fit() -> None:
 def test_stated_fit_errors_are_small() -> None:
     text = (CPP / "include/leakscore/special/normal_coefficients.hpp").read_text()
     errors = [float(value) for value in re.findall(r"[Ee]rror (?:of a )?(\d\S*?e-\d+)", text)]
-    assert len(errors) == 6
+    assert len(errors) == 7
     assert max(errors) < 6e-17

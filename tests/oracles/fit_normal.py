@@ -165,6 +165,15 @@ def polynomials():
             False,
         ),
         (
+            "density",
+            "exp(-r/2) / sqrt(2 pi) for |r| <= log(2), in r.",
+            lambda r: mp.exp(-r / 2) / mp.sqrt(2 * mp.pi),
+            -2 * half_log2,
+            2 * half_log2,
+            11,
+            True,
+        ),
+        (
             "log_poly",
             "(log(1+f) - 2s) / s^3 for 1+f in [sqrt(1/2), sqrt(2)], s = f/(2+f), in s^2.",
             log_remainder,

@@ -60,9 +60,9 @@ LEAKSCORE_FN LogParts log_parts(Extended r) {
   const double low = r.low * std::bit_cast<double>((2046 - biased_k) << 52);
   const Extended numerator = exact_sum(f, low), two_more = ordered_sum(2.0, f);
   const Extended divisor = {two_more.high, two_more.low + low};
-  const double high = numerator.high / divisor.high;
-  const Extended back = exact_product(high, divisor.high);
-  const double rest = ((numerator.high - back.high) - back.low) + numerator.low;
+  const double high = numerator.high / divisor.high, back = high * divisor.high;
+  const double back_low = bounded_product_low(high, divisor.high, back);
+  const double rest = ((numerator.high - back) - back_low) + numerator.low;
   const Extended s = {high, multiply_add(-high, divisor.low, rest) / divisor.high};
   const double z = high * high;
   return {k, s, high * z * polynomial(coefficients::log_poly, z)};

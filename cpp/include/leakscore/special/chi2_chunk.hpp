@@ -44,26 +44,54 @@ LEAKSCORE_FN std::uint8_t class_of(double x, double nu, double la) {
   return static_cast<std::uint8_t>(concentrated(nu, scale) ? concentrated_class : table);
 }
 
-// The same with what serves tails alone.
-LEAKSCORE_FN std::uint8_t class_of_tails(double x, double nu, double la) {
-  if (la == 0.0) switch (central_form(x, nu)) {
-      case Central::lower: return lower_class;
-      case Central::upper: return upper_class;
-      case Central::middle: return middle_class;
-      case Central::none: return class_of(x, nu, la);
-    }
-  switch (mixture_form(x, nu, la)) {
-    case Mixture::lower: return mixture_lower_class;
-    case Mixture::upper: return mixture_upper_class;
-    case Mixture::none: break;
-  }
-  return class_of(x, nu, la);
+// The class of what serves tails alone, as a number that loops over points can choose, or none.
+inline constexpr double no_class = -1.0;
+
+LEAKSCORE_FN double central_code(double x, double nu) {
+  const CentralForms form = central_forms(x, nu);
+  return no_class + form.lower * (lower_class - no_class) + form.upper * (upper_class - no_class) +
+         form.middle * (middle_class - no_class);
 }
 
-// And what serves densities alone.
-LEAKSCORE_FN std::uint8_t class_of_density(double x, double nu, double la) {
-  if (is_bessel_near(x, nu, la)) return bessel_near_class;
-  return is_bessel_far(x, nu, la) ? bessel_far_class : class_of(x, nu, la);
+LEAKSCORE_FN double mixture_code(double x, double nu, double la) {
+  const MixtureForms form = mixture_forms(x, nu, la);
+  return no_class + form.lower * (mixture_lower_class - no_class) +
+         form.upper * (mixture_upper_class - no_class);
+}
+
+// And of what serves densities alone.
+LEAKSCORE_FN double density_code(double x, double nu, double la) {
+  const double far = is_bessel_far(x, nu, la) ? 1.0 * bessel_far_class : no_class;
+  return is_bessel_near(x, nu, la) ? 1.0 * bessel_near_class : far;
+}
+
+// The classes of the points whose indices are `active`.
+LEAKSCORE_FN void find_classes(const Chunk& chunk, const std::int16_t* active, int count,
+                               bool tails, std::uint8_t* kind) {
+  double x[chunk_size], nu[chunk_size], la[chunk_size], code[chunk_size];
+  for (int i = 0; i < count; ++i) {
+    const int at = active[i];
+    x[i] = chunk.x[at];
+    nu[i] = chunk.nu[at];
+    la[i] = chunk.la[at];
+  }
+  int central = 0;
+  for (int i = 0; i < count; ++i) central += la[i] == 0.0 ? 1 : 0;
+  if (!tails)
+    for (int i = 0; i < count; ++i) code[i] = density_code(x[i], nu[i], la[i]);
+  else if (central == count)
+    for (int i = 0; i < count; ++i) code[i] = central_code(x[i], nu[i]);
+  else
+    for (int i = 0; i < count; ++i) code[i] = mixture_code(x[i], nu[i], la[i]);
+  if (tails && central > 0 && central < count)
+    for (int i = 0; i < count; ++i)
+      if (la[i] == 0.0) code[i] = central_code(x[i], nu[i]);
+  for (int i = 0; i < count; ++i) {
+    const int at = active[i];
+    const bool exact = (chunk.x_low[at] == 0.0) & (chunk.la_low[at] == 0.0);
+    kind[i] = exact & (code[i] >= 0.0) ? static_cast<std::uint8_t>(static_cast<int>(code[i]))
+                                       : class_of(x[i], nu[i], la[i]);
+  }
 }
 
 // Indices of the chunk in the order of their classes, blocks padded by repeating an index: member j
@@ -81,14 +109,7 @@ struct Blocks {
 LEAKSCORE_FN void make_blocks(const Chunk& chunk, const std::int16_t* active, int count, bool tails,
                               Blocks& blocks) {
   std::uint8_t kind[chunk_size];
-  for (int i = 0; i < count; ++i) {
-    const int at = active[i];
-    const double x = chunk.x[at], nu = chunk.nu[at], la = chunk.la[at];
-    const bool exact = (chunk.x_low[at] == 0.0) & (chunk.la_low[at] == 0.0);
-    kind[i] = !exact  ? class_of(x, nu, la)
-              : tails ? class_of_tails(x, nu, la)
-                      : class_of_density(x, nu, la);
-  }
+  find_classes(chunk, active, count, tails, kind);
   int members[class_count] = {};
   for (int i = 0; i < count; ++i) ++members[kind[i]];
   int place[class_count];

@@ -4,8 +4,12 @@
 //   log f = (h - 1) log x - x / 2 - h log 2 - log Gamma(h),
 // beyond, these terms would cancel, and
 //   f = exp(-D(a, x / 2) - s(a)) / (2 sqrt(2 pi a)), a = h - 1,
-// with the deviance D and Stirling's error s of Loader (2000), see binomial_deviance.hpp.
+// with the deviance D and Stirling's error s of Loader (2000), see binomial_deviance.hpp. Where x /
+// 2 is within a sixth of a, D needs neither a logarithm nor 32 digits: see near_deviance.
 #pragma once
+
+#include <bit>
+#include <cstdint>
 
 #include "leakscore/isa.hpp"
 #include "leakscore/special/binomial_deviance.hpp"
@@ -56,7 +60,7 @@ LEAKSCORE_FN Extended direct_log_density(double x, double df, Extended constant)
   const Extended log_x = extended_log({tiny ? x * 0x1p200 : x, 0.0});
   const double shift = tiny ? -200.0 : 0.0;
   const Extended log = sum(log_x, {shift * log2_high, shift * log2_middle});
-  const Extended power = product(log, exact_sum(0.5 * df, -1.0));
+  const Extended power = detail::bounded_product(log, exact_sum(0.5 * df, -1.0));
   return sum(sum(power, {-0.5 * x, 0.0}), constant);
 }
 
@@ -77,10 +81,49 @@ LEAKSCORE_FN Extended long_deviance(double a, double b) {
   return sum(rest, bounded_product(tail, -a));
 }
 
+// Its first 26 bits: products of two such numbers are exact.
+LEAKSCORE_FN double top_of(double v) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) & 0xfffffffff8000000);
+}
+
+// D(a, a + d) for |d| <= a / 6. With s = d / (2 a + d), where log(1 + d / a) = 2 atanh s,
+//   D = d (s - s y),  y = s (1 - s) (1/3 + s^2 / 5 + s^4 / 7 + ...).
+// What decides digits at D = 700 is carried in two parts: the first 26 bits, and the rest.
+LEAKSCORE_FN Extended near_deviance(double a, double d) {
+  constexpr double series[] = {3.0 / 5,  3.0 / 7,  3.0 / 9,  3.0 / 11,
+                               3.0 / 13, 3.0 / 15, 3.0 / 17, 3.0 / 19};
+  const double sum = 2.0 * a + d, sum_low = d - (sum - 2.0 * a), inverse = 1.0 / sum;
+  const double sum_top = top_of(sum), sum_rest = (sum - sum_top) + sum_low;
+  const double s_top = top_of(d * inverse);
+  const double s_rest = ((d - s_top * sum_top) - s_top * sum_rest) * inverse, s = s_top + s_rest;
+  // 3 y = v (1 + growth), v = s (1 - s).
+  const double square = s_top * s_top, v = s_top - square, z = s * s;
+  const double v_low = ((s_top - v) - square) + s_rest * ((1.0 - s_top) - s);
+  const double growth = z * polynomial(series, z);
+  const double more = multiply_add(v + v_low, growth, v_low);
+  const double y_top = top_of((v + more) * (1.0 / 3.0));
+  const double y_rest = ((v - 3.0 * y_top) + more) * (1.0 / 3.0);
+  const double cut = s_top * y_top, e = s_top - cut;
+  const double e_low = ((s_top - e) - cut) + ((s_rest - s_rest * y_top) - s * y_rest);
+  const double d_top = top_of(d), e_top = top_of(e);
+  return {d_top * e_top, (d - d_top) * e_top + d * ((e - e_top) + e_low)};
+}
+
 }  // namespace detail
 
 LEAKSCORE_FN Extended concentrated_log_density(double x, double df, Extended constant) {
   return sum(constant, negative(detail::long_deviance(0.5 * df - 1.0, 0.5 * x)));
+}
+
+// The same where density_is_near.
+LEAKSCORE_FN Extended near_log_density(double x, double df, Extended constant) {
+  const double a = 0.5 * df - 1.0;
+  return sum(constant, negative(detail::near_deviance(a, 0.5 * x - a)));
+}
+
+LEAKSCORE_FN bool density_is_near(double x, double df) {
+  const double a = 0.5 * df - 1.0;
+  return 6.0 * __builtin_fabs(0.5 * x - a) <= a;
 }
 
 }  // namespace leakscore::LEAKSCORE_ISA::chi2_parts

@@ -24,19 +24,21 @@ namespace leakscore::LEAKSCORE_ISA::chi2_parts {
 inline constexpr double largest_mixture_df = 32.0, largest_mixture_nc = 16.0;
 inline constexpr double largest_mixture_product = 16.0;  // of l and z
 
-enum class Mixture : std::uint8_t { none, lower, upper };
-
 LEAKSCORE_FN bool is_mixture(double x, double df, double nc) {
   return (df >= 1.0) & (df <= largest_mixture_df) & (nc > 0.0) & (nc <= largest_mixture_nc) &
          (x >= least_series_x) & (x <= largest_series_x) &
          (x * nc <= 4.0 * largest_mixture_product);
 }
 
-// Below about the median the lower tail is the one to sum. The upper one needs a whole df.
-LEAKSCORE_FN Mixture mixture_form(double x, double df, double nc) {
-  const bool whole = df <= largest_mixture_df && __builtin_floor(df) == df;
-  if (!is_mixture(x, df, nc)) return Mixture::none;
-  return x < df + nc - 0.5 ? Mixture::lower : (whole ? Mixture::upper : Mixture::none);
+// What serves a point, as 1 or 0. Below about the median the lower tail is the one to sum; the
+// upper one needs a whole df.
+struct MixtureForms {
+  double lower, upper;
+};
+
+LEAKSCORE_FN MixtureForms mixture_forms(double x, double df, double nc) {
+  const double served = is(is_mixture(x, df, nc)), lower = served * is(x < df + nc - 0.5);
+  return {lower, (served - lower) * is(__builtin_floor(df) == df)};
 }
 
 namespace detail {

@@ -29,17 +29,22 @@ inline constexpr double least_series_x = 0x1p-200, largest_series_x = 0x1p20;
 // The expansion's range of x / df (|eta| <= 1.02), and of |x - df| in standard deviations.
 inline constexpr double middle_from = 0.35, middle_to = 2.4, middle_spread = 8.0;
 
-enum class Central : std::uint8_t { none, lower, upper, middle };
+// 1 or 0: products of these are vectorised where compilers branch on combined conditions.
+LEAKSCORE_FN double is(bool condition) { return condition ? 1.0 : 0.0; }
 
-LEAKSCORE_FN Central central_form(double x, double df) {
+// What serves a point of the central law, as 1 or 0: at most one.
+struct CentralForms {
+  double lower, upper, middle;
+};
+
+LEAKSCORE_FN CentralForms central_forms(double x, double df) {
   const double off = x - df;
-  const bool middle = (df >= middle_df) & (x >= middle_from * df) & (x <= middle_to * df) &
-                      (off * off <= 2.0 * middle_spread * middle_spread * df);
-  const bool small = (df >= least_series_df) & (df < middle_df);
-  const bool lower = small & (x < df) & (x >= least_series_x);
-  const bool whole = df < middle_df && __builtin_floor(df) == df;
-  const bool upper = small & whole & (x >= df) & (x <= largest_series_x);
-  return middle ? Central::middle : lower ? Central::lower : upper ? Central::upper : Central::none;
+  const double middle = is(df >= middle_df) * is(x >= middle_from * df) * is(x <= middle_to * df) *
+                        is(off * off <= 2.0 * middle_spread * middle_spread * df);
+  const double small = is(df >= least_series_df) * is(df < middle_df), below = is(x < df);
+  const double lower = small * below * is(x >= least_series_x);
+  const double whole = is(__builtin_floor(df) == df);
+  return {lower, small * whole * (1.0 - below) * is(x <= largest_series_x), middle};
 }
 
 namespace detail {

@@ -58,10 +58,12 @@ LEAKSCORE_FN double reach(const Trial& t) {
 // J, by the rule on [0, width]
 LEAKSCORE_FN double mean_reach(const Trial& t, double width) {
   const double by_p = width / t.share.p, by_q = width / t.share.q;
-  double terms[legendre_size];
+  double terms[legendre_size], logs[legendre_size];
+  // In stages, as one long chain of dependent operations leaves the processor waiting.
+  for (int i = 0; i < legendre_size; ++i) terms[i] = log_one_plus(legendre_nodes[i] * by_p);
+  for (int i = 0; i < legendre_size; ++i) logs[i] = log_one_plus(-legendre_nodes[i] * by_q);
   for (int i = 0; i < legendre_size; ++i) {
-    const double v = legendre_nodes[i];
-    const double log = t.k * log_one_plus(v * by_p) + t.m * log_one_plus(-v * by_q);
+    const double log = t.k * terms[i] + t.m * logs[i];
     const Exp e = exp_parts(log < -700.0 ? -700.0 : log, 0.0);
     terms[i] = legendre_weights[i] * scale_by_power(1.0 + e.expm1, e.k_bits);
   }

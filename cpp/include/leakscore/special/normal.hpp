@@ -118,13 +118,6 @@ inline constexpr double far_mass_log = 750.0;
 
 }  // namespace norm_parts
 
-LEAKSCORE_FN double norm_pdf(double x) {
-  using namespace norm_parts;
-  const double a = at_most(__builtin_fabs(x), underflow_abscissa);
-  const Product p = times_exp({inv_sqrt_two_pi, inv_sqrt_two_pi_low}, half_square(a));
-  return scale_by_power(p.high, p.k_bits);
-}
-
 LEAKSCORE_FN double norm_logpdf(double x) {
   using namespace norm_parts;
   const double a = __builtin_fabs(x);

@@ -20,6 +20,24 @@ inline constexpr double exp_poly[] = {
     0x1.1f730349868cep-29,
 };
 
+// exp(-r/2) / sqrt(2 pi) for |r| <= log(2), in r.
+// Relative error 3.4e-17.
+inline constexpr double density_low = -0x1.e25a2c4b869f9p-56;
+inline constexpr double density[] = {
+    0x1.9884533d43651p-2,
+    -0x1.9884533d43651p-3,
+    0x1.9884533d4366bp-5,
+    -0x1.1058377e2cee4p-7,
+    0x1.1058377e27e9bp-10,
+    -0x1.b3c058c9de66bp-14,
+    0x1.22803b478633ep-17,
+    -0x1.4c0043b3b4b79p-21,
+    0x1.4bffea49d149dp-25,
+    -0x1.271c76ee5040ap-29,
+    0x1.d97856ff0ec79p-34,
+    -0x1.5832833761f4fp-38,
+};
+
 // (log(1+f) - 2s) / s^3 for 1+f in [sqrt(1/2), sqrt(2)], s = f/(2+f), in s^2.
 // Relative error 5.6e-17.
 inline constexpr double log_poly[] = {

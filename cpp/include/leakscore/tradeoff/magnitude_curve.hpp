@@ -5,7 +5,7 @@
 #pragma once
 
 #include "leakscore/isa.hpp"
-#include "leakscore/special/normal.hpp"
+#include "leakscore/special/normal_density.hpp"
 
 namespace leakscore {
 inline namespace LEAKSCORE_ISA {

@@ -141,7 +141,7 @@ class _Laplace(Symmetric[Any]):
         return np.where(grown < 0.5, 1.0 - grown, np.where(alpha <= 0.5, middle, right))[()]
 
     def _clipped(self, alpha: Doubles) -> Any:
-        return _in_place(self._beta(alpha), alpha)
+        return self._beta(alpha) if _plain(self._mu) else super()._clipped(alpha)
 
     def _power(self, alpha: Doubles) -> Any:
         if _plain(self._mu):
@@ -253,7 +253,7 @@ class _RelaxedLaplace(TradeOff[Any]):
         return self._missed(_grown(alpha, aligned(self._mu, alpha)), alpha, 1.0 - alpha)[()]
 
     def _clipped(self, alpha: Doubles) -> Any:
-        return _in_place(self._beta(alpha), alpha)
+        return self._beta(alpha) if _plain(self._mu) else super()._clipped(alpha)
 
     def _power(self, alpha: Doubles) -> Any:
         if _plain(self._mu) and not self._reversed:
@@ -319,11 +319,6 @@ class _RelaxedLaplace(TradeOff[Any]):
 
 _LOG2 = float(np.log(2.0))
 _LEAST = -1e300  # log 0, for sums with an infinite mu
-
-
-def _in_place(beta: Any, alpha: Doubles) -> Any:
-    """Return at most 1 - alpha, in the array that was made for beta: fresh pages cost as much."""
-    return _core.at_most_rest(beta, alpha, out=beta if np.ndim(beta) else None)
 
 
 def _plain(mu: Doubles) -> bool:
