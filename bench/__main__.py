@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from bench import levels
+
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
@@ -18,8 +20,8 @@ def cpu_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-def options(arguments: list[str]) -> tuple[list[str], bool]:
-    """Return the modules of the topics, and whether the page is written."""
+def options(arguments: list[str]) -> tuple[list[str], bool, str | None]:
+    """Return the modules of the topics, whether the page is written, and the level if one is given."""
     found = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
     parser = argparse.ArgumentParser(prog="python -m bench", description="Time the library.")
     topics = ", ".join(name.removeprefix("bench_") for name in found)
@@ -27,17 +29,24 @@ def options(arguments: list[str]) -> tuple[list[str], bool]:
     parser.add_argument(
         "--page", action="store_true", help="write the tables to docs/reference/performance.md"
     )
+    parser.add_argument(
+        "--isa",
+        choices=("v2", "v3", "v4"),
+        help="the x86-64 level of both sides: the library's kernels, numpy's and its BLAS's",
+    )
     given = parser.parse_args(arguments)
     chosen = [f"bench_{topic.removeprefix('bench_')}" for topic in given.topic] or found
     unknown = sorted(set(chosen) - set(found))
     if unknown:
         parser.error(f"unknown topics: {', '.join(unknown)}; there are {topics}")
-    return chosen, given.page
+    return chosen, given.page, given.isa
 
 
 def main(arguments: list[str]) -> None:
     """Run the named topics, or all, each as one table."""
-    chosen, paged = options(arguments)
+    chosen, paged, level = options(arguments)
+    if level is not None:
+        levels.hold(level)
     import numpy as np
 
     import leakscore
@@ -46,7 +55,8 @@ def main(arguments: list[str]) -> None:
 
     leakscore.set_num_threads(1)
     machine = (
-        f"leakscore {leakscore.__version__}, ISA {leakscore.active_isa()}, numpy {np.__version__}\n"
+        f"leakscore {leakscore.__version__}, ISA {leakscore.active_isa()}, numpy {np.__version__}"
+        f"{'' if level is None else ' on the same level'}\n"
         "CPU time at one thread; 'limit/us' = the machine's measured limit over our time"
     )
     print(machine)
