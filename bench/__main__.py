@@ -21,7 +21,7 @@ def cpu_seconds() -> float:
 
 
 def options(arguments: list[str]) -> tuple[list[str], bool, str | None]:
-    """Return the modules of the topics, whether the page is written, and the level if one is given."""
+    """Return the modules of the topics, whether the page is written, and the level, if given."""
     found = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
     parser = argparse.ArgumentParser(prog="python -m bench", description="Time the library.")
     topics = ", ".join(name.removeprefix("bench_") for name in found)
