@@ -198,11 +198,12 @@ struct Scaled {
   double mantissa, exponent;
 };
 
-// 2^k for k <= 0, 0 below -1000.
+// 2^k for k <= 0, 0 below -1000; 0 for other k, which belong to a mantissa of 0 and may be too
+// large for a double: 0 times infinity would be NaN.
 LEAKSCORE_FN double down(double k) {
-  return k < -1000.0 ? 0.0
-                     : std::bit_cast<double>(
-                           static_cast<std::uint64_t>(static_cast<std::int64_t>(k) + 1023) << 52);
+  if (!(k >= -1000.0 && k <= 0.0)) return 0.0;
+  return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(k) + 1023)
+                               << 52);
 }
 
 // exp(x) = mantissa 2^exponent, the mantissa within [0.7, 1.42].

@@ -29,7 +29,8 @@ struct AllocationKernels {
   void (*select)(const double* x, std::ptrdiff_t first, std::ptrdiff_t count, std::ptrdiff_t hits,
                  double* mantissas, double* exponents);
   // The same for rows whose numbers all stay within the range of doubles: takes the steps into the
-  // sums over all sets, of y = exp(sign x) 2^-halved. sums (hits + 1, together), |x| < 1000.
+  // sums over all sets, of y = exp(sign x) 2^-halved. sums (hits + 1, together), |x| < 1000 and
+  // y < 2^890.
   void (*add_sets)(const double* const* rows, std::ptrdiff_t first, std::ptrdiff_t count,
                    std::ptrdiff_t hits, double sign, const std::int64_t* halved, double* sums);
 };

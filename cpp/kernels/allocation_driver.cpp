@@ -100,8 +100,11 @@ class Sets {
     const Extent extent = kernels().allocation->extent(x, count_);
     const double half_range = 0.5 * (extent.high - extent.low);
     const double most = std::max(-extent.low, extent.high);
-    const bool fits = extent.finite && most < largest &&
-                      log_number_ + static_cast<double>(size_) * half_range < largest;
+    // Whole halvings leave the middle as far as half of one from 1, in every ratio of a set.
+    constexpr double half_halving = 0.35;
+    const double set = static_cast<double>(size_) * (half_range + half_halving);
+    const bool fits =
+        extent.finite && most < largest && half_range < widest && log_number_ + set < largest;
     if (!fits) return false;
     const double middle = extent.low + half_range;
     const auto lane = static_cast<std::size_t>(taken_);
@@ -140,6 +143,7 @@ class Sets {
 
  private:
   static constexpr double largest = 690.0;
+  static constexpr double widest = 600.0;  // up to which scale_by_power takes a single ratio
 
   ptrdiff_t count_;
   bool left_out_;

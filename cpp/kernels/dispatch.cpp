@@ -41,7 +41,7 @@ bool has_v2() {
 }
 #endif
 #if defined(LEAKSCORE_HAVE_v3) || defined(LEAKSCORE_HAVE_v4)
-bool has_v3() {
+[[maybe_unused]] bool has_v3() {  // new compilers ask for v4 alone
   return LEAKSCORE_CPU_HAS("x86-64-v3",
                            __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                                __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"));

@@ -165,7 +165,9 @@ LEAKSCORE_FN void add_gradients(const Descent& of, const std::int64_t* chosen,
     const double* p = products[r];
     const double output = ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
     const double residual = output - of.responses[chosen[r]], most = of.longest[chosen[r]];
-    residuals[r] = __builtin_fabs(residual) > most ? __builtin_copysign(most, residual) : residual;
+    // An infinite residual, whose sign may be that of a part of its sum, comes out as NaN.
+    const double clipped = __builtin_copysign(most, residual) + (residual - residual);
+    residuals[r] = __builtin_fabs(residual) > most ? clipped : residual;
   }
   for (std::ptrdiff_t j = 0; j < of.stride; j += row_lanes)
     LEAKSCORE_UNROLLED for (int r = 0; r < Count; ++r) LEAKSCORE_LANES(row_lanes) sums[j + l] =

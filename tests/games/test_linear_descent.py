@@ -33,3 +33,24 @@ def test_a_linear_model_in_the_core_descends_as_any_other(
     np.testing.assert_array_equal(play(3), found)
     monkeypatch.setattr("leakscore.games._training_game._COPIED", 0)
     np.testing.assert_allclose(found, play(1), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("copied", [0, 1000])
+def test_outputs_that_overflow_are_refused(monkeypatch: pytest.MonkeyPatch, copied: int) -> None:
+    """Clipped or not: the sign of such a residual may be that of a part of its sum."""
+    monkeypatch.setattr("leakscore.games._training_game._COPIED", copied)
+    population = Empirical(np.full((4, 3), 1e200))
+    start = np.array([1e200, -1.1e200])
+    for clip in (None, 1.0):
+        training = Training("linear", 2, 1, 0.1, clip=clip, start=start)
+        with pytest.raises(ValueError, match="diverge"):
+            games.dpsgd(population, np.ones(3), training, 0, 8, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_few_rounds_on_a_long_table_copy_only_their_rows(dtype: type) -> None:
+    table = RNG.normal(size=(5000, 4)).astype(dtype)[::-1]
+    training = Training("linear", 4, 3, 0.1, clip=0.7, noise_multiplier=0.5)
+    many = games.dpsgd(Empirical(table), np.ones(4), training, "uniform", 900, 3)[0]
+    few = games.dpsgd(Empirical(table), np.ones(4), training, "uniform", 20, 3)[0]
+    np.testing.assert_array_equal(few, many[:20])

@@ -16,9 +16,14 @@ RNG = np.random.default_rng(4)
 INF = np.inf
 
 
-def near(found: float, expected: mp.mpf, steps: int) -> bool:
-    """To a few roundings of each step, or of the number itself."""
-    return abs(found - expected) <= 1e-15 * steps * max(1.0, abs(float(expected)))
+def near(found: float, expected: mp.mpf, steps: int, beside: float = 1.0) -> bool:
+    """To a few roundings of each step, or of the number itself, or of what it is the rest of."""
+    return abs(found - expected) <= 1e-15 * steps * max(1.0, abs(float(expected)), beside)
+
+
+def left_of(row: np.ndarray, selected: int) -> float:
+    """The largest ratio where the few steps that are not selected are taken out of all."""
+    return float(abs(row).max()) if 2 * selected > row.size else 1.0
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 30.0, 900.0, 1e5])
@@ -112,10 +117,40 @@ def test_many_rows_against_exact_sums(steps: int, scale: float) -> None:
     llr = RNG.normal(scale=scale, size=(20, steps))
     for selected in (2, 5, steps - 2):
         for row, ratio in zip(llr, sequential.allocation_llr(llr, selected=selected), strict=True):
-            assert near(ratio, means_by_recursion(row, selected), steps)
+            beside = left_of(row, selected)
+            assert near(ratio, means_by_recursion(row, selected), steps, beside)
     for rate in (0.01, 0.5, 0.8):
         for row, ratio in zip(llr, sequential.poisson_llr(llr, rate), strict=True):
             assert near(ratio, sampled(row, rate), steps)
+
+
+@pytest.mark.parametrize("middle", [0.0, 0.17, 0.34, 0.36, 0.5, 0.69])
+@pytest.mark.parametrize(("steps", "selected"), [(3, 2), (9, 8), (40, 38), (130, 65)])
+def test_sums_near_the_largest_double(steps: int, selected: int, middle: float) -> None:
+    """Wide rows, all steps but one at the upper or at the lower end."""
+    size = min(selected, steps - selected)
+    number = float(mp.log(mp.binomial(steps, selected)))
+    for limit in (620.0, 660.0, 689.0):
+        half = (limit - number) / size
+        llr = np.full((2, steps), middle)
+        llr[0, 0] -= 2.0 * half
+        llr[1, 0] += 2.0 * half
+        llr += [[half], [-half]]
+        found = sequential.allocation_llr(llr, selected=selected)
+        for row, ratio in zip(llr, found, strict=True):
+            beside = left_of(row, selected)
+            assert near(ratio, means_by_recursion(row, selected), steps, beside), (row, ratio)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_set_of_every_power_of_two(sign: float) -> None:
+    """The first step, alone in its set, is 2^-1024 and others that no double holds."""
+    for power in (-1023, -1024, -1025, -3072, 1024):
+        row = sign * np.array([power * np.log(2.0), 3.0, 800.0, -1.0, 0.0])
+        for selected in (2, 3, 4):
+            found = sequential.allocation_llr(row, selected=selected)
+            expected = means_by_recursion(row, selected)
+            assert near(found, expected, 5, float(abs(row).max())), (power, selected)
 
 
 def means_by_recursion(row: np.ndarray, selected: int) -> mp.mpf:

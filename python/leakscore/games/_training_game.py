@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate
 from leakscore._drawn import Drawn
-from leakscore._types import Doubles, Flags, Indices, Seed
+from leakscore._types import Array, Doubles, Flags, Indices, Seed
 from leakscore.games import _sampling
 from leakscore.games._average import below
 from leakscore.games._batched_game import BatchedTrainer, others_of
@@ -33,7 +33,7 @@ _BLOCK = 1 << 18  # doubles of the records that are held at once: 2 MB
 _WORDS = 1 << 12  # random words of one key
 _STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score receives at once: 16 MB
 _ROW = 8  # rows that the core reads are padded to a multiple of it
-_COPIED = 1 << 21  # numbers of a table that is copied for the core: 16 MB
+_COPIED = 1 << 21  # numbers of a table that is copied for the core: 16 MB, more of a few columns
 _WORK = 1 << 27  # products of one training in the core: less than a second
 
 
@@ -290,16 +290,25 @@ class _LinearTable:
     are gathered, and how far a residual may go unclipped is found once for each row.
     """
 
-    def __init__(self, rows: _TableRecords, training: Training, target: Doubles) -> None:
-        self.rows, self.training = rows, training
-        X, inputs = rows.rows.X, target.size - 1
-        self.inputs = _aligned_zeros(len(X) + 1, -(-inputs // _ROW) * _ROW)
-        self.inputs[:-1, :inputs], self.inputs[-1, :inputs] = X[:, :-1], target[:-1]
-        self.responses = np.append(np.asarray(X[:, -1], dtype=np.float64), target[-1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.longest = training._longest(self.inputs[:, :inputs])
+    def __init__(
+        self, rows: _TableRecords, training: Training, target: Doubles, rounds: int
+    ) -> None:
+        self.rows, self.training, self.target = rows, training, target
+        inputs = target.size - 1
         drawn, moved = training.n * training.num_steps, inputs * (training.num_steps + 1)
         self.block = max(1, min(_BLOCK // drawn, _STREAM_BLOCK // moved))
+        X = rows.rows.X
+        # The whole table is not copied for fewer records.
+        self.known = self._known(X) if rounds * drawn >= len(X) else None
+
+    def _known(self, X: Array) -> tuple[Doubles, Doubles, Doubles]:
+        """Return inputs, responses and longest residuals of some rows, then of the target."""
+        target, size = self.target, self.target.size - 1
+        inputs = _aligned_zeros(len(X) + 1, -(-size // _ROW) * _ROW)
+        inputs[:-1, :size], inputs[-1, :size] = X[:, :-1], target[:-1]
+        responses = np.append(np.asarray(X[:, -1], dtype=np.float64), target[-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return inputs, responses, self.training._longest(inputs[:, :size])
 
     @staticmethod
     def fits(rows: _TableRecords, training: Training) -> bool:
@@ -319,10 +328,13 @@ class _LinearTable:
         """Write the parameters of rounds [first, first + len(steps)), (rounds, T + 1, d)."""
         count = self.training.num_steps
         chosen = self.rows._chosen(key, first, (len(steps), count, self.training.n))
+        known = self.known
+        if known is None:
+            known = self._known(self.rows.rows.X[chosen.reshape(-1)])
+            chosen = np.arange(chosen.size).reshape(chosen.shape)
         present = np.flatnonzero(steps >= 0)
-        chosen[present, steps[present], 0] = len(self.inputs) - 1
+        chosen[present, steps[present], 0] = len(known[0]) - 1
         rates = np.full(count, self.training.learning_rate)
-        known = (self.inputs, self.responses, self.longest)
         _core.linear_descents(*known, chosen, start, rates, noise, out)
 
 
@@ -373,7 +385,7 @@ class _Trainer:
         self.start = training._start(self.size)
         self.table: _LinearTable | None = None
         if isinstance(self.records, _TableRecords) and _LinearTable.fits(self.records, training):
-            self.table = _LinearTable(self.records, training, target)
+            self.table = _LinearTable(self.records, training, target, len(steps))
         self.block = self.records.block if self.table is None else self.table.block
 
     def play(self, first: int, out: Doubles, _steps: Indices, /) -> None:

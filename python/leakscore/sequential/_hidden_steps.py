@@ -73,8 +73,8 @@ def allocation_llr(
     the member's shifts less `allocation_llr` of the non-member's. No best attack over all data sets
     is known for shuffles.
 
-    Time grows as T times `selected` (or the steps left out, if these are fewer); rounding is below
-    1e-15 T relative to exp of the result.
+    Time grows as T times `selected` (or the steps left out, if these are fewer). Rounding is below
+    1e-15 T times the largest of 1, the result and the ratios' sizes.
 
     References
     ----------
