@@ -699,8 +699,8 @@ AUDITS = (
     Mutation(
         "fdp-parameter",
         AUDIT + "one_training/families.py",
-        "_CLOSE_PARAMETER * high\n    )[0]",
-        "_CLOSE_PARAMETER * high\n    )[1]",
+        "_CLOSE_PARAMETER * high,\n    )[0]",
+        "_CLOSE_PARAMETER * high,\n    )[1]",
         FDP,
     ),
     Mutation(
