@@ -103,16 +103,32 @@ LEAKSCORE_FN double sum_of(const Doubles& vector) {
   return sum;
 }
 
+// Columns after which running sums are added up, so that long runs cost no digits.
+constexpr ptrdiff_t run = 2048;
+
+// Calls f(j) for every second register of a run from `start` on; returns where it ended.
+template <class F>
+LEAKSCORE_FN ptrdiff_t each_pair(ptrdiff_t start, ptrdiff_t count, const F& f) {
+  const ptrdiff_t end = count - start < run ? count : start + run;
+  ptrdiff_t j = start;
+  for (; j + 2 * vector_width <= end; j += 2 * vector_width) f(j);
+  return j;
+}
+
 // In lanes: one running sum would take as long as four rows.
 LEAKSCORE_FN double product_of(const double* __restrict a, const double* __restrict b,
                                ptrdiff_t count) {
-  Doubles even = {}, odd = {};
+  Doubles total = {};
   ptrdiff_t j = 0;
-  for (; j + 2 * vector_width <= count; j += 2 * vector_width) {
-    even += load(a + j) * load(b + j);
-    odd += load(a + j + vector_width) * load(b + j + vector_width);
+  while (j + 2 * vector_width <= count) {
+    Doubles even = {}, odd = {};
+    j = each_pair(j, count, [&](ptrdiff_t at) {
+      even += load(a + at) * load(b + at);
+      odd += load(a + at + vector_width) * load(b + at + vector_width);
+    });
+    total += even + odd;
   }
-  double sum = sum_of(even + odd);
+  double sum = sum_of(total);
   for (; j < count; ++j) sum += a[j] * b[j];
   return sum;
 }
@@ -124,24 +140,28 @@ template <class T, ptrdiff_t Rows, bool Fetch>
                                      double* __restrict sums) {
   const T* lines[Rows];
   for (ptrdiff_t r = 0; r < Rows; ++r) lines[r] = x.line(row + r);
-  Doubles even[Rows] = {}, odd[Rows] = {};
+  Doubles total[Rows] = {};
   ptrdiff_t j = 0;
-  for (; j + 2 * vector_width <= cols; j += 2 * vector_width) {
-    const Doubles first = load(weight + j), second = load(weight + j + vector_width);
-    LEAKSCORE_UNROLLED
-    for (ptrdiff_t r = 0; r < Rows; ++r) {
-      if constexpr (Fetch) prefetch<1>(lines[r] + j, ahead * static_cast<ptrdiff_t>(sizeof(T)));
-      Doubles low = load(lines[r] + j), high = load(lines[r] + j + vector_width);
-      if constexpr (centred_singly<T>) {
-        low -= load(centre + j);
-        high -= load(centre + j + vector_width);
+  while (j + 2 * vector_width <= cols) {
+    Doubles even[Rows] = {}, odd[Rows] = {};
+    j = each_pair(j, cols, [&](ptrdiff_t at) {
+      const Doubles first = load(weight + at), second = load(weight + at + vector_width);
+      LEAKSCORE_UNROLLED
+      for (ptrdiff_t r = 0; r < Rows; ++r) {
+        if constexpr (Fetch) prefetch<1>(lines[r] + at, ahead * static_cast<ptrdiff_t>(sizeof(T)));
+        Doubles low = load(lines[r] + at), high = load(lines[r] + at + vector_width);
+        if constexpr (centred_singly<T>) {
+          low -= load(centre + at);
+          high -= load(centre + at + vector_width);
+        }
+        even[r] += low * first;
+        odd[r] += high * second;
       }
-      even[r] += low * first;
-      odd[r] += high * second;
-    }
+    });
+    for (ptrdiff_t r = 0; r < Rows; ++r) total[r] += even[r] + odd[r];
   }
   for (ptrdiff_t r = 0; r < Rows; ++r) {
-    double sum = sum_of(even[r] + odd[r]);
+    double sum = sum_of(total[r]);
     for (ptrdiff_t rest = j; rest < cols; ++rest) {
       const auto value = static_cast<double>(lines[r][rest]);
       sum += (centred_singly<T> ? value - centre[rest] : value) * weight[rest];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,20 @@ def test_one_wrong_row_of_a_block_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(dense._core, "whiten_rows", wrong)
     found = quick.squared_mahalanobis(table)
     np.testing.assert_array_equal(found, reference.squared_mahalanobis(table))
+
+
+def test_equal_rows_do_not_hide_each_other() -> None:
+    rng = np.random.default_rng(4)
+    turn, _ = np.linalg.qr(rng.normal(size=(2, 2)))
+    spread = np.array([1.0, 1e-4])
+    cov = (turn * spread**2) @ turn.T
+    reference = Reference(np.zeros(2), (cov + cov.T) / 2)
+    quick, far = reference.with_precision("single"), rng.normal(size=(64, 2))
+    for i, j in combinations(range(64), 2):
+        table = far.copy()
+        table[[i, j]] = turn @ (rng.normal(size=2) * spread)
+        found, expected = (r.squared_mahalanobis(table) for r in (quick, reference))
+        np.testing.assert_allclose(found, expected, rtol=ERROR)
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e-18, 1e18, 1e30])

@@ -50,6 +50,17 @@ def test_products_and_combinations(shape: tuple[int, int], dtype: Any, isa: str)
     np.testing.assert_allclose(both, scaled, atol=1e-13 * cols * size * rows * size, rtol=0)
 
 
+@pytest.mark.parametrize(("dtype", "error"), [(np.float64, 8e-16), (np.float32, 1e-15)])
+def test_long_rows_keep_their_digits(dtype: Any, error: float) -> None:
+    """Of the spread, against sums in extended precision; running sums of all columns keep less."""
+    rng = np.random.default_rng(1)
+    centre, v = rng.normal(size=49_152), rng.normal(size=(4, 49_152))
+    X = rng.normal(size=(48, centre.size)).astype(dtype)
+    exact = v.astype(np.longdouble) @ (X.astype(np.longdouble) - centre).T
+    gaps = _core.multiply(X, 0, centre, v) - exact
+    assert np.sqrt(np.square(gaps).mean()) <= error * exact.std()
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_products_of_every_layout(layout: str) -> None:
     X = RNG.normal(size=(21, 300)).astype(np.float32)

@@ -302,7 +302,7 @@ class Reference:
         Parameters
         ----------
         precision : {"double", "single"}
-            "single" whitens the rows of many distances in float32, in half the time, wherever a
+            "single" whitens the rows of many distances in float32, in less time, wherever a
             check allows it. Given up are digits: a squared distance keeps a relative error of
             1e-5 at most, and of some 1e-7 on 2000 coordinates of a well-conditioned covariance.
             "double" is the default of every reference.
@@ -318,7 +318,8 @@ class Reference:
         float32 keeps fewer digits, and in the end none, as the covariance nears a singular one. So
         no condition number is trusted: sums of every 64 whitened rows, weighted at random, are
         computed in float64 too. Where they differ by a quarter of the error above, that block
-        of rows and all after it are computed in float64.
+        of rows and all after it are computed in float64. A larger error would have to cancel in all
+        eight sums of its 64 rows.
 
         Examples
         --------

@@ -80,25 +80,26 @@ def scatter(X: Array, mean: Doubles, *, single: bool) -> Doubles:
 
 # Rows that are judged together in single precision, the sums of them that are, and the relative
 # error that a distance may have.
-_GROUP, _SUMS, _SINGLE = 64, 2, 1e-5
+_GROUP, _SUMS, _SINGLE = 64, 8, 1e-5
 _SMALL, _LARGE = 1e-30, 1e30
 
 
 @cache
 def _signed() -> Doubles:
-    """Return weights of the rows of a group, of mean square 1 and none of them small."""
-    drawn = np.random.default_rng(0).uniform(0.5, 1.5, size=(2, _SUMS, _GROUP))
-    return np.asarray(np.where(drawn[0] < 1, -1, 1) * drawn[1] / np.sqrt(13 / 12))
+    """Return random weights of the rows of a group: of each row, their mean square is 1."""
+    drawn = np.random.default_rng(0).normal(size=(_SUMS, _GROUP))
+    return np.asarray(drawn / np.sqrt(np.square(drawn).mean(axis=0)))
 
 
 def distances_in_single(rows: Array, centre: Doubles, lower: Doubles, single: Floats) -> Doubles:
     """Squared distances by a factor in float32, in float64 from the first block that fails a check.
 
-    The whitened rows y of a group, in units of |y|, are added with weights, twice, and the sums
-    compared with those of L^-1 e in float64: that costs 3 % of whitening every row so. The root
-    mean square of the gaps estimates the root of the sum of the squared relative errors of all
-    rows of the group, of which each is at most that, and half that of |y|^2. It must be below a
-    quarter of the error allowed: half of that is left for weights that chance to cancel.
+    The whitened rows y of a group, in units of |y|, are added with weights, eight times, and the
+    sums compared with those of L^-1 e in float64: that costs an eighth of whitening every row so.
+    The root mean square of the gaps estimates the root of the sum of the squared relative errors
+    of all rows of the group, of which each is at most that, and half that of |y|^2. It must be
+    below a quarter of the error allowed: half of that is left for errors that chance to cancel, as
+    those of equal rows do where fewer sums are taken.
     """
     table = np.atleast_2d(rows)
     result = np.empty(len(table))
