@@ -1,8 +1,11 @@
-// Whitened rows, their Gram matrices, and the combinations of rows that undo them.
+// Gram matrices, Cholesky factors and what both do to rows: whiten, solve, combine.
+#include <algorithm>
+
 #include "bindings/arrays.hpp"
 #include "kernels/combination.hpp"
 #include "kernels/gram.hpp"
 #include "leakscore/linalg/dense.hpp"
+#include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
 namespace {
@@ -63,6 +66,27 @@ Doubles combine_and_multiply_of(const py::array& x, py::ssize_t first, const Dou
   return products;
 }
 
+py::tuple cholesky_of(const Doubles& cov) {
+  const py::ssize_t d = cov.shape(0);
+  Doubles factor({d, d});
+  double* result = factor.mutable_data();
+  const py::ssize_t positive = without_gil([&] {
+    parallel_for((d + 63) / 64, [&](std::ptrdiff_t block) {
+      const std::ptrdiff_t first = block * 64 * d, end = std::min((block + 1) * 64, d) * d;
+      std::copy(cov.data() + first, cov.data() + end, result + first);
+    });
+    return cholesky(result, d);
+  });
+  return py::make_tuple(factor, positive);
+}
+
+void solve_rows(const Doubles& factor, InPlace<double> rows) {
+  double* data = rows.mutable_data();
+  auto* triangle = const_cast<double*>(factor.data());
+  const py::ssize_t d = factor.shape(0), count = rows.size() / d;
+  without_gil([&] { solve(triangle, d, data, count); });
+}
+
 template <class T>
 void whiten_rows(const Packed<T>& factor, InPlace<T> rows) {
   T* data = rows.mutable_data();
@@ -85,6 +109,8 @@ void bind_gram(py::module_& m) {
   m.def("combine_and_multiply", &combine_and_multiply_of, py::arg("x"), py::arg("first"),
         py::arg("centre").noconvert(), py::arg("unit").noconvert(), py::arg("weight").noconvert(),
         py::arg("vectors").noconvert());
+  m.def("cholesky", &cholesky_of, py::arg("cov").noconvert());
+  m.def("solve_rows", &solve_rows, py::arg("factor").noconvert(), py::arg("rows").noconvert());
   m.def("whiten_rows", &whiten_rows<float>, py::arg("factor").noconvert(),
         py::arg("rows").noconvert());
   m.def("whiten_rows", &whiten_rows<double>, py::arg("factor").noconvert(),

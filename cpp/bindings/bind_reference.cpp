@@ -1,10 +1,7 @@
-// Moments, factors and quadratic forms of a Reference, and the BLAS table behind them.
-#include <algorithm>
-
+// Moments and quadratic forms of a Reference, and the BLAS table behind them.
 #include "bindings/arrays.hpp"
 #include "kernels/reference.hpp"
-#include "leakscore/linalg/dense.hpp"
-#include "leakscore/parallel/pool.hpp"
+#include "leakscore/linalg/blas.hpp"
 
 namespace leakscore {
 namespace {
@@ -43,18 +40,12 @@ Doubles scatter_of(const py::array& x, const Doubles& mean, bool in_float) {
   return out;
 }
 
-py::tuple cholesky_of(const Doubles& cov) {
-  const py::ssize_t d = cov.shape(0);
-  Doubles factor({d, d});
-  double* result = factor.mutable_data();
-  const py::ssize_t positive = without_gil([&] {
-    parallel_for((d + 63) / 64, [&](std::ptrdiff_t block) {
-      const std::ptrdiff_t first = block * 64 * d, end = std::min((block + 1) * 64, d) * d;
-      std::copy(cov.data() + first, cov.data() + end, result + first);
-    });
-    return cholesky(result, d);
-  });
-  return py::make_tuple(factor, positive);
+py::tuple copy_symmetric_of(const py::array& cov) {
+  const Matrix view = matrix_of(cov);
+  Doubles out({view.rows, view.cols});
+  double* result = out.mutable_data();
+  const bool good = without_gil([&] { return copy_symmetric(view, result); });
+  return py::make_tuple(out, good);
 }
 
 using RowSums = void (*)(const Matrix&, const double*, const double*, double*);
@@ -88,20 +79,13 @@ Doubles about_of(const py::array& x, const py::array& centres, const Doubles& fo
   return out;
 }
 
-void solve_rows(const Doubles& factor, InPlace<double> rows) {
-  double* data = rows.mutable_data();
-  auto* triangle = const_cast<double*>(factor.data());
-  const py::ssize_t d = factor.shape(0), count = rows.size() / d;
-  without_gil([&] { solve(triangle, d, data, count); });
-}
-
 }  // namespace
 
 void bind_reference(py::module_& m) {
   m.def("set_blas", &set_blas, py::arg("blas"), py::arg("lapack"));
   m.def("column_moments", &column_moments_of, py::arg("x"));
   m.def("scatter", &scatter_of, py::arg("x"), py::arg("mean").noconvert(), py::arg("in_float"));
-  m.def("cholesky", &cholesky_of, py::arg("cov").noconvert());
+  m.def("copy_symmetric", &copy_symmetric_of, py::arg("cov"));
   m.def("quadratic", &row_sums_of<quadratic>, py::arg("x"), py::arg("centre").noconvert(),
         py::arg("weight").noconvert());
   m.def("quartic", &row_sums_of<quartic>, py::arg("x"), py::arg("centre").noconvert(),
@@ -114,7 +98,6 @@ void bind_reference(py::module_& m) {
         py::arg("weight").noconvert());
   m.def("mahalanobis_about", &about_of<mahalanobis_about>, py::arg("x"), py::arg("centres"),
         py::arg("factor").noconvert());
-  m.def("solve_rows", &solve_rows, py::arg("factor").noconvert(), py::arg("rows").noconvert());
 }
 
 }  // namespace leakscore

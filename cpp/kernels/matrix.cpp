@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <vector>
+
+#include "leakscore/parallel/pool.hpp"
 
 namespace leakscore {
 namespace {
@@ -78,6 +82,26 @@ void gather_any(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::pt
   }
 }
 
+using Index = std::ptrdiff_t;
+constexpr Index square = 64;  // rows and columns of a tile
+
+// Are rows of a tile finite, and equal to columns across the diagonal? Those are turned, eight at a
+// time so that their lines are read whole. Gaps of 0 add up to 0; no others do, nor those of inf.
+bool mirrored(const double* tile, const double* across, Index rows, Index cols, Index stride) {
+  constexpr Index few = 8;
+  double turned[few][square], gaps[square] = {};
+  for (Index first = 0; first < rows; first += few) {
+    const Index count = std::min(few, rows - first);
+    for (Index j = 0; j < cols; ++j)
+      for (Index i = 0; i < count; ++i) turned[i][j] = across[j * stride + first + i];
+    for (Index i = 0; i < count; ++i) {
+      const double* const line = tile + (first + i) * stride;
+      for (Index j = 0; j < cols; ++j) gaps[j] += std::abs(line[j] - turned[i][j]);
+    }
+  }
+  return std::all_of(gaps, gaps + cols, [](double gap) { return gap == 0.0; });
+}
+
 }  // namespace
 
 void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count,
@@ -88,6 +112,22 @@ void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdif
 void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count,
             double* out) {
   gather_any(m, row, col, count, out);
+}
+
+bool copy_symmetric(const Matrix& m, double* out) {
+  const Index d = m.rows, bands = (d + square - 1) / square;
+  parallel_for(bands, [&](Index band) {
+    for (Index row = band * square; row < std::min((band + 1) * square, d); ++row)
+      gather(m, row, 0, d, out + row * d);
+  });
+  std::vector<unsigned char> good(static_cast<std::size_t>(bands), 1);
+  parallel_for(bands, [&](Index band) {
+    const Index row = band * square, rows = std::min(square, d - row);
+    for (Index col = 0; col <= row; col += square)
+      if (!mirrored(out + row * d + col, out + col * d + row, rows, std::min(square, d - col), d))
+        good[static_cast<std::size_t>(band)] = 0;
+  });
+  return std::find(good.begin(), good.end(), 0) == good.end();
 }
 
 }  // namespace leakscore

@@ -80,7 +80,11 @@ class Reference:
             raise ValueError(
                 f"Expected cov of shape {given.shape} to be ({dim},) or ({dim}, {dim})"
             )
-        values = _validate.doubles("cov", given)
+        exact = True
+        if given.ndim == 1:
+            values = np.array(_validate.doubles("cov", given))
+        else:
+            values, exact = dense.copied("cov", given)
         variances = values if values.ndim == 1 else np.diag(values)
         if (variances < 0).any():
             j = int(np.argmax(variances < 0))
@@ -88,10 +92,11 @@ class Reference:
             raise ValueError(f"Expected {where}={float(variances[j])!r}, a variance, to be >= 0")
         rounding = dense.rounding(given.dtype)
         if values.ndim == 1:
-            self._set(centre.copy(), Diagonal(values.copy(), rounding), None)
+            self._set(centre.copy(), Diagonal(values, rounding), None)
             return
-        values = dense.symmetric(values, rounding)
-        self._set(centre.copy(), Full(values.copy(), rounding), None)
+        if not exact:
+            values = dense.symmetric(values, rounding)
+        self._set(centre.copy(), Full(values, rounding), None)
         if self._problem() is not None:
             dense.require_semidefinite(values, rounding)
 

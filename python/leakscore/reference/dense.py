@@ -148,20 +148,38 @@ def _away_in_single(block: Array, centre: Doubles) -> Floats:
     return away
 
 
+_BAND = 128  # rows that are compared with as many columns, read along rows of the matrix
+
+
+def copied(name: str, cov: Array) -> tuple[Doubles, bool]:
+    """Copy a finite square matrix, and say whether it is symmetric to the last bit."""
+    values, exact = _core.copy_symmetric(cov)
+    if not exact:
+        _validate.finite(name, values)
+    return values, exact
+
+
 def symmetric(cov: Doubles, epsilon: float, name: str = "cov") -> Doubles:
-    """Return the symmetric part of a matrix that is symmetric up to rounding; refuse any other."""
-    if np.array_equal(cov, cov.T):
-        return cov
-    sd = np.sqrt(np.diag(cov))
-    gap = np.abs(cov - cov.T) - np.sqrt(epsilon) * sd * sd[:, None]
-    i, j = np.unravel_index(np.argmax(gap), gap.shape)
-    if gap[i, j] > 0:
+    """Replace a matrix that is symmetric up to rounding by its symmetric part; refuse any other."""
+    bands = [slice(first, first + _BAND) for first in range(0, len(cov), _BAND)]
+    sd, worst = np.sqrt(np.diag(cov)), (0.0, 0, 0)
+    for band in bands:
+        gap = np.abs(cov[band] - cov[:, band].T) - np.sqrt(epsilon) * sd * sd[band, None]
+        row, column = np.unravel_index(np.argmax(gap), gap.shape)
+        if gap[row, column] > worst[0]:
+            worst = float(gap[row, column]), band.start + int(row), int(column)
+    beyond, i, j = worst
+    if beyond > 0:
         raise ValueError(
             f"Expected {name} to be symmetric: {name}[{i}, {j}]={float(cov[i, j])!r} and "
             f"{name}[{j}, {i}]={float(cov[j, i])!r} differ by more than {np.sqrt(epsilon):.1e} of "
             f"sqrt({name}[i, i] {name}[j, j])"
         )
-    return np.asarray(0.5 * (cov + cov.T))
+    for band in bands:
+        right = slice(band.start, None)
+        half = 0.5 * (cov[band, right] + cov[right, band].T)
+        cov[band, right], cov[right, band] = half, half.T
+    return cov
 
 
 def require_semidefinite(cov: Doubles, epsilon: float, name: str = "cov") -> None:

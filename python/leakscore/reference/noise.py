@@ -107,19 +107,20 @@ def _of_matrix(value: object, dim: int) -> Noise:
     if array.shape != (dim, dim):
         raise ValueError(f"Expected noise_cov of shape {array.shape} to be ({dim}, {dim})")
     rounding = dense.rounding(array.dtype)
-    cov = _validate.doubles("noise_cov", array)
+    cov, exact = dense.copied("noise_cov", array)
     variances = np.diag(cov)
     if (variances < 0).any():
         j = int(np.argmax(variances < 0))
         raise ValueError(
             f"Expected noise_cov[{j}, {j}]={float(variances[j])!r}, a variance, to be >= 0"
         )
-    cov = dense.symmetric(cov, rounding, "noise_cov")
+    if not exact:
+        cov = dense.symmetric(cov, rounding, "noise_cov")
     dense.require_semidefinite(cov, rounding, "noise_cov")
     std = np.sqrt(variances)
     if np.count_nonzero(cov) == np.count_nonzero(variances):
         return Noise(std)
-    return Noise(std, cov=cov.copy())
+    return Noise(std, cov=cov)
 
 
 def of_factor(factor: Doubles) -> Noise:

@@ -59,4 +59,8 @@ void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdif
 void gather(const Matrix& m, std::ptrdiff_t row, std::ptrdiff_t col, std::ptrdiff_t count,
             double* out);
 
+// Copies a square matrix, on the threads of the pool. Returns whether it is finite and equal to its
+// transpose.
+bool copy_symmetric(const Matrix& m, double* out);
+
 }  // namespace leakscore
