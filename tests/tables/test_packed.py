@@ -95,3 +95,11 @@ def test_encodings_by_name(tmp_path: Path) -> None:
         read(tmp_path, data, encoding="nonsense")
     with pytest.raises(ValueError, match="not written in ascii"):
         read(tmp_path, "\u00e4,b\n1,2\n".encode(), encoding="ascii")
+
+
+@pytest.mark.parametrize("encoding", ["cp500", "cp037"])
+def test_ebcdic_has_as_many_bytes_as_ascii(tmp_path: Path, encoding: str) -> None:
+    data = "a,b\n1,2\n3,5\n".encode(encoding)
+    table = read(tmp_path, data, encoding=encoding)
+    assert table.columns == ("a", "b")
+    assert table.values.tolist() == [[1, 2], [3, 5]]

@@ -56,7 +56,7 @@ def read_delimited(file: File, options: Options) -> Grid:
     _require_room(file, text, options.delimiter)
     require_lines(file.name, text)
     delimiter = options.delimiter or delimiter_in(file.name, text, options)
-    data = file.data if len(text) == len(file.data) and text.isascii() else b""
+    data = file.data if _is_written_in(file.data, text) else b""
     if delimiter == sniff.SPACE:
         text, delimiter, data = sniff.spaced(text), "\t", b""
     if '"' in text:
@@ -179,12 +179,17 @@ def _require_room(file: File, text: str, delimiter: str | None) -> None:
     memory_limit.require(file.name, len(file.data) + memory_limit.CELL * cells, file.limit)
 
 
+def _is_written_in(data: bytes, text: str) -> bool:
+    """Return whether the bytes are the text's characters: in EBCDIC as many bytes are others."""
+    return len(text) == len(data) and text.isascii() and data.isascii()
+
+
 def _counts(text: str, data: bytes, marks: Iterable[str]) -> list[int]:
     """Count characters, in blocks that stay in the cache where the text's bytes are its characters.
 
     ``str.count`` takes ten times as long for a character that is on every line.
     """
-    if not (text.isascii() and len(text) == len(data)):
+    if not _is_written_in(data, text):
         return [text.count(mark) for mark in marks]
     codes, block = [ord(mark) for mark in marks], 1 << 18
     counts = [0] * len(codes)
