@@ -36,14 +36,15 @@ void xsyrk(char* uplo, char* trans, int* n, int* k, T* alpha, T* a, int* lda, T*
     }
 }
 
-void dtrsm(char* side, char* uplo, char* trans, char* diag, int* m, int* n, double*, double* a,
-           int* lda, double* b, int* ldb) {
+template <class T>
+void xtrsm(char* side, char* uplo, char* trans, char* diag, int* m, int* n, T*, T* a, int* lda,
+           T* b, int* ldb) {
   CHECK(*side == 'L' && *uplo == 'U' && *diag == 'N');
   const bool transposed = *trans == 'T';
   for (int j = 0; j < *n; ++j)
     for (int s = 0; s < *m; ++s) {
       const int i = transposed ? s : *m - 1 - s;
-      double& x = b[i + j * *ldb];
+      T& x = b[i + j * *ldb];
       for (int l = transposed ? 0 : i + 1; l < (transposed ? i : *m); ++l)
         x -= (transposed ? a[l + i * *lda] : a[i + l * *lda]) * b[l + j * *ldb];
       x /= a[i + i * *lda];
@@ -162,7 +163,8 @@ void too_large() {
 }  // namespace
 
 int main() {
-  blas = {xgemm<double>, xgemm<float>, xsyrk<double>, xsyrk<float>, dtrsm, dpotrf};
+  blas = {xgemm<double>, xgemm<float>, xsyrk<double>, xsyrk<float>,
+          xtrsm<double>, xtrsm<float>, dpotrf};
   for (const double most : {blas.most_products, 1.0}) {  // at once, and cut
     blas.most_products = most;
     for (const std::ptrdiff_t d : {1, 2, 127, 128, 129, 300, 700}) solves(d);
