@@ -76,7 +76,7 @@ LEAKSCORE_FN int log_ratios_of(const Matrix& x, const RatioTile& tile, bool plai
   const Tile<T> rows = tile_of<T>(x, 0, x.rows, 0, x.cols, nullptr);
   Words beyond = {};
   const auto term_of = [flip = tile.flip, scale = tile.scale, &beyond](ptrdiff_t) {
-    return [=, &beyond]<class V>(int, const V& v, ptrdiff_t j) {
+    return [=, &beyond]<class V>(int, V v, ptrdiff_t j) {
       beyond |= outside(v);
       return (elements<V>(flip, j) - v) * elements<V>(scale, j);
     };
@@ -96,7 +96,7 @@ LEAKSCORE_FN int paired_log_ratios_of(const Matrix& x, const Bytes& target, cons
   const Tile<std::uint8_t> bytes{target.data, target.row_stride};
   Words beyond = {}, seen = {};
   const auto term_of = [=, one = ones.scale, zero = zeros.scale, &beyond, &seen](ptrdiff_t i) {
-    return [=, &beyond, &seen]<class V>(int r, const V& v, ptrdiff_t j) {
+    return [=, &beyond, &seen]<class V>(int r, V v, ptrdiff_t j) {
       const std::uint8_t* z = bytes.line(i + r) + j;
       beyond |= outside(v);
       if constexpr (std::is_same_v<V, double>) {
@@ -188,7 +188,7 @@ LogRatioSum differences(const double* __restrict x, const double* __restrict p, 
 
 bool binary_sums(const Matrix& z, const double* weight, double* out) {
   Words odd = {};
-  const auto term = [weight, &odd]<class V>(const V& v, ptrdiff_t j) {
+  const auto term = [weight, &odd]<class V>(V v, ptrdiff_t j) {
     odd |= bits_of(v - v * v);  // zero of either sign
     return v * elements<V>(weight, j);
   };

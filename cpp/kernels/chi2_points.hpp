@@ -47,12 +47,12 @@ bool are_ordinary(const Arguments& a, std::ptrdiff_t first, int count) {
   for (int i = 0; i < count; ++i) {
     const double x = a.first[first + i], df = a.df[first + i];
     const bool is_law = (df >= smallest_df) & (df <= largest_parameter);
-    others += is_law & (x > 0.0) & (x <= largest_x) ? 0 : 1;
+    others += (is_law & (x > 0.0) & (x <= largest_x)) ? 0 : 1;
   }
   if (a.nc == nullptr) return others == 0;
   for (int i = 0; i < count; ++i) {
     const double nc = a.nc[first + i];
-    others += (nc >= 0.0) & (nc <= largest_parameter) ? 0 : 1;
+    others += ((nc >= 0.0) & (nc <= largest_parameter)) ? 0 : 1;
   }
   return others == 0;
 }

@@ -53,7 +53,12 @@ struct LastOfPairs {
 
 template <class Place, int bit, class V, int... i>
 LEAKSCORE_FN V chosen(V a, V b, std::integer_sequence<int, i...>) {
+#if __has_builtin(__builtin_shufflevector)
   return __builtin_shufflevector(a, b, Place::at(i, lanes_of<V>, bit)...);
+#else  // gcc before 12
+  using Mask = decltype(a < b);
+  return __builtin_shuffle(a, b, Mask{Place::at(i, lanes_of<V>, bit)...});
+#endif
 }
 
 template <class Place, int bit = 0, class V>

@@ -55,7 +55,8 @@ bool batch_mean(const T* before, const T* after, std::ptrdiff_t count, double ra
 template <class T>
 void terms(const T* __restrict x, std::ptrdiff_t count, std::ptrdiff_t back, const StepTerms& known,
            double* __restrict out) {
-  const auto [centre, linear, quadratic, earlier] = known;
+  const double *const centre = known.centre, *const linear = known.linear,
+                      *const quadratic = known.quadratic, *const earlier = known.earlier;
   const auto term = [=](double v, std::ptrdiff_t i) {
     const double away = v - centre[i];
     return away * (linear[i] - quadratic[i] * away);

@@ -27,7 +27,7 @@ inline constexpr std::uint64_t least_exponent = exponent_bias - 570;
 inline constexpr int product_lanes = 8, product_terms = 16;
 inline constexpr int product_parts = product_lanes / static_cast<int>(vector_width);
 
-LEAKSCORE_FN Words bits_of(const Doubles& v) { return std::bit_cast<Words>(v); }
+LEAKSCORE_FN Words bits_of(const Doubles& v) { return reinterpret_cast<Words>(v); }
 LEAKSCORE_FN std::uint64_t bits_of(double v) { return std::bit_cast<std::uint64_t>(v); }
 
 // A product of numbers in every lane; bad where the sign bit is set: a number was out of range.
@@ -40,7 +40,7 @@ LEAKSCORE_FN void multiply(Product& product, int part, const Doubles& by) {
   const Words bits = bits_of(by), biased = bits >> 52;  // with the sign: negative is bad, too
   product.bad[part] |= (biased - least_exponent) | (greatest_exponent - biased);
   product.exponent[part] += biased - exponent_bias;
-  product.mantissa[part] *= std::bit_cast<Doubles>((bits & 0xfffffffffffffU) | bits_of(1.0));
+  product.mantissa[part] *= reinterpret_cast<Doubles>((bits & 0xfffffffffffffU) | bits_of(1.0));
 }
 
 // The logarithm of all lanes' products, or NaN if some number was out of range.

@@ -89,8 +89,8 @@ LEAKSCORE_FN void find_classes(const Chunk& chunk, const std::int16_t* active, i
   for (int i = 0; i < count; ++i) {
     const int at = active[i];
     const bool exact = (chunk.x_low[at] == 0.0) & (chunk.la_low[at] == 0.0);
-    kind[i] = exact & (code[i] >= 0.0) ? static_cast<std::uint8_t>(static_cast<int>(code[i]))
-                                       : class_of(x[i], nu[i], la[i]);
+    kind[i] = (exact & (code[i] >= 0.0)) ? static_cast<std::uint8_t>(static_cast<int>(code[i]))
+                                         : class_of(x[i], nu[i], la[i]);
   }
 }
 
