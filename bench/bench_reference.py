@@ -121,6 +121,13 @@ def full() -> None:
             limit=_gemm_seconds(rows * dim**2, np.float64),
             repeats=5,
         )
+    in_single(name, X, reference, factor)
+    factored(reference)
+
+
+def in_single(name: str, X: Any, reference: Reference, factor: Any) -> None:
+    """The same distances beside float32 throughout: in float64, and as far as a check allows."""
+    rows, dim = X.shape
     given = (reference.mean.astype(np.float32), np.asfortranarray(factor, dtype=np.float32))
     compare(
         f"distances {name}",
@@ -145,7 +152,11 @@ def full() -> None:
         repeats=5,
         note=f"strsm, errs by {errors[1]:.0e}; ours by {errors[0]:.0e}, checked in float64",
     )
-    matrix = reference.cov
+
+
+def factored(reference: Reference) -> None:
+    """The factor of a covariance that is given."""
+    matrix, dim = reference.cov, reference.dim
     compare(
         f"Cholesky factor {dim} x {dim}",
         lambda: Reference(reference.mean, matrix).logdet,

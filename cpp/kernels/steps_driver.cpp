@@ -43,9 +43,9 @@ bool steps_in(StepLoop<T> loop, const Matrix& before, const Matrix& after, doubl
 }
 
 // The coefficients of a few rounds, (rounds, steps, d), and their constants, (rounds, steps).
-class Coefficients {
+class StepCoefficients {
  public:
-  Coefficients(const StepLaws& laws, ptrdiff_t rounds, ptrdiff_t steps, ptrdiff_t d)
+  StepCoefficients(const StepLaws& laws, ptrdiff_t rounds, ptrdiff_t steps, ptrdiff_t d)
       : constants(static_cast<std::size_t>(rounds * steps)) {
     const auto size = static_cast<std::size_t>(rounds * steps * d);
     for (auto* one : {&centre_, &linear_, &quadratic_}) one->resize(size);
@@ -92,7 +92,7 @@ bool step_ratios_in(TermLoop<T> loop, const Matrix& x, ptrdiff_t steps, ptrdiff_
   constexpr auto bytes = static_cast<ptrdiff_t>(sizeof(T));
   constexpr ptrdiff_t enough = 512;  // elements of a few rounds, whose coefficients stay in a cache
   const ptrdiff_t d = x.cols, size = steps * d, together = std::max<ptrdiff_t>(1, enough / size);
-  const Coefficients known(laws, std::min(together, x.rows), steps, d);
+  const StepCoefficients known(laws, std::min(together, x.rows), steps, d);
   const bool packed = readable_in_place<T>(x) && (steps == 1 || stride == d * bytes) &&
                       (x.rows == 1 || x.row_stride == size * bytes);
   const ptrdiff_t groups = blocks_of(block_elements, together * size), rows = groups * together;

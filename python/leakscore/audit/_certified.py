@@ -211,27 +211,26 @@ class Certified(Sampled):
 
         # Python's numbers for one delta: numpy's quotients and texts take as long as 1000 scores.
         scalar = deltas.ndim == 0
-        columns: tuple[Array, ...] = (deltas, certified.flags_low, *certified[:8])
-        delta, low, value, place, forward, errors0, errors1, fpr, fnr, most = (
-            column.item() if scalar else column.reshape(deltas.shape) for column in columns
-        )
+
+        def shaped(column: Array) -> Any:
+            return column.item() if scalar else column.reshape(deltas.shape)
 
         def named(flags: Any, true: str, false: str) -> Any:
             return (true if flags else false) if scalar else np.where(flags, true, false)
 
         return EpsilonBound(
-            epsilon=value,
-            threshold=place,
-            direction=named(forward, "forward", "reverse"),
-            fpr=errors0 / max(1, certified.counted[0]),
-            fnr=errors1 / max(1, certified.counted[1]),
-            fpr_upper=fpr,
-            fnr_upper=fnr,
-            max_certifiable=most,
-            delta=delta,
+            epsilon=shaped(certified.epsilon),
+            threshold=shaped(certified.threshold),
+            direction=named(shaped(certified.forward), "forward", "reverse"),
+            fpr=shaped(certified.false_positives) / max(1, certified.counted[0]),
+            fnr=shaped(certified.false_negatives) / max(1, certified.counted[1]),
+            fpr_upper=shaped(certified.fpr_upper),
+            fnr_upper=shaped(certified.fnr_upper),
+            max_certifiable=shaped(certified.max_certifiable),
+            delta=shaped(deltas),
             confidence=level,
             method=method,
-            orientation=named(low, "low", "high"),
+            orientation=named(shaped(certified.flags_low), "low", "high"),
             algorithm=certified.algorithm,
             assumptions=of_rounds(method, given_threshold=threshold is not None),
         )
