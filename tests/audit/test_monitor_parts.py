@@ -12,11 +12,15 @@ from leakscore.audit import Monitor
 from leakscore.tradeoff import gaussian
 
 
-def watched(seed: int, rounds: int = 200, shift: float = 2.0, **options: object) -> Monitor:
+def played(seed: int, rounds: int, shift: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng([20, seed])
     member = rng.random(rounds) < 0.5
+    return rng.normal(shift * member), member
+
+
+def watched(seed: int, rounds: int = 200, shift: float = 2.0, **options: object) -> Monitor:
     monitor = Monitor(options.pop("claim", (0.5, 1e-3)), **options)
-    monitor.update(rng.normal(shift * member), member)
+    monitor.update(*played(seed, rounds, shift))
     return monitor
 
 
@@ -108,8 +112,9 @@ def test_other_monitors_do_not_merge(options: dict) -> None:
     one, other = Monitor((0.5, 1e-3)), Monitor(**{"claim": (0.5, 1e-3)} | options)
     with pytest.raises(ValueError, match="Expected other to have the same"):
         one.merge(other)
-    with pytest.raises(ValueError, match="same monitor"):
-        one.merge(one)
+    for same in (one, watched(1)):
+        with pytest.raises(ValueError, match="same monitor"):
+            same.merge(same)
     with pytest.raises(TypeError, match="other"):
         one.merge(options)  # type: ignore[arg-type]
 
@@ -192,7 +197,8 @@ def test_forged_bytes_with_a_right_checksum() -> None:
             refused += 1
     assert refused > 5
     head, _, state = body[len(_FIRST) :].partition(b"\n")
-    for change in ({"history": 2**60}, {"design": "both"}, {"epsilons": [2.0]}, {"more": 1}):
+    strange = ({"more": 1}, {"origins": []}, {"origins": [1]}, {"origins": "ab"})
+    for change in ({"history": 2**60}, {"design": "both"}, {"epsilons": [2.0]}, *strange):
         forged = _FIRST + json.dumps(json.loads(head) | change).encode() + b"\n" + state
         with pytest.raises(ValueError, match="bytes of a monitor"):
             Monitor.from_bytes(forged + _checksum(forged))

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 from leakscore.audit import Monitor
 from leakscore.tradeoff import TradeOff, approximate_dp, gaussian, laplace
+from tests.oracles.monitor import bets_of
 
 SCORES = (-2.0, -1.0, 0.0, 1.0, 2.0)
 
@@ -133,20 +134,22 @@ def test_no_pair_of_a_curve_lets_the_wealth_grow(curve: TradeOff) -> None:
 def mean_over_all(claim, laws: np.ndarray, coins: tuple[int, ...] | None, rounds: int, **options):
     """Return the mean e-value over all sequences; `coins` are fixed bits, or None for fair ones."""
     scores = range(laws.shape[1])
-    states = {Monitor(claim, epsilons=(), **options).to_bytes(): 1.0}
+    first = Monitor(claim, epsilons=(), **options).to_bytes()
+    states = {bets_of(first): (first, 1.0)}
     for i in range(rounds):
-        after: dict[bytes, float] = {}
-        for raw, weight in states.items():
+        after: dict[bytes, tuple[bytes, float]] = {}
+        for raw, weight in states.values():
             for bit, score in product((0, 1) if coins is None else (coins[i],), scores):
                 chance = weight * laws[bit, score] * (0.5 if coins is None else 1.0)
                 if chance > 0.0:
                     monitor = Monitor.from_bytes(raw)
                     monitor.update([score], [bit])
-                    key = monitor.to_bytes()
-                    after[key] = after.get(key, 0.0) + chance
+                    reached = monitor.to_bytes()
+                    key = bets_of(reached)
+                    after[key] = (reached, after.get(key, (b"", 0.0))[1] + chance)
         states = after
-    assert sum(states.values()) == pytest.approx(1.0)
-    values = [(Monitor.from_bytes(raw).e_value, weight) for raw, weight in states.items()]
+    assert sum(weight for _, weight in states.values()) == pytest.approx(1.0)
+    values = [(Monitor.from_bytes(raw).e_value, weight) for raw, weight in states.values()]
     assert max(value for value, _ in values) > 1.05  # something was bet
     return sum(value * weight for value, weight in values)
 

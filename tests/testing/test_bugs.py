@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
+from leakscore.pytest_plugin import Privacy
 from leakscore.testing import assert_private, check_private
 from tests.testing.mechanisms import BUGS, PURE, TWINS, WITH, WITHOUT
 
@@ -53,15 +55,94 @@ def test_same_seed_same_check() -> None:
 
 def test_data_that_is_changed_is_a_copy() -> None:
     data = list(WITH)
-    check_private(lambda d, r: d.append(1), data, WITHOUT, claim=PURE, rounds=100)
+    check_private(lambda d, r: d.append(1) or 0, data, WITHOUT, claim=PURE, rounds=100)
     assert data == WITH
 
 
-def test_a_mechanism_that_always_raises_is_told() -> None:
-    """Of one argument too few, say: what never answers would pass for private."""
-    found = check_private(lambda d: d, 0, 1, claim=PURE, rounds=100)  # type: ignore[arg-type,misc]
-    assert not found.refuted
-    assert "30 rounds; mechanism raised the same exception in all of them" in found.witness
+def noisy_count(data):  # without rng
+    return sum(data)
+
+
+def hardly(data, rng):
+    if rng.random() < 0.9:
+        raise KeyError(rng.random())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "what"),
+    [
+        (noisy_count, r"30 raised, the first TypeError: noisy_count\(\) takes 1 positional"),
+        (lambda d, r: r.nothing(), "30 raised, the first AttributeError: .*'nothing'"),
+        (lambda d, r: None, "0 raised"),
+        (lambda d, r: d.sort(), "0 raised"),
+        (lambda d, r: np.empty((0, 3)), "0 raised"),
+        (lambda d, r: {}, "0 raised"),
+        (hardly, r"\d+ raised, the first KeyError: 0\."),
+    ],
+)
+def test_a_check_without_an_output_is_an_error(mechanism, what: str) -> None:
+    """What never answers would pass for private."""
+    for check in (check_private, assert_private, Privacy("test", 0, None).assert_private):
+        with pytest.raises(ValueError, match=f"(30|100) rounds did: {what}.* Nothing was tested"):
+            check(mechanism, [1, 0], [1], claim=PURE, rounds=100)
+
+
+def test_rounds_that_raise_are_counted() -> None:
+    """One number that all rounds give is an output; an exception on one side alone tells."""
+
+    def sometimes(data, rng):
+        if rng.random() < 0.5:
+            raise OSError("no disk")
+        return 3
+
+    found = check_private(sometimes, 0, 1, claim=PURE, rounds=300)
+    said = r"not refuted in 300 rounds; of these \d+ raised, .*OSError: no disk"
+    assert re.fullmatch(said, found.witness)
+    assert not check_private(lambda d, r: 3, 0, 1, claim=PURE, rounds=100).refuted
+    assert check_private(lambda d, r: d[0], [], [1], claim=PURE, rounds=400).refuted
+
+
+def test_data_sets_that_are_alike() -> None:
+    class Opaque:
+        def __reduce__(self):
+            raise TypeError("not to be pickled")
+
+        def __deepcopy__(self, memo):
+            return self
+
+    for data, again in (([1, 0], [1, 0]), (np.ones(3), np.ones(3)), ({"a": 1}, {"a": 1})):
+        with pytest.raises(ValueError, match="data and neighbour to differ"):
+            check_private(lambda d, r: r.random(), data, again, claim=PURE)
+    for data, other in ((1, 1.0), (np.ones(3), np.ones(4)), (Opaque(), Opaque())):
+        check_private(lambda d, r: r.random(), data, other, claim=PURE, rounds=100)
+
+
+def once(answers: int):
+    """A mechanism that draws its noise from a pool of so many, each answer of which is private."""
+    pool = np.random.default_rng(11).laplace(size=answers)
+
+    def mechanism(data, rng):
+        return data + pool[rng.integers(answers)]
+
+    return mechanism
+
+
+@pytest.mark.parametrize("answers", [1, 20])
+def test_a_refutation_is_about_answers_given_earlier_ones(answers: int) -> None:
+    found = check_private(once(answers), 0.0, 1.0, claim=PURE)
+    assert found.refuted
+    assert "each answer given all earlier ones" in found.refutation(0)
+    with pytest.raises(AssertionError, match="each answer given all earlier ones"):
+        assert_private(once(answers), 0.0, 1.0, claim=PURE)
+
+
+def test_a_mechanism_that_draws_from_elsewhere_is_told() -> None:
+    def drawn(data, rng, elsewhere=np.random.default_rng(3)):  # noqa: B008
+        return data + elsewhere.laplace()
+
+    said = "The check holds if each answer keeps the claim given all earlier ones"
+    with pytest.warns(UserWarning, match=said):
+        check_private(drawn, 0.0, 1.0, claim=PURE, rounds=200)
 
 
 def test_refused_outputs() -> None:

@@ -45,7 +45,8 @@ _BY_METHOD = {
 """The assumptions of a method; _ROUNDS for every other method."""
 
 _ONE_RUN = (
-    "Each canary was in or out by a fair coin of its own; neighbouring data sets differ in one.",
+    "Each canary was in or out by a fair coin of its own; neighbouring data sets differ in one, "
+    "whatever the others are, and the whole training keeps the claim for each.",
     "The scores were made from the output of the training without the coins.",
     "The canaries, the attack and the numbers of guesses, or their grid, were fixed before any "
     "score was seen.",
@@ -64,6 +65,8 @@ _BY_DESIGN = {
         "nothing earlier and no choice of data, attack or mechanism knew.",
         "Each score depends on the mechanism's answer and on earlier rounds, neither on its coin "
         "otherwise nor on later rounds.",
+        "Each answer keeps the claim given all earlier ones: no state of the mechanism, such as "
+        "noise that is drawn once or from a pool, tells of later answers.",
     ),
     "pairs": (_INDEPENDENT, _HALVES),
 }

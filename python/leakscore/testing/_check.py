@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from leakscore._types import Doubles, Flags, Seed
 from leakscore.audit import Monitor
 from leakscore.audit.watched.setup import claim_of
 from leakscore.testing._attacks import Attack, Score, attacks
-from leakscore.testing._outputs import RAISED, Mechanism, played, table
+from leakscore.testing._outputs import Failures, Mechanism, played, table
 from leakscore.testing._ranking import best_event
 from leakscore.tradeoff import TradeOff
 
+_PER_ANSWER = "This is about each answer given all earlier ones"
 _LEARNED = 0.3  # of the rounds; these are never bet on
 _KEPT = 2  # attacks, each with its own monitor
 _BLOCK = 20  # rounds between two looks
@@ -80,7 +82,7 @@ class PrivacyCheck(Result):
         """
         return (
             f"the claim {self.claim} is refuted: {self.witness}; p-value {self.p_value:.3g} "
-            f"after {self.rounds} rounds, confidence {self.confidence:g}, rng={rng}"
+            f"after {self.rounds} rounds, confidence {self.confidence:g}, rng={rng}. {_PER_ANSWER}"
         )
 
     def require_unrefuted(self, rng: object) -> None:
@@ -126,7 +128,7 @@ def check_private(
     mechanism : callable
         ``mechanism(data, rng)``, all randomness from `rng`, a `numpy.random.Generator`. Returns
         numbers, bools, strings, None, arrays, or tuples, lists and dicts of them. What it raises is
-        an output too.
+        an output too, but one round at least must return something.
     data, neighbour : object
         Two neighbouring data sets: those with and without the target. Each call gets a copy.
     claim : tuple of float or TradeOff
@@ -148,7 +150,8 @@ def check_private(
     ------
     ValueError
         If a number is outside its range, or an output has more than 10,000 numbers or is nested
-        too deeply.
+        too deeply. If nothing was tested: `data` and `neighbour` are alike, or no round returned
+        anything but None or an empty container.
     TypeError
         If an argument has the wrong type, or an output is something else than the above.
 
@@ -156,10 +159,14 @@ def check_private(
     -----
     UserWarning
         If the same data and the same state of `rng` give two different outputs: then the mechanism
-        draws from elsewhere or keeps a state. The check holds, but cannot be repeated.
+        draws from elsewhere or keeps a state, and the check cannot be repeated.
 
     Notes
     -----
+    The check holds if each answer keeps the claim given all earlier ones. A mechanism with a state
+    does not, though each answer alone may: noise that is drawn once, or from a pool, is learned
+    from earlier answers, and the claim is refuted.
+
     The first three tenths of the rounds teach: half of them fit attacks, half choose two. Two
     `Monitor`, whose e-values are averaged, bet on the other rounds only. The attacks look at exact
     values, single numbers, their ranges and low bits, and combinations.
@@ -179,13 +186,16 @@ def check_private(
         raise TypeError("Expected claim=None to be (epsilon, delta) or a leakscore.TradeOff")
     epsilons = np.unique([row[0] for row in claim_of(claim).tangents])
     most = _validate.count("rounds", rounds, _FEWEST, _MOST)
+    if _same(data, neighbour):
+        raise ValueError("Expected data and neighbour to differ: nothing would be tested")
     betting = Monitor(claim, confidence=confidence, epsilons=())
     generator, seed = _validate.seeded("rng", rng)
     game = _Game.of(mechanism, data, neighbour, generator)
     if not game.repeats():
         warnings.warn(
             "mechanism gave two different outputs from the same data and the same state of rng: it "
-            "draws from elsewhere, or keeps a state. The check holds, but rng does not repeat it",
+            "draws from elsewhere, or keeps a state. The check holds if each answer keeps the "
+            "claim given all earlier ones, and rng does not repeat it",
             stacklevel=2,
         )
     first = int(_LEARNED * most)
@@ -193,11 +203,24 @@ def check_private(
     learned = table(game.play(member))
     kept = _chosen(learned, member, epsilons)
     if not kept:
-        found = _nothing(betting, first, bool((learned[:, 0] == RAISED).all()))
+        words = f"not refuted in {first} rounds; all outputs were alike, and the check ended"
+        found = _result(betting, False, 0.0, 0.0, first, words)
     else:
         monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept]
         found = _bet(game, kept, monitors, most - first, learned, epsilons)
+    if not found.refuted:
+        found = replace(found, witness=found.witness + game.failures.told(found.rounds))
     return replace(found, seed=seed)
+
+
+def _same(data: Any, neighbour: Any) -> bool:
+    """Whether two data sets are one object, or alike to the last byte."""
+    if data is neighbour:
+        return True
+    try:
+        return pickle.dumps(data) == pickle.dumps(neighbour)
+    except Exception:  # what cannot be pickled is not known to be alike
+        return False
 
 
 def assert_private(
@@ -250,6 +273,7 @@ class _Game:
     sides: tuple[Any, Any]
     coins: np.random.Generator
     noise: np.random.Generator
+    failures: Failures = field(default_factory=Failures)
 
     @classmethod
     def of(cls, mechanism: Mechanism, data: Any, neighbour: Any, rng: np.random.Generator) -> _Game:
@@ -260,7 +284,10 @@ class _Game:
     def repeats(self) -> bool:
         """Whether all randomness is that of the generator, as far as two calls tell."""
         same = (copy.deepcopy(self.noise), copy.deepcopy(self.noise))
-        first, again = (played(self.mechanism, copy.deepcopy(self.sides[1]), rng) for rng in same)
+        data = self.sides[1]
+        first, again = (
+            played(self.mechanism, copy.deepcopy(data), rng, Failures()) for rng in same
+        )
         return first == again
 
     def toss(self, rounds: int) -> Flags:
@@ -269,7 +296,7 @@ class _Game:
     def play(self, member: Flags) -> list[list[float]]:
         """Return one output for each coin; a mechanism may change its data, so it gets copies."""
         return [
-            played(self.mechanism, copy.deepcopy(self.sides[side]), self.noise)
+            played(self.mechanism, copy.deepcopy(self.sides[side]), self.noise, self.failures)
             for side in member.astype(int).tolist()
         ]
 
@@ -320,14 +347,6 @@ def _bet(
         seen_scores = np.concatenate(scores[best])
         words = _witness(kept[best][0], seen_scores, np.concatenate(bits), epsilons)
     return _result(monitors[0], peak >= limit, peak, now, total, words)
-
-
-def _nothing(betting: Monitor, rounds: int, raised: bool) -> PrivacyCheck:
-    why = (
-        "mechanism raised the same exception in all of them" if raised else "all outputs were alike"
-    )
-    words = f"not refuted in {rounds} rounds; {why}, and the check ended"
-    return _result(betting, False, 0.0, 0.0, rounds, words)
 
 
 def _result(

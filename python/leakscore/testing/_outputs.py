@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +21,30 @@ _MOST = 10_000  # numbers of one output
 Mechanism = Callable[[Any, np.random.Generator], object]
 
 
-def played(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> list[float]:
+@dataclass
+class Failures:
+    """Rounds without an output: how many, and what the first that raised raised."""
+
+    rounds: int = 0
+    raised: int = 0
+    first: Exception | None = None
+
+    def told(self, rounds: int) -> str:
+        """Return what a check that found nothing says of them; refuse one without any output."""
+        raised = f"{self.raised} raised"
+        if self.first is not None:
+            raised += f", the first {type(self.first).__name__}: {self.first}"
+        if self.rounds == rounds:
+            raise ValueError(
+                f"Expected mechanism(data, rng) to return an output, but none of {rounds} rounds "
+                f"did: {raised}. Nothing was tested"
+            ) from self.first
+        return f"; of these {raised}" if self.raised else ""
+
+
+def played(
+    mechanism: Mechanism, data: Any, rng: np.random.Generator, failures: Failures
+) -> list[float]:
     """Return one output as numbers: how many there are, its form, and themselves.
 
     An exception is an output too.
@@ -28,6 +52,9 @@ def played(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> list[fl
     try:
         answer = mechanism(data, rng)
     except Exception as error:
+        failures.rounds += 1
+        failures.raised += 1
+        failures.first = failures.first or error
         return [RAISED, 0.0, _hashed(f"{type(error).__name__}: {error}")]
     parts: list[float] = []
     form: list[str] = []
@@ -37,6 +64,8 @@ def played(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> list[fl
         raise ValueError(
             "Expected mechanism to return no output that is so deeply nested"
         ) from None
+    if answer is None or not parts:
+        failures.rounds += 1
     return [float(len(parts)), _form("".join(form)), *parts]
 
 

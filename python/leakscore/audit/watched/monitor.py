@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable
 
 import numpy as np
@@ -111,7 +112,7 @@ class Monitor:
     (True, True, True)
     """
 
-    __slots__ = ("_setup", "_told", "_wealth")
+    __slots__ = ("_origins", "_setup", "_told", "_wealth")
 
     def __init__(
         self,
@@ -129,12 +130,14 @@ class Monitor:
             claim_of(claim), confidence, delta, design, epsilons, mus, inclusion, history
         )
         self._wealth = self._setup.wealth()
+        self._origins: frozenset[str] = frozenset()
         self._told = design == "pairs"  # that the coins may be none
 
     @classmethod
-    def _of(cls, made: Setup, wealth: _core.Wealth) -> Monitor:
+    def _of(cls, made: Setup, wealth: _core.Wealth, origins: frozenset[str]) -> Monitor:
         monitor = cls.__new__(cls)
-        monitor._setup, monitor._wealth, monitor._told = made, wealth, made.design == "pairs"
+        monitor._setup, monitor._wealth, monitor._origins = made, wealth, origins
+        monitor._told = made.design == "pairs"
         return monitor
 
     def update(self, scores: npt.ArrayLike, member: npt.ArrayLike) -> None:
@@ -188,6 +191,8 @@ class Monitor:
         if np.isnan(numbers).any():
             raise ValueError("Expected scores without NaN")
         first = self.rounds == 0
+        if numbers.size and not self._origins:  # copies of a monitor without rounds share none
+            self._origins = frozenset({secrets.token_hex(16)})
         for start in range(0, numbers.size, _BLOCK):
             block = slice(start, start + _BLOCK)
             self._wealth.add(numbers[block], np.ascontiguousarray(inside[block]))
@@ -303,6 +308,10 @@ class Monitor:
         before looking; a part's refutation no longer counts, only the product's. Halves of pairs
         that wait in either part are never bet on. The new monitor learns from the rounds of both.
 
+        A monitor draws a random identity at its first round. Copies, bytes and merged monitors
+        carry it, so that no round is counted twice. Copies of a monitor without rounds have none:
+        send those to workers.
+
         Parameters
         ----------
         other : Monitor
@@ -315,7 +324,8 @@ class Monitor:
         Raises
         ------
         ValueError
-            If `other` is this monitor, or was made with other arguments.
+            If `other` shares rounds with this monitor, as a copy does, merged or not, or was made
+            with other arguments.
         TypeError
             If `other` is not a Monitor.
 
@@ -326,8 +336,11 @@ class Monitor:
         Monitor((1.0, 0.0), rounds=0, e_value=1)
         """
         _validate.instance("other", other, Monitor)
-        if other is self:
-            raise ValueError("Expected other to hold other rounds: it is the same monitor")
+        if other is self or self._origins & other._origins:
+            raise ValueError(
+                "Expected other to hold other rounds: it is the same monitor, or both hold rounds "
+                "of one monitor and its copy"
+            )
         differing = [
             name
             for name in Setup.__dataclass_fields__
@@ -335,7 +348,8 @@ class Monitor:
         ]
         if differing:
             raise ValueError(f"Expected other to have the same {', '.join(differing)}")
-        return self._of(self._setup, self._wealth.merged(other._wealth))
+        both = self._origins | other._origins
+        return self._of(self._setup, self._wealth.merged(other._wealth), both)
 
     def to_bytes(self) -> bytes:
         """Return all that is needed to go on elsewhere, to the last bit.
@@ -343,7 +357,8 @@ class Monitor:
         Returns
         -------
         bytes
-            Of at most 17 bytes for each round that ``history`` keeps, and some kilobytes.
+            Of at most 17 bytes for each round that ``history`` keeps, and some kilobytes, with the
+            random identity of the rounds: see `merge`.
 
         Examples
         --------
@@ -352,7 +367,7 @@ class Monitor:
         >>> Monitor.from_bytes(monitor.to_bytes())
         Monitor((1.0, 0.0), rounds=0, e_value=1)
         """
-        return saved.to_bytes(self._setup, self._wealth)
+        return saved.to_bytes(self._setup, self._wealth, self._origins)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Monitor:

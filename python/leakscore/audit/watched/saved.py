@@ -10,32 +10,44 @@ from typing import Any
 from leakscore import _core
 from leakscore.audit.watched.setup import Claim, Setup, assembled, claim_of
 
-_FIRST = b"leakscore monitor 1\n"
+_FIRST = b"leakscore monitor 2\n"
+_BEFORE = b"leakscore monitor 1\n"  # the same without identities
+_FORGED = (ValueError, TypeError, LookupError, OverflowError, AttributeError)
 _SUM = 16  # bytes of the checksum
 
 
-def to_bytes(made: Setup, wealth: _core.Wealth) -> bytes:
-    """Return setup and state; no clock and no address is in them."""
-    head = json.dumps(dataclasses.asdict(made), allow_nan=False).encode()
+def to_bytes(made: Setup, wealth: _core.Wealth, origins: frozenset[str]) -> bytes:
+    """Return setup, identities of the rounds and state; no clock and no address is in them."""
+    fields = dataclasses.asdict(made) | {"origins": sorted(origins)}
+    head = json.dumps(fields, allow_nan=False).encode()
     body = _FIRST + head + b"\n" + wealth.state()
     return body + _checksum(body)
 
 
-def from_bytes(raw: bytes) -> tuple[Setup, _core.Wealth]:
+def from_bytes(raw: bytes) -> tuple[Setup, _core.Wealth, frozenset[str]]:
     """Return what `to_bytes` was given; nothing in the bytes is run."""
     body, checksum = raw[:-_SUM], raw[-_SUM:]
-    if not body.startswith(_FIRST):
+    first = body[: len(_FIRST)]
+    if first not in (_FIRST, _BEFORE):
         raise ValueError("Expected raw to be the bytes of a monitor: they begin otherwise")
     if _checksum(body) != checksum:
         raise ValueError("Expected raw to be the bytes of a monitor: some are missing or changed")
     head, _, state = body[len(_FIRST) :].partition(b"\n")
     try:
-        made = _setup(json.loads(head))
+        fields = json.loads(head)
+        origins = fields.pop("origins") if first == _FIRST else None
+        made = _setup(fields)
         wealth = made.wealth()
         wealth.restore(state)
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        if origins is None:  # the checksum is alike for copies
+            origins = [checksum.hex()] if wealth.counts()[0] else []
+        if not isinstance(origins, list) or not all(isinstance(each, str) for each in origins):
+            raise ValueError("the identities of its rounds are no strings")
+        if bool(origins) != bool(wealth.counts()[0]):
+            raise ValueError("its rounds have no identity")
+    except (*_FORGED, RecursionError) as error:
         raise ValueError(f"Expected raw to be the bytes of a monitor: {error}") from None
-    return made, wealth
+    return made, wealth, frozenset(origins)
 
 
 def _checksum(body: bytes) -> bytes:

@@ -1,0 +1,66 @@
+"""`Monitor.merge`: no round is counted twice, whatever way its copy took."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import pickle
+
+import pytest
+
+from leakscore.audit import Monitor
+from tests.audit.test_monitor_parts import played, watched
+from tests.oracles.monitor import bets_of
+
+
+def copied(monitor: Monitor) -> list[Monitor]:
+    ways = (copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m)))
+    return [*(way(monitor) for way in ways), Monitor.from_bytes(monitor.to_bytes())]
+
+
+def test_no_round_is_merged_twice() -> None:
+    first, other, more = watched(1), watched(2), watched(3)
+    both = first.merge(other)
+    longer = copied(first)[0]
+    longer.update([0.5], [True])
+    for twin in (*copied(first), longer, *copied(both), *copied(both.merge(more))):
+        for part in (first, both, copied(both)[0].merge(more)):
+            for pair in ((part, twin), (twin, part)):
+                with pytest.raises(ValueError, match="other rounds"):
+                    pair[0].merge(pair[1])
+    for part in (other, *copied(other)):
+        for pair in ((part, both), (both, part), (both.merge(more), part)):
+            with pytest.raises(ValueError, match="other rounds"):
+                pair[0].merge(pair[1])
+    assert copied(both)[3].merge(more).rounds == 600
+    assert watched(1).merge(watched(1)).rounds == 400  # other rounds, though of equal scores
+
+
+def test_copies_of_a_monitor_without_rounds_merge() -> None:
+    """Workers are sent copies of one monitor, and count rounds of their own."""
+    parts = copied(Monitor((0.5, 1e-3)))
+    for part in parts:
+        part.update([], [])
+    for i, part in enumerate(parts):
+        part.update(*played(i, 20))
+    assert parts[0].merge(parts[1]).merge(parts[2].merge(parts[3])).rounds == 80
+
+
+@pytest.mark.parametrize("rounds", [0, 60])
+def test_bytes_before_there_were_identities(rounds: int) -> None:
+    """The first format held no "origins"; its copies are known by their checksum."""
+    monitor = watched(5, rounds)
+    first, head, rest = monitor.to_bytes()[:-16].split(b"\n", 2)
+    fields = json.loads(head)
+    del fields["origins"]
+    body = b"\n".join((first.replace(b"2", b"1"), json.dumps(fields).encode(), rest))
+    old = body + hashlib.blake2b(body, digest_size=16).digest()
+    one, copy_, other = Monitor.from_bytes(old), Monitor.from_bytes(old), watched(6)
+    assert bets_of(one.to_bytes()) == bets_of(monitor.to_bytes())
+    assert one.merge(other).rounds == rounds + 200
+    if rounds:
+        with pytest.raises(ValueError, match="other rounds"):
+            one.merge(other).merge(copy_)
+    else:
+        assert one.merge(copy_).rounds == 0
