@@ -173,3 +173,14 @@ def test_text_page_and_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "bayes, of 8 shadow models; 1 target" in page.read_text("utf-8")
     text = run(capsys, path, "--one-run")[1]
     assert "chosen by the true-positive rate" in " ".join(text.split())
+
+
+def test_shadow_models_that_are_the_targets(tmp_path: Path) -> None:
+    """Transposed arrays, and a design whose numbers tell members, are told apart from coins."""
+    path = write(tmp_path, signals=SIGNALS.T, included=INCLUDED.T)
+    with pytest.raises(ValueError, match=r"240 models and only 8 records: .*--few-records"):
+        read_scores(path)
+    exact = np.random.default_rng(2).permuted(np.tile([[0], [1]], (K // 2, N)), axis=0)
+    for included, told in ((exact, True), (INCLUDED, False)):
+        read = read_scores(write(tmp_path, signals=SIGNALS, included=included), attack="base")
+        assert any("understates the attack" in note for note in read.notes) == told

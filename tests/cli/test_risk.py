@@ -114,7 +114,59 @@ def test_exit_codes_and_outputs(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert text.startswith(f"{certified} of 120 records certified")
     assert max(map(len, text.splitlines())) <= 80
     few = write(tmp_path, scores=SCORES[:, :4], included=INCLUDED[:, :4])
-    assert run(capsys, few, "--check", "--quiet") == (0, "", "")
+    assert run(capsys, few, "--check", "--quiet", "--few-records") == (0, "", "")
+
+
+def turned(scores: Any, included: Any = INCLUDED) -> dict[str, Any]:
+    return {"scores": scores, "included": included}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        (turned(np.full_like(SCORES, 0.5)), "All scores are equal: that is no evidence"),
+        (turned(RNG.normal(size=(32, N)) - 3.0 * INCLUDED), "of 120 records score lower"),
+        (turned(SCORES[:14], INCLUDED[:14]), "No record is in more than 1[0-3] models"),
+        (OF_MODELS, "No record is in more than 6 models"),
+    ],
+)
+def test_a_verdict_that_could_not_be_another_is_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arrays: dict[str, Any], said: str
+) -> None:
+    path = write(tmp_path, **arrays)
+    options = ["--least-power", 0.8] if "1[0-3]" in said else []
+    code, text, err = run(capsys, path, "--check", *options)
+    assert code == 3
+    assert re.search(said, " ".join(text.split()))
+    if "No record" not in said:
+        assert re.search(said, err)
+    assert json.loads(run(capsys, path, *options, "--json", "-")[1])["notices"]
+
+
+def test_certainty_that_can_just_be_reached(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """By exact fractions: .5^n <= .05 / N is met for N = 20 by 9 models, and not by 8."""
+    from fractions import Fraction
+
+    for models, code in ((8, 3), (9, 0)):
+        assert (Fraction(1, 2) ** models <= Fraction(5, 100) / 20) == (code == 0)
+        included = np.tile([[True]] * models + [[False]] * (19 - models), (1, 20))
+        path = write(tmp_path, scores=RNG.normal(size=(19, 20)), included=included)
+        assert run(capsys, path, "--check", "--quiet")[0] == code
+
+
+def test_transposed_arrays_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for arrays in (OF_SCORES, OF_MODELS):
+        path = write(tmp_path, **{name: array.T for name, array in arrays.items()})
+        code, out, err = run(capsys, path, "--check")
+        assert (code, out) == (1, "")
+        assert re.search("120 models and only (32|12) records: .* look transposed.*--few-rec", err)
+        assert run(capsys, path, "--few-records", "--quiet")[0] == 0
+        told = write(tmp_path, **arrays, prediction=GAIN)
+        assert run(capsys, told, "--quiet")[0] == 0
+    few = write(tmp_path, scores=SCORES[:, :5], included=INCLUDED[:, :5], prediction=GAIN[:5])
+    assert run(capsys, few, "--quiet")[0] == 0
 
 
 def test_documents_meet_their_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ def test_gamma_is_above_zero(gamma: float) -> None:
         shadow.rmia(observed, signals, included, others, np.tile(others, (8, 1)), gamma=gamma)
 
 
+@pytest.mark.filterwarnings("ignore:The records are in as many models each")
 @pytest.mark.parametrize("name", ["lira", "bayes", "base", "one_step", "paired", "difficulty"])
 def test_four_models_with_outliers_left_out(name: str) -> None:
     """As plain recomputation; a model at 1e7 standard deviations leaves nothing behind."""

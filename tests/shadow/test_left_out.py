@@ -81,6 +81,7 @@ def test_what_loses_its_digits_is_summed_anew(name: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=4e-11, atol=4e-11)
 
 
+@pytest.mark.filterwarnings("ignore:The records are in as many models each")  # "no pairs"
 @pytest.mark.parametrize("name", ["bayes", "one_step", "one_step drawn", "paired", "base"])
 @pytest.mark.parametrize("order", ["in turn", "twice the same", "no pairs"])
 def test_pairs_by_recomputation(name: str, order: str) -> None:
@@ -181,7 +182,49 @@ def test_noise_of_a_balanced_design_scores_a_half(name: str, models: int) -> Non
     assert abs(pairs - 0.5) < 0.005  # five standard errors
     alone = {"lira": {6: 0.37, 8: 0.44, 16: 0.49}, "bayes": {6: 0.42, 8: 0.45, 16: 0.48}}
     expected = alone.get(name, {}).get(models, 0.5)
-    assert auc(left_out(name, signals, included), included) == pytest.approx(expected, abs=0.01)
+    with pytest.warns(UserWarning, match="complementary pairs"):
+        found = left_out(name, signals, included)
+    assert auc(found, included) == pytest.approx(expected, abs=0.01)
+
+
+def test_designs_whose_numbers_tell_members() -> None:
+    """LiRA's own design, exactly half of the models, of fresh targets and of left-out ones."""
+    rng = np.random.default_rng(8)
+    included = rng.permuted(np.tile([[True], [False]], (4, 30_000)), axis=0)
+    level = rng.normal(size=30_000)
+    signals = rng.normal(size=(8, 30_000)) + included + level
+    with pytest.warns(UserWarning, match="understated.* none of the shadow models"):
+        alone = shadow.leave_one_model_out(signals, included)
+    member = rng.random((4, 30_000)) < 0.5
+    fresh = shadow.lira(rng.normal(size=(4, 30_000)) + member + level, signals, included)
+    rates = [
+        (x[bits] > np.quantile(x[~bits], 0.99)).mean()
+        for x, bits in ((alone, included), (fresh, member))
+    ]
+    assert rates[0] < 0.3 * rates[1]  # .004 and .024
+    quota = included.copy()
+    quota[0, ::20] = True  # not every record in exactly four
+    uneven = np.array([0, 0, 0, 1, 1, 2, 2, 2])
+    for mask, groups in ((quota, None), (included, uneven)):
+        with pytest.warns(UserWarning, match="as many models each"):
+            shadow.leave_one_model_out(signals, mask, score="difficulty", groups=groups)
+
+
+@pytest.mark.parametrize("records", [1, 5, 40, 5000])
+def test_coins_and_pairs_are_not_warned_of(records: int) -> None:
+    """Warnings are errors here."""
+    rng = np.random.default_rng(9)
+    for _ in range(20 if records < 100 else 2):
+        signals = rng.normal(size=(16, records))
+        coins = rng.random((16, records)) < 0.5
+        coins[:2], coins[2:4] = True, False
+        shadow.leave_one_model_out(signals, coins, score="difficulty")
+        several = rng.random((16, records)) < rng.random(records)  # each record its own coin
+        several[:2], several[2:4] = True, False
+        shadow.leave_one_model_out(signals, several, score="difficulty")
+        pairs = balanced(16, records, 9)[1]
+        groups = np.arange(16) // 2
+        shadow.leave_one_model_out(signals, pairs, score="difficulty", groups=groups)
 
 
 def test_options_and_groups_are_checked() -> None:

@@ -114,6 +114,7 @@ def read_scores(
     score: str | None = None,
     member: str | None = None,
     attack: str | None = None,
+    few_records: bool = False,
     options: Options | None = None,
     max_memory: int = memory_limit.DEFAULT,
 ) -> Read:
@@ -129,6 +130,8 @@ def read_scores(
         The columns; found by their names if not given.
     attack : str, optional
         Of `shadows.ATTACKS`, for a file of the outputs of shadow models.
+    few_records : bool
+        Whether shadow models that outnumber the records are none of a transposed file.
     options : Options, optional
         How the files are to be read.
     max_memory : int
@@ -151,7 +154,9 @@ def read_scores(
     if attack is not None and (nonmembers is not None or score is not None or member is not None):
         raise ValueError("--attack takes arrays by their names, and no columns or second file")
     if nonmembers is None:
-        return _of_models(first, score, member, attack) or _read(first, score, member)
+        if made := _of_models(first, score, member, attack=attack, few_records=few_records):
+            return made
+        return _read(first, score, member)
     if member is not None:
         raise ValueError("a column of memberships means nothing where non-members have their file")
     second = columns_of(files.open_file(nonmembers, max_memory), options)
@@ -169,7 +174,12 @@ def read_scores(
 
 
 def _of_models(
-    columns: Columns, score: str | None, member: str | None, attack: str | None
+    columns: Columns,
+    score: str | None,
+    member: str | None,
+    *,
+    attack: str | None,
+    few_records: bool,
 ) -> Read | None:
     """Score the outputs of shadow models; None for a file of scores."""
     known = (*SCORE_NAMES, *_MEMBERS, "edges", "tp")
@@ -179,7 +189,7 @@ def _of_models(
         if attack is not None:
             shadows.refuse_plain(columns)
         return None
-    made = shadows.scored(columns.file, found, attack)
+    made = shadows.scored(columns.file, found, attack, few_records=few_records)
     if made.member.all() or not made.member.any():
         missing = "non-members" if made.member.all() else "members"
         raise ValueError(f"{columns.file.name}: there are no {missing}")

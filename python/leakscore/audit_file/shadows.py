@@ -8,6 +8,7 @@ shadow models are the targets, each of the others.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -105,7 +106,19 @@ def refuse_plain(columns: Columns) -> None:
     )
 
 
-def scored(file: File, found: Arrays, attack: str | None) -> Scored:
+def require_models_first(file: File, array: Array, included: Array, *, few_records: bool) -> None:
+    """Refuse arrays of one shape that look transposed: of many models few records are judged."""
+    if included.ndim != 2 or included.shape not in (array.shape[:2], array.shape[-2:]):
+        return
+    models, records = included.shape
+    if models > records and not few_records:
+        raise ValueError(
+            f"{file.name}: {models} models and only {records} records: models come first, and "
+            "the arrays look transposed. If there are so few records, say --few-records"
+        )
+
+
+def scored(file: File, found: Arrays, attack: str | None, *, few_records: bool = False) -> Scored:
     """Score the target of a file, or its shadow models, by an attack."""
     if attack is not None and attack not in ATTACKS:
         raise ValueError(f"Expected attack {attack!r} to be one of {', '.join(ATTACKS)}")
@@ -113,6 +126,8 @@ def scored(file: File, found: Arrays, attack: str | None) -> Scored:
     told = "member" in found
     for name in ("included", *(("labels",) if source == "logits" else ()), *((target,) * told)):
         _require(file, found, name)
+    if source == "signals" and not told:
+        require_models_first(file, found[source], found["included"], few_records=few_records)
     try:
         return _scored(file, found, source, target if told else None, attack or CHOOSE)
     except (ValueError, TypeError) as error:
@@ -153,7 +168,7 @@ def _scored(file: File, found: Arrays, source: str, target: str | None, attack: 
     used = (source, "included", *(("labels",) if source == "logits" else ()))
     dtype = str(found[source].dtype)
     if target is None:
-        notes = _of_left_out(found, paired=pairs.groups(read) is not None)
+        notes = _of_left_out(found, read)
         return Scored(*_left_out(attack, read, signals, included), used, dtype, tuple(notes))
     observed = _margins(file, found, target) if source == "logits" else found[target]
     values = arrays.targets(observed, read)
@@ -171,7 +186,11 @@ def _left_out(
     """Score each shadow model by the others, complementary pairs left out together."""
     name, tried = _chosen(attack, signals, included)
     score: Any = name.replace("-", "_")
-    scores = shadow.leave_one_model_out(signals, included, score=score, groups=pairs.groups(read))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a note of the file's
+        scores = shadow.leave_one_model_out(
+            signals, included, score=score, groups=pairs.groups(read)
+        )
     made = Attack(name, read.models, read.models, left_out=True, tried=tried)
     return scores.reshape(-1), included.reshape(-1), made
 
@@ -189,10 +208,16 @@ def _chosen(attack: str, signals: Array, included: Flags) -> tuple[str, tuple[Tr
     return name.replace("_", "-"), tried
 
 
-def _of_left_out(found: Arrays, *, paired: bool) -> list[str]:
+def _of_left_out(found: Arrays, read: arrays.Shadow) -> list[str]:
     notes = ["each shadow model was the target of the others: no member tells of another target"]
-    if paired:
+    if pairs.groups(read) is not None:
         notes.append("models were left out in complementary pairs")
+    elif pairs.tell_members(read, list(read.rows.reshape(-1, 1))):
+        notes.append(
+            "the records are in as many models each and the models form no complementary pairs: "
+            "without the target, members are in one model less, which understates the attack; "
+            "hold it against targets that are none of the shadow models (observed and member)"
+        )
     notes += [
         f"{name} is not used: no member says which of its records are members"
         for name in ("observed", "observed_logits")

@@ -140,6 +140,7 @@ def _add_file_options(group: Any) -> None:
         help="by which to score the outputs of shadow models, see below (choose: the best of base, "
         "one-step and paired on shadow models that are left out)",
     )
+    _cli.add_few_records(group)
     direction = group.add_mutually_exclusive_group()
     direction.add_argument(
         "--lower-is-member",
@@ -290,6 +291,7 @@ def _read(options: argparse.Namespace) -> Any:
         score=options.score,
         member=options.member,
         attack=options.attack,
+        few_records=options.few_records,
         options=Options(**_cli.reading(options)),
         max_memory=options.max_memory,
     )
@@ -392,6 +394,7 @@ _OF_KINDS = (
     ("idle", 60.0, _WATCH),
     ("inclusion", 0.5, _WATCH),
     ("attack", None, _TABLES),
+    ("few_records", False, _TABLES),
     ("thousands", None, _TABLES),
     ("encoding", None, _TABLES),
     ("header", "auto", _TABLES),

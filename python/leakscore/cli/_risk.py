@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from typing import Any
 
 from leakscore.cli import _shared as _cli
@@ -22,6 +23,8 @@ exit codes
   0  done; with --check: no record is certified, which does not show privacy
   1  an error: nothing was judged
   2  with --check: a record is certified
+  3  with --check, inconclusive: no record could have been certified, as there are
+     too few models, or all scores are equal or turned round
 """
 
 
@@ -48,6 +51,7 @@ def add_risk(commands: Any) -> None:
         help="by which to score the outputs of shadow models (choose: the best of base, one-step "
         "and paired on models that are left out)",
     )
+    _cli.add_few_records(group)
     _cli.add_memory(group)
     group = parser.add_argument_group("the output")
     group.add_argument(
@@ -114,7 +118,12 @@ def _risk(options: argparse.Namespace) -> int:
 
     _cli.require_writable(options, options.file)
     found = judge(
-        read(options.file, attack=options.attack, max_memory=options.max_memory),
+        read(
+            options.file,
+            attack=options.attack,
+            few_records=options.few_records,
+            max_memory=options.max_memory,
+        ),
         fpr=options.false_positive_rate,
         least_power=options.least_power,
         confidence=options.confidence,
@@ -122,5 +131,10 @@ def _risk(options: argparse.Namespace) -> int:
         worst=options.worst,
         order_by=options.order_by,
     )
+    for doubt in found.doubts:
+        if doubt.level == "warning":
+            print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
     _cli.deliver(found, options)
-    return 2 if options.check and found.report.n_certified else 0
+    if not options.check:
+        return 0
+    return 2 if found.report.n_certified else 3 if found.inconclusive else 0

@@ -67,6 +67,15 @@ def add_reading(parser: Any) -> None:
     add_memory(group)
 
 
+def add_few_records(group: Any) -> None:
+    """Add the option for archives of more models than records."""
+    group.add_argument(
+        "--few-records",
+        action="store_true",
+        help="there are fewer records than models, which otherwise is refused as transposed",
+    )
+
+
 def _add_parts(group: Any) -> None:
     """Add the options for which part of a file is the table."""
     group.add_argument(

@@ -1,18 +1,22 @@
 """What was found of the records of a file: the report on them, and where it comes from.
 
 The JSON (``schema_version`` 1): tool, command, tool_version; input (file, arrays, targets, attack
-as of ``leakscore audit``, notes); and every field of `leakscore.shadow.RiskReport`.
+as of ``leakscore audit``, notes); notices, level, code and message of what leaves nothing of the
+verdict; and every field of `leakscore.shadow.RiskReport`.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 import leakscore
 from leakscore import _validate, shadow
-from leakscore._results import as_json
+from leakscore._results import Notice, as_json
 from leakscore._visible import in_json
 from leakscore.audit_file import words
 from leakscore.audit_file.records.reading import Scored
@@ -27,6 +31,12 @@ class Judged:
 
     read: Scored
     report: shadow.RiskReport
+    doubts: tuple[Notice, ...]
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether no record is certified, and none could have been."""
+        return bool(self.doubts) and not self.report.n_certified
 
     def to_text(self, width: int = 80) -> str:
         """Return the report as aligned plain text."""
@@ -50,6 +60,7 @@ class Judged:
                 "attack": self.read.attack and asdict(self.read.attack),
                 "notes": list(self.read.notes),
             },
+            "notices": [asdict(doubt) for doubt in self.doubts],
         } | self.report.to_dict()
         found: dict[str, Any] = as_json(plain)
         return in_json(json.dumps(found, indent=2, allow_nan=False, ensure_ascii=False))
@@ -64,7 +75,8 @@ class Judged:
             known.append(("attack", words.attack(self.read.attack)))
         known += [("note", note) for note in self.read.notes]
         source = doc.Section("What was read", [doc.Definitions(known)])
-        return doc.Document(whole.name, whole.head, [*whole.sections, source])
+        head = [[doc.Notices(self.doubts)], *whole.head] if self.doubts else whole.head
+        return doc.Document(whole.name, head, [*whole.sections, source])
 
 
 def judge(
@@ -92,4 +104,29 @@ def judge(
         report = shadow.risk_report(table, prediction=read.prediction, attack=row, count=most)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{read.file.name}: {error}") from None
-    return Judged(read, report)
+    return Judged(read, report, tuple(_doubts(read, table, row)))
+
+
+def _doubts(read: Scored, table: shadow.RecordRisk, row: int) -> Iterator[Notice]:
+    """Say why no record could be certified, whatever there is to find."""
+    scores, records = read.scores[table.attacks[row]], table.shift.shape[1]
+    if bool((scores == scores[0, 0]).all()):
+        said = "All scores are equal: that is no evidence, neither for nor against any record."
+        yield Notice("warning", "constant-scores", said)
+        return
+    most = int(np.count_nonzero(read.included, axis=0).max())
+    if table.least_power**most > (1.0 - table.confidence) / records:
+        yield Notice(
+            "note",
+            "too-few-models",
+            f"No record is in more than {most} models: even one that is found in all of them "
+            f"cannot be certified among {records}. More target models can.",
+        )
+    low, high = table.shift_low[row], table.shift_high[row]
+    if np.count_nonzero(high < 0.0) > max(0.2 * records, 2 * np.count_nonzero(low > 0.0), 4):
+        yield Notice(
+            "warning",
+            "shifts-below-zero",
+            f"{np.count_nonzero(high < 0.0)} of {records} records score lower where they are in: "
+            "the scores may be turned round. Larger scores must mean a member.",
+        )

@@ -54,7 +54,13 @@ class Scored:
     notes: tuple[str, ...]
 
 
-def read(path: str, *, attack: str | None = None, max_memory: int = memory_limit.DEFAULT) -> Scored:
+def read(
+    path: str,
+    *,
+    attack: str | None = None,
+    few_records: bool = False,
+    max_memory: int = memory_limit.DEFAULT,
+) -> Scored:
     """Read the scores of a file, or those of shadow models by an attack of `shadows.ATTACKS`."""
     file = files.open_file(path, max_memory)
     if file.kind != "npz":
@@ -64,7 +70,7 @@ def read(path: str, *, attack: str | None = None, max_memory: int = memory_limit
     if "scores" in columns.names and outputs:
         raise ValueError(f"{file.name} holds scores and {outputs[0]}: keep those to judge by")
     if outputs:
-        return _of_models(columns, attack)
+        return _of_models(columns, attack, few_records=few_records)
     for name in ("scores", "included"):
         if name not in columns.names:
             raise ValueError(
@@ -73,10 +79,10 @@ def read(path: str, *, attack: str | None = None, max_memory: int = memory_limit
             )
     if attack is not None:
         raise ValueError(f"{file.name} holds scores, so that --attack {attack} means nothing")
-    return _of_scores(columns)
+    return _of_scores(columns, few_records=few_records)
 
 
-def _of_scores(columns: Columns) -> Scored:
+def _of_scores(columns: Columns, *, few_records: bool) -> Scored:
     names = [name for name in ("scores", "included", "prediction") if name in columns.names]
     found = {name: columns.get(name) for name in names}
     columns.file.require(sum(array.nbytes for array in found.values()))
@@ -85,6 +91,10 @@ def _of_scores(columns: Columns) -> Scored:
         raise ValueError(
             f"{columns.file.name}: Expected scores of shape {scores.shape} to be (S, N), target "
             "models and records, or (A, S, N) by A attacks, and not to be empty"
+        )
+    if "prediction" not in found:  # which tells the records
+        shadows.require_models_first(
+            columns.file, scores, found["included"], few_records=few_records
         )
     each = {"scores": scores} if scores.ndim == 2 else {f"{a}": s for a, s in enumerate(scores)}
     return Scored(
@@ -98,15 +108,16 @@ def _of_scores(columns: Columns) -> Scored:
     )
 
 
-def _of_models(columns: Columns, attack: str | None) -> Scored:
+def _of_models(columns: Columns, attack: str | None, *, few_records: bool) -> Scored:
     """Score each shadow model by the others; a target of the file is none of them."""
     found = shadows.arrays_of(columns)
     if found is None:
         raise ValueError(f"{columns.file.name} holds vectors: leakscore risk takes {_NEEDED}")
     left = [name for name in ("observed", "observed_logits", "member") if name in found]
     of_models = {name: array for name, array in found.items() if name not in left}
-    made = shadows.scored(columns.file, of_models, attack)
     prediction = columns.get("prediction") if "prediction" in columns.names else None
+    few_records = few_records or prediction is not None  # which tells the records
+    made = shadows.scored(columns.file, of_models, attack, few_records=few_records)
     used = (*made.used, *(() if prediction is None else ("prediction",)))
     more = [f"{listed(left)}: not used, a record is judged by many models"] if left else []
     if made.attack.tried is not None:

@@ -67,6 +67,34 @@ def added(shadow: Shadow, couples: Counts, sides: Sides) -> Pairs:
     return Pairs(couples, products)
 
 
+_FEW, _MANY = 8, 300  # records
+
+
+def tell_members(shadow: Shadow, together: list[Counts]) -> bool:
+    """Whether the models that are left tell members from non-members by their numbers.
+
+    All records are in as many models, or in numbers that vary half as much as coins' at most, but
+    not in equally many of a group that is left out.
+    """
+    size = shadow.num_records
+    if size < _FEW:
+        return False
+    counts = _counts(shadow, shadow.rows)
+    mean = float(counts.mean())
+    least = 0.5 * mean * (1.0 - mean / shadow.models) if size >= _MANY else 0.0
+    if counts.var() > least:
+        return False
+    return any(bool(np.ptp(_counts(shadow, rows)) > 0) for rows in together)
+
+
+def _counts(shadow: Shadow, rows: Counts) -> Counts:
+    """Return in how many of these models each record is."""
+    found = np.zeros(shadow.num_records, dtype=np.int64)
+    for row in rows.tolist():
+        found += shadow.included[row] != 0
+    return found
+
+
 def groups(shadow: Shadow) -> Counts | None:
     """Return the number of the pair of each model that counts; None without two pairs at least."""
     couples = of(shadow)
