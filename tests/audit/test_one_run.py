@@ -18,6 +18,9 @@ from tests.oracles import one_run as oracle
 
 M, GUESSES = 400, 100
 
+# Counts are what these tests are about: who was in is made to give them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*a fair coin of its own decided each")
+
 
 @pytest.fixture(autouse=True, scope="module")
 def thirty_digits() -> Iterator[None]:

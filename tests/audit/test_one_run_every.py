@@ -11,7 +11,8 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 from scipy.stats import binom
 
-from leakscore.audit import one_run
+from leakscore.audit import one_run, one_run_fdp
+from leakscore.tradeoff import gaussian
 
 Boundary = dict[int, int]  # critical counts of right guesses, by the number of guesses
 
@@ -224,3 +225,23 @@ def test_level_on_randomised_response(delta: float) -> None:
         wrong += one_run(scores + noise, included, delta=delta, confidence=0.8).epsilon > epsilon
     assert wrong <= reps * 0.2 + 4 * math.sqrt(reps * 0.16)
     assert wrong >= reps * 0.02
+
+
+@pytest.mark.parametrize("canaries", [200, 1500])
+def test_numbers_that_coins_hardly_give_are_warned_of(canaries: int) -> None:
+    """Exactly half, and six standard deviations off; coins themselves are not (a seed is fixed)."""
+    rng = np.random.default_rng(21)
+    scores = rng.normal(size=canaries)
+    sizes = (canaries // 2, canaries // 2 + int(3.1 * canaries**0.5))
+    for size, said in zip(sizes, (f"Exactly half of {canaries}", f"{sizes[1]} of"), strict=True):
+        included = rng.permutation(np.arange(canaries) < size)
+        for call in (
+            lambda: one_run(scores, included, k="all"),  # noqa: B023
+            lambda: one_run(scores, included, 20, 20),  # noqa: B023
+            lambda: one_run_fdp(scores, included, 20, 20, gaussian(1.0)),  # noqa: B023
+        ):
+            with pytest.warns(UserWarning, match=f"{said}.* nothing is certified") as told:
+                call()
+            assert told[0].filename == __file__
+    one_run(scores, rng.permutation(np.arange(canaries) < sizes[0] + 1), k="all")
+    one_run(scores[:198], np.arange(198) < 99, k="all")

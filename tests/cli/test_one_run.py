@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -56,15 +57,81 @@ def test_equal_scores_are_no_evidence(capsys: pytest.CaptureFixture[str], tmp_pa
     assert run(capsys, path, "--one-run", "--quiet")[0] == 3
 
 
-@pytest.mark.parametrize(("members", "said"), [(150, True), (90, False)])
-def test_unfair_coins_are_told(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, members: int, said: bool
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        (150, "150 members and 50 non-members are no fair coins: --one-run certifies nothing"),
+        (100, "exactly half of 200 canaries are in. .*say --random-bits"),
+        (90, ""),
+    ],
+)
+def test_no_fair_coins_no_bound(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, members: int, said: str
 ) -> None:
     rows = [f"{i},{int(i < members)}" for i in range(200)]
     path = tmp_path / "c.csv"
     path.write_text("\n".join(["score,member", *rows]))
-    _, _, told = run(capsys, path, "--one-run", "--lower-is-member")
-    assert ("are no fair coins: the bound does not hold" in told) == said
+    options = (path, "--one-run", "--lower-is-member", "--claimed-epsilon", 0.1)
+    code, text, told = run(capsys, *options)
+    assert (code, bool(text)) == ((1, False) if said else (2, True))
+    assert re.search(said, told)
+    # Coins may give exactly half: who says that they were coins is believed.
+    assert run(capsys, *options, "--random-bits")[0] == (1 if members == 150 else 2)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_shadow_models_of_equal_size_are_no_coins(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, fixed: bool
+) -> None:
+    """Every model, the target too, holds exactly so many records: whatever is said of coins."""
+    rng = np.random.default_rng(5)
+    masks = rng.random((13, 300)) < 0.5
+    if fixed:
+        masks = rng.permuted(np.tile(np.arange(300) < 130, (13, 1)), axis=1)
+    signals = rng.normal(size=(13, 300)) + 3.0 * masks
+    path = tmp_path / "models.npz"
+    np.savez(path, signals=signals[1:], included=masks[1:], observed=signals[0], member=masks[0])
+    options = (path, "--one-run", "--attack", "base", "--claimed-epsilon", 0.5, "--random-bits")
+    code, text, told = run(capsys, *options)
+    if fixed:
+        assert (code, text) == (1, "")
+        assert "the target and all 12 shadow models hold exactly 130 of 300 records" in told
+    else:
+        assert code == 2
+
+
+@pytest.mark.parametrize("kind", [(), ("--one-run",)])
+@pytest.mark.parametrize("claimed", [(), ("--claimed-epsilon", 0.5)])
+def test_scores_that_are_turned_round_are_no_evidence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: tuple, claimed: tuple
+) -> None:
+    rng = np.random.default_rng(1)
+    member = rng.random(300) < 0.5
+    scores = rng.normal(-2.0 * member)
+    path = write_scores(tmp_path, scores, member)
+    code, text, told = run(capsys, path, *kind, *claimed, "--higher-is-member")
+    assert code == (3 if claimed else 0)
+    assert "score lower than non-members" in " ".join(told.split())
+    if claimed:
+        assert "INCONCLUSIVE" in text
+        assert "as if scores were turned round" in " ".join(text.split())
+    code = run(capsys, path, *kind, *claimed, "--lower-is-member", "--quiet")[0]
+    assert code == (2 if claimed else 0)
+    watched = run(capsys, path, "--watch", "--idle", 0, "--claimed-epsilon", 0.5, "--quiet")
+    assert watched[0] == 2  # a monitor learns what the scores mean
+
+
+@pytest.mark.parametrize("first", ["", "score,member\n"])
+@pytest.mark.parametrize("claimed", [(), ("--claimed-epsilon", 0.5)])
+def test_a_watched_file_without_rounds_is_no_evidence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, first: str, claimed: tuple
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(first)
+    code, text, told = run(capsys, path, "--watch", "--idle", 0, *claimed)
+    assert code == 3
+    assert "There is no round: that is no evidence" in text
+    assert "There is no round" in told
 
 
 def test_refused(capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ MEMBER = _RNG.integers(0, 2, 600).astype(bool)
 SCORES = _RNG.normal(3.0 * MEMBER).round(4)
 
 
-def write_scores(folder: Path) -> Path:
+def write_scores(folder: Path, scores: Any = SCORES, member: Any = MEMBER) -> Path:
     """Write a csv file of the scores."""
     path = folder / "scores.csv"
-    lines = (f"{score},{int(bit)}\n" for score, bit in zip(SCORES, MEMBER, strict=True))
+    lines = (f"{score},{int(bit)}\n" for score, bit in zip(scores, member, strict=True))
     path.write_text("score,member\n" + "".join(lines))
     return path
 

@@ -13,6 +13,7 @@ from leakscore import _validate
 from leakscore._results import Notice
 from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
 from leakscore.audit.bands.uniform import BAND_METHODS
+from leakscore.audit.claims.compare import turned_round
 from leakscore.audit.methods.table import EPSILON_METHODS
 from leakscore.audit_file import words
 from leakscore.audit_file.curves import curves_of
@@ -64,7 +65,7 @@ class Judgement(Findings):
         bound = self.bounds.bounds[0]
         return checks.Check(
             name=words.subject(self.claim),
-            verdict="cannot-tell" if self.constant else words.outcome(self.verdict),
+            verdict=words.outcome(self.verdict, self.void),
             message=said_of_claim(self) or heading(self),
             files=tuple(file["name"] for file in self.input.files),
             properties={
@@ -172,7 +173,6 @@ def judge(
         random_bits=setting.random_bits,
         seed=setting.seed,
     )
-    constant = audit._samples.constant
     chosen = method or _DEFAULT_METHOD
     bounds_by = _Bounds(audit, read, setting, deltas, confidence, orientation, lower_is_member)
     bounds = bounds_by(chosen, setting.threshold is not None)
@@ -181,12 +181,16 @@ def judge(
     mu = None
     if chosen in BAND_METHODS:
         mu = audit.mu(confidence, chosen, orientation=orientation)
+    void = words.why_none(
+        constant=audit._samples.constant,
+        turned=orientation != "both" and turned_round(audit._samples),
+    )
     findings = Judgement(
         tool_version=_version(),
         input=_input(read, audit, lower_is_member),
         setting=setting,
         claim=claim,
-        verdict=None if claim is None else _verdict(claim, bounds, mu, constant),
+        verdict=None if claim is None else _verdict(claim, bounds, mu, bool(void)),
         confidence=confidence,
         orientation=orientation,
         bounds=bounds,
@@ -195,7 +199,7 @@ def judge(
         shown=_shown(audit, whole),
         curves=curves_of(audit, whole, deltas[0]),
         notices=(),
-        constant=constant,
+        void=void,
     )
     return replace(findings, notices=notices_of(findings))
 
@@ -316,7 +320,7 @@ def _checked(claim: Claim) -> Claim:
     return claim
 
 
-def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, constant: bool) -> Verdict:
+def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, void: bool) -> Verdict:
     if claim.epsilon is not None and claim.delta is not None:
         bound = bounds.at(claim.delta)
         certified, cap, claimed = float(bound.epsilon), float(bound.max_certifiable), claim.epsilon
@@ -327,10 +331,9 @@ def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, constant: b
             f"method {bounds.method!r} bounds no mu; a claimed mu needs one of "
             f"{', '.join(BAND_METHODS)}"
         )
-    if constant or cap <= claimed:
+    word = "refuted" if certified > claimed else "consistent"
+    if word == "consistent" and (void or cap <= claimed):
         word = "cannot-tell"
-    else:
-        word = "refuted" if certified > claimed else "consistent"
     return Verdict(word, certified, cap, claimed)
 
 

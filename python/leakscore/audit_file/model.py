@@ -112,8 +112,8 @@ class Verdict:
     """What the scores say about the claim, and why.
 
     "refuted": the bound exceeds what is claimed. "cannot-tell": the bound of perfectly separated
-    scores, as many of each kind, would not exceed it, or all scores are equal. "consistent":
-    neither. The numbers are epsilons at the claimed delta, or mus.
+    scores, as many of each kind, would not exceed it, or all scores are equal or turned round.
+    "consistent": neither. The numbers are epsilons at the claimed delta, or mus.
     """
 
     verdict: str
@@ -171,7 +171,7 @@ class Findings:
     shown: Shown
     curves: Curves
     notices: tuple[Notice, ...]
-    constant: bool  # all scores are equal, or in one bin: they are no evidence
+    void: str  # why the scores are no evidence, if they are none: a key of words.NO_EVIDENCE
 
     @property
     def method(self) -> str:

@@ -29,14 +29,14 @@ def _note(code: str, message: str) -> Notice:
 def _about_scores(findings: Findings) -> Iterator[Notice]:
     """Say first what leaves nothing of the bound, or makes it doubtful."""
     seen = findings.input
-    if findings.constant:
+    if findings.void == "equal":
         where = "lie in one bin" if seen.form == "counts" else "are equal"
         yield _warning(
             "constant-scores",
             f"All {seen.members + seen.nonmembers} scores {where}. They tell no member from a "
             "non-member, whatever the mechanism: that is no evidence, neither for nor against it.",
         )
-    if findings.orientation != "both" and _auc_is_low(findings):
+    if findings.void == "turned":
         turned = "without --lower-is-member" if seen.lower_is_member else "--lower-is-member"
         yield _warning(
             "auc-below-half",
@@ -117,13 +117,6 @@ def no_fair_coins(members: int, nonmembers: int, so: str) -> Iterator[Notice]:
             "no-fair-coins",
             f"{members} members and {nonmembers} non-members are no fair coins: {so}.",
         )
-
-
-def _auc_is_low(findings: Findings) -> bool:
-    """Whether the AUC is three standard errors below that of an attack that knows nothing."""
-    members, nonmembers = findings.input.members, findings.input.nonmembers
-    error = math.sqrt((members + nonmembers + 1) / (12 * members * nonmembers))  # Mann-Whitney
-    return findings.shown.auc.observed < 0.5 - 3 * error
 
 
 def _about_bounds(findings: Findings) -> Iterator[Notice]:

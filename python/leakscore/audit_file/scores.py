@@ -95,6 +95,8 @@ class Read:
         What had to be found out or was taken for granted.
     attack : Attack or None
         What made the scores of the outputs of shadow models.
+    in_each : int or None
+        How many records each shadow model holds, if all hold as many and coins hardly do so.
     """
 
     files: tuple[files.File, ...]
@@ -105,6 +107,7 @@ class Read:
     data: Data
     notes: tuple[str, ...]
     attack: shadows.Attack | None = None
+    in_each: int | None = None
 
 
 def read_scores(
@@ -195,7 +198,8 @@ def _of_models(
         raise ValueError(f"{columns.file.name}: there are no {missing}")
     roles = {name: name for name in made.used}
     read = _made(columns, roles, np.dtype(made.dtype), Rounds(made.scores, made.member))
-    return replace(read, notes=(*columns.notes, *made.notes), attack=made.attack)
+    notes = (*columns.notes, *made.notes)
+    return replace(read, notes=notes, attack=made.attack, in_each=made.in_each)
 
 
 def _sole(columns: Columns, score: str | None) -> str:

@@ -47,7 +47,7 @@ def said_of_claim(findings: Findings) -> str:
     if findings.verdict is None or findings.claim is None:
         return ""
     return words.verdict(
-        findings.verdict, findings.claim, method=findings.method, constant=findings.constant
+        findings.verdict, findings.claim, method=findings.method, void=findings.void
     )
 
 

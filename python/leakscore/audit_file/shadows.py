@@ -28,6 +28,7 @@ CHOOSE = "choose"
 ATTACKS = (CHOOSE, "base", "one-step", "paired", "bayes", "lira")
 """The functions of `leakscore.shadow` that score a target; the first chooses between three."""
 
+_RARE = 1e-6
 _AUGMENTED = ("bayes", "lira")
 _NEEDED = {
     "signals": "(K, N): K models' logit margins at N records",
@@ -74,7 +75,13 @@ class Attack:
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of an attack, what they are the scores of, and what they were made of."""
+    """The scores of an attack, what they are the scores of, and what they were made of.
+
+    Attributes
+    ----------
+    in_each : int or None
+        How many records each shadow model holds, if all hold as many and coins hardly do so.
+    """
 
     scores: Array
     member: Flags
@@ -82,6 +89,7 @@ class Scored:
     used: tuple[str, ...]
     dtype: str
     notes: tuple[str, ...]
+    in_each: int | None = None
 
 
 def arrays_of(columns: Columns) -> Arrays | None:
@@ -177,7 +185,8 @@ def _scored(file: File, found: Arrays, source: str, target: str | None, attack: 
     name, tried = _chosen(attack, signals, included)
     scores = _function(name)(observed, signals, included).reshape(-1)
     made = Attack(name, read.models, len(member), left_out=False, tried=tried)
-    return Scored(scores, member.reshape(-1), made, (*used, target, "member"), dtype, ())
+    used = (*used, target, "member")
+    return Scored(scores, member.reshape(-1), made, used, dtype, (), _in_each(included))
 
 
 def _left_out(
@@ -193,6 +202,14 @@ def _left_out(
         )
     made = Attack(name, read.models, read.models, left_out=True, tried=tried)
     return scores.reshape(-1), included.reshape(-1), made
+
+
+def _in_each(included: Flags) -> int | None:
+    """Return how many records each model holds, if all hold as many and coins hardly do so."""
+    counts = included.sum(axis=1)
+    # The most frequent number of heads has a probability below sqrt(2 / (pi N)).
+    chance = (0.64 / included.shape[1]) ** (0.5 * (len(counts) - 1))
+    return int(counts[0]) if chance < _RARE and (counts == counts[0]).all() else None
 
 
 def _function(name: str) -> Callable[..., Array]:

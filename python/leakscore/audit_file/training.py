@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from leakscore import _validate
 from leakscore._results import Notice, as_json
 from leakscore._visible import in_json
 from leakscore.audit import OneRunBound, one_run
+from leakscore.audit.claims.compare import turned_round
+from leakscore.audit.data.samples import Scores
+from leakscore.audit.one_training.guesses import suspiciously_even
 from leakscore.audit_file import words
 from leakscore.audit_file.direction import require_direction
 from leakscore.audit_file.judge import negated
@@ -38,19 +42,13 @@ class Training:
     verdict: Verdict | None
     confidence: float
     bounds: tuple[OneRunBound, ...]
-    constant: bool
+    void: str
     attack: Attack | None = None
 
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What must be known to read the bounds."""
-        found = []
-        if self.constant:
-            said = "All scores are equal: that is no evidence, neither for nor against a claim."
-            found.append(Notice("warning", "constant-scores", said))
-        counts = self.input["members"], self.input["nonmembers"]
-        found += no_fair_coins(*counts, "the bound does not hold for other ones")
-        return tuple(found)
+        return tuple(words.no_evidence(self.void))
 
     @property
     def doubts(self) -> tuple[Notice, ...]:
@@ -92,7 +90,7 @@ class Training:
         first = self.bounds[0]
         return checks.Check(
             name=words.subject(self.claim),
-            verdict="cannot-tell" if self.constant else words.outcome(self.verdict),
+            verdict=words.outcome(self.verdict, self.void),
             message=_verdict_of(self) or _head_of(self),
             files=tuple(file["name"] for file in self.input["files"]),
             properties={
@@ -158,11 +156,13 @@ def judge_training(
     if lower_is_member is None:
         require_direction(read)
     scores = negated(data.scores) if lower_is_member else data.scores
-    bounds = tuple(
-        one_run(scores, data.member, k="all", delta=d, confidence=confidence, rng=setting.seed)
-        for d in dict.fromkeys(deltas)
-    )
-    constant = bool((data.scores == data.scores[0]).all())
+    void = _why_none(read, Scores(scores[data.member], scores[~data.member]), setting)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of coins, which were looked at
+        bounds = tuple(
+            one_run(scores, data.member, k="all", delta=d, confidence=confidence, rng=setting.seed)
+            for d in dict.fromkeys(deltas)
+        )
     return Training(
         tool_version=leakscore.__version__,
         input={
@@ -178,10 +178,10 @@ def judge_training(
         },
         setting=setting,
         claim=claim,
-        verdict=None if claim is None else _judged(claim, bounds[0], constant),
+        verdict=None if claim is None else _judged(claim, bounds[0], bool(void)),
         confidence=confidence,
         bounds=bounds,
-        constant=constant,
+        void=void,
         attack=read.attack,
     )
 
@@ -196,11 +196,37 @@ def _require_one_target(read: Read) -> None:
         )
 
 
-def _judged(claim: Claim, bound: OneRunBound, constant: bool) -> Verdict:
+def _why_none(read: Read, samples: Scores, setting: Setting) -> str:
+    """Return why the scores are no evidence; refuse other memberships than those of coins."""
+    if not samples.constant:
+        _require_coins(read, samples.n_members, samples.n_nonmembers, stated=setting.random_bits)
+    return words.why_none(constant=samples.constant, turned=turned_round(samples))
+
+
+def _require_coins(read: Read, members: int, nonmembers: int, *, stated: bool) -> None:
+    """Refuse memberships that are no fair coins, as far as their numbers tell."""
+    name, size = read.files[0].name, members + nonmembers
+    for notice in no_fair_coins(members, nonmembers, "--one-run certifies nothing"):
+        raise ValueError(f"{name}: {notice.message}")
+    if read.attack is not None and read.in_each == members:
+        raise ValueError(
+            f"{name}: the target and all {read.attack.shadow_models} shadow models hold exactly "
+            f"{members} of {size} records. No fair coins decided that, and --one-run "
+            "certifies nothing"
+        )
+    if suspiciously_even(members, size) and not stated:
+        raise ValueError(
+            f"{name}: exactly half of {size} canaries are in. If that number was fixed, no "
+            "fair coins decided, and --one-run certifies nothing; if each had a fair coin of its "
+            "own, say --random-bits"
+        )
+
+
+def _judged(claim: Claim, bound: OneRunBound, void: bool) -> Verdict:
     """Hold a claim of the first delta against its bound."""
     claimed = float(claim.epsilon or 0.0)
     word = "refuted" if bound.epsilon > claimed else "consistent"
-    if constant or bound.max_certifiable <= claimed:
+    if word == "consistent" and (void or bound.max_certifiable <= claimed):
         word = "cannot-tell"
     return Verdict(word, bound.epsilon, bound.max_certifiable, claimed)
 
@@ -208,7 +234,7 @@ def _judged(claim: Claim, bound: OneRunBound, constant: bool) -> Verdict:
 def _verdict_of(found: Training) -> str:
     if found.verdict is None or found.claim is None:
         return ""
-    return words.verdict(found.verdict, found.claim, constant=found.constant)
+    return words.verdict(found.verdict, found.claim, void=found.void)
 
 
 def _head_of(found: Training) -> str:

@@ -56,9 +56,11 @@ def subject(claimed: Claim | None) -> str:
     return "bound on epsilon" if claimed is None else f"claim of {claim(claimed)}"
 
 
-def outcome(found: Verdict | None) -> str | None:
-    """Return the word of a verdict."""
-    return None if found is None else found.verdict
+def outcome(found: Verdict | None, void: str) -> str | None:
+    """Return the word of a verdict; without a claim that of scores that say nothing at all."""
+    if found is None:
+        return "cannot-tell" if void in ("equal", "none") else None
+    return found.verdict
 
 
 def rule(findings: Findings, bound: EpsilonBound | MuBound) -> str:
@@ -66,15 +68,41 @@ def rule(findings: Findings, bound: EpsilonBound | MuBound) -> str:
     return findings.flags(bound, number(findings.threshold(bound), 9))
 
 
-def verdict(found: Verdict, claimed: Claim, *, method: str = "", constant: bool = False) -> str:
+NO_EVIDENCE = {
+    "equal": "all scores are alike",
+    "turned": "members score lower than non-members, as if scores were turned round",
+    "none": "there is no round",
+}
+"""Why scores are no evidence, whatever the claim."""
+
+
+def why_none(*, constant: bool, turned: bool = False, rounds: int = 1) -> str:
+    """Return the key of why scores are no evidence; "" if they are."""
+    return "equal" if constant else "turned" if turned else "" if rounds else "none"
+
+
+def no_evidence(void: str) -> list[Notice]:
+    """Return the warning that comes before everything else."""
+    if not void:
+        return []
+    code, said = {
+        "equal": ("constant-scores", "All scores are equal"),
+        "turned": ("auc-below-half", f"M{NO_EVIDENCE['turned'][1:]}"),
+        "none": ("no-rounds", "There is no round"),
+    }[void]
+    said += ": that is no evidence, neither for nor against a claim."
+    return [Notice("warning", code, said)]
+
+
+def verdict(found: Verdict, claimed: Claim, *, method: str = "", void: str = "") -> str:
     """Say what becomes of the claim."""
     name = "epsilon" if claimed.mu is None else "mu"
     what = f"The claim of {claim(claimed)}"
     if found.verdict == "refuted":
         doubt = f" ({certainty(method)})" if method == "credible" else ""
         return f"{what} is REFUTED: {name} is at least {lower_bound(found.certified, 4)}{doubt}."
-    if constant:
-        return f"INCONCLUSIVE. {what} is neither refuted nor supported: all scores are alike."
+    if void:
+        return f"INCONCLUSIVE. {what} is neither refuted nor supported: {NO_EVIDENCE[void]}."
     if found.verdict == "consistent":
         return f"{what} is CONSISTENT with these scores; that does not prove it."
     most = lower_bound(found.max_certifiable, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ import numpy as np
 from leakscore._types import Doubles
 from leakscore.audit.assumptions import Assuming
 from leakscore.audit.claims.models import margins
+from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.samples import Scores
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
 
@@ -23,7 +26,9 @@ class Comparison(Assuming):
     verdict : {"refuted", "consistent", "cannot-tell"}
         ``"refuted"``: at this confidence the mechanism does not satisfy f. ``"consistent"``: it may
         or may not satisfy f; samples of these sizes could have refuted it. ``"cannot-tell"``: even
-        perfectly separated scores of these sizes would not refute f.
+        perfectly separated scores of these sizes would not refute f; or the scores are no evidence,
+        as they are all equal, or members score lower than non-members where large scores are to
+        mean a member.
     threshold : float
         The threshold that refutes f by the widest margin, or comes closest.
     fpr, fnr : float
@@ -84,17 +89,18 @@ class Comparison(Assuming):
     algorithm: str
 
 
-def verdict(
-    curve: TradeOff, fpr: Doubles, fnr: Doubles, best: tuple[Doubles, Doubles]
-) -> tuple[str, int, float, float]:
-    """Return the verdict, the point with the widest margin, that margin, and that of `best`."""
+def widest(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> tuple[int, float]:
+    """Return the point with the widest margin, and that margin."""
     gaps = margins(curve, fpr, fnr)
     index = int(np.argmax(gaps))
-    margin = float(gaps[index])
-    most = float(margins(curve, *best)[0])
-    if margin > 0.0:
-        return "refuted", index, margin, most
-    return "consistent" if most > 0.0 else "cannot-tell", index, margin, most
+    return index, float(gaps[index])
+
+
+def turned_round(samples: Scores | Histogram) -> bool:
+    """Whether the AUC is three standard errors below that of scores that know nothing."""
+    members, nonmembers = samples.n_members, samples.n_nonmembers
+    error = math.sqrt((members + nonmembers + 1) / (12 * members * nonmembers))  # Mann-Whitney
+    return samples.auc() < 0.5 - 3 * error
 
 
 class Family:

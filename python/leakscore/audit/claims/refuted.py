@@ -306,7 +306,12 @@ class Refuted(Sampled):
         curve = models.one_curve("tradeoff", tradeoff)
         between = settled(curve._premise, neighbours, curve)
         tests = bounded(self, confidence, method, orientation)
-        verdict, index, margin, most = _compare.verdict(curve, tests.fpr, tests.fnr, tests.least)
+        index, margin = _compare.widest(curve, tests.fpr, tests.fnr)
+        _, most = _compare.widest(curve, *tests.least)
+        verdict = "refuted" if margin > 0.0 else "consistent"
+        turned = orientation != "both" and _compare.turned_round(self._samples)
+        if margin <= 0.0 and (most <= 0.0 or turned or self._samples.constant):
+            verdict = "cannot-tell"
         return Comparison(
             verdict=verdict,
             claimed=float(curve.lower(tests.fpr[index])),

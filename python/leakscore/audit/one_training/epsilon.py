@@ -130,6 +130,12 @@ def one_run(
     TypeError
         If an argument has the wrong type.
 
+    Warns
+    -----
+    UserWarning
+        If as many canaries are in as fair coins hardly give: six standard deviations off half of
+        them, or exactly half of 200 or more, as where the number was fixed beforehand.
+
     Notes
     -----
     With r guesses, v of them right, q = 1 / (1 + exp(-epsilon)) and W binomial(r, q), every

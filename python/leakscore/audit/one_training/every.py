@@ -10,6 +10,7 @@ import numpy.typing as npt
 from leakscore import _core, _validate
 from leakscore._types import Array, Counts, Flags
 from leakscore.audit.data.ranked_bits import lots_of
+from leakscore.audit.one_training.guesses import coins
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 
@@ -70,7 +71,7 @@ def every_count(
 ) -> EveryCount:
     """Guess from both ends in turn, from the highest and from the lowest, and count right ones."""
     values = _validate.sample("scores", scores)
-    inside = _validate.flags("included", included, values.size)
+    inside = coins(included, values.size)
     if values.dtype.kind not in "iub" and bool(np.isnan(values).any()):
         raise ValueError("Expected scores without NaN")
     if values.size < 2:

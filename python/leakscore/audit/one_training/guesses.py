@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate
-from leakscore._types import Array
+from leakscore._types import Array, Flags
 
+_FAR = 6.0  # standard deviations of the number of canaries that are in: once in 5e8 audits
+_MANY = 200  # exactly half of so many, or of more, are in at most 1 audit of 17
 _FEWEST = 8  # guesses of the preset grid: fewer refute nothing at a share of the level
 
 
@@ -40,6 +44,26 @@ def refuse_both(k_plus: object, k_minus: object, k: object) -> None:
             raise ValueError("Expected k='all' or k_plus and k_minus, not both")
 
 
+def coins(included: npt.ArrayLike, size: int) -> Flags:
+    """Check who was in, and warn of numbers that fair coins hardly give."""
+    inside = _validate.flags("included", included, size)
+    members = int(np.count_nonzero(inside))
+    fixed = suspiciously_even(members, size)
+    if fixed or abs(2 * members - size) > _FAR * math.sqrt(size):
+        count = f"Exactly half of {size}" if fixed else f"{members} of {size}"
+        warnings.warn(
+            f"{count} canaries are in: unless a fair coin of its own decided each, as such numbers "
+            "hardly show, nothing is certified. A number that was fixed beforehand is no coin",
+            stacklevel=4,
+        )
+    return inside
+
+
+def suspiciously_even(members: int, size: int) -> bool:
+    """Whether exactly half of many are in, as where the number was fixed."""
+    return size >= _MANY and 2 * members == size
+
+
 def guesses_of(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
@@ -52,7 +76,7 @@ def guesses_of(
     Guesses among scores that tie at a cut, where the order of the canaries would decide, are wrong.
     """
     values = _validate.sample("scores", scores)
-    inside = _validate.flags("included", included, values.size)
+    inside = coins(included, values.size)
     if k_plus is None or k_minus is None:
         pairs = _preset(values.size)
     else:

@@ -62,27 +62,25 @@ class Evidence:
     interrupted: bool
 
     @property
-    def constant(self) -> bool:
-        """Whether all scores are equal."""
-        return self.state.constant
+    def void(self) -> str:
+        """Why the scores are no evidence, if they are none: a monitor learns their direction."""
+        return words.why_none(constant=self.state.constant, rounds=self.state.monitor.rounds)
 
     @property
     def verdict(self) -> str | None:
         """What becomes of the claim, as in other audits."""
         if self.options.claim is None:
-            return None
+            return words.outcome(None, self.void)
         if self.state.monitor.refuted:
             return "refuted"
-        reachable = self.state.perfect.refuted and not self.constant
+        reachable = self.state.perfect.refuted and not self.void
         return "consistent" if reachable else "cannot-tell"
 
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What must be known to read the evidence, warnings first."""
         found = [Notice("warning", "doubt", note) for note in self.notes]
-        if self.constant:
-            said = "All scores are equal: that is no evidence, neither for nor against a claim."
-            found.append(Notice("warning", "constant-scores", said))
+        found += words.no_evidence(self.void)
         if self.state.monitor.waiting:
             found.append(
                 Notice(
@@ -119,7 +117,7 @@ class Evidence:
             },
             "setting": asdict(self.options.setting),
             "claim": claim and asdict(claim),
-            "verdict": self.verdict and {"verdict": self.verdict},
+            "verdict": claim and {"verdict": self.verdict},
             "confidence": monitor.confidence,
             "design": monitor.design,
             "inclusion": monitor.inclusion,
@@ -163,7 +161,7 @@ class Evidence:
             properties |= {"p_value": monitor.p_value, "log_e_value": monitor.log_e_value}
         return checks.Check(
             name=words.subject(claim),
-            verdict="cannot-tell" if self.constant else self.verdict,
+            verdict=self.verdict,
             message=_said_of_claim(self) or _heading(self),
             files=(self.name,),
             properties=properties,
@@ -190,8 +188,9 @@ def _said_of_claim(found: Evidence) -> str:
             f"{what} is REFUTED after {monitor.rounds} rounds: p-value {p_value}, valid although "
             "the rounds ended when it was small enough."
         )
-    if found.constant:
-        return f"INCONCLUSIVE. {what} is neither refuted nor supported: all scores are alike."
+    if found.void:
+        why = words.NO_EVIDENCE[found.void]
+        return f"INCONCLUSIVE. {what} is neither refuted nor supported: {why}."
     if found.verdict == "consistent":
         return (
             f"{what} is CONSISTENT with these {monitor.rounds} rounds; that does not prove it. "
