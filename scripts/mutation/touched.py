@@ -1,0 +1,153 @@
+"""Which tests run which lines, and how long they take: kept below build/mutants."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import coverage
+import pytest
+
+from mutation.sites import Mutant
+
+# Of a test that passes: its seconds, and of every file the lines it runs (or a header's changes).
+Seen = tuple[float, dict[str, list[int]]]
+
+
+@dataclass
+class Tests:
+    """The tests of a run, with what each touches."""
+
+    root: Path
+    folder: Path  # of the notes
+    seen: dict[str, Seen] = field(default_factory=dict)
+    unwatched: list[str] = field(default_factory=list)  # files for which there was no time
+    by_line: dict[tuple[str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def load(self, items: list[pytest.Item]) -> list[pytest.Item]:
+        """Read what is noted of these tests; return those of files that changed since."""
+        fresh: list[pytest.Item] = []
+        for file, group in files_of(items).items():
+            note = self.note(file)
+            kept = json.loads(note.read_text()) if note.exists() else {"key": "", "tests": {}}
+            if kept["key"] == self.key(file, kept["tests"]):
+                self.take(kept["tests"])
+            else:
+                fresh += group
+        return fresh
+
+    def save(self, file: str, tests: dict[str, Seen]) -> None:
+        """Note what the tests of a file touch."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.note(file).write_text(json.dumps({"key": self.key(file, tests), "tests": tests}))
+        self.take(tests)
+
+    def take(self, tests: dict[str, Seen]) -> None:
+        self.seen.update(tests)
+        for test, (_, files) in tests.items():
+            for file, lines in files.items():
+                for line in lines:
+                    self.by_line[file, line].add(test)
+
+    def note(self, file: str) -> Path:
+        return self.folder / f"{file.replace('/', '.')}.json"
+
+    def key(self, file: str, tests: dict[str, Seen]) -> str:
+        """Hash a test file and all that its tests touch."""
+        digest = hashlib.sha256()
+        for name in sorted({file, *(name for _, files in tests.values() for name in files)}):
+            path = self.root / name
+            digest.update(path.read_bytes() if path.exists() else b"")
+        return digest.hexdigest()
+
+    def of(self, mutant: Mutant, recent: list[str]) -> list[str]:
+        """Choose the tests that may see a mutant: what caught its neighbours, then the cheapest."""
+        if mutant.names:
+            chosen = self.of_names(mutant)
+        elif mutant.number:
+            chosen = set(self.by_line.get((mutant.file, mutant.lines[0]), ()))
+        else:
+            first, last = mutant.lines
+            lines = range(first, last + 1)
+            chosen = set().union(*(self.by_line.get((mutant.file, one), ()) for one in lines))
+        rank = {test: place for place, test in enumerate(recent)}
+
+        def price(test: str) -> tuple[int, float]:
+            seconds, files = self.seen[test]
+            return rank.get(test, len(rank)), seconds * len(files)  # tests of few modules see more
+
+        return sorted(chosen, key=price)
+
+    def of_names(self, mutant: Mutant) -> set[str]:
+        """Choose the tests that run a line with a name bound at import, or else any of its file."""
+        chosen: set[str] = set()
+        names, done = list(mutant.names), set(mutant.names)
+        touched = sorted({file for file, _ in self.by_line})
+        while names:
+            word = re.compile(rf"\b{re.escape(names.pop())}\b")
+            for file in touched:
+                if not file.endswith(".py"):
+                    continue
+                for place, line in enumerate((self.root / file).read_text().splitlines(), 1):
+                    if word.search(line):
+                        chosen |= self.by_line.get((file, place), set())
+                        bound = re.match(r"(_?[A-Z][A-Z_0-9]+)\s*[:=]", line)
+                        if bound and bound[1] not in done:
+                            done.add(bound[1])
+                            names.append(bound[1])
+        if chosen:
+            return chosen
+        return {test for test, (_, files) in self.seen.items() if mutant.file in files}
+
+
+def files_of(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    """Group tests by file."""
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        groups.setdefault(item.nodeid.split("::")[0], []).append(item)
+    return groups
+
+
+Run = Callable[[pytest.Item, "pytest.Item | None"], bool]
+
+
+def watch(tests: Tests, items: list[pytest.Item], run: Run, until: float) -> None:
+    """Run tests of Python code, each with a coverage context of its own."""
+    for file, group in files_of(items).items():
+        if time.monotonic() > until:
+            tests.unwatched.append(file)
+            continue
+        cover = coverage.Coverage(
+            data_file=None, config_file=False, include=[str(tests.root / "python/leakscore/*")]
+        )
+        seconds: dict[str, float] = {}
+        cover.start()
+        for item, later in in_turn(group):
+            cover.switch_context(item.nodeid)
+            begun = time.monotonic()
+            passed = run(item, later)
+            if passed:
+                seconds[item.nodeid] = time.monotonic() - begun
+        cover.stop()
+        found: dict[str, Seen] = {test: (each, {}) for test, each in seconds.items()}
+        data = cover.get_data()
+        for path in data.measured_files():
+            name = str(Path(path).relative_to(tests.root))
+            for line, contexts in data.contexts_by_lineno(path).items():
+                for test in set(contexts) & seconds.keys():
+                    found[test][1].setdefault(name, []).append(line)
+        tests.save(file, found)
+        print(
+            f"{file}: {len(found)} of {len(group)} tests, {sum(seconds.values()):.0f} s", flush=True
+        )
+
+
+def in_turn(group: list[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+    """Every test with the one after it."""
+    return zip(group, [*group[1:], None], strict=True)

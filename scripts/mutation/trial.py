@@ -1,0 +1,258 @@
+"""A pytest plugin that tries mutants: each in a fork of one process that has loaded all tests."""
+
+from __future__ import annotations
+
+import gc
+import importlib.abc
+import importlib.util
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections import Counter, defaultdict, deque
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import NoReturn
+
+import pytest
+
+from mutation.schemata import switch_on, watch_compiled
+from mutation.sites import Mutant
+from mutation.touched import Tests, in_turn, watch
+
+EACH = 60.0  # seconds of tests of one mutant; the longest are left out
+RECENT = 8
+QUIET = ["-p", "no:cacheprovider", "-p", "no:terminal", "-o", "tmp_path_retention_policy=none"]
+QUIET += ["-W", "ignore:Module already imported", "-o", "addopts=", "-m", "not slow"]
+MEMORY = 8 << 30  # bytes of a fork
+
+
+class Trial:
+    """Watch the tests, then try the mutants and count what becomes of them."""
+
+    def __init__(
+        self,
+        root: Path,
+        mutants: list[Mutant],
+        jobs: int,
+        until: float,
+        built: dict[int, Mutant],  # all that a build of C++ holds, by number
+    ) -> None:
+        self.root, self.jobs, self.until = root, jobs, until
+        self.mutants = sorted(mutants, key=lambda one: bool(one.names))  # these take longest
+        self.built = built
+        self.failed = False
+        self.outcomes: Counter[str] = Counter()
+        self.survivors: list[tuple[Mutant, str]] = []
+        self.recent: dict[str, list[str]] = defaultdict(list)
+        self.doubted: set[str] = set()  # tests that fail alone, without a mutant
+        self.trusted: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed |= report.failed
+
+    def run(self, item: pytest.Item, later: pytest.Item | None) -> bool:
+        """Run a test, and return whether it passed."""
+        self.failed = False
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=later)
+        return not self.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        folder = self.root / "build" / "mutants" / ("cpp" if self.built else "python")
+        self.tests = Tests(self.root, folder)
+        now = time.monotonic()
+        half = now + 0.5 * (self.until - now)
+        fresh = self.tests.load(session.items)
+        self.items = {item.nodeid: item for item in session.items}
+        if self.built:
+            watch_compiled(self.tests, fresh, self.run, half, self.built)
+        else:
+            watch(self.tests, fresh, self.run, half)
+            self.functions = live_functions({str(self.root / one.file) for one in self.mutants})
+        if self.tests.unwatched:
+            print("no time to watch", *self.tests.unwatched, flush=True)
+        self.try_all()
+        if self.doubted:
+            print("not used, as they fail when they run alone:", *sorted(self.doubted), sep="\n  ")
+        return True
+
+    def try_all(self) -> None:
+        """Keep as many forks busy as there are jobs."""
+        running: dict[int, tuple[Mutant, list[str], int]] = {}
+        waiting = self.waiting = deque(self.mutants)
+        while waiting or running:
+            if waiting and len(running) < self.jobs and time.monotonic() < self.until:
+                mutant = waiting.popleft()
+                chosen = self.chosen(mutant)
+                if not chosen:
+                    self.count(mutant, "survived", "no test runs it")
+                else:
+                    pid, pipe = self.fork(mutant, chosen)
+                    running[pid] = mutant, chosen, pipe
+            elif running:
+                pid, status = os.wait()
+                self.judge(*running.pop(pid), status)
+            else:
+                self.outcomes["not tried"] = len(waiting)
+                return
+
+    def chosen(self, mutant: Mutant) -> list[str]:
+        """Choose tests, as many as the time of a mutant allows."""
+        chosen, total = [], 0.0
+        for test in self.tests.of(mutant, self.recent[mutant.file]):
+            total += self.tests.seen[test][0]
+            if test in self.items and test not in self.doubted and (total < EACH or not chosen):
+                chosen.append(test)
+        return chosen
+
+    def fork(self, mutant: Mutant | None, chosen: list[str]) -> tuple[int, int]:
+        """Start a process that tries a mutant; its pipe tells which test fails."""
+        read, write = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(read)
+            self.attempt(mutant, chosen, write)
+        os.close(write)
+        return pid, read
+
+    def attempt(self, mutant: Mutant | None, chosen: list[str], pipe: int) -> NoReturn:
+        """Run tests with a mutant up to the first that fails; a fork never comes back."""
+        code = 3
+        try:
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+            items = [self.items[test] for test in chosen]
+            if mutant is not None and mutant.number:
+                switch_on(mutant)
+            elif mutant is not None and not self.swap(mutant):
+                limit = 30.0 + 10.0 * sum(self.tests.seen[test][0] for test in chosen)
+                signal.setitimer(signal.ITIMER_PROF, limit)
+                os._exit(min(1, at_import(self.root, mutant, chosen)))
+            code = 0
+            for item, later in in_turn(items):
+                limit = 2.0 + 10.0 * self.tests.seen[item.nodeid][0]  # CPU time
+                signal.setitimer(signal.ITIMER_PROF, limit)
+                signal.setitimer(signal.ITIMER_REAL, 20.0 * limit)
+                if not self.run(item, later):
+                    os.write(pipe, item.nodeid.encode())
+                    code = 1
+                    break
+        except SyntaxError:
+            code = 4
+        except Exception:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def judge(self, mutant: Mutant, chosen: list[str], pipe: int, status: int) -> None:
+        """Count how a mutant ended; a test that stops one must pass alone without it."""
+        with os.fdopen(pipe) as end:
+            test = end.read()
+        if os.WIFSIGNALED(status):
+            late = os.WTERMSIG(status) in (signal.SIGALRM, signal.SIGPROF, signal.SIGKILL)
+            self.count(mutant, "timed out" if late else "killed")
+        elif os.WEXITSTATUS(status) == 0:
+            rest = len(self.tests.of(mutant, [])) - len(chosen)
+            more = f" of {len(chosen) + rest}" if rest else ""
+            self.count(mutant, "survived", f"{len(chosen)}{more} tests")
+        elif os.WEXITSTATUS(status) > 1:
+            self.count(mutant, "no program" if os.WEXITSTATUS(status) == 4 else "not run")
+        elif test and not self.passes_alone(test):
+            self.doubted.add(test)
+            self.waiting.append(mutant)
+        else:
+            if test:
+                recent = self.recent[mutant.file]
+                self.recent[mutant.file] = [test, *(one for one in recent if one != test)][:RECENT]
+            self.count(mutant, "killed")
+
+    def passes_alone(self, test: str) -> bool:
+        if test not in self.trusted:
+            pid, pipe = self.fork(None, [test])
+            if os.waitpid(pid, 0)[1] == 0:
+                self.trusted.add(test)
+            os.close(pipe)
+        return test in self.trusted
+
+    def count(self, mutant: Mutant, outcome: str, why: str = "") -> None:
+        if outcome == "survived" and self.tests.unwatched:
+            outcome = "undecided"
+        self.outcomes[outcome] += 1
+        if outcome == "survived":
+            self.survivors.append((mutant, why))
+            print(f"{mutant}  ({why})", flush=True)
+
+    def swap(self, mutant: Mutant) -> bool:
+        """Give the functions of a module their changed code; False if it runs at import."""
+        if mutant.names:
+            return False
+        path = str(self.root / mutant.file)
+        changed: dict[tuple[str, int], CodeType] = {}
+        parts = [compile(mutant.source(self.root), path, "exec", dont_inherit=True)]
+        while parts:
+            code = parts.pop()
+            key = code.co_name, code.co_firstlineno
+            if key in changed and "<" not in code.co_name:
+                return False
+            changed[key] = code
+            parts += [one for one in code.co_consts if isinstance(one, CodeType)]
+        for function in self.functions[path]:
+            key = function.__code__.co_name, function.__code__.co_firstlineno
+            if key not in changed or function.__code__ == changed[key]:
+                continue
+            if len(function.__code__.co_freevars) != len(changed[key].co_freevars):
+                return False
+            function.__code__ = changed[key]
+        return True
+
+
+def live_functions(paths: set[str]) -> dict[str, list[FunctionType]]:
+    """Find the functions of modules, wherever they are kept."""
+    found: dict[str, list[FunctionType]] = {path: [] for path in paths}
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType) and one.__code__.co_filename in found:
+            found[one.__code__.co_filename].append(one)
+    return found
+
+
+class Changed(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
+    """Import one module from its changed text."""
+
+    def __init__(self, root: Path, mutant: Mutant) -> None:
+        self.path, self.text = str(root / mutant.file), mutant.source(root)
+        name = Path(mutant.file).with_suffix("").parts[1:]
+        self.name = ".".join(name[:-1] if name[-1] == "__init__" else name)
+
+    def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
+        if name != self.name:
+            return None
+        return importlib.util.spec_from_file_location(name, self.path, loader=self)
+
+    def get_filename(self, name: str) -> str:
+        return self.path
+
+    def get_data(self, path: str) -> bytes:
+        return self.text.encode()
+
+
+class Order:
+    """Choose and order the tests of a session inside a fork."""
+
+    def __init__(self, chosen: list[str]) -> None:
+        self.chosen = chosen
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        there = {item.nodeid: item for item in items}
+        items[:] = [there[test] for test in self.chosen if test in there]
+
+
+def at_import(root: Path, mutant: Mutant, chosen: list[str]) -> int:
+    """Load library and tests again, one module of them changed, and run tests."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] in ("leakscore", "tests") and name != "leakscore._core":
+            del sys.modules[name]
+    sys.meta_path.insert(0, Changed(root, mutant))
+    files = sorted({test.split("::")[0] for test in chosen})
+    return int(pytest.main([*QUIET, "-x", *files], plugins=[Order(chosen)]))
