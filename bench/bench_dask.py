@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from leakscore import single_threaded_blas
 from leakscore.dask import cluster
-from leakscore.dask.passes import run_on
-from leakscore.streaming.blas import on_one_thread
-from leakscore.streaming.first import First, first
-from leakscore.streaming.tree import run as run_here
-from leakscore.tables.sources.arrays import NpyPart, numbered
-from leakscore.tables.sources.blocks import Source
+from leakscore_app.passes.first import First, first
+from leakscore_app.passes.on_cluster import run_on
+from leakscore_app.passes.tree import run as run_here
+from leakscore_app.tables.sources.arrays import NpyPart, numbered
+from leakscore_app.tables.sources.blocks import Source
 
 COLUMNS, PASSES = 20, 2
 ROWS = (65_536, 524_288, 2_097_152)
@@ -37,7 +37,7 @@ def _source(folder: str, rows: int) -> Source:
 
 
 def _serial(source: Source) -> First:
-    with on_one_thread():
+    with single_threaded_blas():
         return run_here(source, first).result()
 
 

@@ -38,7 +38,7 @@ def write_csv(path: Path, rows: int, columns: int) -> None:
 
 REPORT = """
 import sys
-from leakscore.cli import main
+from leakscore_app.cli import main
 main(["report", sys.argv[1], "--quiet", "--json", sys.argv[1] + ".json"])
 """
 PANDAS = """

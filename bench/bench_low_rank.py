@@ -45,7 +45,7 @@ def _whitened_gram(X: Array) -> Array:
 
 
 def _gram_of(X: Array) -> Any:
-    held: Any = Reference.fit(X, "low-rank", shrinkage=SHRINKAGE)._covariance
+    held: Any = Reference.fit(X, "low-rank", shrinkage=SHRINKAGE).covariance
     return held._gram.matrix
 
 
@@ -71,7 +71,7 @@ class Woodbury:
         self.X, self.mean = X, known.mean.astype(np.float32)
         self.inverse = (1 / (SHRINKAGE * known.variances)).astype(np.float32)
         self.scale = (1 - SHRINKAGE) / len(X)
-        held: Any = known._covariance
+        held: Any = known.covariance
         self.small = np.linalg.inv(np.eye(len(X)) + self.scale * held._factorised().gram.matrix)
 
     def weights(self, z: Array) -> tuple[Array, Array]:

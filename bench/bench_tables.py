@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from bench._harness import allclose, compare, timed
-from leakscore import report, statistics
+from leakscore import statistics
+from leakscore_app import report
 
 _ROWS, _COLUMNS = 300_000, 20
 

@@ -75,7 +75,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "abort_on_example_error": True,
     "notebook_extensions": set(),
-    "doc_module": ("leakscore",),
+    "doc_module": ("leakscore", "leakscore_app"),
     "backreferences_dir": None,
     "matplotlib_animations": False,
     "remove_config_comments": True,
@@ -173,10 +173,10 @@ def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
         path, (lines, first) = inspect.getsourcefile(unwrapped), inspect.getsourcelines(unwrapped)
     except (TypeError, OSError, ValueError):
         return None
-    package = Path(leakscore.__file__).parent
-    if path is None or not Path(path).is_relative_to(package):
+    packages = Path(leakscore.__file__).parents[1]
+    if path is None or not Path(path).is_relative_to(packages):
         return None
-    place = Path(path).relative_to(package.parent)
+    place = Path(path).relative_to(packages)
     last = first + len(lines) - 1
     return f"https://github.com/leakscore/leakscore/blob/v{release}/python/{place}#L{first}-L{last}"
 

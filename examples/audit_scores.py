@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from leakscore import tradeoff
-from leakscore.cli import main as leakscore
+from leakscore_app.cli import main as leakscore
 
 RECORDS, COLUMNS, ROUNDS = 1000, 100, 2000
 EPSILON, DELTA = 1.0, 1e-5

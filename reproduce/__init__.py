@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
-from leakscore import _validate
+from leakscore import validation
 from reproduce import _data
 from reproduce._outcome import Outcome
 from reproduce._registry import FIGURES, Figure
@@ -86,10 +86,10 @@ def run(
     ...     reproduce.run("azize-2", rounds=200, out=folder, stream=io.StringIO())
     True
     """
-    _validate.choice("name", name, tuple(names()))
+    validation.choice("name", name, tuple(names()))
     if rounds is not None:
-        rounds = _validate.count("rounds", rounds, low=2)
-    seed = _validate.count("seed", seed, high=None)
+        rounds = validation.count("rounds", rounds, low=2)
+    seed = validation.count("seed", seed, high=None)
     folder = Path("." if out is None else out)
     keywords: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
     if data is not None or name in _data.PACKAGES:

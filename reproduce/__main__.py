@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import reproduce
-from leakscore.cli.program import Parser, run
+from leakscore_app.cli.program import Parser, run
 from reproduce import _data, _index
 
 __all__ = ["main"]

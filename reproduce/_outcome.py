@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._results import Result
+from leakscore.results import Result
 
 Doubles = npt.NDArray[np.float64]
 

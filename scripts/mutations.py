@@ -48,7 +48,7 @@ OCTAVE = ("tests/tradeoff/test_octaves.py",)
 KNOWN = ("tests/tradeoff/test_known.py",)
 REGROUPED = ("tests/tradeoff/test_regrouped.py",)
 
-LONG_CHANGES = "python/leakscore/report/streamed/changes.py"
+LONG_CHANGES = "python/leakscore_app/report/streamed/changes.py"
 UNREAD = ("tests/report/test_unread.py",)
 ATTACKERS = ("tests/streaming/test_attackers.py",)
 
@@ -789,21 +789,21 @@ AUDITS = (
     ),
     Mutation(
         "records-enough",
-        "python/leakscore/report/_remedies.py",
+        "python/leakscore_app/report/_remedies.py",
         "else (middle, high)\n        return high",
         "else (middle, high)\n        return low",
         ("tests/report/test_remedies.py",),
     ),
     Mutation(
         "words-lower-bound",
-        "python/leakscore/audit_file/words.py",
+        "python/leakscore_app/audits/words.py",
         "** -decimals, ROUND_FLOOR",
         "** -decimals",
         ("tests/audit_file/test_page.py",),
     ),
     Mutation(
         "words-upper-bound",
-        "python/leakscore/audit_file/words.py",
+        "python/leakscore_app/audits/words.py",
         "Context(digits, ROUND_CEILING)",
         "Context(digits, ROUND_FLOOR)",
         ("tests/audit_file/test_page.py",),

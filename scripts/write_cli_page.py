@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from leakscore.cli import _main
+from leakscore_app.cli import _main
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 

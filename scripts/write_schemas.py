@@ -17,16 +17,17 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from leakscore import audit, games, leakage, report, statistics, tradeoff
-from leakscore._results import Result
-from leakscore.audit_file.judge import judge
-from leakscore.audit_file.model import Claim, Setting
-from leakscore.audit_file.records import judged as records
-from leakscore.audit_file.records.reading import read as read_records
-from leakscore.audit_file.scores import read_scores
+from leakscore import audit, games, leakage, statistics, tradeoff
+from leakscore.results import Result
+from leakscore_app import report
+from leakscore_app.audits.judge import judge
+from leakscore_app.audits.model import Claim, Setting
+from leakscore_app.audits.records import judged as records
+from leakscore_app.audits.records.reading import read as read_records
+from leakscore_app.audits.scores import read_scores
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "python" / "leakscore" / "data" / "schemas"
+FOLDER = ROOT / "python" / "leakscore_app" / "data" / "schemas"
 PAGE = ROOT / "docs" / "reference" / "json.md"
 VERSION = 1
 
@@ -213,7 +214,7 @@ schemas are in the package:
 import json
 from importlib.resources import files
 
-folder = files("leakscore") / "data" / "schemas"
+folder = files("leakscore_app") / "data" / "schemas"
 schema = json.loads((folder / "EpsilonBound-{version}.json").read_text())
 print(schema["title"], len(schema["required"]), "fields")
 ```
@@ -236,10 +237,10 @@ EpsilonBound {fields} fields
 
 ## What the commands write
 
-The fields of `report` are explained under [leakscore.report](api/leakscore.report), those of
+The fields of `report` are explained under [leakscore_app](api/leakscore_app), those of
 `audit` in the page that `--html` writes and in
 [how a bound is checked again](../how-to/recheck-a-bound.md), those of `risk` with
-`leakscore.shadow.RiskReport`. Their first level:
+`leakscore_app.RiskReport`. Their first level:
 
 {commands}
 

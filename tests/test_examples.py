@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from leakscore import tradeoff
-from leakscore.cli import main as leakscore
+from leakscore_app.cli import main as leakscore
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

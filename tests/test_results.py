@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscore._results import Result
 from leakscore.audit import Audit, one_run, one_run_fdp
 from leakscore.games import summarize
+from leakscore.results import Result
 from leakscore.tradeoff import gaussian, laplace
 from tests.helpers.public import modules
 

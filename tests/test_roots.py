@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore._numeric import by_squaring, crossed, doubled, falling_root
+from leakscore.numeric import by_squaring, crossed, doubled, falling_root
 
 
 def test_roots_of_any_size() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import Reference, _validate
+from leakscore import Reference, validation
 from leakscore.torch import fit_reference, per_sample_gradients
 from leakscore.whitebox import clip
 from tests.runtime.test_isa import run_python
@@ -108,7 +108,7 @@ def test_results_have_no_graph_and_are_not_copied(example: tuple[Any, ...]) -> N
     rows = per_sample_gradients(module, loss, inputs.requires_grad_(), targets, c=1.0)
     assert not rows.requires_grad
     assert rows.is_contiguous()
-    assert np.shares_memory(_validate.matrix("rows", rows), rows.numpy())
+    assert np.shares_memory(validation.matrix("rows", rows), rows.numpy())
     assert Reference.fit(rows, "low-rank").mean.shape == (rows.shape[1],)
 
 
@@ -180,7 +180,8 @@ def test_without_pytorch_the_remedy_is_named(call: str) -> None:
 
 def test_nothing_imports_it() -> None:
     code = (
-        "import sys, leakscore.whitebox, leakscore.cli; assert 'leakscore.torch' not in sys.modules"
+        "import sys, leakscore.whitebox, leakscore_app.cli;"
+        " assert 'leakscore.torch' not in sys.modules"
     )
     done = run_python(code)
     assert done.returncode == 0, done.stderr

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore._visible import in_json, markup, visible
-from leakscore.cli import main
+from leakscore_app._visible import in_json, markup, visible
+from leakscore_app.cli import main
 
 # Clears the screen, sets the title, turns the line round, is invisible, is C1, is DEL, ends a line.
 NASTY = "a\x1b[2Jb\x1b]0;t\x07\u202ec\u200bd\u2066\x9b31m\x7f\u2028\u00ad\U000e0041\u3164\ufe0f"

@@ -11,9 +11,10 @@ same for a fraction of it.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from leakscore import Reference, leakage, report
+import leakscore_app
+from leakscore import Reference, leakage
 
-X = report.embedded_table().values
+X = leakscore_app.embedded_table().values
 n, reference = len(X), Reference.fit(X)
 limits = [0.1, 0.15, 0.2, 0.3, 0.4]
 found = {"same in every column": [], "best shape": []}

@@ -14,9 +14,10 @@ such a mean describes nobody.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from leakscore import Reference, leakage, report, tradeoff
+import leakscore_app
+from leakscore import Reference, leakage, tradeoff
 
-X = report.embedded_table().values
+X = leakscore_app.embedded_table().values
 m = leakage.leave_one_out(X, Reference.fit(X), n=100)
 power = np.sort(tradeoff.gaussian(leakage=m).power(0.01))
 print(f"median {np.median(power):.1%}, worst {power[-1]:.1%}")

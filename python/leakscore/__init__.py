@@ -3,16 +3,24 @@
 The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
 `shadow`, `testing`, `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that
 ``import leakscore`` costs little more than ``import numpy``. So are `dask`, `plot`, `reference`,
-`report`, `statistics` and `torch`, which are not in ``__all__``: three of them need more than numpy
-and scipy once they are used, `report` is the command as functions, `statistics` would hide the
-standard library's, and what `reference` holds lies here as well.
+`results`, `statistics`, `torch`, `typing` and `validation`, which are not in ``__all__``: three of
+them need more than numpy and scipy once they are used, the names of others would hide the standard
+library's, and what `reference` holds lies here as well.
+
+Files, verdicts and pages are the application's: `leakscore_app`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leakscore._runtime import active_isa, get_num_threads, set_num_threads, supported_isas
+from leakscore._runtime import (
+    active_isa,
+    get_num_threads,
+    set_num_threads,
+    single_threaded_blas,
+    supported_isas,
+)
 
 if TYPE_CHECKING:
     from leakscore import (
@@ -31,9 +39,11 @@ if TYPE_CHECKING:
     from leakscore import dask as dask
     from leakscore import plot as plot
     from leakscore import reference as reference
-    from leakscore import report as report
+    from leakscore import results as results
     from leakscore import statistics as statistics
     from leakscore import torch as torch
+    from leakscore import typing as typing
+    from leakscore import validation as validation
     from leakscore.reference import ColumnGram, Moments, Reference, SingularCovarianceError
 
     __version__: str
@@ -54,13 +64,16 @@ __all__ = [
     "sequential",
     "set_num_threads",
     "shadow",
+    "single_threaded_blas",
     "supported_isas",
     "testing",
     "tradeoff",
     "whitebox",
 ]
 
-_NOT_STARRED = frozenset({"dask", "plot", "reference", "report", "statistics", "torch"})
+_NOT_STARRED = frozenset(
+    {"dask", "plot", "reference", "results", "statistics", "torch", "typing", "validation"}
+)
 _OF_REFERENCE = frozenset({"ColumnGram", "Moments", "Reference", "SingularCovarianceError"})
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
 
 
 def _is_command_line() -> bool:
@@ -72,9 +75,9 @@ def set_num_threads(count: int) -> None:
     >>> leakscore.get_num_threads()
     2
     """
-    from leakscore import _validate  # here, as it is a third of the time of importing leakscore
+    from leakscore import validation  # here, as it is a third of the time of importing leakscore
 
-    _core.set_num_threads(_validate.count("count", count, low=1, high=_MAX_THREADS))
+    _core.set_num_threads(validation.count("count", count, low=1, high=_MAX_THREADS))
 
 
 def get_num_threads() -> int:
@@ -119,6 +122,39 @@ def supported_isas() -> list[str]:
     return _core.supported_isas()
 
 
+@cache
+def _controller() -> Any:
+    """Return what limits the threads of BLAS, None if it is not installed."""
+    try:
+        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    except ImportError:
+        return None
+    import scipy.linalg.cython_blas  # noqa: F401  (its library must be there to be limited)
+
+    return ThreadpoolController()
+
+
+def single_threaded_blas() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread within a block, if threadpoolctl is installed.
+
+    On small blocks of rows, threads of BLAS wait for each other longer than they work.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> with leakscore.single_threaded_blas():
+    ...     leakscore.Reference([0.0], [4.0]).squared_mahalanobis([2.0])
+    1.0
+    """
+    controller = _controller()
+    limited: AbstractContextManager[Any] = nullcontext()
+    return limited if controller is None else controller.limit(limits=1, user_api="blas")
+
+
 def _configure() -> None:
     """Choose the kernels and the number of threads, as the environment says."""
     try:
@@ -128,10 +164,9 @@ def _configure() -> None:
     except (ValueError, RuntimeError) as error:
         if not _is_command_line():
             raise
-        from leakscore._visible import visible
-
         # The program has not started yet; its errors are one line here too.
-        raise SystemExit(f"leakscore: error: {visible(str(error))}") from None
+        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(error))
+        raise SystemExit(f"leakscore: error: {line}") from None
 
 
 _configure()

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leakscore._types import Array
+from leakscore.typing import Array
 
 _MAGIC = b"leakscor"
 _HEADER = struct.Struct("<8s8sHH")

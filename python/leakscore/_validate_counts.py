@@ -7,15 +7,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Counts, Doubles
+from leakscore import validation
+from leakscore.typing import Counts, Doubles
 
 Beyond: TypeAlias = tuple[int, int] | tuple[()]
 
 
 def edges(name: str, value: object) -> Doubles:
     """Edges of bins: at least two, ascending; the first and the last may be infinite."""
-    array = np.array(_validate.real_array(name, value), dtype=np.float64)
+    array = np.array(validation.real_array(name, value), dtype=np.float64)
     if array.ndim != 1 or array.size < 2:
         raise ValueError(f"Expected {name} of shape {array.shape} to be 1-D, two edges at least")
     rising = array[1:] > array[:-1]
@@ -84,7 +84,7 @@ def histogram(
 
 def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
     """An array of whole numbers of any shape, from `low` to 2**53, which float64 counts to."""
-    array = _validate.real_array(name, value)
+    array = validation.real_array(name, value)
     if array.dtype.kind == "b":
         raise TypeError(f"Expected {name} to hold numbers, not dtype {array.dtype}")
     if array.dtype.kind not in "iu":

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Counts, Doubles, Indices
-from leakscore.reference import Reference
+from leakscore import validation
+from leakscore.reference import Reference, forms
+from leakscore.typing import Counts, Doubles, Indices
 from leakscore.whitebox import clipping
 
 __all__ = ["canife_loss", "rank_sum", "select"]
@@ -58,10 +58,10 @@ def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[Ind
     >>> leakscore.canaries.select([[1.0, 0.0], [0.0, 4.0], [2.0, 2.0]], reference, k=2)
     (array([2, 1]), array([5., 4.]))
     """
-    reference = _validate.instance("reference", reference, Reference)
-    rows = _validate.matrix("candidates", candidates, cols=reference.dim)
-    k = _validate.count("k", k, low=1, high=len(rows))
-    distances = reference._distances("candidates", rows, reference.mean)
+    reference = validation.instance("reference", reference, Reference)
+    rows = validation.matrix("candidates", candidates, cols=reference.dim)
+    k = validation.count("k", k, low=1, high=len(rows))
+    distances = forms.distances(reference.invertible(), "candidates", rows, reference.mean)
     indices = _largest(distances, k)
     return indices, distances[indices]
 
@@ -104,8 +104,8 @@ def rank_sum(distances: npt.ArrayLike, k: int) -> Indices:
     >>> leakscore.canaries.rank_sum([[1.0, 9.0, 3.0], [2.0, 1.0, 3.0], [0.0, 2.0, 1.0]], k=2)
     array([1, 2])
     """
-    steps = _validate.matrix("distances", distances)
-    k = _validate.count("k", k, low=1, high=steps.shape[1])
+    steps = validation.matrix("distances", distances)
+    k = validation.count("k", k, low=1, high=steps.shape[1])
     doubled = np.zeros(steps.shape[1], dtype=np.int64)  # twice the sum of ranks: a whole number
     for step in steps:
         if np.isnan(step).any():
@@ -162,14 +162,14 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Do
     >>> leakscore.canaries.canife_loss([3.0, 0.0], [[1.0, 1.0], [0.0, 2.0]], C=5.0)
     (13.0, array([2., 6.]))
     """
-    canary = _validate.vector("g", g)
-    others = _validate.matrix("U", U)
+    canary = validation.vector("g", g)
+    others = validation.matrix("U", U)
     if others.shape[1] != canary.size:
         raise ValueError(
             f"Expected g of shape {canary.shape} and U of shape {others.shape} to have as many "
             "coordinates"
         )
-    bound = _validate.scalar("C", C, 0.0, closed="neither")
+    bound = validation.scalar("C", C, 0.0, closed="neither")
     loss, gradient = 0.0, np.zeros(canary.size)
     step = max(1, _BLOCK // canary.size)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -184,7 +184,7 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Do
             if length > 0.0:
                 gradient -= (2 * (bound - length)) * (canary / length)
     if not (np.isfinite(loss) and np.isfinite(gradient).all()):
-        _validate.finite("U", others)
+        validation.finite("U", others)
         raise ValueError("Expected g, U and C so small that the loss does not overflow")
     return loss, gradient
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.audit import Audit
 from leakscore.tradeoff import TradeOff
+from leakscore.typing import Doubles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,8 +73,8 @@ def trade_off(
     True
     """
     drawn = list(_labelled("curves", curves, (TradeOff,)))
-    region = None if epsilon is None else _validate.scalar("epsilon", epsilon, 0.0)
-    share = _validate.scalar("delta", delta, 0.0, 1.0)
+    region = None if epsilon is None else validation.scalar("epsilon", epsilon, 0.0)
+    share = validation.scalar("delta", delta, 0.0, 1.0)
     axes = _axes(ax)
     alpha = _rates()
     if region is not None:
@@ -128,7 +128,7 @@ def roc(curves: Rates, *, lowest: float = 1e-5, ax: Axes | None = None) -> Axes:
     ('log', 3)
     """
     drawn = list(_labelled("curves", curves, (TradeOff, Audit)))
-    left = _validate.scalar("lowest", lowest, 0.0, 1.0, closed="neither")
+    left = validation.scalar("lowest", lowest, 0.0, 1.0, closed="neither")
     axes = _axes(ax)
     alpha = np.geomspace(left, 1.0, _POINTS)
     axes.plot([left, 1], [left, 1], color="0.7", lw=0.8, zorder=0)
@@ -202,8 +202,8 @@ def power_against_noise(
             raise TypeError(f"Expected families[{label!r}]={make!r} to be a function of the noise")
     if not makers:
         raise ValueError("Expected families to hold at least one")
-    amounts = _validate.interval("noise", noise, 0.0, closed="neither").ravel()
-    level = _validate.scalar("alpha", alpha, 0.0, 1.0, closed="neither")
+    amounts = validation.interval("noise", noise, 0.0, closed="neither").ravel()
+    level = validation.scalar("alpha", alpha, 0.0, 1.0, closed="neither")
     if not amounts.size:
         raise ValueError("Expected noise not to be empty")
     axes = _axes(ax)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from leakscore._types import Seed
     from leakscore.testing import PrivacyCheck
     from leakscore.tradeoff import TradeOff
+    from leakscore.typing import Seed
 
 _KEY = "privacy"
 

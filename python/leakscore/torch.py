@@ -12,7 +12,7 @@ from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore.reference import Moments, Reference
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ def per_sample_gradients(
     """
     pytorch = _pytorch()
     parameters = _trainable(module, pytorch)
-    bound = None if c is None else _validate.scalar("c", c, 0.0, closed="neither")
+    bound = None if c is None else validation.scalar("c", c, 0.0, closed="neither")
     step = _chunk(parameters) if chunk_size is None else chunk_size
-    step = _validate.count("chunk_size", step, low=1)
+    step = validation.count("chunk_size", step, low=1)
     samples = _samples(inputs, targets, pytorch)
 
     def sample_loss(theta: dict[str, Any], x: Any, y: Any) -> Any:

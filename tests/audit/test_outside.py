@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from leakscore.audit import Audit
-from leakscore.audit_file.scores import Counts, read_scores
+from leakscore_app.audits.scores import Counts, read_scores
 
 LOW, MIDDLE, HIGH = range(3)
 EDGES = [0.0, 1.0, 2.0]  # MIDDLE and HIGH have a bin each, LOW is below

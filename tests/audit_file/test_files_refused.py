@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.audit_file.scores import read_scores
-from leakscore.tables.cells import Options
+from leakscore_app.audits.scores import read_scores
+from leakscore_app.tables.cells import Options
 
 
 def archive(**arrays: Any) -> bytes:

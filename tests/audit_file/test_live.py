@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from leakscore.audit_file.live.lines import Lines
-from leakscore.audit_file.live.rows import Rows
+from leakscore_app.audits.live.lines import Lines
+from leakscore_app.audits.live.rows import Rows
 
 
 def read(text: str, **options: str) -> tuple[list[float], list[bool]]:

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from leakscore.audit_file import sections, words
-from leakscore.audit_file.judge import judge
-from leakscore.audit_file.model import Claim, Findings, Setting
-from leakscore.audit_file.scores import read_scores
+from leakscore_app.audits import sections, words
+from leakscore_app.audits.judge import judge
+from leakscore_app.audits.model import Claim, Findings, Setting
+from leakscore_app.audits.scores import read_scores
 from tests.helpers.page_policy import require_policy
 
 XHTML = "{http://www.w3.org/1999/xhtml}"

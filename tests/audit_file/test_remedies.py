@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from leakscore.audit_file.scores import read_scores
-from leakscore.tables.cells import Options
+from leakscore_app.audits.scores import read_scores
+from leakscore_app.tables.cells import Options
 
 ROWS = "".join(f"{i % 7 + 0.5},{i % 2}\n" for i in range(12))
 

@@ -11,7 +11,7 @@ import pytest
 
 from leakscore import shadow
 from leakscore.audit import Audit, one_run
-from leakscore.audit_file.scores import Rounds, read_scores
+from leakscore_app.audits.scores import Rounds, read_scores
 from tests.helpers.audited import parsed, run
 
 RNG = np.random.default_rng(3)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.audit_file.scores import Rounds, read_scores
+from leakscore_app.audits.scores import Rounds, read_scores
 from tests.audit_file.test_shadows import (
     INCLUDED,
     MARGINS,

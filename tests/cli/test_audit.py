@@ -12,7 +12,7 @@ import pytest
 from leakscore import tradeoff
 from leakscore.audit import Audit
 from leakscore.audit.methods.table import EPSILON_METHODS
-from leakscore.cli import main
+from leakscore_app.cli import main
 from tests.helpers.audited import MEMBER, SCORES, parsed, run, write_scores
 
 

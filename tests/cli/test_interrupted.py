@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.cli import main
-from leakscore.tables.sources.blocks import Block, Source
+from leakscore_app.cli import main
+from leakscore_app.tables.sources.blocks import Block, Source
 
 TOLD = "leakscore: interrupted\n"
 # Reads one block, says so, and waits for the signal in the middle of the pass.
 WAITING = """
 import signal, sys, time
-from leakscore.cli import main
-from leakscore.tables.sources.blocks import Source
+from leakscore_app.cli import main
+from leakscore_app.tables.sources.blocks import Source
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it
 blocks = Source.blocks

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leakscore.cli import main
+from leakscore_app.cli import main
 
 
 @pytest.mark.parametrize("codes", [["-999,-99"], ["-999", "--missing-values", "-99"]])

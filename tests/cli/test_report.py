@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import leakscore
-from leakscore.cli import main
+from leakscore_app.cli import main
 
 FAST = ["--rounds", "200"]
 

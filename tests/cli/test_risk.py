@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import leakscore_app
 from leakscore import shadow
-from leakscore.cli import main
+from leakscore_app.cli import main
 from tests import ROOT
 
 RNG = np.random.default_rng(6)
@@ -45,7 +46,7 @@ def parsed(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
     return json.loads(out, parse_constant=lambda word: pytest.fail(word))
 
 
-def same(found: Any, report: shadow.RiskReport) -> None:
+def same(found: Any, report: leakscore_app.RiskReport) -> None:
     for name, value in json.loads(report.to_json()).items():
         assert found[name] == value, name
 
@@ -57,7 +58,7 @@ def test_the_numbers_are_those_of_the_library(
     options = ["--false-positive-rate", 0.05, "--least-power", 0.4, "--confidence", 0.9]
     found = parsed(capsys, path, *options, "--delta", 1e-3, "--worst", 7)
     table = shadow.risk(SCORES, INCLUDED, fpr=0.05, least_power=0.4, confidence=0.9, delta=1e-3)
-    same(found, shadow.risk_report(table, prediction=GAIN, count=7))
+    same(found, leakscore_app.risk_report(table, prediction=GAIN, count=7))
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     assert found["input"] == {
         "file": {"name": "models.npz", "sha256": digest},
@@ -68,7 +69,7 @@ def test_the_numbers_are_those_of_the_library(
     }
     several = write(tmp_path, scores=np.stack([-SCORES, SCORES]), included=INCLUDED.astype(float))
     table = shadow.risk({"0": -SCORES, "1": SCORES}, INCLUDED)
-    same(parsed(capsys, several, "--order-by", 1), shadow.risk_report(table, attack=1))
+    same(parsed(capsys, several, "--order-by", 1), leakscore_app.risk_report(table, attack=1))
 
 
 @pytest.mark.parametrize("attack", ["base", "one-step", "paired", "bayes", "lira"])
@@ -85,7 +86,7 @@ def test_shadow_models_are_left_out_in_pairs(
         groups=order // 2,
     )
     table = shadow.risk({attack: left_out}, PAIRS[order])
-    same(found, shadow.risk_report(table, prediction=GAIN))
+    same(found, leakscore_app.risk_report(table, prediction=GAIN))
     assert found["input"]["attack"]["left_out"] is True
     assert found["input"]["arrays"] == ["signals", "included", "prediction"]
 
@@ -171,7 +172,7 @@ def test_transposed_arrays_are_refused(capsys: pytest.CaptureFixture[str], tmp_p
 
 def test_documents_meet_their_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     validators = pytest.importorskip("jsonschema")
-    folder = ROOT / "python" / "leakscore" / "data" / "schemas"
+    folder = ROOT / "python" / "leakscore_app" / "data" / "schemas"
     schema = json.loads((folder / "risk-1.json").read_text("utf-8"))
     for arrays in (OF_MODELS, OF_SCORES, OF_SCORES | {"prediction": GAIN}):
         validators.validate(parsed(capsys, write(tmp_path, **arrays)), schema)

@@ -115,26 +115,6 @@ SHADOW_LAWS: dict[str, list[Call]] = {
             },
         )
     ],
-    "shadow.risk_report": [
-        Call(
-            lambda prediction, **given: (
-                shadow.risk_report(RISK, prediction=prediction, **given).correlation
-            ),
-            {"prediction": good.POINTS[: SCORES.shape[1]]},
-            any_shape=True,
-            scalars={
-                "count": (3, good.NO_COUNT),
-                "attack": (0, (-1, 1, 1.5, "0", None)),
-            },
-        )
-    ],
-    "shadow.RiskReport.to_text": [
-        Call(
-            lambda width: shadow.risk_report(RISK).to_text(width),
-            scalars={"width": (90, good.NO_COUNT)},
-        )
-    ],
-    "shadow.RiskReport.to_html": [Call(shadow.risk_report(RISK).to_html)],
     "shadow.RecordRisk.top": [
         Call(
             RISK.top,
@@ -149,5 +129,4 @@ SHADOW_LAWS_RESULTS = {
     "shadow.LinearLaw",
     "shadow.LogisticLaw",
     "shadow.RecordRisk",
-    "shadow.RiskReport",
 }

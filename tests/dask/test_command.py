@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore.cli import main
-from leakscore.report import _report
+from leakscore_app.cli import main
+from leakscore_app.report import _report
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 

@@ -16,18 +16,19 @@ import pytest
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 parquet = pytest.importorskip("pyarrow.parquet")
 
-from leakscore import Moments, report  # noqa: E402
+from leakscore import Moments  # noqa: E402
 from leakscore.dask import ClusterError, cluster  # noqa: E402
-from leakscore.dask.passes import run_on  # noqa: E402
-from leakscore.report import _report  # noqa: E402
-from leakscore.streaming.first import first  # noqa: E402
-from leakscore.streaming.tree import run  # noqa: E402
-from leakscore.tables.cells import Options  # noqa: E402
-from leakscore.tables.sources import opened as opened_sources  # noqa: E402
-from leakscore.tables.sources.arrays import CallablePart, NpyPart, numbered  # noqa: E402
-from leakscore.tables.sources.blocks import Block, Source  # noqa: E402
-from leakscore.tables.sources.categories import Categories  # noqa: E402
-from leakscore.tables.sources.parquet import ParquetPart  # noqa: E402
+from leakscore_app import report  # noqa: E402
+from leakscore_app.passes.first import first  # noqa: E402
+from leakscore_app.passes.on_cluster import run_on  # noqa: E402
+from leakscore_app.passes.tree import run  # noqa: E402
+from leakscore_app.report import _report  # noqa: E402
+from leakscore_app.tables.cells import Options  # noqa: E402
+from leakscore_app.tables.sources import opened as opened_sources  # noqa: E402
+from leakscore_app.tables.sources.arrays import CallablePart, NpyPart, numbered  # noqa: E402
+from leakscore_app.tables.sources.blocks import Block, Source  # noqa: E402
+from leakscore_app.tables.sources.categories import Categories  # noqa: E402
+from leakscore_app.tables.sources.parquet import ParquetPart  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

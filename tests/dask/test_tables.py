@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report
+from leakscore_app import report
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 arrays = pytest.importorskip("dask.array")

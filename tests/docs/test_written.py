@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import audit, games, leakage, report, statistics, tradeoff
-from leakscore.audit_file.judge import judge
-from leakscore.audit_file.model import Claim, Setting
-from leakscore.audit_file.scores import read_scores
-from leakscore.cli import main
+from leakscore import audit, games, leakage, statistics, tradeoff
+from leakscore_app import report
+from leakscore_app.audits.judge import judge
+from leakscore_app.audits.model import Claim, Setting
+from leakscore_app.audits.scores import read_scores
+from leakscore_app.cli import main
 from tests import ROOT
 
 DOCS = ROOT / "docs"
-SCHEMAS = files("leakscore") / "data" / "schemas"
+SCHEMAS = files("leakscore_app") / "data" / "schemas"
 
 
 def script(name: str) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.audit_file.scores import Counts, Read, Rounds, Samples, read_scores
-from leakscore.cli import main
-from leakscore.tables.cells import Options
-from leakscore.tables.table import Table, read_table
+from leakscore_app.audits.scores import Counts, Read, Rounds, Samples, read_scores
+from leakscore_app.cli import main
+from leakscore_app.tables.cells import Options
+from leakscore_app.tables.table import Table, read_table
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seed_files import SEEDS
 

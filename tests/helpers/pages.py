@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from leakscore.cli import main
+from leakscore_app.cli import main
 from tests import ROOT
 
 DOCS = ROOT / "docs"

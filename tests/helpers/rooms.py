@@ -1,4 +1,6 @@
-"""The imports between modules of a package, with lazy imports and imports for types."""
+"""What modules of a package take from each other: imports, lazy ones and those for types too,
+and attributes that are private to the room that defines them.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ class Package:
     name: str
     files: dict[str, Path]
     imports: dict[str, set[str]]
+    names: dict[str, set[str]]
+    """Dotted names that a module imports of other packages."""
 
     def folders(self) -> dict[str, list[str]]:
         """Names of the modules in each folder, `__init__` not counted."""
@@ -47,33 +51,117 @@ def _room(module: str) -> str:
     return module.partition(".")[0]
 
 
+def private_uses(*packages: Package) -> set[tuple[str, str]]:
+    """Uses (module, attribute) of a private attribute that only other rooms define.
+
+    A room defines what its functions, its classes' fields and slots, and `self` are given. An
+    attribute of `self` or `cls` is the room's. A name that two rooms define is taken for the
+    user's; so is one that no room defines, as those of other libraries.
+    """
+    defined: dict[str, set[str]] = {}
+    uses: list[tuple[str, str, str]] = []
+    for package in packages:
+        for module, path in package.files.items():
+            room = f"{package.name}.{_room(module)}"
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                for name in _defines(node):
+                    defined.setdefault(name, set()).add(room)
+                if (
+                    isinstance(node, ast.Attribute)
+                    and _is_private(node.attr)
+                    and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+                ):
+                    uses.append((room, f"{package.name}.{module}", node.attr))
+    return {(module, name) for room, module, name in uses if room not in defined.get(name, {room})}
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in _NAMEDTUPLE
+
+
+_NAMEDTUPLE = {"_replace", "_asdict", "_fields", "_make"}
+
+
+def _defines(node: ast.AST) -> Iterator[str]:
+    """Names of private attributes that a statement defines."""
+    names: list[str] = []
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        names = [node.name]
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        names = [node.target.id]
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            names = [node.attr]
+    elif isinstance(node, ast.Assign) and any(
+        isinstance(target, ast.Name) and target.id == "__slots__" for target in node.targets
+    ):
+        names = [str(part) for part in ast.literal_eval(node.value)]
+    yield from filter(_is_private, names)
+
+
+def not_public(user: Package, library: Package) -> set[tuple[str, str]]:
+    """Names (module, name) that a package imports of a library whose `__all__` lacks them.
+
+    The path of a public name has no part that begins with ``_``, and the module that is named
+    lists it in `__all__`; modules and packages are public by their path alone.
+    """
+    listed = {
+        module: set(ast.literal_eval(node.value))
+        for module, path in library.files.items()
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
+    }
+    refused = set()
+    for module, names in user.names.items():
+        for name in names:
+            first, _, rest = name.partition(".")
+            if first != library.name or not rest:
+                continue
+            home, _, last = rest.rpartition(".")
+            private = any(
+                part.startswith("_") and part != "__version__" for part in rest.split(".")
+            )
+            if private or (rest not in library.files and last not in listed.get(home, set())):
+                refused.add((module, name))
+    return refused
+
+
 def read(folder: Path) -> Package:
     """Parse every module below a package's folder."""
     files = {}
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder).with_suffix("").parts
         files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    imports = {module: set(_targets(folder.name, path, files)) for module, path in files.items()}
-    return Package(folder.name, files, imports)
+    imported = {module: set(_imported(path)) for module, path in files.items()}
+    imports = {module: set(_targets(folder.name, imported[module], files)) for module in files}
+    others = {
+        module: {name for name in names if name.partition(".")[0] != folder.name}
+        for module, names in imported.items()
+    }
+    return Package(folder.name, files, imports, others)
 
 
-def _targets(package: str, path: Path, modules: dict[str, Path]) -> Iterator[str]:
+def _imported(path: Path) -> Iterator[str]:
+    """Dotted names of all that a module imports."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
+            yield from (alias.name for alias in node.names)
+
+
+def _targets(package: str, names: set[str], modules: dict[str, Path]) -> Iterator[str]:
+    """Modules of a package among imported names."""
+    for name in names:
+        first, _, rest = name.partition(".")
+        if first != package:
             continue
-        for name in names:
-            first, _, rest = name.partition(".")
-            if first != package:
-                continue
-            # The longest part that is a module; the rest is a name in it.
-            while rest and rest not in modules:
-                rest = rest.rpartition(".")[0]
-            yield rest
+        # The longest part that is a module; the rest is a name in it.
+        while rest and rest not in modules:
+            rest = rest.rpartition(".")[0]
+        yield rest
 
 
 def cycles(arrows: dict[str, set[str]]) -> list[list[str]]:

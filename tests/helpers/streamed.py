@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from leakscore.report import Report, _report
-from leakscore.report.streamed import files
-from leakscore.tables.formats import long_text
-from leakscore.tables.sources import opened
+from leakscore_app.report import Report, _report
+from leakscore_app.report.streamed import files
+from leakscore_app.tables.formats import long_text
+from leakscore_app.tables.sources import opened
 
 
 def assert_alike(found: Report, whole: Report) -> None:

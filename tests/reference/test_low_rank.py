@@ -133,7 +133,7 @@ def test_a_memory_map_is_read_from_the_file(tmp_path: Any) -> None:
 def test_fit_holds_a_read_only_view_and_low_rank_a_copy() -> None:
     X = np.random.default_rng(3).normal(size=(6, 10))
     fitted = Reference.fit(X, "low-rank")
-    assert np.shares_memory(fitted._covariance.parts[0], X)  # type: ignore[attr-defined]
+    assert np.shares_memory(fitted.covariance.parts[0], X)  # type: ignore[attr-defined]
     X[0] = 1.0  # which is the caller's to do, but not while the reference is used
     factor = X.T.copy()
     given = Reference.low_rank(np.zeros(10), 1.0, factor)

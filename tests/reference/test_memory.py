@@ -51,7 +51,7 @@ def test_sums_in_float32_are_corrected() -> None:
     X = X.astype(np.float32)
     quick = Reference.fit(X, "low-rank", shrinkage=0.05)
     exact = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=0.05)
-    assert quick._covariance._factorised().gram.single  # type: ignore[attr-defined]
+    assert quick.covariance.capacity().gram.single  # type: ignore[attr-defined]
     Z = np.vstack([X[:2], X[:1] + rng.normal(size=(1, 60_000))])
     np.testing.assert_allclose(
         quick.squared_mahalanobis(Z), exact.squared_mahalanobis(Z), rtol=1e-8

@@ -85,16 +85,16 @@ def float_sums() -> tuple[Reference, Reference, Any]:
 def test_a_wrong_gram_matrix_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """No correction converges from a matrix that is 60 % off: it is summed again, or it raises."""
     quick, exact, Z = float_sums()
-    held: Any = quick._covariance
+    held: Any = quick.covariance
     assert held._gram.single
     wrong = replace(held._gram, matrix=held._gram.matrix * 1.6)
     held._gram, held._capacity = wrong, None
-    assert held._factorised().gram.single
+    assert held.capacity().gram.single
     expected = exact.solve(Z)
     for rows in (Z[:2], np.repeat(Z, 3, axis=0)):  # a few at a time, and many
         held._gram, held._capacity = wrong, None
         weights = quick.solve(rows)
-        assert not held._factorised().gram.single
+        assert not held.capacity().gram.single
         wanted = expected[:2] if len(rows) == 2 else np.repeat(expected, 3, axis=0)
         np.testing.assert_allclose(weights, wanted, atol=1e-9 * np.abs(wanted).max(), rtol=0)
     held._gram, held._capacity = wrong, None
@@ -124,7 +124,7 @@ def test_what_is_kept_does_not_change_a_score() -> None:
     assert np.abs(other - first).min() > 1e-3
     both = scores.covariance_score(observed, Z[:2], quick, 50)
     np.testing.assert_allclose(both, np.column_stack([first, other]), rtol=1e-9, atol=1e-9)
-    held: Any = quick._covariance
+    held: Any = quick.covariance
     noise = [np.asarray(s) for s in (0.5, 0.25, 0.5)]
     made = [held.plus(s) for s in noise]
     assert made[0] is made[2]
@@ -144,7 +144,7 @@ def test_many_targets_of_many_coordinates(dtype: Any, paired: bool) -> None:
     known = Reference.fit(X, "low-rank", shrinkage=0.2)
     Z = (RNG.normal(size=(9, X.shape[1])) * 20).astype(dtype)
     x = (RNG.normal(size=(9, X.shape[1])) * 5).astype(dtype)
-    held: Any = known._covariance
+    held: Any = known.covariance
     assert held.streams(len(Z))
     assert not held.streams(1)
     for given in ({}, {"noise_std": 0.5}, {"neighbours": "add-remove"}):
@@ -169,9 +169,9 @@ def test_strips_of_float_sums_are_corrected() -> None:
     quick, exact, Z = float_sums()
     Z = np.vstack([Z, Z[::-1] + 0.25, 2 * Z])
     x = RNG.normal(size=(4, quick.dim)).astype(np.float32) * 0.1 + 7
-    held: Any = quick._covariance
+    held: Any = quick.covariance
     assert held.streams(len(Z))
-    assert held._factorised().gram.single
+    assert held.capacity().gram.single
     found, expected = (scores.covariance_score(x, Z, r, 50) for r in (quick, exact))
     np.testing.assert_allclose(found, expected, atol=1e-8 * expected.std(axis=0).min(), rtol=1e-8)
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from leakscore.render.checks import Check, junit, sarif
+from leakscore_app.document.checks import Check, junit, sarif
 
 CHECK = Check(
     name='claim <1> & "2"',

@@ -6,9 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from leakscore._results import Notice
-from leakscore.render import html, text
-from leakscore.render.document import (
+from leakscore_app.document import html, text
+from leakscore_app.document.document import (
     Bar,
     Card,
     Cards,
@@ -18,6 +17,7 @@ from leakscore.render.document import (
     Flag,
     Heading,
     InWords,
+    Notice,
     Notices,
     PageOnly,
     Paragraph,

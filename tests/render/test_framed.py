@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore import report
-from leakscore.audit_file.judge import judge
-from leakscore.audit_file.model import Setting
-from leakscore.audit_file.scores import read_scores
+from leakscore_app import report
+from leakscore_app.audits.judge import judge
+from leakscore_app.audits.model import Setting
+from leakscore_app.audits.scores import read_scores
 
 EVIL = '"><script>alert(1)</script>&<b>'
 

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-STYLE = (resources.files("leakscore") / "data" / "page.css").read_text("utf-8")
+STYLE = (resources.files("leakscore_app") / "data" / "page.css").read_text("utf-8")
 GROUNDS = ("paper", "ground", "alert-ground")
 ENOUGH = 4.5  # WCAG 2.2, 1.4.3
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report, statistics
-from leakscore.cli import main
-from leakscore.report.statistic import featured
-from leakscore.tables import memory_limit
+from leakscore import statistics
+from leakscore_app import report
+from leakscore_app.cli import main
+from leakscore_app.report.statistic import featured
+from leakscore_app.tables import memory_limit
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 2))

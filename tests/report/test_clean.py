@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore.tables.records import independent_columns, records_of
-from leakscore.tables.table import Table, table_of
+from leakscore_app.tables.records import independent_columns, records_of
+from leakscore_app.tables.table import Table, table_of
 
 
 def table(values: np.ndarray, text: dict[int, str] | None = None) -> Table:

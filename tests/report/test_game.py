@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore import Reference, games, report, scores
+from leakscore import Reference, games, scores
 from leakscore.audit import Audit
-from leakscore.report._game import default_rounds, play
-from leakscore.report._leakage import Population
-from leakscore.report._model import Game
+from leakscore_app import report
+from leakscore_app.report._game import default_rounds, play
+from leakscore_app.report._leakage import Population
+from leakscore_app.report._model import Game
 
 N, DIM = 60, 4
 

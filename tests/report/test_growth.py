@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore.report.streamed import changes
-from leakscore.report.streamed.people import Crowd
-from leakscore.streaming.law import Law
+from leakscore.leakage.table_law import TableLaw
+from leakscore_app.report.streamed import changes
+from leakscore_app.report.streamed.people import Crowd
 
 
 @pytest.mark.parametrize("size", [30, 300, 5000])
@@ -17,7 +17,7 @@ def test_no_score_grows_more_than_the_bound(size: int, count: int, freedom: int)
     for seed in range(6):
         rng = np.random.default_rng(seed)
         values = rng.standard_t(freedom, size=(size, 4)) + rng.normal(size=4)
-        law = Law(
+        law = TableLaw(
             np.arange(4),
             np.arange(4),
             size,
@@ -57,7 +57,7 @@ def test_no_bound_where_records_weigh_much() -> None:
     values = np.random.default_rng(1).normal(size=(50, 2))
     values[7] = 1000.0
     cov = np.cov(values.T, bias=True)
-    law = Law(np.arange(2), np.arange(2), 50, np.ones(2), values.mean(axis=0), cov)
+    law = TableLaw(np.arange(2), np.arange(2), 50, np.ones(2), values.mean(axis=0), cov)
     crowd = Crowd(law, values, np.arange(50), 10, finite=False)
     assert growth(crowd, np.array([7]), 1.0) == np.inf
     assert growth(crowd, np.array([3]), -np.inf) == np.inf

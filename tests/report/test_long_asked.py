@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report
-from leakscore.cli import main
-from leakscore.report import _report
-from leakscore.report.streamed import files
-from leakscore.tables.sources import opened as sources
+from leakscore_app import report
+from leakscore_app.cli import main
+from leakscore_app.report import _report
+from leakscore_app.report.streamed import files
+from leakscore_app.tables.sources import opened as sources
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report, statistics
-from leakscore.cli import main
-from leakscore.dask import passes
-from leakscore.report.streamed import files
-from leakscore.tables import table as whole
-from leakscore.tables.sources import categories
+from leakscore import statistics
+from leakscore_app import report
+from leakscore_app.cli import main
+from leakscore_app.passes import on_cluster as passes
+from leakscore_app.report.streamed import files
+from leakscore_app.tables import table as whole
+from leakscore_app.tables.sources import categories
 from tests.helpers.streamed import short_files
 from tests.report.test_long_files import Stranger, numbers
 

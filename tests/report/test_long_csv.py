@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore import report
-from leakscore.cli import main
-from leakscore.report.streamed import files
-from leakscore.tables import table as whole
-from leakscore.tables.sources import blocks
+from leakscore_app import report
+from leakscore_app.cli import main
+from leakscore_app.report.streamed import files
+from leakscore_app.tables import table as whole
+from leakscore_app.tables.sources import blocks
 from tests.helpers.streamed import short_files
 from tests.report.test_long_files import NAMES, N, numbers
 

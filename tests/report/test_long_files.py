@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report
-from leakscore.cli import main
-from leakscore.report import _report
-from leakscore.report.streamed import files
-from leakscore.tables.sources import blocks, opened
+from leakscore_app import report
+from leakscore_app.cli import main
+from leakscore_app.report import _report
+from leakscore_app.report.streamed import files
+from leakscore_app.tables.sources import blocks, opened
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -111,7 +111,7 @@ def test_files_of_a_pattern_are_one_table(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("leakscore.cli._shared._SECONDS", 0.0)
+    monkeypatch.setattr("leakscore_app.cli._shared._SECONDS", 0.0)
     for place, part in (("b", values[1100:]), ("a", values[:1100])):
         parquet.write_table(frame(part), tmp_path / f"{place}.parquet")
     asked = ["--n", "200", "--rounds", "1000", "--json", "-", "--progress"]
@@ -209,7 +209,7 @@ def test_what_needs_the_table_whole_reads_it_or_refuses(
     words = frame(complete).append_column("code", [["x"] * N])
     assert report.analyse(words, n=100, rounds=400).input.columns_unjudged == ("code",)
     monkeypatch.setattr(opened.Opened, "is_longer_than", lambda *_: True)
-    monkeypatch.setattr("leakscore.tables.memory_limit.DEFAULT", 1000)
+    monkeypatch.setattr("leakscore_app.tables.memory_limit.DEFAULT", 1000)
     with pytest.raises(ValueError, match="earlier means are judged in memory"):
         report.analyse(complete, previous=2000)
 

@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report, statistics
-from leakscore.report import _report
-from leakscore.report.streamed import analysis, featured
-from leakscore.report.streamed.passes import Passes
+from leakscore import statistics
 from leakscore.statistics import Statistic
-from leakscore.streaming.cells import InCells
-from leakscore.streaming.scores import Score
-from leakscore.streaming.tree import joined, run
-from leakscore.tables import memory_limit
-from leakscore.tables.sources import opened as sources
-from leakscore.tables.table import Table
+from leakscore_app import report
+from leakscore_app.passes.cells import InCells
+from leakscore_app.passes.scores import Score
+from leakscore_app.passes.tree import joined, run
+from leakscore_app.report import _report
+from leakscore_app.report.streamed import analysis, featured
+from leakscore_app.report.streamed.passes import Passes
+from leakscore_app.tables import memory_limit
+from leakscore_app.tables.sources import opened as sources
+from leakscore_app.tables.table import Table
 from tests.helpers.streamed import assert_alike
 
 N, NAMES = 2000, ("a", "b", "c")

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import Moments, report, statistics
-from leakscore.report import _report
-from leakscore.report.streamed import featured
-from leakscore.report.streamed.featured import Features
-from leakscore.report.streamed.passes import Passes
+from leakscore import Moments, statistics
 from leakscore.statistics import Statistic
-from leakscore.streaming.first import first
-from leakscore.streaming.tree import joined, run
-from leakscore.tables.sources import opened as sources
+from leakscore_app import report
+from leakscore_app.passes.first import first
+from leakscore_app.passes.tree import joined, run
+from leakscore_app.report import _report
+from leakscore_app.report.streamed import featured
+from leakscore_app.report.streamed.featured import Features
+from leakscore_app.report.streamed.passes import Passes
+from leakscore_app.tables.sources import opened as sources
 from tests.helpers.streamed import assert_alike
 
 N, NAMES = 2000, ("a", "b", "c", "w")

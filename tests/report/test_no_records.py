@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report
+from leakscore_app import report
 
 
 @pytest.mark.parametrize(
     ("table", "remedy"),
     [
-        ("a.parquet", r"not to be a path \(a.parquet\): pass report.open_table\(path\)"),
-        (Path("a.parquet"), "pass report.open_table"),
+        ("a.parquet", r"not to be a path \(a.parquet\): pass leakscore_app.open_table\(path\)"),
+        (Path("a.parquet"), "pass leakscore_app.open_table"),
         (iter([np.eye(3)]), "a list_iterator can be read once only, .* pass a function"),
         ({"a": [1.0, 2.0]}, "not a dict"),
         (None, "not a NoneType"),

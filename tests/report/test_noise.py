@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import report, tradeoff
-from leakscore.report._game import _averaged, _counted, _Drawn
-from leakscore.report._model import ALPHA
+from leakscore import tradeoff
+from leakscore_app import report
+from leakscore_app.report._game import _averaged, _counted, _Drawn
+from leakscore_app.report._model import ALPHA
 
 TRIES = 400
 LEAST = 0.95 - 4 * np.sqrt(0.95 * 0.05 / TRIES)  # of the upper ends above the truth

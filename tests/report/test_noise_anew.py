@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import leakage, report, tradeoff
+from leakscore import leakage, tradeoff
 from leakscore.leakage.anew import rough_noise
-from leakscore.report._leakage import Population
-from leakscore.report.noise import anew
+from leakscore_app import report
+from leakscore_app.report._leakage import Population
+from leakscore_app.report.noise import anew
 from tests.report.test_noise_shape import advantage, refitted, skewed
 
 LIMIT = 0.03

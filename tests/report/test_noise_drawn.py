@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report
-from leakscore.cli import main
 from leakscore.statistics import Sum
+from leakscore_app import report
+from leakscore_app.cli import main
 from tests.report.test_noise_shape import skewed
 
 SEED = 73201948577610394857
@@ -41,7 +41,7 @@ def test_it_is_one_draw_of_the_law_that_is_offered() -> None:
 
 
 def judged_once(result: report.Report, seed: int) -> list[float]:
-    from leakscore.report.noise.drawing import drawn
+    from leakscore_app.report.noise.drawing import drawn
 
     return list(drawn(result.noise, skewed().mean(axis=0), seed).noisy_mean.values())
 

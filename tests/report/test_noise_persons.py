@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import leakage, report
+from leakscore import leakage
+from leakscore_app import report
 from tests.report.test_noise_shape import skewed
 
 PERSONS = np.random.default_rng(5).integers(0, 70, size=120)

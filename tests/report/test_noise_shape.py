@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import leakage, report
-from leakscore.cli import main
-from leakscore.report._leakage import Population
+from leakscore import leakage
 from leakscore.statistics import Sum
+from leakscore_app import report
+from leakscore_app.cli import main
+from leakscore_app.report._leakage import Population
 
 
 def skewed(size: int = 120, dim: int = 4) -> np.ndarray:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import report
-from leakscore.report._leakage import interval_of
+from leakscore_app import report
+from leakscore_app.report._leakage import interval_of
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from leakscore import report
+from leakscore_app import report
 
 
 @dataclass

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from leakscore import report
-from leakscore.render.svg import Axis, Chart, decades, nice_ticks
+from leakscore_app import report
+from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 from tests.helpers.page_policy import require_policy
 
 XHTML = "{http://www.w3.org/1999/xhtml}"

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import Reference, leakage, report
+from leakscore import Reference, leakage
+from leakscore_app import report
 from tests.oracles.leakage import groups_left_out
 
 ROWS, DIM = 150, 3

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import report
-from leakscore.report._game import play
-from leakscore.report._leakage import Population
-from leakscore.report._published import Published
+from leakscore_app import report
+from leakscore_app.report._game import play
+from leakscore_app.report._leakage import Population
+from leakscore_app.report._published import Published
 from tests.oracles.leakage import groups_left_out
 
 ROWS, DIM = 300, 3

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report, statistics
-from leakscore.report.statistic.pooled import Cells, Pooled
+from leakscore import statistics
+from leakscore_app import report
+from leakscore_app.report.statistic.pooled import Cells, Pooled
 
 SIZES = [50, 12, 6, 2, 1]
 DIM = 2

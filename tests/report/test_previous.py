@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import Reference, leakage, report
-from leakscore.report._leakage import Population
-from leakscore.report._published import Published
+from leakscore import Reference, leakage
+from leakscore_app import report
+from leakscore_app.report._leakage import Population
+from leakscore_app.report._published import Published
 
 COUNTS, SIZE, DIM = [60, 150], 180, 3
 ROUNDS = 20_000

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import Reference, leakage, report
-from leakscore.cli import main
+from leakscore import Reference, leakage
+from leakscore_app import report
+from leakscore_app.cli import main
 
 COUNTS, SIZE, DIM = [60, 150], 180, 3
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from leakscore import report
-from leakscore.report._game import _expanded
-from leakscore.report._model import Game
+from leakscore_app import report
+from leakscore_app.report._game import _expanded
+from leakscore_app.report._model import Game
 from tests.oracles import edgeworth
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report
-from leakscore.cli import main
-from leakscore.report._setup import listed_of
+from leakscore_app import report
+from leakscore_app.cli import main
+from leakscore_app.report._setup import listed_of
 
 SIZE = 70
 

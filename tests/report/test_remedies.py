@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import report
 from leakscore.audit import Audit
-from leakscore.report._remedies import Budget
+from leakscore_app import report
+from leakscore_app.report._remedies import Budget
 
 
 @pytest.fixture(scope="module")

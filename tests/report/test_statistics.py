@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import Reference, leakage, report, statistics
-from leakscore.cli import main
+from leakscore import Reference, leakage, statistics
+from leakscore_app import report
+from leakscore_app.cli import main
 
 
 def table(size: int = 300, **options: Any) -> report.Table:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report
-from leakscore.report import _report
-from leakscore.streaming import scores as second
-from leakscore.tables.sources import opened as sources
+from leakscore_app import report
+from leakscore_app.passes import scores as second
+from leakscore_app.report import _report
+from leakscore_app.tables.sources import opened as sources
 
 N, D = 3000, 5
 

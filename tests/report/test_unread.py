@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore.report.streamed import changes
-from leakscore.report.streamed.people import Crowd
-from leakscore.streaming.law import Law
+from leakscore.leakage.table_law import TableLaw
+from leakscore_app.report.streamed import changes
+from leakscore_app.report.streamed.people import Crowd
 
 
-def law_of(values: np.ndarray, rows: int, units: float = 1.0) -> Law:
+def law_of(values: np.ndarray, rows: int, units: float = 1.0) -> TableLaw:
     """Return the law of rows of which `values` are all, or a sample."""
     every = np.arange(values.shape[1])
     scale = units * np.arange(1.0, len(every) + 1)
     cov = np.atleast_2d(np.cov((values / scale).T, bias=True))
-    return Law(every, every, rows, scale, (values / scale).mean(axis=0), cov)
+    return TableLaw(every, every, rows, scale, (values / scale).mean(axis=0), cov)
 
 
 @pytest.mark.parametrize("dim", [1, 3, 8])
@@ -38,7 +38,7 @@ def test_the_bound_by_a_guess_is_met_in_one_column(moved: float, wider: float) -
     """A guess of another mean and variance, and a row on the far side of both means."""
     values = np.random.default_rng(2).normal(size=(500, 1))
     law = law_of(values, 500)
-    guess = Law(law.kept, law.read, 500, law.scale, law.mean + moved, law.cov * wider)
+    guess = TableLaw(law.kept, law.read, 500, law.scale, law.mean + moved, law.cov * wider)
     row = law.mean[np.newaxis] + 2.5
     row_of_guess = float(guess.distances(row)[0])
     found, score = changes.bound_by_guess(law, guess, row_of_guess), float(law.distances(row)[0])
@@ -47,7 +47,7 @@ def test_the_bound_by_a_guess_is_met_in_one_column(moved: float, wider: float) -
 
 def test_nothing_is_known_of_a_row_as_far_as_all_others_together() -> None:
     law = law_of(np.random.default_rng(3).normal(size=(50, 2)), 50)
-    guess = Law(law.kept, law.read, 50, law.scale, law.mean + 0.5, law.cov)
+    guess = TableLaw(law.kept, law.read, 50, law.scale, law.mean + 0.5, law.cov)
     assert changes.bound_by_guess(law, guess, 1e6) == np.inf
     assert changes.bound_by_guess(law, law, 7.0) == pytest.approx(7.0, rel=1e-5)
 

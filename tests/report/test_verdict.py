@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import report
-from leakscore.cli import main
-from leakscore.report._game import play
-from leakscore.report._leakage import Population
-from leakscore.report._model import Game
-from leakscore.report._remedies import Budget, noise_of
-from leakscore.report._verdict import verdict_of
+from leakscore_app import report
+from leakscore_app.cli import main
+from leakscore_app.report._game import play
+from leakscore_app.report._leakage import Population
+from leakscore_app.report._model import Game
+from leakscore_app.report._remedies import Budget, noise_of
+from leakscore_app.report._verdict import verdict_of
 
 LIMITS = {"max_advantage": "advantage", "max_power": "power"}
 

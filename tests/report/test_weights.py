@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import report, statistics
-from leakscore.cli import main
-from leakscore.report import _game
+from leakscore import statistics
 from leakscore.statistics import KnownWeights
+from leakscore_app import report
+from leakscore_app.cli import main
+from leakscore_app.report import _game
 
 SIZE = 120
 RNG = np.random.default_rng(12)

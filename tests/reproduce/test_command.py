@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import reproduce
-from leakscore.cli import main as leakscore
+from leakscore_app.cli import main as leakscore
 from reproduce import Figure
 from reproduce.__main__ import main
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 from leakscore import sequential, tradeoff
-from leakscore._numeric import sign_change
+from leakscore.numeric import sign_change
 from tests.oracles import sequential as oracle
 
 

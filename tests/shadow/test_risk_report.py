@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import leakscore_app
 from leakscore import shadow
 from leakscore.shadow.records.ranking import ranking
 from tests.shadow.test_risk import GAIN, INCLUDED, SCORES
@@ -16,7 +17,7 @@ TABLE = shadow.risk({"one": SCORES, "<b>two</b>": -SCORES}, INCLUDED, delta=0.01
 
 
 def test_lines_are_those_of_the_table() -> None:
-    report = shadow.risk_report(TABLE, prediction=GAIN, attack=0, count=7)
+    report = leakscore_app.risk_report(TABLE, prediction=GAIN, attack=0, count=7)
     top = TABLE.top(7)
     assert report.records.tolist() == top.tolist()
     assert report.names == tuple(map(str, top))
@@ -24,12 +25,12 @@ def test_lines_are_those_of_the_table() -> None:
         np.testing.assert_array_equal(getattr(report, field), getattr(TABLE, field)[0, top])
     np.testing.assert_array_equal(report.prediction, GAIN[top])
     assert (report.n_records, report.n_certified) == (300, TABLE.n_certified[0])
-    assert shadow.risk_report(TABLE, attack=1).attack == "<b>two</b>"
+    assert leakscore_app.risk_report(TABLE, attack=1).attack == "<b>two</b>"
 
 
 def test_rank_correlations_are_spearmans() -> None:
     prediction = np.round(GAIN)  # ties
-    report = shadow.risk_report(TABLE, prediction=prediction)
+    report = leakscore_app.risk_report(TABLE, prediction=prediction)
     expected = [stats.spearmanr(prediction, shift)[0] for shift in TABLE.shift]
     np.testing.assert_allclose(report.correlation, expected, atol=1e-12)
     assert (report.correlation_low < report.correlation).all()
@@ -55,7 +56,7 @@ def test_ceiling_is_what_the_true_shifts_come_to() -> None:
     included = rng.permuted(np.tile([[True], [False]], (10, 4000)), axis=0)
     true = rng.normal(size=4000)
     table = shadow.risk(rng.normal(size=(20, 4000)) + true * included, included)
-    report = shadow.risk_report(table, prediction=true)
+    report = leakscore_app.risk_report(table, prediction=true)
     ceiling = report.correlation_ceiling[0]
     assert ceiling == pytest.approx(np.corrcoef(true, table.shift[0])[0, 1], abs=0.03)
     assert report.correlation[0] == pytest.approx(ceiling, abs=0.05)
@@ -66,13 +67,13 @@ def test_ceiling_is_what_the_true_shifts_come_to() -> None:
 def test_what_tells_nothing_is_no_number() -> None:
     few = shadow.risk(SCORES[:, :9], INCLUDED[:, :9])
     for table, prediction in ((TABLE, np.zeros(300)), (few, np.arange(9.0))):
-        report = shadow.risk_report(table, prediction=prediction)
+        report = leakscore_app.risk_report(table, prediction=prediction)
         assert np.isnan(report.correlation[0])
         assert json.loads(report.to_json())["correlation_low"] == [None, None][: len(table.attacks)]
         assert " - " in report.to_text()
-    assert shadow.risk_report(TABLE).correlation is None
+    assert leakscore_app.risk_report(TABLE).correlation is None
     infinite = shadow.risk(np.where(INCLUDED, 1.0, 0.0)[:, :12], INCLUDED[:, :12])
-    page = shadow.risk_report(infinite, prediction=np.arange(12.0))
+    page = leakscore_app.risk_report(infinite, prediction=np.arange(12.0))
     assert np.isnan(page.correlation[0])
     assert "inf" in page.to_text()
     assert "<svg" not in page.to_html()
@@ -80,7 +81,7 @@ def test_what_tells_nothing_is_no_number() -> None:
 
 def test_text_and_page_say_the_same() -> None:
     names = [f"patient <{n}>\u202e" for n in range(300)]
-    report = shadow.risk_report(TABLE, prediction=GAIN, names=names, count=3)
+    report = leakscore_app.risk_report(TABLE, prediction=GAIN, names=names, count=3)
     text, page = report.to_text(100), report.to_html()
     assert max(map(len, text.splitlines())) <= 100
     for number in (report.correlation[0], report.shift[0], report.correlation_ceiling[0]):
@@ -97,7 +98,7 @@ def test_text_and_page_say_the_same() -> None:
 
 
 def test_bounds_are_rounded_down() -> None:
-    report = shadow.risk_report(TABLE, count=50)
+    report = leakscore_app.risk_report(TABLE, count=50)
     rows = [line.split() for line in report.to_text().splitlines() if line.strip()[:1].isdigit()]
     printed = {int(row[0]): float(row[5]) for row in rows if len(row) == 9}
     assert len(printed) == 50
@@ -107,14 +108,14 @@ def test_bounds_are_rounded_down() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(TypeError, match="RecordRisk"):
-        shadow.risk_report("table")  # type: ignore[arg-type]
+        leakscore_app.risk_report("table")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"prediction of shape \(299,\) to be \(300,\)"):
-        shadow.risk_report(TABLE, prediction=GAIN[1:])
+        leakscore_app.risk_report(TABLE, prediction=GAIN[1:])
     with pytest.raises(ValueError, match=r"first prediction\[4\]=nan; leave such records out"):
-        shadow.risk_report(TABLE, prediction=np.where(np.arange(300) == 4, np.nan, GAIN))
+        leakscore_app.risk_report(TABLE, prediction=np.where(np.arange(300) == 4, np.nan, GAIN))
     with pytest.raises(ValueError, match="sequence of 300"):
-        shadow.risk_report(TABLE, names=["a"])
+        leakscore_app.risk_report(TABLE, names=["a"])
     with pytest.raises(ValueError, match="sequence of 300"):
-        shadow.risk_report(TABLE, names="a" * 300)
+        leakscore_app.risk_report(TABLE, names="a" * 300)
     with pytest.raises(ValueError, match="attack"):
-        shadow.risk_report(TABLE, attack=2)
+        leakscore_app.risk_report(TABLE, attack=2)

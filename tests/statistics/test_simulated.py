@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import Reference, leakage, report, scores, statistics
+from leakscore import Reference, leakage, scores, statistics
+from leakscore_app import report
 
 ROUNDS = 4000
 NAMES = ["a", "b", "y"]

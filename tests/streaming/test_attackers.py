@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore.streaming import law as laws
-from leakscore.streaming.law import Law
+from leakscore.leakage import table_law as laws
+from leakscore.leakage.table_law import TableLaw
 
 
-def law_of(values: np.ndarray, limits: np.ndarray | None = None, scale: float = 3.0) -> Law:
+def law_of(values: np.ndarray, limits: np.ndarray | None = None, scale: float = 3.0) -> TableLaw:
     """Return the law of rows in units that are not their standard deviations."""
     rows, dim = values.shape
     judged = values if limits is None else np.clip(values, *limits)
     units = scale * np.arange(1.0, dim + 1)
     cov = np.atleast_2d(np.cov((judged / units).T, bias=True))
     every = np.arange(dim)
-    return Law(every, every, rows, units, (judged / units).mean(axis=0), cov, limits)
+    return TableLaw(every, every, rows, units, (judged / units).mean(axis=0), cov, limits)
 
 
 def refitted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

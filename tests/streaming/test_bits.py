@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 
 import leakscore
-from leakscore import Reference, leakage
-from leakscore.streaming import scores as second
-from leakscore.streaming.blas import on_one_thread
-from leakscore.streaming.first import First, first
-from leakscore.streaming.law import Law
-from leakscore.streaming.scores import Score, Scores
-from leakscore.streaming.tree import Tree, joined, run
-from leakscore.tables.cells import Options
-from leakscore.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
-from leakscore.tables.sources.blocks import Part, Source, cut
-from leakscore.tables.sources.categories import Categories
-from leakscore.tables.sources.frames import FramePart
-from leakscore.tables.sources.parquet import ParquetPart
+from leakscore import Reference, leakage, single_threaded_blas
+from leakscore.leakage.table_law import TableLaw
+from leakscore_app.passes import scores as second
+from leakscore_app.passes.first import First, first
+from leakscore_app.passes.scores import Score, Scores
+from leakscore_app.passes.tree import Tree, joined, run
+from leakscore_app.tables.cells import Options
+from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
+from leakscore_app.tables.sources.blocks import Part, Source, cut
+from leakscore_app.tables.sources.categories import Categories
+from leakscore_app.tables.sources.frames import FramePart
+from leakscore_app.tables.sources.parquet import ParquetPart
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -62,10 +61,10 @@ def parts(values: np.ndarray, folder: Path) -> Iterator[Part]:
         yield CallablePart.of(lambda pieces=pieces: iter(pieces), names)
 
 
-def law_of(found: First) -> Law:
+def law_of(found: First) -> TableLaw:
     scale, every = np.sqrt(np.diag(found.moments.cov)), np.arange(D)
     cov = found.moments.cov / scale / scale[:, np.newaxis]
-    return Law(every, every, found.moments.count, scale, found.moments.mean / scale, cov)
+    return TableLaw(every, every, found.moments.count, scale, found.moments.mean / scale, cov)
 
 
 def test_every_source_gives_the_same_bits(values: np.ndarray, tmp_path: Path) -> None:
@@ -172,9 +171,11 @@ def test_threads_change_no_bit() -> None:
     try:
         for count in (1, 2, 3):
             leakscore.set_num_threads(count)
-            with threadpoolctl.threadpool_limits(count, "blas"), on_one_thread():
+            with threadpoolctl.threadpool_limits(count, "blas"), single_threaded_blas():
                 found = run(source, first).result()
-                law = Law(every, every, 140_000, np.ones(12), found.moments.mean, found.moments.cov)
+                law = TableLaw(
+                    every, every, 140_000, np.ones(12), found.moments.mean, found.moments.cov
+                )
                 scored = run(source, Score(law, np.array([9.0]))).result()
             seen.add((found.moments.to_bytes(), pickle.dumps(scored)))
     finally:

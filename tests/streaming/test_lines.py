@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore.report.streamed.playing import bins_of
-from leakscore.streaming.histogram import Histogram
-from leakscore.streaming.lines import SINGLE, Line, cuts_of
-from leakscore.streaming.middle import Middle, Ties
+from leakscore_app.passes.histogram import Histogram
+from leakscore_app.passes.lines import SINGLE, Line, cuts_of
+from leakscore_app.passes.middle import Middle, Ties
+from leakscore_app.report.streamed.playing import bins_of
 
 
 @pytest.mark.parametrize("law", ["normal", "t2", "few values", "outlier"])

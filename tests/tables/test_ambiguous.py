@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from leakscore.tables.records import records_of
-from leakscore.tables.table import Table, read_table
+from leakscore_app.tables.records import records_of
+from leakscore_app.tables.table import Table, read_table
 
 NAN = float("nan")
 

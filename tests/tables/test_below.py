@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore.tables.table import read_table
+from leakscore_app.tables.table import read_table
 
 ROWS = [[1, 2], [2, 3], [4, 1], [5, 8]]
 SUMS: dict[str, tuple[list[str], int]] = {

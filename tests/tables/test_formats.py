@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore.tables.table import Table, embedded_table, read_table
+from leakscore_app.tables.table import Table, embedded_table, read_table
 
 
 def write(path: Path, text: str | bytes) -> str:
@@ -40,7 +40,7 @@ def test_embedded_table_is_the_published_one() -> None:
 def test_embedded_table_has_its_licence() -> None:
     from importlib import resources
 
-    folder = resources.files("leakscore") / "data"
+    folder = resources.files("leakscore_app") / "data"
     licence = (folder / "LICENSE-breast-cancer-wisconsin.txt").read_text("utf-8")
     assert "10.24432/C5DW2B" in licence
     assert "Section 8 -- Interpretation." in licence

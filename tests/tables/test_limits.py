@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.audit_file.scores import read_scores
-from leakscore.cli import main
-from leakscore.report import read_table
-from leakscore.tables import memory_limit
-from leakscore.tables.formats import delimited
+from leakscore_app.audits.scores import read_scores
+from leakscore_app.cli import main
+from leakscore_app.report import read_table
+from leakscore_app.tables import memory_limit
+from leakscore_app.tables.formats import delimited
 
 MIB = 1 << 20
 READERS: list[Callable[..., Any]] = [read_table, read_scores]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.tables.cells import Options
-from leakscore.tables.formats import delimited, long_text
-from leakscore.tables.sources import texts
-from leakscore.tables.sources.blocks import Memory, Source
-from leakscore.tables.sources.categories import Categories
-from leakscore.tables.sources.texts import Kept, TextPart, text_part
-from leakscore.tables.table import read_table
+from leakscore_app.tables.cells import Options
+from leakscore_app.tables.formats import delimited, long_text
+from leakscore_app.tables.sources import texts
+from leakscore_app.tables.sources.blocks import Memory, Source
+from leakscore_app.tables.sources.categories import Categories
+from leakscore_app.tables.sources.texts import Kept, TextPart, text_part
+from leakscore_app.tables.table import read_table
 
 RNG = np.random.default_rng(4)
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.cli import main
-from leakscore.tables import outputs
+from leakscore_app.cli import main
+from leakscore_app.tables import outputs
 from tests.helpers.audited import write_scores
 
 COMMANDS: dict[str, list[str]] = {
@@ -231,7 +231,7 @@ def test_an_interruption_is_one_line(
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("leakscore.report.analyse", stop)
+    monkeypatch.setattr("leakscore_app.report.analyse", stop)
     assert main(["report"]) == 130
     assert capsys.readouterr() == ("", "leakscore: interrupted\n")
 

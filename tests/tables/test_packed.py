@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.tables.table import Table, read_table
+from leakscore_app.tables.table import Table, read_table
 
 NAN = float("nan")
 
@@ -68,7 +68,7 @@ def test_foreign_files_are_refused(tmp_path: Path, content: bytes, message: str)
 
 
 def test_a_file_that_changes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from leakscore.tables import memory_limit
+    from leakscore_app.tables import memory_limit
 
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.tables.table import Table, read_table
+from leakscore_app.tables.table import Table, read_table
 
 NAN = float("nan")
 

@@ -17,13 +17,14 @@ from leakscore.tradeoff import (
     misspecified,
     relaxed_gaussian,
     relaxed_laplace,
+    shifted_gaussian,
     subsampled_gaussian,
 )
 
 BASES = {
     "laplace": laplace(1.0),
     "relaxed_laplace": relaxed_laplace(1.0),
-    "its inverse": relaxed_laplace(2.0).inverse(),
+    "its hull": relaxed_laplace(2.0).symmetrized(),
     "relaxed_gaussian": relaxed_gaussian(1.5),
     "in 30 dimensions": relaxed_gaussian(3.0, 30),
     "discrete_laplace": discrete_laplace(2.0, 3, relaxed=True),
@@ -114,7 +115,7 @@ def test_of_other_kinds() -> None:
 
 
 @pytest.mark.parametrize("looks", [1, 7])
-@pytest.mark.parametrize("name", ["laplace", "its inverse", "discrete_laplace"])
+@pytest.mark.parametrize("name", ["laplace", "relaxed_laplace", "discrete_laplace"])
 def test_best_of(name: str, looks: int) -> None:
     f = BASES[name]
     g = f.best_of(looks)
@@ -220,7 +221,7 @@ def test_inverse_deltas_of_a_large_share(name: str, rate: float) -> None:
     [
         (relaxed_laplace(1.0).subsample(0.01), 0.0054),
         (relaxed_laplace(1.0).subsample(0.1), 0.052),
-        (relaxed_gaussian(4.0, 5).inverse().subsample(0.99), 4.5),
+        (shifted_gaussian(1.0, 0.7).subsample(0.9), 2.4),
     ],
 )
 def test_chords_of_a_hull_where_the_larger_delta_changes(f: TradeOff, high: float) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from flint import fmpz_poly
 
-from leakscore._numeric import by_squaring
+from leakscore.numeric import by_squaring
 from leakscore.tradeoff.composition import sums as composition
 from leakscore.tradeoff.composition.groups import grouped
 from leakscore.tradeoff.composition.plan import Window

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _state, _validate
-from leakscore._types import Seed
+from leakscore import _state, validation
 from leakscore.audit._certified import Certified
+from leakscore.audit.claims.compare import turned_round
 from leakscore.audit.claims.refuted import Refuted
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.ranked_bits import RankedBits
 from leakscore.audit.data.samples import Scores
 from leakscore.audit.data.state import arrays_of, samples_of
 from leakscore.audit.roc.intervals import Intervals
+from leakscore.typing import Seed
 
 _VERSION = 1  # of the bytes
 
@@ -99,10 +100,10 @@ class Audit(Certified, Refuted, Intervals):
         >>> Audit.from_rounds([0.1, 2.0, 1.5, -1.0], [False, True, True, False])
         Audit(n_members=2, n_nonmembers=2)
         """
-        random = _validate.flag("random_bits", random_bits)
-        generator = _validate.generator("rng", rng)
-        array = _validate.sample("scores", scores)
-        inside = _validate.membership("member", member, array.size)
+        random = validation.flag("random_bits", random_bits)
+        generator = validation.generator("rng", rng)
+        array = validation.sample("scores", scores)
+        inside = validation.membership("member", member, array.size)
         if array.dtype.kind not in "iub" and bool(np.isnan(array).any()):
             raise ValueError("Expected scores without NaN")
         samples = Scores(array[inside], array[~inside])
@@ -184,6 +185,16 @@ class Audit(Certified, Refuted, Intervals):
         audit._samples = Histogram(edges, member_counts, nonmember_counts, below, above)
         return audit
 
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are equal, so that they tell nothing."""
+        return self._samples.constant
+
+    @property
+    def below_chance(self) -> bool:
+        """Whether the AUC is three standard errors below that of scores that know nothing."""
+        return turned_round(self._samples)
+
     def merge(self, other: Audit) -> Audit:
         """Return the audit of all scores of this one and another.
 
@@ -218,7 +229,7 @@ class Audit(Certified, Refuted, Intervals):
         Audit(n_members=2, n_nonmembers=3)
         """
         merged = type(self).__new__(type(self))
-        merged._samples = self._samples.merge(_validate.instance("other", other, Audit)._samples)
+        merged._samples = self._samples.merge(validation.instance("other", other, Audit)._samples)
         return merged
 
     def to_bytes(self) -> bytes:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore import validation
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bound import Bound
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.table import certify
+from leakscore.typing import Array, Doubles
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +205,8 @@ class Certified(Sampled):
         >>> audit.epsilon(1e-5, method="four-outcomes").epsilon
         1.4
         """
-        deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
-        level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+        deltas = np.array(validation.interval("delta", delta, 0.0, 1.0, closed="left"))
+        level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
         certified = certify(self, deltas.ravel(), level, method, orientation, threshold)
 
         # Python's numbers for one delta: numpy's quotients and texts take as long as 1000 scores.

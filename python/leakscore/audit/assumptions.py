@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from leakscore._results import Result
+from leakscore.results import Result
+
+__all__ = ["CLAIM"]
 
 GAUSSIAN = "the trade-off curve of the mechanism is exactly Gaussian"
 FAMILY = "An epsilon of the curve is one of the mechanism only if the mechanism is of the family."

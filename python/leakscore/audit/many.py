@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles, Flags
+from leakscore import _core, validation
 from leakscore.audit.bands.uniform import BAND_METHODS, band
+from leakscore.typing import Array, Doubles, Flags
 
 
 def epsilons(
@@ -66,10 +66,10 @@ def epsilons(
     """
     table = _table(scores)
     inside = _members(member, table.shape)
-    deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
-    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-    _validate.choice("method", method, BAND_METHODS)
-    _validate.choice("orientation", orientation, ("high", "both"))
+    deltas = np.array(validation.interval("delta", delta, 0.0, 1.0, closed="left"))
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    validation.choice("method", method, BAND_METHODS)
+    validation.choice("orientation", orientation, ("high", "both"))
     both = orientation == "both"
     miss = (1.0 - level) / (4.0 if both else 2.0)
     result = _one_way(table, inside, deltas.ravel(), miss, method)
@@ -80,13 +80,13 @@ def epsilons(
 
 
 def _table(scores: npt.ArrayLike) -> Array:
-    array = _validate.real_array("scores", scores)
+    array = validation.real_array("scores", scores)
     if array.ndim != 2 or not array.size:
         raise ValueError(
             f"Expected scores of shape {array.shape} to be (R, T), one audit a row, and not empty"
         )
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        _validate.sample("scores", array.ravel())
+        validation.sample("scores", array.ravel())
     table = np.ascontiguousarray(array, dtype=np.result_type(array.dtype, np.float32))
     with np.errstate(invalid="ignore", over="ignore"):
         wrong = np.isnan(table.sum(axis=1))  # inf - inf is NaN too
@@ -99,7 +99,7 @@ def _table(scores: npt.ArrayLike) -> Array:
 
 
 def _members(member: npt.ArrayLike, shape: tuple[int, ...]) -> Flags:
-    array = _validate.binary("member", _validate.real_array("member", member))
+    array = validation.binary("member", validation.real_array("member", member))
     if array.shape not in (shape, shape[1:]):
         hint = ": transposed?" if array.shape == shape[::-1] else ""
         raise ValueError(

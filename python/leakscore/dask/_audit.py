@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, _validate_counts
-from leakscore._types import Array, Counts, Doubles, Flags
+from leakscore import _validate_counts, validation
 from leakscore.audit import Audit
 from leakscore.dask import _data, cluster, tree
+from leakscore.typing import Array, Counts, Doubles, Flags
 
 _ENDS = 2**14
 """Scores of each class that are known at each end."""
@@ -81,7 +81,7 @@ def _rounds(scores: Any, member: Any) -> tuple[Any, Any]:
     if _data.is_dask(member):
         inside = _data.vector("member", member)
     else:
-        array = _validate.real_array("member", member)
+        array = validation.real_array("member", member)
         inside = cluster.dask().array.from_array(array, chunks=-1)
     if values.shape[0] == 0:
         raise ValueError("Expected scores with at least one round")
@@ -114,11 +114,11 @@ def _require_both(totals: Counts) -> None:
 
 def _read(scores: Array, member: Array) -> tuple[Doubles, Flags]:
     """Return some rounds, refused as `Audit.from_rounds` refuses them."""
-    values = _validate.sample("scores", np.asarray(scores)).astype(np.float64)
+    values = validation.sample("scores", np.asarray(scores)).astype(np.float64)
     if np.isnan(values).any():
         raise ValueError("Expected scores without NaN")
     values += 0.0  # -0.0 becomes 0.0
-    return values, _validate.flags("member", np.asarray(member), values.size)
+    return values, validation.flags("member", np.asarray(member), values.size)
 
 
 def _counted(scores: Array, member: Array, edges: Doubles) -> Counts:

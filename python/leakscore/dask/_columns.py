@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore import single_threaded_blas, validation
 from leakscore.dask import _data, cluster, tree
 from leakscore.reference import left_out
-from leakscore.streaming.blas import on_one_thread
+from leakscore.typing import Array, Doubles
 
 NAMES = ("covariance_score", "gaussian_llr")
 
@@ -58,7 +57,7 @@ class ColumnReference:
                 f"Expected shrinkage or ridge above 0: column {int(problem.argmax())} has a "
                 "variance of its own of 0; fit(data, 'low-rank') has a solution for that"
             )
-        self._capacity = covariance._factorised()
+        self._capacity = covariance.capacity()
 
     def __repr__(self) -> str:
         return f"ColumnReference(dim={self.dim}, n_reference={self.n_reference})"
@@ -94,7 +93,7 @@ class ColumnReference:
         >>> reference.leave_one_out(2).round(3)
         array([0.708, 0.708, 0.708])
         """
-        n = _validate.count("n", n, low=2)
+        n = validation.count("n", n, low=2)
         if self._fit.shrinkage is not None:
             raise ValueError(
                 f"Expected a reference without shrinkage={self._fit.shrinkage!r}, which would be "
@@ -169,7 +168,7 @@ def _away(x: Array, z: Array, mean: Doubles) -> Doubles:
 def _seen(rows: Array, x: Array, z: Array, law: tuple[Doubles, Doubles]) -> Doubles:
     """Return F D^-1 e of one block of columns, (T + k, n0)."""
     mean, diagonal = law
-    with on_one_thread():
+    with single_threaded_blas():
         return np.asarray((_away(x, z, mean) / diagonal) @ (rows.astype(np.float64) - mean).T)
 
 
@@ -190,7 +189,7 @@ def _weighed(
 ) -> tuple[Doubles, Doubles, Doubles]:
     """Return w'D w of releases, of targets and of pairs of both, over one block of columns."""
     mean, diagonal = law
-    with on_one_thread():
+    with single_threaded_blas():
         away = _away(x, z, mean) - scale * dual @ (rows.astype(np.float64) - mean)
         away /= np.sqrt(diagonal)
         releases, targets = away[: len(x)], away[len(x) :]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._types import Array
 from leakscore.dask import cluster
+from leakscore.typing import Array
 
 ROWS = 65_536
 """Rows of a block."""

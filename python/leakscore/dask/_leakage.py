@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore import validation
 from leakscore.dask import _data, cluster, tree
 from leakscore.dask._moments import _merged, row_tree
 from leakscore.reference import Moments, Reference, SingularCovarianceError, left_out
+from leakscore.typing import Array, Doubles
 
 
 def leave_one_out(
@@ -60,8 +60,8 @@ def leave_one_out(
     >>> leakscore.dask.leave_one_out(data, 10).compute().round(3)
     array([6.20e-02, 4.10e-02, 2.60e-02, 1.40e-02, 4.05e+01])
     """
-    n = _validate.count("n", n, low=2)
-    _validate.choice("population", population, ("infinite", "finite"))
+    n = validation.count("n", n, low=2)
+    validation.choice("population", population, ("infinite", "finite"))
     table = _data.table("data", data)
     rows = table.shape[0]
     if population == "finite" and n >= rows:
@@ -73,7 +73,7 @@ def leave_one_out(
     cut = _data.by_rows(table)
     merges = row_tree(cut, "full")
     reference = cluster.compute(merges[-1][0])[0].reference()
-    reference._require_inverse()
+    reference.invertible()
     shares = cluster.persist(_shares(cut, reference))
     exact = _without_each(cut, merges, shares)
     # The bits of n0 are in the reference's fit, which the tasks receive.
@@ -99,7 +99,7 @@ def _shares(cut: Any, reference: Reference) -> Any:
 
 
 def _shares_of(part: Array, given: Any, reference: Reference) -> Doubles:
-    fit: Any = reference._fit
+    fit = left_out.fit_of(reference)
     if fit.rows - 1 <= reference.dim:  # no covariance is left without any one row
         return np.full(len(part), np.inf)
     return left_out.shares(_data.block(part, given), reference, fit)
@@ -112,7 +112,7 @@ def _scores(
     exact: dict[int, tuple[Array, Doubles]],
     block_id: tuple[int, ...],
 ) -> Doubles:
-    fit: Any = reference._fit
+    fit = left_out.fit_of(reference)
     result = np.where(np.isposinf(share), np.inf, left_out.from_shares(share, fit))
     if block_id[0] in exact:
         places, values = exact[block_id[0]]

@@ -9,11 +9,15 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore import validation
 from leakscore.dask import _data, cluster, tree
 from leakscore.dask._columns import ColumnReference
 from leakscore.reference import ColumnGram, Moments, Reference
+from leakscore.reference.column_gram import estimate, with_columns
+from leakscore.reference.fitting import checked_options
+from leakscore.reference.moments import products_of, side_by_side
+from leakscore.reference.moments import reference_of as reference_of_moments
+from leakscore.typing import Array, Doubles
 
 Options: TypeAlias = tuple[object, object, object]
 """Shrinkage, ridge and ddof of `Reference.fit`."""
@@ -55,7 +59,7 @@ def moments(data: Any, cov: Literal["full", "diagonal"] = "full") -> Moments:
     >>> leakscore.dask.moments(data).mean
     array([2., 3.])
     """
-    _validate.choice("cov", cov, ("full", "diagonal"))
+    validation.choice("cov", cov, ("full", "diagonal"))
     return moments_of(_data.table("data", data), cov)
 
 
@@ -67,7 +71,7 @@ def moments_of(table: Any, cov: Literal["full", "diagonal"]) -> Moments:
         row_tree(_data.by_rows(table[:, start : start + width]), cov)[-1][0] for start in strips
     ]
     parts = cluster.compute(*roots)
-    return parts[0] if len(parts) == 1 else _side_by_side(parts)
+    return parts[0] if len(parts) == 1 else side_by_side(parts)
 
 
 def row_tree(table: Any, cov: Literal["full", "diagonal"]) -> list[list[Any]]:
@@ -88,15 +92,6 @@ def _merged(first: Moments, second: Moments) -> Moments:
     """Merge into a copy: a task that runs twice must find its arguments as they were."""
     result = copy.copy(first)  # its arrays are replaced, never written to
     result.merge(second)
-    return result
-
-
-def _side_by_side(parts: tuple[Moments, ...]) -> Moments:
-    """Join the variances of strips of columns."""
-    result = Moments(sum(part.dim for part in parts), "diagonal")
-    result._count = parts[0]._count
-    result._mean = np.concatenate([part._mean for part in parts])
-    result._scatter = np.concatenate([part._scatter for part in parts])
     return result
 
 
@@ -151,7 +146,7 @@ def fit(
     >>> leakscore.dask.fit(data, cov="diagonal").cov
     array([1., 4.])
     """
-    _validate.choice("cov", cov, ("full", "diagonal", "low-rank"))
+    validation.choice("cov", cov, ("full", "diagonal", "low-rank"))
     table = _data.table("data", data)
     if table.shape[0] < 2:
         raise ValueError(f"Expected data of shape {table.shape} to have at least 2 rows")
@@ -165,10 +160,8 @@ def fit(
 
 
 def _require_options(rows: int, cov: Literal["full", "diagonal"], options: Options) -> None:
-    """Refuse wrong options before anything is read: one constant column takes the right ones."""
-    constant = Moments(1, cov)
-    constant._count = rows
-    constant._reference(options, lambda *_: 0.0)
+    """Refuse wrong options before anything is read."""
+    checked_options(rows, cov, *options)
 
 
 def reference_of(seen: Moments, table: Any, options: Options) -> Reference:
@@ -180,11 +173,11 @@ def reference_of(seen: Moments, table: Any, options: Options) -> Reference:
         leaves = [one(part, table.dtype, at, rule) for part in _data.tasks(_data.by_rows(table))]
         return float(cluster.compute(tree.levels(leaves, two)[-1][0])[0])
 
-    return seen._reference(options, products)
+    return reference_of_moments(seen, options, products)
 
 
 def _products(part: Any, dtype: Any, at: tuple[Moments, Doubles], rule: str) -> float:
-    return at[0]._products(rule, _data.block(part, dtype), at[1])
+    return products_of(at[0], rule, _data.block(part, dtype), at[1])
 
 
 def _added(first: float, second: float) -> float:
@@ -202,7 +195,7 @@ def _by_columns(table: Any, empty: Callable[[], ColumnGram]) -> Reference:
     grams = [one(part, table.dtype, empty) for part in parts]
     sums, *columns = cluster.compute(tree.levels(grams, two)[-1][0], *parts)
     rows = [_data.block(each, table.dtype) for each in columns]
-    return cast("ColumnGram", sums)._with_parts(rows).reference()
+    return with_columns(cast("ColumnGram", sums), rows).reference()
 
 
 def fit_columns(
@@ -263,7 +256,7 @@ def fit_columns(
     # In float64: sums in float32 would have to be corrected with the rows at hand.
     grams = [one(part, np.float64, empty) for part in _data.tasks(cut)]
     sums = cast("ColumnGram", cluster.compute(tree.levels(grams, two)[-1][0])[0])
-    return ColumnReference(cut, *sums._columns.estimate())
+    return ColumnReference(cut, *estimate(sums))
 
 
 def columns_of(rows: int) -> int:
@@ -274,10 +267,10 @@ def columns_of(rows: int) -> int:
 def _gram(part: Array, dtype: Any, empty: Callable[[], ColumnGram]) -> ColumnGram:
     gram = empty()
     gram.update(_data.block(part, dtype))
-    return gram._sums()
+    return with_columns(gram, ())
 
 
 def _joined(first: ColumnGram, second: ColumnGram) -> ColumnGram:
-    result = first._with_parts([])
+    result = with_columns(first, ())
     result.merge(second)
     return result

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from leakscore import _validate, scores
-from leakscore._types import Array, Doubles
+from leakscore import scores, validation
 from leakscore.dask import _columns, _data, cluster
 from leakscore.dask._columns import ColumnReference
 from leakscore.reference import Reference
+from leakscore.typing import Array, Doubles
 
 _NAMES = ("covariance_score", "gaussian_llr", "edgeworth_llr")
 
@@ -71,10 +71,10 @@ def score(
     >>> leakscore.dask.score("covariance_score", [0.1, 0.2], target, reference, 10).compute()
     array([0.1, 0. ])
     """
-    _validate.choice("name", name, _NAMES)
+    validation.choice("name", name, _NAMES)
     if isinstance(reference, ColumnReference):
         return _by_columns(name, observed, target, reference, n, options)
-    _validate.instance("reference", reference, Reference)
+    validation.instance("reference", reference, Reference)
     mean = reference.mean[np.newaxis]
     getattr(scores, name)(mean, mean, reference, n, **options)  # refuses what is wrong at once
     if not (_data.is_dask(observed) or _data.is_dask(target)):
@@ -108,15 +108,15 @@ def _by_columns(
     n: int,
     options: dict[str, Any],
 ) -> Any:
-    _validate.choice("name", name, _columns.NAMES)
-    n = _validate.count("n", n, low=2)
+    validation.choice("name", name, _columns.NAMES)
+    n = validation.count("n", n, low=2)
     unknown = set(options) - {"paired"}
     if unknown:
         raise ValueError(
             f"Expected no {sorted(unknown)[0]} with rows that stay on workers: use fit(data, "
             "'low-rank')"
         )
-    paired = _validate.flag("paired", options.get("paired", False))
+    paired = validation.flag("paired", options.get("paired", False))
     x, z = (
         _rows(argument, given, reference.dim, by_rows=False)
         for argument, given in (("observed", observed), ("target", target))
@@ -145,7 +145,7 @@ def _rows(name: str, given: Any, dim: int, *, by_rows: bool = True) -> Any:
     if _data.is_dask(given):
         table = _data.table(name, given)
     else:
-        rows = np.atleast_2d(_validate.rows(name, given, cols=dim))
+        rows = np.atleast_2d(validation.rows(name, given, cols=dim))
         table = cluster.dask().array.from_array(rows, chunks=-1)
     if table.shape[1] != dim:
         raise ValueError(

@@ -7,8 +7,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate, _validate_counts
-from leakscore._types import Doubles, Scalar
+from leakscore import _core, _validate_counts, validation
+from leakscore.typing import Doubles, Scalar
 
 
 @overload
@@ -92,16 +92,16 @@ def clopper_pearson(
     """
     if confidence is not None and alpha is not None:
         raise TypeError("Expected either confidence or alpha, not both")
-    side = _validate.choice("side", side, ("upper", "lower"))
+    side = validation.choice("side", side, ("upper", "lower"))
     successes, trials = _validate_counts.whole("k", k, 0), _validate_counts.whole("n", n, 1)
     if alpha is not None:
-        miss = _validate.interval("alpha", alpha, 0.0, 1.0, closed="neither")
+        miss = validation.interval("alpha", alpha, 0.0, 1.0, closed="neither")
         sure = 1.0 - miss
     else:
         given = 0.95 if confidence is None else confidence
-        sure = _validate.interval("confidence", given, 0.0, 1.0, closed="neither")
+        sure = validation.interval("confidence", given, 0.0, 1.0, closed="neither")
         miss = 1.0 - sure
-    successes, trials, miss, sure = _validate.broadcast(
+    successes, trials, miss, sure = validation.broadcast(
         k=successes, n=trials, alpha=miss, confidence=sure
     )
     if (successes > trials).any():

@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles, Scalar
+from leakscore import _core, validation
+from leakscore.typing import Array, Doubles, Scalar
 
 POINT = ("x", "Where to evaluate.")
 MASS = ("q", "Probability; outside [0, 1] the result is NaN.")
@@ -202,7 +202,7 @@ def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
     ) -> Any:
         if kwargs or len(args) != len(names):
             args = _bind(call, args, kwargs)
-        values = [_validate.elementwise(n, v) for n, v in zip(names, args, strict=True)]
+        values = [validation.elementwise(n, v) for n, v in zip(names, args, strict=True)]
         return _evaluate(ufunc, values, out, where, dtype)
 
     parameters = [*positional(names), OUT, option("where", True, npt.ArrayLike), DTYPE]
@@ -224,12 +224,12 @@ def _evaluate(ufunc: np.ufunc, values: list[Any], out: Any, where: Any, dtype: A
     """Call the ufunc with the given options only, so that overrides see no others."""
     options: dict[str, Any] = {}
     if dtype is not None:
-        options["dtype"] = _validate.float_dtype("dtype", dtype)
+        options["dtype"] = validation.float_dtype("dtype", dtype)
     if out is not None:
         options["out"] = out
     if where is True:
         return ufunc(*values, **options)
-    options["where"] = where = _validate.mask("where", where)
+    options["where"] = where = validation.mask("where", where)
     if out is None and all(isinstance(v, (np.ndarray, np.generic, float)) for v in values):
         shape = np.broadcast_shapes(np.shape(where), *(np.shape(v) for v in values))
         options["out"] = np.full(shape, np.nan, dtype=options.get("dtype", np.float64))

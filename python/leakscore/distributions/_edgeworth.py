@@ -8,8 +8,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles, Flags, Row, Scalar
+from leakscore import _core, validation
 from leakscore.distributions._distribution import (
     DTYPE,
     FUNCTIONS,
@@ -21,6 +20,7 @@ from leakscore.distributions._distribution import (
     positional,
     publish,
 )
+from leakscore.typing import Array, Doubles, Flags, Row, Scalar
 
 _CUMULANTS = """Mean, variance and cumulants k3, k4, k5, k6 **of the sum**, 2 to 6 of them in the
     last axis (for n equal terms: n times those of one). Their number decides the order: k3 n^-1/2,
@@ -126,14 +126,14 @@ def _function(name: str, argument: tuple[str, str], summary: str, notes: str) ->
         except TypeError as error:
             raise TypeError(f"edgeworth.{name}(): {error}") from None
         options: dict[str, Any] = {} if out is None else {"out": out}
-        points = _validate.elementwise(first, first_value)
+        points = validation.elementwise(first, first_value)
         if isinstance(points, np.ma.MaskedArray):  # generalised ufuncs do not take it
-            points = _validate.real_array(first, points)
+            points = validation.real_array(first, points)
         if np.ndim(points) == 0 and np.result_type(points) == np.float64:
             # Beside an array numpy takes a number for a float32, numpy 1 even a numpy.float64.
             options["signature"] = (np.float64, np.float64, None)
-        kind = None if dtype is None else _validate.float_dtype("dtype", dtype)
-        result = ufunc(points, _validate.cumulants("cumulants", cumulants), **options)
+        kind = None if dtype is None else validation.float_dtype("dtype", dtype)
+        result = ufunc(points, validation.cumulants("cumulants", cumulants), **options)
         return result if kind is None or out is not None else result.astype(kind)
 
     arguments = positional((first, "cumulants"))

@@ -8,8 +8,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, Scalar
+from leakscore import _core, validation
 from leakscore.distributions._distribution import (
     FUNCTIONS,
     HOME,
@@ -18,6 +17,7 @@ from leakscore.distributions._distribution import (
     positional,
     publish,
 )
+from leakscore.typing import Doubles, Scalar
 
 _MOST = 1e300  # of df and nc; the moments of larger ones would overflow
 
@@ -199,21 +199,21 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
 
 def _law(weights: Any, df: Any, nc: Any, sigma: Any, offset: Any) -> tuple[Any, ...]:
     """Check the parameters and return them as the compiled functions take them."""
-    weights = _validate.vector("weights", _plain("weights", weights))
+    weights = validation.vector("weights", _plain("weights", weights))
     if not weights.any():
         raise ValueError("Expected weights not to be all zero")
-    df = _validate.vector("df", _per_term("df", df), low=0.0, high=_MOST, open_low=True)
-    nc = _validate.vector("nc", _per_term("nc", nc), low=0.0, high=_MOST)
-    terms = _validate.broadcast(weights=weights, df=df, nc=nc)
-    sigma = _validate.scalar("sigma", sigma, 0.0)
-    offset = _validate.scalar("offset", offset)
+    df = validation.vector("df", _per_term("df", df), low=0.0, high=_MOST, open_low=True)
+    nc = validation.vector("nc", _per_term("nc", nc), low=0.0, high=_MOST)
+    terms = validation.broadcast(weights=weights, df=df, nc=nc)
+    sigma = validation.scalar("sigma", sigma, 0.0)
+    offset = validation.scalar("offset", offset)
     return *(np.ascontiguousarray(values) for values in terms), sigma, offset
 
 
 def _plain(name: str, value: object) -> Any:
     """Return what a ufunc reads; refuse masks, which the result would not carry over."""
-    _validate.unmasked(name, value)
-    return _validate.elementwise(name, value)
+    validation.unmasked(name, value)
+    return validation.elementwise(name, value)
 
 
 def _per_term(name: str, value: object) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags, Indices
+from leakscore import _core, validation
 from leakscore.games import _sampling
 from leakscore.games._populations import Empirical, Population
 from leakscore.games._sampling import Key
+from leakscore.typing import Doubles, Flags, Indices
 
 _BLOCK = 1 << 18  # doubles in a table of counts: 2 MB
 
@@ -51,7 +51,7 @@ class _RowPairs:
             self._fill_tile(key, start, words[part], included[part], targets[part], out[part])
         out /= self.mean.records
         if not (np.isfinite(out).all() and np.isfinite(targets).all()):
-            _validate.finite("X", self.rows.X)
+            validation.finite("X", self.rows.X)
         self.mean.add_noise(key, 0, included, out)
 
     def _fill_tile(

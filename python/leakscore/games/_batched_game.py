@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Doubles, Flags
+from leakscore import validation
 from leakscore.games._batches import Batches, data_set, padded
 from leakscore.games._populations import Empirical, Population
 from leakscore.games._rounds import coins
 from leakscore.games._sampling import Key
 from leakscore.games._training import Training
+from leakscore.typing import Doubles, Flags
 
 _BLOCK = 1 << 19  # doubles of the records of a step, and records of all steps, of a block
 
@@ -24,7 +24,7 @@ def others_of(population: Population) -> Doubles:
         )
     X = np.asarray(population.X, dtype=np.float64)
     rows = X if population.exclude is None else np.delete(X, population.exclude, axis=0)
-    return _validate.finite("X", rows)
+    return validation.finite("X", rows)
 
 
 class BatchedTrainer:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags, Indices
+from leakscore import _core, validation
 from leakscore.games._sampling import Key
+from leakscore.typing import Doubles, Flags, Indices
 
 Kind = Literal["poisson", "truncated", "allocated", "fixed", "shuffled", "patterns"]
 
@@ -85,7 +85,7 @@ class Batches:
     participation: npt.ArrayLike | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        kind = _validate.choice("kind", self.kind, _KINDS)
+        kind = validation.choice("kind", self.kind, _KINDS)
         for name, kinds in (_NEEDED | _POSSIBLE).items():
             value = getattr(self, name)
             if value is not None and kind not in kinds:
@@ -93,19 +93,19 @@ class Batches:
             if value is None and name in _NEEDED and kind in kinds:
                 raise ValueError(f"Expected {name} with kind={kind!r}")
         given: dict[str, Any] = {
-            name: _validate.count(name, getattr(self, name), 1)
+            name: validation.count(name, getattr(self, name), 1)
             for name in ("max_batch_size", "batch_size", "selected", "num_epochs")
             if getattr(self, name) is not None
         }
         if self.sample_rate is not None:
-            given["sample_rate"] = _validate.scalar(
+            given["sample_rate"] = validation.scalar(
                 "sample_rate", self.sample_rate, 0.0, 1.0, closed="right"
             )
         if self.reallocate is not None:
-            given["reallocate"] = _validate.flag("reallocate", self.reallocate)
+            given["reallocate"] = validation.flag("reallocate", self.reallocate)
         if self.participation is not None:
-            rows = _validate.matrix("participation", self.participation)
-            given["participation"] = _validate.binary("participation", rows) != 0
+            rows = validation.matrix("participation", self.participation)
+            given["participation"] = validation.binary("participation", rows) != 0
         for name, kinds in _POSSIBLE.items():
             if kind in kinds:
                 given.setdefault(name, True if name == "reallocate" else 1)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore._drawn import Drawn
-from leakscore._types import Doubles, Flags, Seed
 from leakscore.games import _average, _sampling
 from leakscore.games._populations import Empirical, EmpiricalMean, Population
 from leakscore.games._rounds import coins, key_from, number, require_population, require_score
+from leakscore.typing import Doubles, Flags, Seed
 
 _STREAM_BLOCK = 1 << 21  # doubles that a score receives at once: 16 MB
 
@@ -94,7 +94,7 @@ def fixed_target(
     True
     """
     _require(population, mechanism)
-    z = _validate.vector("target", target, size=population.dim)
+    z = validation.vector("target", target, size=population.dim)
     rounds = number(rounds, balanced)
     require_score(score, "outputs")
     if isinstance(population, Empirical):
@@ -188,7 +188,7 @@ def average_target(
     if isinstance(population, Empirical):
         population._require(mechanism.n, others=int(mechanism.neighbours == "replace"))
     mean = mechanism._mean(population.dim)
-    generator, seed = _validate.seeded("rng", rng)
+    generator, seed = validation.seeded("rng", rng)
     keys = generator.integers(0, 1 << 64, size=(2, 2), dtype=np.uint64)
 
     member = coins(keys[0], rounds, balanced)
@@ -214,4 +214,4 @@ def _block_scores(
     """Draw one block, score it and free it."""
     outputs = np.empty((included.size, dim))
     sampler.fill(key, first, included, outputs)
-    return _validate.scores("score(outputs)", score(outputs), included.size)
+    return validation.scores("score(outputs)", score(outputs), included.size)

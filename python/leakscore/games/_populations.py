@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate, _validate_counts
-from leakscore._types import Doubles, Flags
+from leakscore import _core, _validate_counts, validation
 from leakscore.games import _sampling
 from leakscore.reference import Reference
 from leakscore.reference.noise import given as noise_given
+from leakscore.typing import Doubles, Flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Bernoulli:
     p: npt.ArrayLike
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", _validate.vector("p", self.p, low=0.0, high=1.0).copy())
+        object.__setattr__(self, "p", validation.vector("p", self.p, low=0.0, high=1.0).copy())
 
     @property
     def dim(self) -> int:
@@ -50,7 +50,7 @@ class Bernoulli:
     def _sampler(self, target: Doubles, mean: _sampling.Mean) -> _sampling.Sampler:
         p = np.asarray(self.p)
         if target.ndim == 1:
-            return _sampling.BernoulliMeans(p, _validate.binary("target", target), mean)
+            return _sampling.BernoulliMeans(p, validation.binary("target", target), mean)
         others = _sampling.BernoulliMeans(p, np.zeros_like(p), mean.without_noise())
         return _sampling.OwnTargets(others, target, mean, counts=True)
 
@@ -141,14 +141,14 @@ class Empirical:
     replace: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
-        table = _validate.matrix("X", self.X, min_rows=1 if self.exclude is None else 2)
+        table = validation.matrix("X", self.X, min_rows=1 if self.exclude is None else 2)
         if len(table) >= 1 << 32:
             raise ValueError(f"Expected X of shape {table.shape} to have fewer than 2^32 rows")
         object.__setattr__(self, "X", table)
         if self.exclude is not None:
-            row = _validate.count("exclude", self.exclude, high=len(table) - 1)
+            row = validation.count("exclude", self.exclude, high=len(table) - 1)
             object.__setattr__(self, "exclude", row)
-        _validate.flag("replace", self.replace)
+        validation.flag("replace", self.replace)
 
     @property
     def dim(self) -> int:
@@ -216,18 +216,18 @@ class EmpiricalMean:
     noise_factor: npt.ArrayLike | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", _validate.count("n", self.n, low=2, high=1 << 53))
-        noise = _validate.doubles("noise_std", self.noise_std)
-        _validate.per_coordinate("noise_std", noise, noise.size)
+        object.__setattr__(self, "n", validation.count("n", self.n, low=2, high=1 << 53))
+        noise = validation.doubles("noise_std", self.noise_std)
+        validation.per_coordinate("noise_std", noise, noise.size)
         object.__setattr__(self, "noise_std", noise.copy() if noise.ndim else float(noise))
         for name in ("noise_cov", "noise_factor"):
             if getattr(self, name) is not None:
-                matrix = _validate.finite(name, _validate.matrix(name, getattr(self, name)))
+                matrix = validation.finite(name, validation.matrix(name, getattr(self, name)))
                 object.__setattr__(self, name, matrix.copy())
                 noise_given(self.noise_std, self.noise_cov, self.noise_factor, len(matrix))
-        rate = _validate.scalar("sample_rate", self.sample_rate, 0.0, 1.0, closed="right")
+        rate = validation.scalar("sample_rate", self.sample_rate, 0.0, 1.0, closed="right")
         object.__setattr__(self, "sample_rate", rate)
-        _validate.choice("neighbours", self.neighbours, ("replace", "add-remove"))
+        validation.choice("neighbours", self.neighbours, ("replace", "add-remove"))
         if rate < 1.0 and self.neighbours == "add-remove":
             raise ValueError(f"Expected sample_rate={rate} to be 1 with neighbours='add-remove'")
         _validate_counts.sampled("sample_rate", rate, self.n)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore import _core, _validate
-from leakscore._types import Flags, Seed
+from leakscore import _core, validation
 from leakscore.games._populations import Bernoulli, Empirical, Gaussian, Population
 from leakscore.games._sampling import Key
+from leakscore.typing import Flags, Seed
 
 
 def number(rounds: int, balanced: bool) -> int:
     """Return the number of rounds of a game."""
-    rounds = _validate.count("rounds", rounds, low=1)
-    if _validate.flag("balanced", balanced) and rounds % 2:
+    rounds = validation.count("rounds", rounds, low=1)
+    if validation.flag("balanced", balanced) and rounds % 2:
         raise ValueError(f"Expected rounds={rounds} to be even with balanced=True")
     return rounds
 
@@ -30,7 +30,7 @@ def coins(key: Key, rounds: int, balanced: bool) -> Flags:
 
 def key_from(rng: Seed) -> tuple[Key, int | None]:
     """Draw the key of a game, which decides everything in it; return it with the seed."""
-    generator, seed = _validate.seeded("rng", rng)
+    generator, seed = validation.seeded("rng", rng)
     return generator.integers(0, 1 << 64, size=2, dtype=np.uint64), seed
 
 

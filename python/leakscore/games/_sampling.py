@@ -12,9 +12,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles, Flags
+from leakscore import _core, validation
 from leakscore.reference.noise import Noise
+from leakscore.typing import Array, Doubles, Flags
 
 Key = npt.NDArray[np.uint64]
 
@@ -188,7 +188,7 @@ class TableMeans:
         np.add(out, targets, out=out, where=included[:, None])
         out /= self.mean.records
         if not np.isfinite(out).all():
-            _validate.finite("X", self.X)
+            validation.finite("X", self.X)
 
     def multiply(self, counts: Doubles, out: Doubles) -> None:
         """Write counts @ X, converting X a few rows at a time where it is not small."""

@@ -7,9 +7,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
+from leakscore import _core, validation
 from leakscore._drawn import Drawn
-from leakscore._types import Doubles, Flags, Indices, Seed
 from leakscore.games import _sampling
 from leakscore.games._average import below
 from leakscore.games._populations import Bernoulli, Empirical, Population
@@ -17,6 +16,7 @@ from leakscore.games._rounds import coins, key_from, key_of, number, require_pop
 from leakscore.games._sampling import Key
 from leakscore.reference.noise import Noise
 from leakscore.reference.noise import given as noise_given
+from leakscore.typing import Doubles, Flags, Indices, Seed
 
 _BLOCK = 1 << 18  # doubles of a table of counts: 2 MB
 
@@ -103,14 +103,14 @@ def sequential(
     True
     """
     require_population(population)
-    z = _validate.vector("target", target, size=population.dim)
-    n = _validate.count("n", n, 2, why=_validate.ONE)
-    count = _validate.count("num_steps", num_steps, low=1)
+    z = validation.vector("target", target, size=population.dim)
+    n = validation.count("n", n, 2, why=validation.ONE)
+    count = validation.count("num_steps", num_steps, low=1)
     law = insertion_law(insertion, count)
     rounds = number(rounds, False)
     noise = noise_given(noise_std, noise_cov, noise_factor, population.dim)
     if isinstance(population, Bernoulli):
-        _validate.binary("target", z)
+        validation.binary("target", z)
     if isinstance(population, Empirical):
         require_rows(population, n, count)
     key, seed = key_from(rng)
@@ -135,11 +135,11 @@ def require_rows(population: Empirical, n: int, num_steps: int) -> None:
 def insertion_law(insertion: object, num_steps: int) -> int | Doubles:
     """Return the step of the target, or the probability of each."""
     if isinstance(insertion, str):
-        _validate.choice("insertion", insertion, ("uniform",))
+        validation.choice("insertion", insertion, ("uniform",))
         return np.full(num_steps, 1.0 / num_steps)
     if np.ndim(insertion) == 0:  # type: ignore[arg-type]
-        return _validate.count("insertion", insertion, high=num_steps - 1)
-    chances = _validate.vector("insertion", insertion, size=num_steps, low=0.0)
+        return validation.count("insertion", insertion, high=num_steps - 1)
+    chances = validation.vector("insertion", insertion, size=num_steps, low=0.0)
     if abs(float(chances.sum()) - 1.0) > 1e-6:
         raise ValueError(f"Expected insertion to have the sum 1, not {float(chances.sum())!r}")
     return chances
@@ -213,4 +213,4 @@ def _fill_disjoint(
             records[others] = rows.X[np.flatnonzero(drawn)[order]]
             np.mean(records.reshape(count, n, -1), axis=1, out=out[r])
     if not np.isfinite(out).all():
-        _validate.finite("X", rows.X)
+        validation.finite("X", rows.X)

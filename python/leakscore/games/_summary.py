@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._results import Result
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.audit import Audit
+from leakscore.results import Result
+from leakscore.typing import Doubles
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +126,11 @@ def summarize(
     >>> print(f"{result.advantage:.2f} +- {result.advantage_se:.2f}")  # theory: .53
     0.53 +- 0.01
     """
-    sample = _validate.sample("scores", scores)
-    values = _validate.scores("scores", sample, sample.size)
-    inside = _validate.membership("member", member, values.size)
-    cut = _validate.scalar("threshold", threshold)
-    levels = _validate.interval("alpha", alpha, 0.0, 1.0).ravel()
+    sample = validation.sample("scores", scores)
+    values = validation.scores("scores", sample, sample.size)
+    inside = validation.membership("member", member, values.size)
+    cut = validation.scalar("threshold", threshold)
+    levels = validation.interval("alpha", alpha, 0.0, 1.0).ravel()
 
     audit = Audit(values[inside], values[~inside])
     members, others = np.sort(values[inside]), np.sort(values[~inside])

@@ -9,9 +9,9 @@ from typing import Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles, Row, Rows
+from leakscore import _core, validation
 from leakscore.games._sampling import Key
+from leakscore.typing import Array, Doubles, Row, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +73,16 @@ class Training:
     strategy_matrix: npt.ArrayLike | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        _validate.choice("model", self.model, ("linear", "logistic"))
+        validation.choice("model", self.model, ("linear", "logistic"))
         for name, value in (
-            ("n", _validate.count("n", self.n, 2, why=_validate.ONE)),
-            ("num_steps", _validate.count("num_steps", self.num_steps, low=1)),
-            ("classes", _validate.count("classes", self.classes, low=2)),
+            ("n", validation.count("n", self.n, 2, why=validation.ONE)),
+            ("num_steps", validation.count("num_steps", self.num_steps, low=1)),
+            ("classes", validation.count("classes", self.classes, low=2)),
         ):
             object.__setattr__(self, name, value)
         if self.model == "linear" and self.classes != 2:
             raise ValueError(f"Expected classes={self.classes} only with model='logistic'")
-        rate = _validate.interval("learning_rate", self.learning_rate, 0.0, closed="neither")
+        rate = validation.interval("learning_rate", self.learning_rate, 0.0, closed="neither")
         if rate.shape not in ((), (self.num_steps,)):
             raise ValueError(
                 f"Expected learning_rate of shape {rate.shape} to be a number or "
@@ -90,14 +90,14 @@ class Training:
             )
         object.__setattr__(self, "learning_rate", rate.copy() if rate.ndim else float(rate))
         if self.clip is not None:
-            clip = _validate.scalar("clip", self.clip, 0.0, closed="neither")
+            clip = validation.scalar("clip", self.clip, 0.0, closed="neither")
             object.__setattr__(self, "clip", clip)
-        noise = _validate.scalar("noise_multiplier", self.noise_multiplier, 0.0)
+        noise = validation.scalar("noise_multiplier", self.noise_multiplier, 0.0)
         object.__setattr__(self, "noise_multiplier", noise)
         if noise > 0.0 and self.clip is None:
             raise ValueError(f"Expected clip with noise_multiplier={noise!r}, which multiplies it")
         if self.start is not None:
-            object.__setattr__(self, "start", _validate.vector("start", self.start).copy())
+            object.__setattr__(self, "start", validation.vector("start", self.start).copy())
         if self.strategy_matrix is not None:
             matrix = _strategy(self.strategy_matrix, self.num_steps)
             if noise == 0.0:
@@ -121,7 +121,7 @@ class Training:
         -------
         int
         """
-        inputs = _validate.count("inputs", inputs, 1)
+        inputs = validation.count("inputs", inputs, 1)
         return inputs * (self.classes if self.classes > 2 else 1)
 
     def gradients(self, theta: npt.ArrayLike, records: npt.ArrayLike) -> Doubles:
@@ -187,7 +187,7 @@ class Training:
         self, theta: npt.ArrayLike, records: npt.ArrayLike
     ) -> tuple[Doubles, Doubles, Doubles]:
         """Return weights (..., outputs, d), inputs (..., d) and responses (...)."""
-        at, rows = _validate.doubles("theta", theta), _validate.doubles("records", records)
+        at, rows = validation.doubles("theta", theta), validation.doubles("records", records)
         if at.size == 0 or rows.size == 0 or at.ndim == 0 or rows.ndim == 0 or rows.shape[-1] < 2:
             raise ValueError(
                 f"Expected theta of shape {at.shape} to be (..., k) and records of shape "
@@ -265,7 +265,7 @@ class Training:
         """Return the parameters before the first step."""
         if self.start is None:
             return np.zeros(size)
-        return _validate.vector("start", self.start, size=size)
+        return validation.vector("start", self.start, size=size)
 
     def _noise(self, key: Key, first: int, rounds: int, size: int) -> Doubles | None:
         """Return the noise on the averaged gradients of rounds [first, ...), (rounds, T, k)."""
@@ -312,7 +312,7 @@ class Training:
 
 def _strategy(value: npt.ArrayLike, steps: int) -> Doubles:
     """Return a matrix of correlated noise that has an inverse."""
-    matrix = _validate.doubles("strategy_matrix", value, ndim=2)
+    matrix = validation.doubles("strategy_matrix", value, ndim=2)
     if matrix.shape != (steps, steps):
         raise ValueError(
             f"Expected strategy_matrix of shape {matrix.shape} to be ({steps}, {steps})"

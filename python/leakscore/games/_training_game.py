@@ -9,9 +9,8 @@ from typing import Any, Literal, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
+from leakscore import _core, validation
 from leakscore._drawn import Drawn
-from leakscore._types import Array, Doubles, Flags, Indices, Seed
 from leakscore.games import _sampling
 from leakscore.games._average import below
 from leakscore.games._batched_game import BatchedTrainer, others_of
@@ -28,6 +27,7 @@ from leakscore.games._rounds import (
 from leakscore.games._sampling import Key
 from leakscore.games._sequence import draw_steps, insertion_law
 from leakscore.games._training import Training
+from leakscore.typing import Array, Doubles, Flags, Indices, Seed
 
 _BLOCK = 1 << 18  # doubles of the records that are held at once: 2 MB
 _WORDS = 1 << 12  # random words of one key
@@ -154,14 +154,14 @@ def dpsgd(
     True
     """
     require_population(population)
-    _validate.instance("training", training, Training)
-    record = _validate.vector("target", target, size=population.dim)
+    validation.instance("training", training, Training)
+    record = validation.vector("target", target, size=population.dim)
     batched = isinstance(insertion, Batches)
     _require_records(population, record, training, batched)
     rounds = number(rounds, False)
     require_score(score, "parameters")
     if isinstance(insertion, Batches):
-        stands_in = None if other is None else _validate.vector("other", other, size=record.size)
+        stands_in = None if other is None else validation.vector("other", other, size=record.size)
         if stands_in is not None:
             training._require_labels("other", stands_in[-1:])
         key, seed = key_from(rng)
@@ -212,7 +212,7 @@ def _released(
 
 def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
     """Return the scores of a block."""
-    scores = _validate.real_array("score(theta)", given).astype(np.float64)
+    scores = validation.real_array("score(theta)", given).astype(np.float64)
     if scores.ndim not in (1, 2) or len(scores) != rounds:
         raise ValueError(
             f"Expected score(theta) of shape {scores.shape} to be ({rounds},) or ({rounds}, j)"
@@ -410,5 +410,5 @@ class _Trainer:
             self.training._descend(self.start, with_target, noise, out)
         if not np.isfinite(out).all():
             if isinstance(self.records, _TableRecords):
-                _validate.finite("X", self.records.rows.X)
+                validation.finite("X", self.records.rows.X)
             raise ValueError("Expected a learning_rate so small that the parameters do not diverge")

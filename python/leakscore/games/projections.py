@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, Flags
+from leakscore import validation
 from leakscore.games._populations import Empirical
 from leakscore.games._sampling import Key, Mean, Sampler, TableMeans
+from leakscore.typing import Doubles, Flags
 
 __all__ = ["LARGEST_DRAWN", "Binned", "Bins", "Projections"]
 
@@ -188,7 +188,7 @@ class Bins:
         -------
         Bins
         """
-        ordered = np.sort(_validate.finite("X", values))
+        ordered = np.sort(validation.finite("X", values))
         unit = float(max(abs(ordered[0]), abs(ordered[-1]))) or 1.0
         ordered /= unit
         centre = float(ordered.mean())

@@ -16,8 +16,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.games.projections import Bins
+from leakscore.typing import Doubles
+
+__all__ = ["weighted_sums"]
 
 _LEVELS = 32  # different weights up to which each is a group
 _SINGLE = 256  # largest weights that keep places of their own

@@ -7,12 +7,12 @@ from typing import Literal, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, Row, Rows, Scalar, of_rows
+from leakscore import validation
 from leakscore.leakage._score import Neighbours, centred, game
-from leakscore.reference import Reference
+from leakscore.reference import Reference, forms
 from leakscore.reference.noise import given as noise_given
 from leakscore.scores import scoring, series
+from leakscore.typing import Doubles, Row, Rows, Scalar, of_rows
 
 Estimate: TypeAlias = Literal["known", "diagonal", "full"]
 
@@ -126,12 +126,12 @@ def cross_leakage(
     >>> leakscore.leakage.cross_leakage([3.0, 0.0], [[3.0, 8.0], [-1.0, 8.0]], reference, 10)
     array([ 0.9, -0.3])
     """
-    _validate.instance("reference", reference, Reference)
-    n = _validate.count("n", n, low=2)
-    _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
+    validation.instance("reference", reference, Reference)
+    n = validation.count("n", n, low=2)
+    validation.choice("neighbours", neighbours, ("replace", "add-remove"))
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
-    attacks = _validate.rows("attack_target", attack_target, cols=reference.dim)
-    truths = _validate.rows("true_target", true_target, cols=reference.dim)
+    attacks = validation.rows("attack_target", attack_target, cols=reference.dim)
+    truths = validation.rows("true_target", true_target, cols=reference.dim)
     centre, per_record, divisor = game(reference, n, neighbours)
     noisy_reference = noise.added(reference, per_record)
     left = centred("attack_target", attacks, centre)
@@ -190,10 +190,10 @@ def second_order_leakage(
     0.22
     """
     independent = series.diagonal("reference", reference)
-    n = _validate.count("n", n, low=2)
+    n = validation.count("n", n, low=2)
     third = series.cumulant("skewness", skewness, independent.dim)
-    rows = _validate.rows("target", target, cols=independent.dim)
-    first = independent._distances("target", rows, independent.mean) / n
+    rows = validation.rows("target", target, cols=independent.dim)
+    first = forms.distances(independent.invertible(), "target", rows, independent.mean) / n
     table, scale = np.atleast_2d(rows), np.sqrt(independent.variances)
     correction = np.zeros(len(table))
     for cols in scoring.slices(independent.dim, 1 << 14):
@@ -296,18 +296,18 @@ def effective_leakage(
     >>> print(round(effective_leakage(8883.0, 1000, 5000, n_reference=10), 2))
     8.41
     """
-    distance = _validate.interval("squared_mahalanobis", squared_mahalanobis, 0.0, closed="left")
-    n = _validate.count("n", n, low=2)
-    d = _validate.count("dim", dim, low=1)
-    _validate.choice("covariance", covariance, ("known", "diagonal", "full"))
+    distance = validation.interval("squared_mahalanobis", squared_mahalanobis, 0.0, closed="left")
+    n = validation.count("n", n, low=2)
+    d = validation.count("dim", dim, low=1)
+    validation.choice("covariance", covariance, ("known", "diagonal", "full"))
     if ridge is not None:
-        ridge = _validate.scalar("ridge", ridge, 0.0, closed="neither")
+        ridge = validation.scalar("ridge", ridge, 0.0, closed="neither")
         if covariance != "full":
             raise ValueError(f"Expected ridge={ridge!r} with covariance='full' only")
-    if _validate.flag("redrawn", redrawn) and covariance != "known":
+    if validation.flag("redrawn", redrawn) and covariance != "known":
         raise ValueError(f"Expected covariance={covariance!r} to be 'known' with redrawn=True")
     least = {"known": 1, "diagonal": 6, "full": d + 1 if ridge is None else 2}[covariance]
-    n0 = _validate.count("n_reference", n_reference, low=least)
+    n0 = validation.count("n_reference", n_reference, low=least)
     m = distance / n
     if redrawn:
         spread = m + distance / n0 + d / (n * n0) + 2 * d / n0**2

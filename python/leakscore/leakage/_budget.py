@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.reference import Reference, dense
 from leakscore.tradeoff import gaussian
+from leakscore.typing import Doubles
 
 
 def largest_leakage(
@@ -30,18 +30,18 @@ def largest_leakage(
             f"Expected one budget, not max_advantage={max_advantage!r}, epsilon={epsilon!r}, "
             f"max_power={max_power!r}, max_leakage={max_leakage!r}"
         )
-    fpr = _validate.scalar("at_fpr", at_fpr, 0.0, 1.0, closed="neither")
+    fpr = validation.scalar("at_fpr", at_fpr, 0.0, 1.0, closed="neither")
     if max_leakage is not None:
-        return _validate.scalar("max_leakage", max_leakage, 0.0, closed="neither")
+        return validation.scalar("max_leakage", max_leakage, 0.0, closed="neither")
     if max_advantage is not None:
-        limit = _validate.scalar("max_advantage", max_advantage, 0.0, 1.0, closed="neither")
+        limit = validation.scalar("max_advantage", max_advantage, 0.0, 1.0, closed="neither")
         mu = _largest_mu(lambda mu: gaussian(mu).advantage() <= limit)
     elif max_power is not None:
-        limit = _validate.scalar("max_power", max_power, fpr, 1.0, closed="neither")
+        limit = validation.scalar("max_power", max_power, fpr, 1.0, closed="neither")
         mu = _largest_mu(lambda mu: gaussian(mu).power(fpr) <= limit)
     else:
-        point = _validate.scalar("epsilon", epsilon, 0.0)
-        limit = _validate.scalar("delta", delta, 0.0, 1.0, closed="neither")
+        point = validation.scalar("epsilon", epsilon, 0.0)
+        limit = validation.scalar("delta", delta, 0.0, 1.0, closed="neither")
         mu = _largest_mu(lambda mu: gaussian(mu).delta(point) <= limit)
     return mu * mu
 
@@ -69,7 +69,7 @@ def start(reference: Reference, scale: Doubles, errors: Doubles, limit: float) -
     """
     share = np.divide(reference.variances, scale, out=np.zeros(reference.dim), where=scale > 0)
     weight = np.divide(1.0, scale, out=np.zeros(reference.dim), where=scale > 0)
-    least = 16 * dense.tolerance(reference.dim, reference._covariance.rounding) * float(share.max())
+    least = 16 * dense.tolerance(reference.dim, reference.covariance.rounding) * float(share.max())
     with np.errstate(over="ignore"):
         return max(least, float(((errors * errors) @ weight).max()) / limit - float(share.sum()))
 

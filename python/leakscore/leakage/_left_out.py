@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, _validate_counts
-from leakscore._types import Doubles
+from leakscore import _validate_counts, validation
 from leakscore.leakage import groups as grouped
 from leakscore.reference import Reference, left_out
+from leakscore.typing import Doubles
 
 
 def leave_one_out(
@@ -71,10 +71,10 @@ def leave_one_out(
     >>> leakscore.leakage.leave_one_out(X, reference, 10).round(3)
     array([6.20e-02, 4.10e-02, 2.60e-02, 1.40e-02, 4.05e+01])
     """
-    _validate.instance("reference", reference, Reference)
-    n = _validate.count("n", n, low=2)
-    _validate.choice("population", population, ("infinite", "finite"))
-    table = _validate.matrix("X", X, cols=reference.dim)
+    validation.instance("reference", reference, Reference)
+    n = validation.count("n", n, low=2)
+    validation.choice("population", population, ("infinite", "finite"))
+    table = validation.matrix("X", X, cols=reference.dim)
     fit = left_out.require_own_table(table, reference)
     divisor = float(n)
     if population == "finite":
@@ -153,9 +153,9 @@ def leave_group_out(
     >>> leakscore.leakage.leave_group_out(X, reference, 20, person).round(2)
     array([0.11, 0.05, 0.02, 0.01, 0.  , 4.9 ])
     """
-    _validate.instance("reference", reference, Reference)
-    _validate.choice("population", population, ("infinite", "finite"))
-    table = _validate.matrix("X", X, cols=reference.dim)
+    validation.instance("reference", reference, Reference)
+    validation.choice("population", population, ("infinite", "finite"))
+    table = validation.matrix("X", X, cols=reference.dim)
     fit = left_out.require_own_table(table, reference)
     owned = grouped.Groups(_codes("groups", groups, len(table)))
     sizes, batch = _sizes(n, batches, len(table), population)
@@ -182,7 +182,7 @@ def leave_group_out(
 
 def _codes(name: str, labels: npt.ArrayLike, size: int) -> npt.NDArray[np.intp]:
     """Number the labels in their order."""
-    _validate.unmasked(name, labels)
+    validation.unmasked(name, labels)
     array = np.asarray(labels)
     if array.dtype.kind not in "iuU":
         raise TypeError(f"Expected {name} to hold integers or strings, not dtype {array.dtype}")
@@ -196,7 +196,7 @@ def _sizes(
 ) -> tuple[Doubles, npt.NDArray[np.intp]]:
     """Return how many records each batch has, and the batch of each row."""
     if batches is None:
-        records = _validate.count("n", n, low=2)
+        records = validation.count("n", n, low=2)
         return np.array([float(records)]), np.zeros(rows, dtype=np.intp)
     if population == "finite":
         raise ValueError("Expected no batches with population='finite': each is drawn anew")

@@ -8,15 +8,15 @@ from typing import Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._results import Result
-from leakscore._types import Array, Doubles
+from leakscore import validation
 from leakscore.leakage import _budget, _optimal
 from leakscore.leakage._score import Neighbours, game, leakages
 from leakscore.leakage._shaped import ShapedNoise
 from leakscore.leakage.wish import Wish
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.reference.noise import standard
+from leakscore.results import Result
+from leakscore.typing import Array, Doubles
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,11 +194,11 @@ def noise_for(
     >>> shaped.std.round(2)
     array([0.25, 4.73])
     """
-    _validate.instance("reference", reference, Reference)
-    n = _validate.count("n", n, low=2)
-    _validate.choice("shape", shape, ("optimal", "optimal-diagonal", "column-sd", "scalar"))
-    _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
-    rows = np.atleast_2d(_validate.rows("targets", targets, cols=reference.dim))
+    validation.instance("reference", reference, Reference)
+    n = validation.count("n", n, low=2)
+    validation.choice("shape", shape, ("optimal", "optimal-diagonal", "column-sd", "scalar"))
+    validation.choice("neighbours", neighbours, ("replace", "add-remove"))
+    rows = np.atleast_2d(validation.rows("targets", targets, cols=reference.dim))
     limits = (max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
     budget = _budget.largest_leakage(*limits)
     if shape in ("optimal", "optimal-diagonal"):

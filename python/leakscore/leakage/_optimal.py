@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore import validation
 from leakscore.leakage import _budget
 from leakscore.leakage._score import Neighbours, game
 from leakscore.leakage._shaped import (
@@ -25,10 +24,11 @@ from leakscore.leakage.noise.problem import Problem
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.owned import OwnedTable, earlier_counts
 from leakscore.leakage.wish import SAFE, Wish, least_multiple
-from leakscore.reference import Reference, left_out
+from leakscore.reference import Reference, forms, left_out
 from leakscore.reference.left_out import Fit
 from leakscore.reference.low_rank import LARGEST_MATRIX
 from leakscore.reference.noise import given as noise_given
+from leakscore.typing import Array, Doubles
 
 # From more columns on, references that are no matrix are not made one.
 _MOST_DENSE = 400
@@ -50,7 +50,10 @@ def for_targets(
         noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
         part = reference if kept.all() else _columns(reference, kept)
         noisy = noise.added(part, per_record)
-        return noisy._distances("targets", people.sums[:, kept], centre[kept]) / divisor
+        return (
+            forms.distances(noisy.invertible(), "targets", people.sums[:, kept], centre[kept])
+            / divisor
+        )
 
     limits = np.full(len(people.sums), reach)
     problem: Problem | WideProblem
@@ -155,14 +158,14 @@ def noise_for_table(
     >>> noise.active, noise.std.round(2)
     (array([2, 4]), array([3.54, 0.15]))
     """
-    table = _validate.matrix("X", X, min_rows=3)
-    n = _validate.count("n", n, low=2)
-    _validate.choice("shape", shape, ("optimal", "optimal-diagonal"))
-    _validate.choice("population", population, ("infinite", "finite"))
+    table = validation.matrix("X", X, min_rows=3)
+    n = validation.count("n", n, low=2)
+    validation.choice("shape", shape, ("optimal", "optimal-diagonal"))
+    validation.choice("population", population, ("infinite", "finite"))
     if reference is None:
         reference = _own_reference(table)
-    _validate.instance("reference", reference, Reference)
-    _validate.matrix("X", table, cols=reference.dim)
+    validation.instance("reference", reference, Reference)
+    validation.matrix("X", table, cols=reference.dim)
     fit = _plain_fit(table, reference)
     budget = _budget.largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
     share = 1.0 if population == "infinite" else _left_to_chance(n, fit.rows)
@@ -196,7 +199,7 @@ def _owned(
 ) -> OwnedTable:
     """Return the table with its persons and batches; refuse what no law is known for."""
     rows = len(table)
-    owner = np.arange(rows) if ids is None else _validate.owners("ids", ids, rows)[0]
+    owner = np.arange(rows) if ids is None else validation.owners("ids", ids, rows)[0]
     owned = Groups(owner)
     totals: tuple[int, ...] = ()
     if previous is not None:
@@ -259,7 +262,7 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
     def leakage(factor: Doubles) -> Doubles:
         noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
         noisy = noise.added(floor, wish.n)
-        return law.leakage(noisy._distances("X", rows, floor.mean))
+        return law.leakage(forms.distances(noisy.invertible(), "X", rows, floor.mean))
 
     limits = np.full(len(table), law.limit(wish.budget) * SAFE)
     task = Task(
@@ -300,7 +303,7 @@ def _problem(
     """Return the problem in the columns that matter."""
     part = np.ascontiguousarray(floor[np.ix_(kept, kept)])
     few = rows if kept.all() else rows[:, kept]
-    rounding = reference._covariance.rounding
+    rounding = reference.covariance.rounding
     return Problem(part, few, centre[kept], limits, np.ones(len(part)), rounding)
 
 
@@ -346,7 +349,7 @@ def _is_wide(
     if not (weights > 0).all():
         raise ValueError(f"Expected weights > 0 for {reference.dim} columns")
     if not kept.all() or reference._problem() is not None:
-        reference._require_inverse()
+        reference.invertible()
     return True
 
 

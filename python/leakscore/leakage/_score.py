@@ -7,12 +7,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, of_rows
-from leakscore.reference import Reference
+from leakscore import validation
+from leakscore.reference import Reference, forms
 from leakscore.reference.covariances import Table
 from leakscore.reference.noise import Noise
 from leakscore.reference.noise import given as noise_given
+from leakscore.typing import Doubles, of_rows
 
 Neighbours = Literal["replace", "add-remove"]
 
@@ -78,11 +78,11 @@ def leakage_score(
     >>> leakscore.leakage.leakage_score([3.0, 0.0], reference, 10, noise_std=0.3)
     0.4736...
     """
-    _validate.instance("reference", reference, Reference)
-    n = _validate.count("n", n, low=2)
-    _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
+    validation.instance("reference", reference, Reference)
+    n = validation.count("n", n, low=2)
+    validation.choice("neighbours", neighbours, ("replace", "add-remove"))
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
-    rows = _validate.rows("target", target, cols=reference.dim)
+    rows = validation.rows("target", target, cols=reference.dim)
     result = leakages("target", rows, reference, n, noise, neighbours)
     return float(result[0]) if rows.ndim == 1 else result
 
@@ -97,7 +97,10 @@ def leakages(
 ) -> Doubles:
     """Leakage score of every row, (k,), of validated arguments."""
     centre, per_record, divisor = game(reference, n, neighbours)
-    return noise.added(reference, per_record)._distances(name, rows, centre) / divisor
+    return (
+        forms.distances(noise.added(reference, per_record).invertible(), name, rows, centre)
+        / divisor
+    )
 
 
 def game(reference: Reference, n: int, neighbours: Neighbours) -> tuple[Doubles, float, int]:
@@ -111,5 +114,5 @@ def centred(name: str, rows: Table, centre: Doubles) -> Doubles:
     """Return rows less a centre, in float64."""
     result = np.asarray(rows - centre)
     if not np.isfinite(result).all():
-        _validate.finite(name, rows)
+        validation.finite(name, rows)
     return result

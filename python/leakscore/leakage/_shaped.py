@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._results import Result
-from leakscore._types import Array, Doubles, Flags
+from leakscore import validation
 from leakscore.leakage.noise.cover import Indices
 from leakscore.leakage.noise.persons import PersonsProblem
 from leakscore.leakage.noise.problem import Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.noise.whole import least_noise, least_wide_noise
 from leakscore.reference import Reference, SingularCovarianceError, dense
+from leakscore.results import Result
+from leakscore.typing import Array, Doubles, Flags
 
 _LARGEST_COVARIANCE = 4096
 _AT_THE_LIMIT = 1e-4
@@ -98,12 +98,12 @@ def persons(ids: object, rows: Array, centre: Doubles) -> Persons:
     """Return the sums of every person's records less the centre; without ids, the records."""
     if ids is None:
         return Persons(rows, np.arange(len(rows)))
-    owner, counts = _validate.owners("ids", ids, len(rows))
+    owner, counts = validation.owners("ids", ids, len(rows))
     sums = np.zeros((counts.size, rows.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):
         np.add.at(sums, owner, np.asarray(rows, dtype=np.float64) - centre)
     if not np.isfinite(sums).all():
-        _validate.finite("targets", rows)
+        validation.finite("targets", rows)
         raise ValueError("Expected targets whose sums, less the means, are below 1.8e308")
     return Persons(sums, owner)
 
@@ -151,7 +151,7 @@ def largest_errors(name: str, rows: Array, centre: Doubles) -> Doubles:
         some = np.abs(rows[start : start + 4096].astype(np.float64) - centre)
         largest = np.maximum(largest, some.max(axis=0))
     if not np.isfinite(largest).all():
-        _validate.finite(name, rows)
+        validation.finite(name, rows)
     return largest
 
 
@@ -175,7 +175,7 @@ def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Do
                 "standard deviation hides nothing"
             )
         return np.divide(1.0, variances, out=np.ones_like(variances), where=varies), varies
-    weights = _validate.vector("weights", value, size=reference.dim, low=0.0)
+    weights = validation.vector("weights", value, size=reference.dim, low=0.0)
     if not (weights[varies] > 0).any():
         raise ValueError("Expected weights with at least one above 0")
     with np.errstate(over="ignore", under="ignore"):

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.leakage._optimal import left_out_problem
 from leakscore.leakage.noise.cover import cover
 from leakscore.leakage.noise.interior import rough_covering
 from leakscore.reference import Reference
+from leakscore.typing import Doubles
+
+__all__ = ["rough_noise"]
 
 
 def rough_noise(table: Doubles, n: int, max_leakage: float, gap: float) -> Doubles:

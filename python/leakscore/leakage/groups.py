@@ -21,9 +21,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles
 from leakscore.reference import Reference, SingularCovarianceError, left_out
 from leakscore.reference.covariances import Table
+from leakscore.typing import Doubles
+
+__all__ = ["Groups"]
 
 Integers: TypeAlias = npt.NDArray[np.intp]
 
@@ -131,7 +133,7 @@ def distances(
         Of each row in its sum.
     """
     fitted = _Fitted(table, reference, left_out.require_own_table(table, reference))
-    reference._require_inverse()
+    reference.invertible()
     result = np.zeros(len(groups.sizes))
     if groups.alone.all():
         return result

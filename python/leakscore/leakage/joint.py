@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, _validate_counts
-from leakscore._types import Doubles, of_rows
+from leakscore import _validate_counts, validation
 from leakscore.leakage._score import Neighbours, centred, game, leakages
-from leakscore.reference import Reference
+from leakscore.reference import Reference, forms
 from leakscore.reference.noise import given as noise_given
+from leakscore.typing import Doubles, of_rows
+
+__all__ = ["release_modes"]
 
 
 def group_leakage(
@@ -69,11 +71,11 @@ def group_leakage(
     >>> leakscore.leakage.group_leakage([[3.0, 0.0], [3.0, 0.0]], reference, 10)
     3.6
     """
-    _validate.instance("reference", reference, Reference)
-    n = _validate.count("n", n, low=2)
-    _validate.choice("neighbours", neighbours, ("replace", "add-remove"))
+    validation.instance("reference", reference, Reference)
+    n = validation.count("n", n, low=2)
+    validation.choice("neighbours", neighbours, ("replace", "add-remove"))
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
-    rows = _validate.matrix("targets", targets, cols=reference.dim)
+    rows = validation.matrix("targets", targets, cols=reference.dim)
     if len(rows) > n:
         raise ValueError(f"Expected n={n} >= {len(rows)}, the number of targets in the group")
     centre, per_record, divisor = game(reference, n, neighbours)
@@ -85,7 +87,10 @@ def group_leakage(
         raise ValueError("Expected targets whose sum, less the means, is below 1.8e308")
     noisy_reference = noise.added(reference, per_record)
     return float(
-        noisy_reference._distances("targets", shift[np.newaxis], np.zeros_like(shift))[0] / divisor
+        forms.distances(
+            noisy_reference.invertible(), "targets", shift[np.newaxis], np.zeros_like(shift)
+        )[0]
+        / divisor
     )
 
 
@@ -154,16 +159,16 @@ def release_leakage(
     >>> leakscore.leakage.leakage_score([3.0, 0.0], reference, 110)
     0.0818...
     """
-    _validate.instance("reference", reference, Reference)
+    validation.instance("reference", reference, Reference)
     totals = _validate_counts.whole("counts", counts, 1)
     if totals.ndim != 1 or totals.size == 0:
         raise ValueError(f"Expected counts of shape {totals.shape} to be (T,) with T >= 1")
     batches = np.diff(totals, prepend=0.0)
     if not (batches > 0).all():
         raise ValueError(f"Expected counts={counts!r} to increase")
-    step = _validate.count("step", step, 0, totals.size - 1)
+    step = validation.count("step", step, 0, totals.size - 1)
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
-    rows = _validate.rows("target", target, cols=reference.dim)
+    rows = validation.rows("target", target, cols=reference.dim)
     if batches[step] == 1 and not noise.any():  # the record as it is
         result = np.full(len(np.atleast_2d(rows)), np.inf)
     elif not noise.any():
@@ -174,7 +179,9 @@ def release_leakage(
         weights = vectors[step] ** 2 / batches[step]
         for scale, weight in zip(scales.tolist(), weights.tolist(), strict=True):
             noisy_reference = noise.added(reference, scale)
-            result += weight * noisy_reference._distances("target", rows, reference.mean)
+            result += weight * forms.distances(
+                noisy_reference.invertible(), "target", rows, reference.mean
+            )
     return float(result[0]) if rows.ndim == 1 else result
 
 

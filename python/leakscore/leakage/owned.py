@@ -14,8 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles, Flags
+from leakscore import validation
 from leakscore.leakage import groups as grouped
 from leakscore.leakage._shaped import ShapedNoise, Task, largest_errors, solve, weights_of
 from leakscore.leakage.groups import Groups
@@ -23,6 +22,9 @@ from leakscore.leakage.noise.persons import Block, PersonsProblem
 from leakscore.leakage.wish import SAFE, Wish, least_multiple
 from leakscore.reference import Reference, left_out
 from leakscore.reference.left_out import Fit
+from leakscore.typing import Array, Doubles, Flags
+
+__all__ = ["OwnedTable"]
 
 Integers = npt.NDArray[np.intp]
 
@@ -30,7 +32,7 @@ Integers = npt.NDArray[np.intp]
 def earlier_counts(value: object, rows: int, n: int) -> tuple[int, ...]:
     """Return the counts behind earlier means of the first rows; the present one is of all."""
     values: Sequence[object] = [value] if np.ndim(value) == 0 else list(value)  # type: ignore[arg-type, call-overload]
-    counts = tuple(_validate.count("previous", one, 1, rows - 1) for one in values)
+    counts = tuple(validation.count("previous", one, 1, rows - 1) for one in values)
     if not counts or any(later <= one for one, later in pairwise(counts)):
         raise ValueError(f"Expected previous={value!r} to increase")
     if n != rows:
@@ -190,7 +192,7 @@ class OwnedTable:
             freedom=least,
             blocks=tuple(self._blocks(limits, kept)),
             scale=np.ones(int(kept.sum())),
-            rounding=self.reference._covariance.rounding,
+            rounding=self.reference.covariance.rounding,
             total=len(self.owned.sizes),
         )
 

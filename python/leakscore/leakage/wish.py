@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from leakscore import _validate
+from leakscore import validation
+
+__all__ = ["Wish"]
 
 SAFE = 1 - 2e-13
 """Of a limit: what rounding leaves of it."""
@@ -26,7 +28,7 @@ def least_multiple(wish: Wish, reach: float) -> float:
     """Return how many times C the whole covariance must be for the radius to be within reach."""
     if wish.radius is None:
         return 1.0
-    radius = _validate.scalar("radius", wish.radius, 0.0, closed="neither")
+    radius = validation.scalar("radius", wish.radius, 0.0, closed="neither")
     if wish.independent:
         raise ValueError("Expected radius with shape='optimal' only, not shape='optimal-diagonal'")
     return max(1.0, radius**2 / reach * (1 + 1e-12))

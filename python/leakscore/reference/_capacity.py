@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Doubles, Indices
 from leakscore.reference import dense
 from leakscore.reference.centred_rows import CentredRows
 from leakscore.reference.covariances import Table
+from leakscore.typing import Doubles, Indices
 
 # From this many multiplications on, products of numbers that float32 holds are summed in float32.
 # A solution found with them is corrected until its error is this share of it, or float64 rounding.

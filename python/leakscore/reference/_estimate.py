@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles
+from leakscore import _core, validation
 from leakscore.reference import _gram, covariances, dense
-from leakscore.reference._fit import (
+from leakscore.reference.covariances import Table
+from leakscore.reference.fitting import (
     Fit,
     Shrinkage,
     checked_options,
     require_finite,
     schaefer_strimmer,
 )
-from leakscore.reference.covariances import Table
+from leakscore.typing import Doubles
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -32,8 +32,8 @@ def estimate(
     X: object, kind: str, shrinkage: object, ridge: object, ddof: object
 ) -> tuple[Doubles, covariances.Covariance, Fit]:
     """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
-    _validate.choice("cov", kind, ("full", "diagonal", "low-rank"))
-    table = _validate.matrix("X", X, min_rows=2)
+    validation.choice("cov", kind, ("full", "diagonal", "low-rank"))
+    table = validation.matrix("X", X, min_rows=2)
     rows, dim = table.shape
     method, extra, freedom = checked_options(rows, kind, shrinkage, ridge, ddof)
     if kind == "low-rank":

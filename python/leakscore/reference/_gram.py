@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Doubles
 from leakscore.reference import _capacity, dense, low_rank
-from leakscore.reference._fit import Fit, Shrinkage, require_finite, schaefer_strimmer
 from leakscore.reference.covariances import Table
+from leakscore.reference.fitting import Fit, Shrinkage, require_finite, schaefer_strimmer
+from leakscore.typing import Doubles
 
 
 @dataclass

@@ -7,12 +7,12 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, Row, Rows
-from leakscore.reference import _estimate, _forms, dense
-from leakscore.reference._fit import Fit
-from leakscore.reference.covariances import Covariance, Diagonal, Full, Kind, Table
-from leakscore.reference.low_rank import LowRank, low_rank
+from leakscore import validation
+from leakscore.reference import _estimate, dense, forms
+from leakscore.reference.covariances import Covariance, Diagonal, Full, Kind
+from leakscore.reference.fitting import Fit
+from leakscore.reference.low_rank import low_rank
+from leakscore.typing import Doubles, Row, Rows
 
 
 class SingularCovarianceError(ValueError):
@@ -73,16 +73,16 @@ class Reference:
     _fit: Fit | None
 
     def __init__(self, mean: npt.ArrayLike, cov: npt.ArrayLike) -> None:
-        centre = _validate.vector("mean", mean)
+        centre = validation.vector("mean", mean)
         dim = centre.size
-        given = _validate.real_array("cov", cov)
+        given = validation.real_array("cov", cov)
         if given.shape not in ((dim,), (dim, dim)):
             raise ValueError(
                 f"Expected cov of shape {given.shape} to be ({dim},) or ({dim}, {dim})"
             )
         exact = True
         if given.ndim == 1:
-            values = np.array(_validate.doubles("cov", given))
+            values = np.array(validation.doubles("cov", given))
         else:
             values, exact = dense.copied("cov", given)
         variances = values if values.ndim == 1 else np.diag(values)
@@ -186,19 +186,38 @@ class Reference:
         >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).squared_mahalanobis([[1, 3], [0, 1]])
         array([2., 0.])
         """
-        rows = _validate.rows("Z", Z, cols=self.dim)
-        result = self._distances("Z", rows, self._mean)
+        rows = validation.rows("Z", Z, cols=self.dim)
+        result = forms.distances(self.invertible(), "Z", rows, self._mean)
         return float(result[0]) if rows.ndim == 1 else result
 
-    def _distances(self, name: str, rows: Table, centre: Doubles) -> Doubles:
-        """Return (z - centre)' C^-1 (z - centre) of every row, (k,)."""
-        self._require_inverse()
-        return _forms.distances(self._covariance, name, rows, centre)
+    @property
+    def covariance(self) -> Covariance:
+        """The covariance, as it is held; its methods take checked arrays."""
+        return self._covariance
 
-    def _distances_about(self, name: str, rows: Table, centres: Table) -> Doubles:
-        """Return (z - c)' C^-1 (z - c) of every row z and centre c, (T, k)."""
-        self._require_inverse()
-        return _forms.distances_about(self._covariance, name, rows, centres)
+    def invertible(self) -> Covariance:
+        """The covariance, of which an inverse is known to exist.
+
+        Returns
+        -------
+        Covariance
+            `covariance` itself.
+
+        Raises
+        ------
+        SingularCovarianceError
+            With the coordinate, or the combination of coordinates, that has no variance.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).invertible().kind
+        'diagonal'
+        """
+        problem = self._problem()
+        if problem is not None:
+            raise SingularCovarianceError(problem)
+        return self._covariance
 
     def solve(self, V: npt.ArrayLike) -> Doubles:
         """C^-1 v of one row or of every row.
@@ -224,12 +243,7 @@ class Reference:
         >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).solve([1.0, 2.0])
         array([1. , 0.5])
         """
-        return self._solved("V", _validate.rows("V", V, cols=self.dim))
-
-    def _solved(self, name: str, rows: Table) -> Doubles:
-        """Return C^-1 v of every row v, in the shape of `rows`."""
-        self._require_inverse()
-        return _forms.solve(self._covariance, name, rows)
+        return forms.solve(self.invertible(), "V", validation.rows("V", V, cols=self.dim))
 
     @overload
     def inner(self, U: Rows, V: npt.ArrayLike) -> Doubles: ...
@@ -266,10 +280,9 @@ class Reference:
         >>> reference.inner([[1.0, 2.0], [0.0, 4.0]], [1.0, 1.0])
         array([1.5, 1. ])
         """
-        left = _validate.rows("U", U, cols=self.dim)
-        right = _validate.rows("V", V, cols=self.dim)
-        self._require_inverse()
-        result = _forms.inner(self._covariance, left, right)
+        left = validation.rows("U", U, cols=self.dim)
+        right = validation.rows("V", V, cols=self.dim)
+        result = forms.inner(self.invertible(), left, right)
         shape = left.shape[:-1] + right.shape[:-1]
         return result.reshape(shape) if shape else float(result[0, 0])
 
@@ -293,7 +306,7 @@ class Reference:
         >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).add_diagonal(0.5).cov
         array([1.5, 4.5])
         """
-        extra = _validate.per_coordinate("variance", variance, self.dim)
+        extra = validation.per_coordinate("variance", variance, self.dim)
         return self._add(extra)
 
     @property
@@ -334,7 +347,7 @@ class Reference:
         >>> quick.precision, round(quick.squared_mahalanobis([2.0, 4.0]), 4)
         ('single', 2.0)
         """
-        _validate.choice("precision", precision, ("double", "single"))
+        validation.choice("precision", precision, ("double", "single"))
         covariance = self._covariance
         if isinstance(covariance, Full):
             covariance = covariance.in_precision(single=precision == "single")
@@ -447,19 +460,9 @@ class Reference:
         fit = None if self._fit is None else self._fit.with_ridge(extra)
         return _restore(self._mean, self._covariance.plus(extra), fit)
 
-    @property
-    def _by_rows(self) -> LowRank | None:
-        """The covariance, if it is held as a diagonal and rows: its inverse takes other ways."""
-        return self._covariance if isinstance(self._covariance, LowRank) else None
-
     def _problem(self) -> str | None:
         """Say why the covariance is singular; None if it is not."""
         return self._covariance.problem()
-
-    def _require_inverse(self) -> None:
-        problem = self._problem()
-        if problem is not None:
-            raise SingularCovarianceError(problem)
 
 
 def _restore(mean: Doubles, covariance: Covariance, fit: Fit | None) -> Reference:

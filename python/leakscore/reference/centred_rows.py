@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Doubles, Indices
 from leakscore.reference.covariances import Table
+from leakscore.typing import Doubles, Indices
 
 Parts: TypeAlias = tuple[Table, ...]
 

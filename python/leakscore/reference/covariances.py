@@ -7,8 +7,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Array, Doubles
 from leakscore.reference import dense
+from leakscore.typing import Array, Doubles
 
 Table: TypeAlias = Array
 Kind: TypeAlias = Literal["diagonal", "full", "low-rank"]

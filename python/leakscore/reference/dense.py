@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles
+from leakscore import _core, validation
+from leakscore.typing import Array, Doubles
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -155,7 +155,7 @@ def copied(name: str, cov: Array) -> tuple[Doubles, bool]:
     """Copy a finite square matrix, and say whether it is symmetric to the last bit."""
     values, exact = _core.copy_symmetric(cov)
     if not exact:
-        _validate.finite(name, values)
+        validation.finite(name, values)
     return values, exact
 
 
@@ -209,5 +209,5 @@ def products(name: str, rows: Array, weights: Doubles) -> Doubles:
         part = np.ascontiguousarray(table[start : start + block], dtype=np.float64)
         np.matmul(part, columns, out=result[start : start + block])
     if not np.isfinite(result).all():
-        _validate.finite(name, rows)
+        validation.finite(name, rows)
     return result

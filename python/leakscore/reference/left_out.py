@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._types import Doubles
-from leakscore.reference import _estimate, _gram, covariances, dense
-from leakscore.reference._fit import Fit
+from leakscore.reference import _estimate, _gram, covariances, dense, forms
 from leakscore.reference._reference import Reference, SingularCovarianceError
 from leakscore.reference._reference import _restore as _estimated
 from leakscore.reference.anew.shrunk import Shrunk
 from leakscore.reference.covariances import Kind, Table
+from leakscore.reference.fitting import Fit
 from leakscore.reference.low_rank import LowRank
+from leakscore.typing import Doubles
 
 __all__ = [
     "DOMINANT",
@@ -40,7 +40,7 @@ _STIFF = 1e4
 
 def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
     """Return every row's distance from the others; +inf if only it varies in some direction."""
-    reference._require_inverse()
+    reference.invertible()
     freedom = fit.rows - 1 - fit.ddof
     if freedom < 1:
         raise ValueError(
@@ -50,8 +50,8 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
     if reference.kind == "diagonal":
         return _of_diagonal(table, reference, fit, freedom)
     if fit.shrinkage is None:
-        covariance = reference._by_rows
-        if covariance is not None and (covariance.diagonal > 0).all():
+        covariance = reference.covariance
+        if isinstance(covariance, LowRank) and (covariance.diagonal > 0).all():
             return _of_low_rank(table, covariance, fit)
         return _of_full(table, reference, fit, freedom)
     if reference.kind == "full" and fit.rows * reference.dim**3 <= MOST_WORK:
@@ -74,6 +74,13 @@ def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
 def weaker_if_shrunk(table: Table, reference: Reference) -> Doubles:
     """Return the distances of rows with weights that know variances only; nan where not known."""
     return Shrunk(table, require_own_table(table, reference)).weaker()
+
+
+def fit_of(reference: Reference) -> Fit:
+    """Return how a reference was fitted; refuse one whose covariance was given."""
+    if reference._fit is None:
+        raise ValueError(f"Expected reference={reference!r} to be from Reference.fit")
+    return reference._fit
 
 
 def require_own_table(table: Table, reference: Reference) -> Fit:
@@ -122,7 +129,9 @@ def shares(rows: Table, reference: Reference, fit: Fit) -> Doubles:
     """Return the share of each row in the variance along its own direction, without a ridge."""
     factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
     growth = (fit.rows - fit.ddof) / freedom
-    return reference._distances("X", rows, reference.mean) * (factor / freedom / growth)
+    return forms.distances(reference.invertible(), "X", rows, reference.mean) * (
+        factor / freedom / growth
+    )
 
 
 def from_shares(share: Doubles, fit: Fit) -> Doubles:
@@ -140,7 +149,7 @@ def _of_low_rank(table: Table, covariance: LowRank, fit: Fit) -> Doubles:
     large eigenvalue in that direction removes it before it can cancel.
     """
     rows = fit.rows
-    gram = covariance._factorised().gram.matrix
+    gram = covariance.capacity().gram.matrix
     if _along(gram, fit) > _STIFF and rows * work_of(table, "low-rank") <= MOST_WORK:
         return np.array([_left_out(table, row, fit, "low-rank") for row in range(rows)])
     return _of_gram(gram, fit)

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, Indices
+from leakscore import _core, validation
 from leakscore.reference import dense
 from leakscore.reference._capacity import Capacity, Gram, sums_in_float
 from leakscore.reference.centred_rows import MANY, CentredRows, Parts
 from leakscore.reference.covariances import Full, Table
+from leakscore.typing import Doubles, Indices
 
 TINY = float(np.finfo(np.float64).tiny)
 LARGEST_MATRIX = 2**14
@@ -117,16 +117,16 @@ class LowRank:
         zeros = self._zeros()
         if zeros.size > len(self.centred):
             return dense.why_singular(self.variances, int(zeros[len(self.centred)]))
-        return dense.why_singular(self.variances, self._factorised().dependent)
+        return dense.why_singular(self.variances, self.capacity().dependent)
 
     def logdet(self) -> float:
         diagonal = self.diagonal
-        if self._factorised().zeros.size:
-            diagonal = np.delete(diagonal, self._factorised().zeros)
-        return float(np.log(diagonal).sum()) + self._factorised().logdet()
+        if self.capacity().zeros.size:
+            diagonal = np.delete(diagonal, self.capacity().zeros)
+        return float(np.log(diagonal).sum()) + self.capacity().logdet()
 
     def log_ratio(self, other: LowRank, extra: Doubles) -> float:
-        mine, theirs = self._factorised(), other._factorised()
+        mine, theirs = self.capacity(), other.capacity()
         if mine.zeros.size or theirs.zeros.size:
             return self.logdet() - other.logdet()
         diagonal_part = float(np.log1p(extra / other.diagonal).sum())
@@ -180,7 +180,7 @@ class LowRank:
         `visit` receives strips of C^-1 e, and after them strips of corrections, to be added to the
         first. Every pass reads F once, and holds only one strip of anything.
         """
-        capacity = self._factorised()
+        capacity = self.capacity()
         refine = correct and capacity.gram.single
         dual, products = np.zeros((2, count, len(self.centred)))
         size = np.zeros(count)
@@ -262,7 +262,7 @@ class LowRank:
         """Return the coordinates with D = 0."""
         return np.flatnonzero(self.diagonal < np.maximum(_NOTHING * self.variances, TINY))
 
-    def _factorised(self) -> Capacity:
+    def capacity(self) -> Capacity:
         if self._capacity is None:
             zeros = self._zeros()
             gram = None if zeros.size or self._gram is None else self._gram.at(self.diagonal)
@@ -282,7 +282,7 @@ class LowRank:
 
     def _solve(self, rows: Doubles, *, correct: bool) -> Doubles:
         """Replace every row e by C^-1 e; return q = F C^-1 e."""
-        capacity = self._factorised()
+        capacity = self.capacity()
         zeros = capacity.zeros
         with np.errstate(divide="ignore"):
             weight = 1 / self.diagonal
@@ -321,7 +321,7 @@ class LowRank:
         """
         (products, size), before = start, np.full(len(dual), np.inf)
         for correction in range(_CORRECTIONS + 1):
-            capacity, gap = self._factorised(), products - dual
+            capacity, gap = self.capacity(), products - dual
             step = capacity.solve(gap)
             left = self.scale * np.einsum("ij,ij->i", step, gap)
             large = left > capacity.accuracy**2 * size
@@ -331,7 +331,7 @@ class LowRank:
                 break
             if capacity.gram.single and (left > _SLOW * before)[large].any():
                 self._set_gram(self._gram_of(capacity.zeros, single=False), capacity.zeros)
-                step = self._factorised().solve(gap)
+                step = self.capacity().solve(gap)
             before = left
             dual += step
             products, size = combine(-self.scale * step)
@@ -365,18 +365,18 @@ class Compact(Full):
 
 def low_rank(mean: object, diagonal: object, factor: object) -> tuple[Doubles, LowRank | Compact]:
     """Validate the arguments of `Reference.low_rank`; return mean and covariance."""
-    centre = _validate.vector("mean", mean)
-    table = _validate.matrix("factor", factor)
+    centre = validation.vector("mean", mean)
+    table = validation.matrix("factor", factor)
     if len(table) != centre.size:
         raise ValueError(
             f"Expected factor of shape {table.shape} to be ({centre.size}, r): mean has "
             f"{centre.size} coordinates"
         )
-    variances = _validate.per_coordinate("diagonal", diagonal, centre.size)
+    variances = validation.per_coordinate("diagonal", diagonal, centre.size)
     rank = table.shape[1]
     squares = _core.quadratic(table, np.zeros(rank), np.ones(rank))
     if not np.isfinite(squares).all():
-        _validate.finite("factor", table)
+        validation.finite("factor", table)
         raise ValueError("Expected factor to have variances below 1.8e308: rescale it")
     if rank >= centre.size:
         wide = table.astype(np.float64)

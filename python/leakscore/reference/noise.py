@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.reference import dense
-from leakscore.reference._forms import distances
 from leakscore.reference._reference import Reference, _restore
 from leakscore.reference.covariances import Covariance, Diagonal, Full
+from leakscore.reference.forms import distances
 from leakscore.reference.low_rank import LARGEST_MATRIX, LowRank
+from leakscore.typing import Doubles
 
 __all__ = ["Noise", "distances", "given", "of_factor", "standard"]
 
@@ -51,7 +51,7 @@ class Noise:
             )
         if self.independent:
             return reference.add_diagonal(variance if variance.size > 1 else variance.reshape(()))
-        covariance = _plus(reference._covariance, self, per_record)
+        covariance = _plus(reference.covariance, self, per_record)
         return _restore(reference.mean, covariance, None)
 
     def root(self) -> Doubles:
@@ -73,7 +73,7 @@ class Noise:
         full relative accuracy.
         """
         root = np.ascontiguousarray(self.root().T)
-        small = scale * (root @ noisy._covariance.solve(root.copy()).T)
+        small = scale * (root @ noisy.covariance.solve(root.copy()).T)
         shares = np.linalg.eigvalsh(0.5 * (small + small.T))
         return float(np.log1p(np.maximum(shares, 0.0)).sum())
 
@@ -85,7 +85,7 @@ def standard(std: Doubles) -> Noise:
 
 def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) -> Noise:
     """Validate the arguments of a function that takes noise in one of three forms."""
-    std = _validate.per_coordinate("noise_std", noise_std, dim)
+    std = validation.per_coordinate("noise_std", noise_std, dim)
     if noise_cov is None and noise_factor is None:
         return Noise(std)
     named = [
@@ -103,7 +103,7 @@ def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) 
 
 
 def _of_matrix(value: object, dim: int) -> Noise:
-    array = _validate.real_array("noise_cov", value)
+    array = validation.real_array("noise_cov", value)
     if array.shape != (dim, dim):
         raise ValueError(f"Expected noise_cov of shape {array.shape} to be ({dim}, {dim})")
     rounding = dense.rounding(array.dtype)
@@ -129,10 +129,10 @@ def of_factor(factor: Doubles) -> Noise:
 
 
 def _of_factor(value: object, dim: int) -> Noise:
-    table = _validate.real_array("noise_factor", value)
+    table = validation.real_array("noise_factor", value)
     if table.ndim != 2 or len(table) != dim:
         raise ValueError(f"Expected noise_factor of shape {table.shape} to be ({dim}, r)")
-    factor = _validate.doubles("noise_factor", table)
+    factor = validation.doubles("noise_factor", table)
     with np.errstate(over="ignore"):
         std = np.sqrt(np.einsum("ij,ij->i", factor, factor))
     if not np.isfinite(std).all():

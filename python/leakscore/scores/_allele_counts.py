@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, _validate_counts
-from leakscore._types import Array, Doubles
+from leakscore import _validate_counts, validation
 from leakscore.scores import scoring
+from leakscore.typing import Array, Doubles
 
 _ROWS, _COLS, _TARGETS = 64, 4096, 512
 
@@ -19,14 +19,14 @@ _MOST_COPIES = 127  # time grows with its square, memory in proportion
 def copies(ploidy: object) -> int:
     """Return the number of alleles of an individual at each variant."""
     why = ": genotypes of int8 count no further, and no genome has as many copies"
-    return _validate.count("ploidy", ploidy, 1, _MOST_COPIES, why=why)
+    return validation.count("ploidy", ploidy, 1, _MOST_COPIES, why=why)
 
 
 def individuals(n: npt.ArrayLike, dim: int) -> Doubles:
     """Return the size of the pool, () or (d,)."""
-    array = _validate.real_array("n", n)
+    array = validation.real_array("n", n)
     if array.ndim == 0:
-        return np.array(float(_validate.count("n", n, low=1)))
+        return np.array(float(validation.count("n", n, low=1)))
     if array.shape != (dim,):
         raise ValueError(f"Expected n of shape {array.shape} to be an integer or ({dim},)")
     return _validate_counts.whole("n", array, 1)
@@ -35,8 +35,8 @@ def individuals(n: npt.ArrayLike, dim: int) -> Doubles:
 def chance(p: Doubles, alleles: Doubles, pseudocount: object) -> Doubles:
     """Return allele frequencies of the population, none of them 0 or 1."""
     if pseudocount is not None:
-        added = _validate.scalar("pseudocount", pseudocount, 0.0, closed="neither")
-        _validate.interval("p", p, 0.0, 1.0)
+        added = validation.scalar("pseudocount", pseudocount, 0.0, closed="neither")
+        validation.interval("p", p, 0.0, 1.0)
         p = (alleles * p + added) / (alleles + 2.0 * added)
     elif ((p == 0.0) | (p == 1.0)).any():
         j = int(np.argmax((p == 0.0) | (p == 1.0)))
@@ -44,14 +44,14 @@ def chance(p: Doubles, alleles: Doubles, pseudocount: object) -> Doubles:
             f"Expected p[{j}]={float(p[j])!r} in (0, 1), or a pseudocount: an allele that the "
             "population does not have would prove everything"
         )
-    return _validate.interval("p", p, 0.0, 1.0, closed="neither")
+    return validation.interval("p", p, 0.0, 1.0, closed="neither")
 
 
 def missing_code(value: object, ploidy: int) -> float:
     """Return the code of a missing genotype, which may be NaN but no genotype."""
     if isinstance(value, (float, np.floating)) and np.isnan(value):
         return float("nan")
-    code = _validate.scalar("missing", value)
+    code = validation.scalar("missing", value)
     if code in range(ploidy + 1):
         raise ValueError(f"Expected missing={code:g} to be none of the genotypes 0..{ploidy}")
     return code
@@ -87,7 +87,7 @@ def _indicators(whole: Array, block: Array, ploidy: int, code: float | None) -> 
     lost = np.isnan(block) if code is not None and np.isnan(code) else block == code
     if not (sum(has) + lost == 1).all():
         bad = block[sum(has) + lost != 1].flat[0].item()
-        _validate.finite("genotype", whole)
+        validation.finite("genotype", whole)
         raise ValueError(
             f"Expected genotype in {{0, ..., {ploidy}}}, but it holds {bad!r}: name the code of "
             "missing genotypes in missing="
@@ -98,8 +98,8 @@ def _indicators(whole: Array, block: Array, ploidy: int, code: float | None) -> 
 def _counts(whole: Array, block: Array, total: Doubles) -> Doubles:
     """Return allele counts: whole numbers where the frequencies come from whole numbers."""
     if not ((block >= 0) & (block <= 1)).all():
-        _validate.finite("frequency", whole)
-        _validate.interval("frequency", whole, 0.0, 1.0)
+        validation.finite("frequency", whole)
+        validation.interval("frequency", whole, 0.0, 1.0)
     precision = np.finfo(block.dtype).eps if block.dtype.kind == "f" else 0.0
     count = block.astype(np.float64) * total
     nearest = np.rint(count)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, of_pairs
+from leakscore import _core, validation
 from leakscore.scores import scoring
+from leakscore.typing import Doubles, of_pairs
 
 
 @of_pairs
@@ -60,7 +60,7 @@ def bernoulli_llr(
     >>> score.round(6)
     array([0.693147,     -inf])
     """
-    probability = _validate.coefficients("p", p)
+    probability = validation.coefficients("p", p)
     x, z = scoring.rows(observed, target, probability.size, paired)
     if scoring.many(x, z, paired):
         result = scoring.bernoulli(x, z, probability)
@@ -68,7 +68,7 @@ def bernoulli_llr(
             return scoring.shaped(result, x, z)
     result, flags = _core.bernoulli_llr(x, z, probability, paired)
     if flags:
-        _validate.interval("p", probability, 0.0, 1.0, closed="neither")
-        _validate.binary("target", z)
-        _validate.interval("observed", x, 0.0, 1.0)
+        validation.interval("p", probability, 0.0, 1.0, closed="neither")
+        validation.binary("target", z)
+        validation.interval("observed", x, 0.0, 1.0)
     return scoring.shaped(result, x, z)

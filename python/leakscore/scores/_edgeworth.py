@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, of_pairs
+from leakscore import _core, validation
 from leakscore.reference import Reference
 from leakscore.scores import series
+from leakscore.typing import Doubles, of_pairs
 
 
 @of_pairs
@@ -89,7 +89,7 @@ def edgeworth_llr(
     >>> print(round(third, 6), round(bernoulli_llr([0.21], [1.0], [p]), 6))
     0.048792 0.04879
     """
-    degree = _validate.count("order", order, 2, 3)
+    degree = validation.count("order", order, 2, 3)
     law = series.law(observed, target, reference, n, skewness, kurtosis)
     kernel = _core.edgeworth_second if degree == 2 else _core.edgeworth_third
     return law.score(kernel, float(law.n))

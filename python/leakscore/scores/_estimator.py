@@ -8,10 +8,10 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, Row, Rows
+from leakscore import validation
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores.gaussian import covariance_score
+from leakscore.typing import Doubles, Row, Rows
 
 
 @overload
@@ -106,14 +106,14 @@ def z_estimator_llr(
     >>> z_estimator_llr([1.1, 2.2], [1.0, 2.0], [1.0, 4.0], [1.0, 2.0], n=10)
     0.1...
     """
-    origin = _validate.vector("theta0", theta0)
-    given = _validate.rows("estimate", estimate, cols=origin.size)
-    rows = _validate.rows("influence", influence, cols=origin.size)
-    cov = _validate.doubles("influence_covariance", influence_covariance)
-    n = _validate.count("n", n, low=2)
+    origin = validation.vector("theta0", theta0)
+    given = validation.rows("estimate", estimate, cols=origin.size)
+    rows = validation.rows("influence", influence, cols=origin.size)
+    cov = validation.doubles("influence_covariance", influence_covariance)
+    n = validation.count("n", n, low=2)
     try:
         reference = Reference(np.zeros(origin.size), cov)
-        reference._require_inverse()
+        reference.invertible()
     except SingularCovarianceError:
         raise SingularCovarianceError(
             "Expected influence_covariance to be invertible: drop the coordinates of the estimate "
@@ -122,6 +122,6 @@ def z_estimator_llr(
     except ValueError as error:
         named = re.sub(r"\bcov\b", "influence_covariance", str(error))
         raise ValueError(named) from None
-    _validate.finite("estimate", given)
-    _validate.finite("influence", rows)
+    validation.finite("estimate", given)
+    validation.finite("influence", rows)
     return covariance_score(given - origin, rows, reference, n)

@@ -6,9 +6,9 @@ from typing import overload
 
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, Row, Rows, of_pairs
+from leakscore import _core, validation
 from leakscore.scores import _allele_counts, scoring
+from leakscore.typing import Doubles, Row, Rows, of_pairs
 
 
 @overload
@@ -126,7 +126,7 @@ def genotype_llr(
     >>> scores.round(6)
     array([ 0.32573 , -0.095483, -0.054067])
     """
-    population = _validate.coefficients("p", p)
+    population = validation.coefficients("p", p)
     x, z = scoring.named_rows("frequency", frequency, "genotype", genotype, population.size)
     copies = _allele_counts.copies(ploidy)
     alleles = copies * _allele_counts.individuals(n, population.size)
@@ -174,10 +174,10 @@ def homer_distance(
     >>> homer_distance([[0.6, 0.4], [0.5, 0.5]], [1.0, 0.0], [0.5, 0.5])
     array([0.2, 0. ])
     """
-    population = _validate.coefficients("p", p)
+    population = validation.coefficients("p", p)
     x, z = scoring.rows(observed, target, population.size, False)
     result, flags = _core.homer_distance(x, z, population)
     if flags:
-        _validate.finite("p", population)
+        validation.finite("p", population)
         scoring.require_finite(result, x, z)
     return scoring.shaped(result, x, z)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, of_pairs
+from leakscore import validation
 from leakscore.distributions import ncx2
-from leakscore.reference import Reference
+from leakscore.reference import Reference, forms
 from leakscore.scores import scoring
+from leakscore.typing import Doubles, of_pairs
 
 
 @of_pairs
@@ -88,12 +88,12 @@ def glir(
     release = scoring.release(observed, target, reference, n, noise, False)
     law, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):
-        centre = release.n * law._distances("target", targets, law.mean)
+        centre = release.n * forms.distances(law.invertible(), "target", targets, law.mean)
     if not np.isfinite(centre).all():
-        _validate.finite("target", targets)
+        validation.finite("target", targets)
     rows = np.atleast_2d(release.observed)
     with np.errstate(over="ignore"):
-        gaps = release.n * law._distances_about("observed", rows, targets)
+        gaps = release.n * forms.distances_about(law.invertible(), "observed", rows, targets)
     result = -ncx2.logcdf(gaps, law.dim, centre)
     scoring.require_finite(result, release.observed, release.target)
     return scoring.shaped(result, release.observed, release.target)

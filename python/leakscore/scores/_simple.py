@@ -7,10 +7,10 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, Scalar, of_pairs
+from leakscore import _core, validation
 from leakscore.distributions import norm
 from leakscore.scores import scoring
+from leakscore.typing import Doubles, Scalar, of_pairs
 
 
 @of_pairs
@@ -60,11 +60,11 @@ def scalar_product(
     >>> leakscore.scores.scalar_product([[0.5, 1.0], [0.0, 2.0]], [1.0, 2.0], [0.0, 1.0])
     array([1.5, 2. ])
     """
-    point = _validate.coefficients("reference_point", reference_point)
+    point = validation.coefficients("reference_point", reference_point)
     x, z = scoring.rows(observed, target, point.size, paired)
     result, flags = _core.scalar_product(x, z, point, point, scoring.NO_NOISE, 1.0, paired)
     if flags:
-        _validate.finite("reference_point", point)
+        validation.finite("reference_point", point)
         scoring.require_finite(result, x, z)
     return scoring.shaped(result, x, z)
 
@@ -110,9 +110,9 @@ def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> float | Doubles:
     >>> leakscore.scores.oracle_threshold(0.5, 4.0)
     -2.0
     """
-    level = _validate.interval("alpha", alpha, 0.0, 1.0, nan=True)
-    root = np.sqrt(_validate.interval("m", m, 0.0, nan=True))
-    level, root = _validate.broadcast(alpha=level, m=root)
+    level = validation.interval("alpha", alpha, 0.0, 1.0, nan=True)
+    root = np.sqrt(validation.interval("m", m, 0.0, nan=True))
+    level, root = validation.broadcast(alpha=level, m=root)
     with np.errstate(invalid="ignore"):
         result = np.where(root == 0, 0 * level, -root * (root / 2 + norm.ppf(level)))
     return result if result.ndim else float(result)

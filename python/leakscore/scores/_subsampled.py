@@ -7,10 +7,10 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate, _validate_counts
-from leakscore._types import Doubles, Scalar, of_pairs
+from leakscore import _core, _validate_counts, validation
 from leakscore.reference import Reference
 from leakscore.scores import series
+from leakscore.typing import Doubles, Scalar, of_pairs
 
 
 @overload
@@ -62,8 +62,8 @@ def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
     >>> subsampled_llr([-np.inf, 0.0, 1000.0], 0.5).round(6)
     array([-6.93147000e-01,  0.00000000e+00,  9.99306853e+02])
     """
-    rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    ratio = _validate.interval("llr", llr)
+    rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    ratio = validation.interval("llr", llr)
     if rate == 1.0:
         result = ratio + 0.0
     else:
@@ -149,7 +149,7 @@ def subsampled_product_score(
     0.020225
     """
     law = series.law(observed, target, reference, n, skewness, 0.0)
-    rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     sampled = _validate_counts.sampled("sample_rate", rate, law.n, low=2)
-    weight = _validate.scalar("constant", constant)
+    weight = validation.scalar("constant", constant)
     return law.score(_core.subsampled_product, float(sampled), rate, weight)

@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, of_pairs
+from leakscore import _core, validation
 from leakscore.reference import Reference
 from leakscore.scores import scoring
+from leakscore.typing import Doubles, of_pairs
 
 _NEIGHBOURS = ("replace", "add-remove")
 
@@ -83,7 +83,7 @@ def covariance_score(
     """
     noise = (noise_std, noise_cov, noise_factor)
     release = scoring.release(observed, target, reference, n, noise, paired)
-    if _validate.choice("neighbours", neighbours, _NEIGHBOURS) == "add-remove":
+    if validation.choice("neighbours", neighbours, _NEIGHBOURS) == "add-remove":
         return scoring.add_remove(release)
     if release.independent:
         return release.score(_core.covariance_score)
@@ -169,7 +169,7 @@ def gaussian_llr(
     """
     noise = (noise_std, noise_cov, noise_factor)
     release = scoring.release(observed, target, reference, n, noise, paired)
-    return llr_of(release, _validate.choice("neighbours", neighbours, _NEIGHBOURS))
+    return llr_of(release, validation.choice("neighbours", neighbours, _NEIGHBOURS))
 
 
 def llr_of(release: scoring.Release, neighbours: str) -> float | Doubles:

@@ -14,14 +14,14 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles
-from leakscore.reference import Reference
+from leakscore import _core, validation
+from leakscore.reference import Reference, forms
 from leakscore.reference.centred_rows import MANY as MANY_SIDES
 from leakscore.reference.covariances import Correlated
-from leakscore.reference.low_rank import STREAMED
+from leakscore.reference.low_rank import STREAMED, LowRank
 from leakscore.reference.noise import Noise
 from leakscore.reference.noise import given as noise_given
+from leakscore.typing import Array, Doubles
 
 Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
 
@@ -40,7 +40,7 @@ def rows(
 ) -> tuple[Array, Array]:
     """Return both arguments as arrays of one or more rows of `dim` coordinates."""
     x, z = named_rows("observed", observed, "target", target, dim)
-    if _validate.flag("paired", paired) and (x.ndim != 2 or x.shape != z.shape):
+    if validation.flag("paired", paired) and (x.ndim != 2 or x.shape != z.shape):
         raise ValueError(
             f"Expected target of shape {z.shape} and observed of shape {x.shape} to be (T, d), "
             "both the same, if paired"
@@ -53,8 +53,8 @@ def named_rows(
 ) -> tuple[Array, Array]:
     """Return two arguments as arrays of one or more rows of `dim` coordinates."""
     return (
-        _validate.rows(first_name, first, cols=dim),
-        _validate.rows(second_name, second, cols=dim),
+        validation.rows(first_name, first, cols=dim),
+        validation.rows(second_name, second, cols=dim),
     )
 
 
@@ -73,8 +73,8 @@ def shaped(result: Doubles, observed: Array, target: Array) -> float | Doubles:
 
 def require_finite(result: Doubles, observed: Array, target: Array) -> None:
     """Explain why a result is NaN or infinite; infinities from finite arguments are legal."""
-    _validate.finite("observed", observed)
-    _validate.finite("target", target)
+    validation.finite("observed", observed)
+    validation.finite("target", target)
     if np.isnan(result).any():
         raise ValueError("Expected observed and target so small that the score does not overflow")
 
@@ -139,7 +139,7 @@ class Release:
     def checked(self, result: Doubles) -> float | Doubles:
         """Give a result its shape, after a check of what in it is not finite."""
         if not np.isfinite(result).all():
-            self.without_target()._require_inverse()
+            self.without_target().invertible()
             require_finite(result, self.observed, self.target)
         return shaped(result, self.observed, self.target)
 
@@ -153,9 +153,9 @@ def release(
     paired: bool,
 ) -> Release:
     """Validate the arguments of a score; of its noise the deviations, matrix and factor."""
-    reference = _validate.instance("reference", reference, Reference)
+    reference = validation.instance("reference", reference, Reference)
     x, z = rows(observed, target, reference.dim, paired)
-    n = _validate.count("n", n, 2, why=_validate.ONE)
+    n = validation.count("n", n, 2, why=validation.ONE)
     return Release(x, z, reference, n, noise(reference.dim, *noise_forms), paired)
 
 
@@ -164,7 +164,7 @@ def noise(dim: int, std: Any, cov: Any = None, factor: Any = None) -> Noise:
     if cov is None and factor is None:
         if isinstance(std, float) and 0 <= std < np.inf:  # the usual case, in a microsecond
             return Noise(np.array([std]))
-        return Noise(np.atleast_1d(_validate.per_coordinate("noise_std", std, dim)))
+        return Noise(np.atleast_1d(validation.per_coordinate("noise_std", std, dim)))
     return noise_given(std, cov, factor, dim)
 
 
@@ -213,7 +213,7 @@ def _rows(name: str, table: Array, rows: slice, origin: Doubles, cols: slice = _
     """Return some rows less the origin, in float64 and contiguous, for any layout of the table."""
     block = np.subtract(table[rows, cols], origin[cols], order="C")
     if not np.isfinite(block).all():
-        _validate.finite(name, table)
+        validation.finite(name, table)
     return np.asarray(block)
 
 
@@ -227,8 +227,8 @@ def dense_linear(
     """Linear scores for a full covariance, W = factor * covariance."""
     observed, targets = np.atleast_2d(release.observed), np.atleast_2d(release.target)
     mean, paired = release.reference.mean, release.paired
-    covariance._require_inverse()
-    by_rows = covariance._by_rows
+    inverted = covariance.invertible()
+    by_rows = inverted if isinstance(inverted, LowRank) else None
     result = np.zeros((len(observed),) if paired else (len(observed), len(targets)))
     if by_rows is not None and by_rows.streams(len(targets)):
         for rows in slices(len(targets), STREAMED):
@@ -242,7 +242,7 @@ def dense_linear(
         if by_rows is not None and len(targets) == 1:
             weight = by_rows.weights(away)
         else:
-            weight = covariance._covariance.solve(away.copy())
+            weight = inverted.solve(away.copy())
         constant = np.einsum("ij,ij->i", shift, weight) / (2 * release.n * factor)
         if paired:
             block = _rows("observed", observed, rows, mean)
@@ -303,11 +303,11 @@ def dense_quadratic(release: Release) -> Doubles:
         out = release.without_target()
         logdet += _log_ratio(release, within, out)
         covariance, before, after = (
-            cast("Correlated", one._covariance) for one in (reference, out, within)
+            cast("Correlated", end.covariance) for end in (reference, out, within)
         )
         distances = np.empty(len(observed))
-        out._require_inverse()
-        within._require_inverse()
+        out.invertible()
+        within.invertible()
         for rows in slices(len(observed), max(_block_rows(reference.dim), MANY_SIDES)):
             block = _rows("observed", observed, rows, reference.mean)
             if release.noise.independent:
@@ -316,7 +316,10 @@ def dense_quadratic(release: Release) -> Doubles:
                 left, right = (end.solve(block.copy()) for end in (before, after))
                 distances[rows] = covariance.form(left, right) / factor
     else:
-        distances = reference._distances("observed", observed, reference.mean) / release.others
+        distances = (
+            forms.distances(reference.invertible(), "observed", observed, reference.mean)
+            / release.others
+        )
     result = -0.5 * (logdet + distances)
     return np.asarray(result if release.paired else result[:, np.newaxis])
 
@@ -324,10 +327,10 @@ def dense_quadratic(release: Release) -> Doubles:
 def _log_ratio(release: Release, within: Reference, out: Reference) -> float:
     """Return log det of C + n S n/(n-1) over C + n S: the difference of the two is n S/(n-1)."""
     if not release.noise.independent:
-        out._require_inverse()
+        out.invertible()
         return release.noise.log_ratio(out, 1 / release.others)
     extra = np.broadcast_to(release.noise.std**2 / release.others, (release.reference.dim,))
-    before, after = (cast("Correlated", one._covariance) for one in (out, within))
+    before, after = (cast("Correlated", end.covariance) for end in (out, within))
     return float(after.log_ratio(before, extra))
 
 

@@ -9,10 +9,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore import validation
 from leakscore.reference import Reference
 from leakscore.scores import scoring
+from leakscore.typing import Array, Doubles
 
 Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
 
@@ -34,7 +34,7 @@ class Law:
         moments = (record.mean, record.variances, self.skewness, self.kurtosis)
         result, flags = kernel(self.observed, self.target, *moments, *parameters)
         if flags:
-            record._require_inverse()
+            record.invertible()
             scoring.require_finite(result, self.observed, self.target)
         return scoring.shaped(result, self.observed, self.target)
 
@@ -54,7 +54,7 @@ def law(
         x,
         z,
         record,
-        _validate.count("n", n, low=2),
+        validation.count("n", n, low=2),
         cumulant("skewness", skewness, record.dim),
         cumulant("kurtosis", kurtosis, record.dim),
     )
@@ -62,7 +62,7 @@ def law(
 
 def diagonal(name: str, value: object) -> Reference:
     """Return a reference with independent coordinates."""
-    reference = _validate.instance(name, value, Reference)
+    reference = validation.instance(name, value, Reference)
     if reference.kind != "diagonal":
         raise TypeError(
             f"Expected {name} of kind {reference.kind!r} to be of kind 'diagonal': a law of which "
@@ -73,5 +73,5 @@ def diagonal(name: str, value: object) -> Reference:
 
 def cumulant(name: str, value: npt.ArrayLike, dim: int) -> Doubles:
     """Return one number per coordinate."""
-    given = _validate.per_coordinate(name, value, dim, low=-np.inf)
+    given = validation.per_coordinate(name, value, dim, low=-np.inf)
     return np.ascontiguousarray(np.broadcast_to(given, (dim,)))

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, _validate_counts
-from leakscore._types import Doubles
+from leakscore import _validate_counts, validation
+from leakscore.typing import Doubles
 
 _ELEMENTS = 2**16
 
@@ -63,7 +63,7 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     array([[ 1.],
            [12.]])
     """
-    means = _validate.real_array("cumulative_means", cumulative_means)
+    means = validation.real_array("cumulative_means", cumulative_means)
     if means.ndim < 2 or means.size == 0:
         raise ValueError(
             f"Expected cumulative_means of shape {means.shape} to be (..., T, d), not empty "
@@ -81,7 +81,7 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
             later *= ratio
             later += block[..., 1:, :]
     if not np.isfinite(result).all():
-        _validate.finite("cumulative_means", means)
+        validation.finite("cumulative_means", means)
         raise ValueError("Expected cumulative_means so small that batch means do not overflow")
     return result
 

@@ -7,8 +7,8 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, Row, Rows
+from leakscore import _core, validation
+from leakscore.typing import Doubles, Row, Rows
 
 
 @overload
@@ -128,10 +128,10 @@ def semi_max(llr: npt.ArrayLike, axis: int = -1) -> float | Doubles:
 
 def _steps(llr: npt.ArrayLike, axis: int) -> Doubles:
     """Return the ratios in float64, the steps in the last axis."""
-    given = _validate.real_array("llr", llr)
+    given = validation.real_array("llr", llr)
     if given.ndim == 0:
         raise ValueError("Expected llr to be an array of one or more steps, not a number")
-    place = _validate.count("axis", axis, -given.ndim, given.ndim - 1)
+    place = validation.count("axis", axis, -given.ndim, given.ndim - 1)
     if given.size == 0:
         raise ValueError(f"Expected llr of shape {given.shape} to have at least one step and round")
     return np.moveaxis(given, place, -1).astype(np.float64, copy=False)
@@ -148,7 +148,7 @@ def probabilities(name: str, prior: npt.ArrayLike | None, steps: int) -> Doubles
     """Return the probability of each step, (T,); the same for all if None is given."""
     if prior is None:
         return np.full(steps, 1.0 / steps)
-    weights = _validate.vector(name, prior, size=steps, low=0.0)
+    weights = validation.vector(name, prior, size=steps, low=0.0)
     with np.errstate(over="ignore"):
         total = float(weights.sum())
     if abs(total - 1.0) > 1e-6:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles
+from leakscore import _core, validation
+from leakscore.typing import Array, Doubles
 
 _NO_NOISE = np.zeros(1)
 
@@ -78,20 +78,20 @@ def correlated_llr(
     array([[ 0.625, -0.25 ],
            [-0.625,  0.   ]])
     """
-    given = _validate.real_array("releases", releases)
+    given = validation.real_array("releases", releases)
     if given.ndim < 2 or given.size == 0:
         raise ValueError(
             f"Expected releases of shape {given.shape} to be (..., T, d), not empty "
             "(d=1 data is (..., T, 1))"
         )
-    targets = _validate.real_array("target_gradients", target_gradients)
+    targets = validation.real_array("target_gradients", target_gradients)
     if targets.shape not in (given.shape[-1:], given.shape[-2:], given.shape):
         raise ValueError(
             f"Expected target_gradients of shape {targets.shape} to be {given.shape[-1:]}, "
             f"{given.shape[-2:]} or {given.shape}"
         )
     matrix, patterns = _filter(strategy_matrix, participation, given.shape[-2])
-    std = _validate.scalar("noise_std", noise_std, 0.0, closed="neither")
+    std = validation.scalar("noise_std", noise_std, 0.0, closed="neither")
     product = matrix.T @ matrix
     flat = given.reshape(-1, given.shape[-2] * given.shape[-1])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -101,8 +101,8 @@ def correlated_llr(
         else:
             ratios = _of_each(flat, targets.reshape(flat.shape), product, patterns, std)
     if not np.isfinite(ratios).all():
-        _validate.finite("releases", given)
-        _validate.finite("target_gradients", targets)
+        validation.finite("releases", given)
+        validation.finite("target_gradients", targets)
         raise ValueError("Expected releases and target_gradients over noise_std not to overflow")
     return np.asarray(ratios.reshape(*given.shape[:-2], len(patterns)))
 
@@ -111,7 +111,7 @@ def _filter(
     strategy_matrix: npt.ArrayLike, participation: npt.ArrayLike, steps: int
 ) -> tuple[Doubles, Doubles]:
     """Return the matrix and the patterns."""
-    matrix = _validate.doubles("strategy_matrix", strategy_matrix, ndim=2)
+    matrix = validation.doubles("strategy_matrix", strategy_matrix, ndim=2)
     if matrix.shape != (steps, steps):
         raise ValueError(
             f"Expected strategy_matrix of shape {matrix.shape} to be ({steps}, {steps}), a row for "
@@ -121,10 +121,10 @@ def _filter(
         raise ValueError("Expected strategy_matrix to be lower triangular: noise of later steps")
     if not np.diagonal(matrix).all():
         raise ValueError("Expected strategy_matrix without 0 on its diagonal: it is inverted")
-    patterns = _validate.doubles("participation", participation, ndim=2)
+    patterns = validation.doubles("participation", participation, ndim=2)
     if patterns.shape[0] < 1 or patterns.shape[1] != steps:
         raise ValueError(f"Expected participation of shape {patterns.shape} to be (P, {steps})")
-    return matrix, np.asarray(_validate.binary("participation", patterns))
+    return matrix, np.asarray(validation.binary("participation", patterns))
 
 
 def _of_one(

@@ -9,17 +9,17 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, Indices, Scalar
+from leakscore import validation
 from leakscore.distributions import gx2, norm
-from leakscore.reference import Reference
+from leakscore.reference import Reference, forms
 from leakscore.reference.low_rank import LowRank
 from leakscore.reference.noise import Noise
 from leakscore.scores import scoring
 from leakscore.sequential._errors import error_rates
 from leakscore.sequential._steps import NEIGHBOURS, Neighbours
 from leakscore.tradeoff import TradeOff, gaussian
-from leakscore.tradeoff.premise import EXACT_NOISE, Premise
+from leakscore.tradeoff.premise import EXACT_NOISE, Premise, about
+from leakscore.typing import Doubles, Indices, Scalar
 
 # Above this noncentrality a term w chi2'(1, nc) is normal: its third standardised cumulant,
 # 3 / sqrt(nc), is below 1e-12.
@@ -118,16 +118,16 @@ def dpsgd_error_rates(
     >>> print("{:.6f} {:.6f}".format(*rates))
     0.150992 0.350077
     """
-    gamma = _validate.interval("threshold", threshold, nan=True)
-    _validate.instance("reference", reference, Reference)
-    gradient = _validate.vector("target_gradient", target_gradient, size=reference.dim)
-    n = _validate.count("n", n, 2, why=_validate.ONE)
-    noise = _validate.per_coordinate("noise_std", noise_std, reference.dim)
-    if _validate.choice("neighbours", neighbours, NEIGHBOURS) == "add-remove":
+    gamma = validation.interval("threshold", threshold, nan=True)
+    validation.instance("reference", reference, Reference)
+    gradient = validation.vector("target_gradient", target_gradient, size=reference.dim)
+    n = validation.count("n", n, 2, why=validation.ONE)
+    noise = validation.per_coordinate("noise_std", noise_std, reference.dim)
+    if validation.choice("neighbours", neighbours, NEIGHBOURS) == "add-remove":
         return _normal_rates(gamma, _added(gradient, reference, n, noise))
     if not noise.any():
         return error_rates(gamma, reference.squared_mahalanobis(gradient), n, reference.dim)
-    _release(gradient, reference, n, noise).without_target()._require_inverse()
+    _release(gradient, reference, n, noise).without_target().invertible()
     terms = eigenterms(reference, gradient, noise)
     return _law(terms, n, member=False).above(gamma), _law(terms, n, member=True).below(gamma)
 
@@ -180,12 +180,12 @@ def game_tradeoff(
     >>> print(round(float(game.epsilon(1e-5)), 4))
     4.3772
     """
-    multiplier = _validate.interval("noise_multiplier", noise_multiplier, 0.0)
-    relation = _validate.choice("neighbours", neighbours, NEIGHBOURS)
+    multiplier = validation.interval("noise_multiplier", noise_multiplier, 0.0)
+    relation = validation.choice("neighbours", neighbours, NEIGHBOURS)
     shift = 2.0 if relation == "replace" else 1.0
     with np.errstate(over="ignore", divide="ignore"):
         curve = gaussian(shift / np.abs(multiplier))  # -0.0 is 0 too
-    return curve._about(Premise(relation, (EXACT_NOISE,)))
+    return about(curve, Premise(relation, (EXACT_NOISE,)))
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,8 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
             "'diagonal'"
         )
     level = float(noise.flat[0]) ** 2
-    covariance = reference._by_rows
-    if covariance is None:
+    covariance = reference.covariance
+    if not isinstance(covariance, LowRank):
         values, vectors = np.linalg.eigh(reference.cov)
         along = vectors.T @ away
         return _grouped(np.maximum(values, 0.0), np.full(away.size, level), along**2)
@@ -387,7 +387,9 @@ def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> f
     """Return g' A^-1 g / n^2 with A = (n-1) C/n^2 + s^2, common to both hypotheses."""
     release, factor = _release(gradient, reference, n, noise).with_target()
     rows = gradient[np.newaxis]
-    distance = release._distances("target_gradient", rows, np.zeros_like(gradient))
+    distance = forms.distances(
+        release.invertible(), "target_gradient", rows, np.zeros_like(gradient)
+    )
     if not np.isfinite(distance).all():
         raise ValueError("Expected target_gradient so small that no square overflows")
     return float(distance[0]) / (factor * n)

@@ -7,10 +7,10 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, _validate_counts
-from leakscore._types import Doubles, Row, Rows, Scalar
+from leakscore import _validate_counts, validation
 from leakscore.distributions import chi2, ncx2, norm
 from leakscore.sequential._combined import probabilities
+from leakscore.typing import Doubles, Row, Rows, Scalar
 
 _FAR = 2.0**200  # the last noncentrality of ncx2
 
@@ -85,10 +85,10 @@ def error_rates(
     >>> print(f"{alpha:.4f} {beta:.4f}")
     0.3308 0.2930
     """
-    gamma, distance, records, dims = _validate.broadcast(
-        threshold=_validate.interval("threshold", threshold, nan=True),
+    gamma, distance, records, dims = validation.broadcast(
+        threshold=validation.interval("threshold", threshold, nan=True),
         squared_mahalanobis=_distance(squared_mahalanobis),
-        n=_validate_counts.whole("n", n, 2, why=_validate.ONE),
+        n=_validate_counts.whole("n", n, 2, why=validation.ONE),
         dim=_validate_counts.whole("dim", dim, 1),
     )
     others = records - 1.0
@@ -166,13 +166,13 @@ def max_error_rates(
     >>> print(round(alpha, 12), round(beta, 12))
     0.28 0.3125
     """
-    false_alarms, missed = _validate.broadcast(
-        alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
-        beta=_validate.interval("beta", beta, 0.0, 1.0),
+    false_alarms, missed = validation.broadcast(
+        alpha=validation.interval("alpha", alpha, 0.0, 1.0),
+        beta=validation.interval("beta", beta, 0.0, 1.0),
     )
     if false_alarms.ndim == 0:
         raise ValueError("Expected alpha or beta to be an array of one or more steps")
-    place = _validate.count("axis", axis, -false_alarms.ndim, false_alarms.ndim - 1)
+    place = validation.count("axis", axis, -false_alarms.ndim, false_alarms.ndim - 1)
     false_alarms, missed = np.moveaxis(false_alarms, place, -1), np.moveaxis(missed, place, -1)
     if false_alarms.shape[-1] == 0:
         raise ValueError(f"Expected alpha of shape {false_alarms.shape} to have at least one step")
@@ -234,9 +234,9 @@ def mean_llr(
     >>> print(f"{under_h0:.4f} {under_h1:.4f}")
     -0.5086 0.4580
     """
-    distance, records, dims = _validate.broadcast(
+    distance, records, dims = validation.broadcast(
         squared_mahalanobis=_distance(squared_mahalanobis),
-        n=_validate_counts.whole("n", n, 2, why=_validate.ONE),
+        n=_validate_counts.whole("n", n, 2, why=validation.ONE),
         dim=_validate_counts.whole("dim", dim, 1),
     )
     others = records - 1.0
@@ -301,10 +301,10 @@ def hotelling_error_rates(
     >>> print(f"{alpha:.4f} {1 - beta:.4f}")
     0.0500 0.2263
     """
-    cut, distance, records, dims = _validate.broadcast(
-        threshold=_validate.interval("threshold", threshold, 0.0, nan=True),
+    cut, distance, records, dims = validation.broadcast(
+        threshold=validation.interval("threshold", threshold, 0.0, nan=True),
         squared_mahalanobis=_distance(squared_mahalanobis),
-        n=_validate_counts.whole("n", n, 2, why=_validate.ONE),
+        n=_validate_counts.whole("n", n, 2, why=validation.ONE),
         dim=_validate_counts.whole("dim", dim, 1),
     )
     others = records - 1.0
@@ -339,7 +339,7 @@ def _noncentral(
 
 
 def _distance(value: npt.ArrayLike) -> Doubles:
-    return _validate.interval("squared_mahalanobis", value, 0.0, closed="left")
+    return validation.interval("squared_mahalanobis", value, 0.0, closed="left")
 
 
 def _log1p_less(x: Doubles) -> Doubles:

@@ -7,8 +7,8 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles, Row, Rows
+from leakscore import _core, validation
+from leakscore.typing import Array, Doubles, Row, Rows
 
 
 @overload
@@ -91,9 +91,9 @@ def allocation_llr(
     array([   1.9291, 1598.2082])
     """
     given = _steps_of(llr)
-    hits = _validate.steps("selected", selected)
-    epochs = _validate.steps("num_epochs", num_epochs)
-    again = _validate.flag("reallocate", reallocate)
+    hits = validation.steps("selected", selected)
+    epochs = validation.steps("num_epochs", num_epochs)
+    again = validation.flag("reallocate", reallocate)
     steps = given.shape[-1]
     if steps % epochs:
         raise ValueError(f"Expected num_epochs={epochs} to divide the {steps} steps of llr")
@@ -152,13 +152,13 @@ def poisson_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
     array([0.6526, 5.5951])
     """
     given = _steps_of(llr)
-    rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     return _shaped(_core.sampled_llr(given.reshape(-1, given.shape[-1]), rate), given)
 
 
 def _steps_of(llr: npt.ArrayLike) -> Array:
     """Return ratios with the steps in the last axis, where they are."""
-    given = _validate.real_array("llr", llr)
+    given = validation.real_array("llr", llr)
     if given.ndim == 0 or given.size == 0:
         raise ValueError(
             f"Expected llr of shape {given.shape} to be (..., T) with T >= 1, not empty"

@@ -7,8 +7,8 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, Row, Rows
+from leakscore import validation
+from leakscore.typing import Doubles, Row, Rows
 
 
 @overload
@@ -173,7 +173,7 @@ def back_front_ratio(losses: npt.ArrayLike) -> float | Doubles:
 
 def _losses(losses: npt.ArrayLike, *, positive: bool = False) -> Doubles:
     """Return losses in float64; at least two are needed."""
-    values = _validate.doubles("losses", losses)
+    values = validation.doubles("losses", losses)
     if values.ndim == 0 or values.shape[-1] < 2:
         raise ValueError(
             f"Expected losses of shape {values.shape} to be (..., T+1) with T >= 1: one at the "

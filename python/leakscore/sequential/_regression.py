@@ -8,10 +8,10 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._results import Result
-from leakscore._types import Doubles, Row, Rows
+from leakscore import validation
 from leakscore.reference import Reference
+from leakscore.results import Result
+from leakscore.typing import Doubles, Row, Rows
 
 _LARGE = "Expected theta, target, response and residual_std so small that gradients do not overflow"
 
@@ -107,14 +107,14 @@ class RegressionGradients(Result):
         ValueError
             If shapes do not fit, `n` < 2, or a value is not finite.
         """
-        given = _validate.doubles("gradients", gradients)
+        given = validation.doubles("gradients", gradients)
         if given.shape != self.mean.shape:
             raise ValueError(
                 f"Expected gradients of shape {given.shape} to be {self.mean.shape}, one at each "
                 "of the parameters"
             )
-        n = _validate.count("n", n, 2, why=_validate.ONE)
-        deviation = _validate.scalar("noise_std", noise_std, 0.0)
+        n = validation.count("n", n, 2, why=validation.ONE)
+        deviation = validation.scalar("noise_std", noise_std, 0.0)
         noise = deviation * deviation  # inf where ** would raise
         if not noise < np.inf:
             raise ValueError(f"Expected noise_std={deviation!r} to have noise_std^2 < 1.8e308")
@@ -216,15 +216,15 @@ def linear_regression(
     >>> print(found.squared_mahalanobis)
     400.0
     """
-    at = _validate.doubles("theta", theta)
+    at = validation.doubles("theta", theta)
     if at.ndim == 0 or at.size == 0:
         raise ValueError(f"Expected theta of shape {at.shape} to be (..., d), not empty")
     dim = at.shape[-1]
-    best = _validate.vector("optimum", optimum, size=dim)
-    x = _validate.vector("target", target, size=dim)
-    y = _validate.scalar("response", response)
-    inputs = Reference(np.zeros(dim), _validate.doubles("covariance", covariance))
-    deviation_std = _validate.scalar("residual_std", residual_std, 0.0)
+    best = validation.vector("optimum", optimum, size=dim)
+    x = validation.vector("target", target, size=dim)
+    y = validation.scalar("response", response)
+    inputs = Reference(np.zeros(dim), validation.doubles("covariance", covariance))
+    deviation_std = validation.scalar("residual_std", residual_std, 0.0)
     input_covariance = inputs.cov
     with np.errstate(over="ignore", invalid="ignore"):
         deviation = at - best

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate, _validate_counts
-from leakscore._types import Array, Doubles
+from leakscore import _core, _validate_counts, validation
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores import scoring
 from leakscore.scores.gaussian import llr_of
+from leakscore.typing import Array, Doubles
 
 Neighbours = Literal["replace", "add-remove"]
 References: TypeAlias = Reference | Sequence[Reference]
@@ -107,7 +107,7 @@ def gradient_llr(
     >>> leakscore.sequential.gradient_llr(gradients, [1.0, 2.0], reference, n=10, noise_std=0.1)
     array([0.1932172, 0.4913295])
     """
-    given = _validate.real_array("gradients", gradients)
+    given = validation.real_array("gradients", gradients)
     if given.ndim < 2 or given.size == 0:
         raise ValueError(
             f"Expected gradients of shape {given.shape} to be (..., T, d), not empty "
@@ -222,13 +222,13 @@ def sgd_llr(
     >>> leakscore.sequential.sgd_llr(theta, [1.0, 2.0], reference, 1.0, n=10)
     array([0.20536052, 0.52063829])
     """
-    given = _validate.real_array("theta", theta)
+    given = validation.real_array("theta", theta)
     if given.ndim < 2 or given.size == 0 or given.shape[-2] < 2:
         raise ValueError(
             f"Expected theta of shape {given.shape} to be (..., T+1, d) with T >= 1, not empty"
         )
     shape = (*given.shape[:-2], given.shape[-2] - 1, given.shape[-1])
-    rate = _validate.interval("learning_rate", learning_rate, 0.0, closed="neither")
+    rate = validation.interval("learning_rate", learning_rate, 0.0, closed="neither")
     if rate.shape not in ((), shape[-2:-1]):
         raise ValueError(
             f"Expected learning_rate of shape {rate.shape} to be a number or {shape[-2:-1]}"
@@ -246,7 +246,7 @@ def sgd_llr(
         if room.shape != before.shape:
             room = np.empty(before.shape)
         if not _core.step_gradients(before, after, rates[step], room):
-            _validate.finite("theta", given)
+            validation.finite("theta", given)
             raise ValueError("Expected theta with differences over learning_rate below 1.8e308")
         return room
 
@@ -266,8 +266,8 @@ class _Steps:
         neighbours: str,
     ) -> None:
         self.shape, (count, dim) = shape, shape[-2:]
-        self.neighbours = _validate.choice("neighbours", neighbours, NEIGHBOURS)
-        self.targets = _validate.real_array("target_gradients", target_gradients)
+        self.neighbours = validation.choice("neighbours", neighbours, NEIGHBOURS)
+        self.targets = validation.real_array("target_gradients", target_gradients)
         if self.targets.shape not in (shape[-1:], shape[-2:], shape):
             wanted = " or ".join(str(s) for s in dict.fromkeys((shape[-1:], shape[-2:], shape)))
             raise ValueError(
@@ -334,8 +334,8 @@ class _Steps:
         except SingularCovarianceError:
             raise
         except ValueError:
-            _validate.finite(name, given)
-            _validate.finite("target_gradients", self.targets)
+            validation.finite(name, given)
+            validation.finite("target_gradients", self.targets)
             raise ValueError(
                 f"Expected {name} and target_gradients so small that the ratios do not overflow"
             ) from None
@@ -369,8 +369,8 @@ def step_references(reference: object, count: int, dim: int) -> Sequence[Referen
         references: Sequence[Reference] = [reference] * count
     else:
         if not isinstance(reference, Sequence) or isinstance(reference, (str, bytes)):
-            _validate.instance("reference", reference, Reference)
-        references = [_validate.instance("reference", one, Reference) for one in reference]  # type: ignore[attr-defined]
+            validation.instance("reference", reference, Reference)
+        references = [validation.instance("reference", one, Reference) for one in reference]  # type: ignore[attr-defined]
         if len(references) != count:
             raise ValueError(
                 f"Expected reference to be one or {count}, one a step; not {len(references)}"
@@ -383,7 +383,7 @@ def step_references(reference: object, count: int, dim: int) -> Sequence[Referen
 
 def step_counts(n: npt.ArrayLike, count: int) -> list[int]:
     """Return the number of records of each step."""
-    records = _validate_counts.whole("n", n, 2, why=_validate.ONE)
+    records = _validate_counts.whole("n", n, 2, why=validation.ONE)
     if records.shape not in ((), (count,)):
         raise ValueError(f"Expected n of shape {records.shape} to be a number or ({count},)")
     return [int(number) for number in np.broadcast_to(records, count)]

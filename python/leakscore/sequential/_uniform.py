@@ -32,13 +32,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._numeric import by_squaring
-from leakscore._types import Doubles, Indices
+from leakscore import validation
 from leakscore.distributions import ncx2
+from leakscore.numeric import by_squaring
 from leakscore.sequential._combined import probabilities
 from leakscore.sequential._errors import error_rates
 from leakscore.sequential._octaves import Ratio, average, rates
+from leakscore.typing import Doubles, Indices
 
 _U = 2.0**-53
 _LAW = 1e-13
@@ -143,12 +143,12 @@ def uniform_error_rates(
     >>> print(f"{alpha.lower:.5f} {alpha.upper:.5f} {beta.lower:.3f} {beta.upper:.3f}")
     0.10115 0.10119 0.788 0.788
     """
-    gamma = _validate.interval("threshold", threshold, nan=True)
-    distance = _validate.scalar("squared_mahalanobis", squared_mahalanobis, 0.0)
+    gamma = validation.interval("threshold", threshold, nan=True)
+    distance = validation.scalar("squared_mahalanobis", squared_mahalanobis, 0.0)
     step = _Step(
-        distance, _validate.count("n", n, 2, why=_validate.ONE), _validate.count("dim", dim, 1)
+        distance, validation.count("n", n, 2, why=validation.ONE), validation.count("dim", dim, 1)
     )
-    weights = probabilities("prior", prior, _validate.steps("num_steps", num_steps))
+    weights = probabilities("prior", prior, validation.steps("num_steps", num_steps))
     if weights.size > 1 and step.n * distance > _FAR:
         raise ValueError(
             f"Expected squared_mahalanobis={distance!r} <= {_FAR / step.n:g} with n={step.n}: "

@@ -8,11 +8,11 @@ from typing import Any, Generic, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._results import Result
-from leakscore._types import Array, Doubles, Row, Rows, Value
+from leakscore import _core, validation
 from leakscore.distributions import chi2
-from leakscore.reference import Reference, SingularCovarianceError
+from leakscore.reference import Reference, SingularCovarianceError, forms
+from leakscore.results import Result
+from leakscore.typing import Array, Doubles, Row, Rows, Value
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +143,11 @@ def split_t(
     """
     from scipy.special import stdtr
 
-    table = _validate.matrix("rows", rows, min_rows=2)
+    table = validation.matrix("rows", rows, min_rows=2)
     dim = table.shape[1]
-    released = _validate.rows("observed", observed, cols=dim)
-    z = _validate.vector("target", target, size=dim)
-    n = _validate.count("n", n, 2, why=_validate.ONE)
+    released = validation.rows("observed", observed, cols=dim)
+    z = validation.vector("target", target, size=dim)
+    n = validation.count("n", n, 2, why=validation.ONE)
     chosen, table = _direction(table, split, reference)
     weight = _towards(chosen, z)
     origin = np.array(table[0], dtype=np.float64)
@@ -187,7 +187,7 @@ def _direction(
     if reference is not None:
         if split is not None:
             raise ValueError(f"Expected split={split!r} or reference, not both")
-        if _validate.instance("reference", reference, Reference).dim != dim:
+        if validation.instance("reference", reference, Reference).dim != dim:
             raise ValueError(f"Expected reference of {reference.dim} coordinates to have {dim}")
         return reference, table
     if count < dim + 3:
@@ -196,7 +196,7 @@ def _direction(
         )
     if split is None:
         split = max(count // 2, dim + 1)
-    first = _validate.count("split", split, dim + 1, count - 2)
+    first = validation.count("split", split, dim + 1, count - 2)
     return _fitted("rows", table[:first]), table[first:]
 
 
@@ -266,11 +266,11 @@ def hotelling(
     >>> print(f"{found.statistic:.1f} {found.pvalue:.6f}")
     10.0 0.006738
     """
-    n = _validate.count("n", n, 2, why=_validate.ONE)
+    n = validation.count("n", n, 2, why=validation.ONE)
     if isinstance(reference, Reference):
-        rows = _validate.rows("observed", observed, cols=reference.dim)
+        rows = validation.rows("observed", observed, cols=reference.dim)
         with np.errstate(over="ignore"):
-            squares = n * reference._distances("observed", rows, reference.mean)
+            squares = n * forms.distances(reference.invertible(), "observed", rows, reference.mean)
         df: tuple[int, ...] = (reference.dim,)
         pvalue = chi2.sf(squares, float(reference.dim))
     else:
@@ -285,9 +285,9 @@ def _estimated(
     """Return the F statistics of the releases, (T,), their p-values and the degrees of freedom."""
     from scipy.special import fdtrc
 
-    table = _validate.matrix("reference", reference)
+    table = validation.matrix("reference", reference)
     count, dim = table.shape
-    rows = _validate.rows("observed", observed, cols=dim)
+    rows = validation.rows("observed", observed, cols=dim)
     if count <= dim:
         raise ValueError(
             f"Expected reference of shape {table.shape} to have more rows than columns, or to be a "
@@ -295,7 +295,9 @@ def _estimated(
         )
     fitted = _fitted("reference", table)
     with np.errstate(over="ignore"):
-        squares = fitted._distances("observed", rows, fitted.mean) / (1.0 / n + 1.0 / count)
+        squares = forms.distances(fitted.invertible(), "observed", rows, fitted.mean) / (
+            1.0 / n + 1.0 / count
+        )
         statistic = squares * ((count - dim) / ((count - 1) * dim))
     return statistic, fdtrc(dim, count - dim, statistic), (dim, count - dim)
 
@@ -307,7 +309,7 @@ def _fitted(name: str, rows: Array) -> Reference:
     except SingularCovarianceError:
         raise
     except ValueError:
-        _validate.finite(name, rows)
+        validation.finite(name, rows)
         raise
 
 
@@ -315,5 +317,5 @@ def _along(name: str, rows: Array, origin: Doubles, weight: Doubles) -> Doubles:
     """Return weight'(row - origin) of every row."""
     result: Doubles = _core.multiply(np.atleast_2d(rows), 0, origin, weight[np.newaxis])[0]
     if not np.isfinite(result).all():
-        _validate.finite(name, rows)
+        validation.finite(name, rows)
     return result

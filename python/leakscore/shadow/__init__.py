@@ -15,7 +15,6 @@ from leakscore.shadow._one_step import one_step
 from leakscore.shadow._over_time import innovations, over_time
 from leakscore.shadow._paired import paired
 from leakscore.shadow._signals import confidence_margin, log_confidence, logit_margin, loss_margin
-from leakscore.shadow.records.report import RiskReport, risk_report
 from leakscore.shadow.records.risk import RecordRisk, risk
 from leakscore.shadow.theory.laws import offline_power, online_power, required_models
 from leakscore.shadow.theory.leverage import LinearLaw, LogisticLaw, linear_law, logistic_law
@@ -25,7 +24,6 @@ __all__ = [
     "LogisticLaw",
     "Prior",
     "RecordRisk",
-    "RiskReport",
     "base",
     "bayes",
     "choose",
@@ -48,6 +46,5 @@ __all__ = [
     "reference_rank",
     "required_models",
     "risk",
-    "risk_report",
     "rmia",
 ]

@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore import validation
 from leakscore.shadow.sides import arrays, confidences
 from leakscore.shadow.sides.arrays import Shadow, Targets
 from leakscore.shadow.sides.confidences import Mean, Sums
+from leakscore.typing import Array, Doubles
 
 
 def base(
@@ -158,7 +158,7 @@ def rmia(
     ... )
     array([1., 0.])
     """
-    ratio = _validate.scalar("gamma", gamma, 0.0, closed="neither")
+    ratio = validation.scalar("gamma", gamma, 0.0, closed="neither")
     mean = confidences.mean_of(kind, a, signal)
     shadow = arrays.read(signals, included, augmented=False)
     targets = _targets("observed", observed, shadow, mean)
@@ -179,7 +179,7 @@ def _population(
     observed: object, signals: object, targets: Targets, mean: Mean, shadow: Shadow
 ) -> tuple[Shadow, Doubles]:
     """Check the population's signals; no model was trained on it."""
-    values = _validate.matrix("population_signals", signals)
+    values = validation.matrix("population_signals", signals)
     if values.shape[0] != shadow.signals.shape[0]:
         turned = values.shape[1] == shadow.signals.shape[0]
         raise ValueError(
@@ -187,7 +187,7 @@ def _population(
             f"K={shadow.signals.shape[0]} models of signals"
             + (": population_signals is transposed" if turned else "")
         )
-    others = _validate.real_array("population_observed", observed)
+    others = validation.real_array("population_observed", observed)
     wanted = (values.shape[1],) if targets.single else (len(targets.values), values.shape[1])
     if others.shape != wanted:
         raise ValueError(

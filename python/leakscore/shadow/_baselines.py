@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Doubles
+from leakscore import _core, validation
 from leakscore.shadow.sides import arrays, moments
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Sides
+from leakscore.typing import Array, Doubles
 
 REMEDY = "use more models"
 OUT = "a model OUT at least for each record"
@@ -41,8 +41,8 @@ def population_rank(observed: npt.ArrayLike, population_observed: npt.ArrayLike)
     >>> leakscore.shadow.population_rank([0.5, 2.0], [0.0, 1.0, 2.0, 3.0])
     array([0.25 , 0.625])
     """
-    x = _validate.rows("observed", observed)
-    z = _validate.rows("population_observed", population_observed)
+    x = validation.rows("observed", observed)
+    z = validation.rows("population_observed", population_observed)
     if x.ndim != z.ndim or x.shape[:-1] != z.shape[:-1]:
         raise ValueError(
             f"Expected population_observed of shape {z.shape} to be of the targets of observed, "

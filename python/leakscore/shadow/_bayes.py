@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, Flags
+from leakscore import validation
 from leakscore.shadow.sides import arrays, moments, student, variances
 from leakscore.shadow.sides.arrays import TooFew
 from leakscore.shadow.sides.moments import Side, Sides
 from leakscore.shadow.sides.variances import Scale
+from leakscore.typing import Doubles, Flags
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Prior:
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        _validate.scalar("mean", self.mean)
-        _validate.scalar("strength", self.strength, 0.0)
+        validation.scalar("mean", self.mean)
+        validation.scalar("strength", self.strength, 0.0)
         if self.dof != np.inf:
-            _validate.scalar("dof", self.dof, 0.0, closed="right")
-        _validate.scalar("variance", self.variance, 0.0, closed="right")
+            validation.scalar("dof", self.dof, 0.0, closed="right")
+        validation.scalar("variance", self.variance, 0.0, closed="right")
 
 
 Priors: TypeAlias = tuple[Prior, Prior]
@@ -81,11 +81,11 @@ def options(
             raise TypeError("Expected prior to be (Prior of IN, Prior of OUT) or a name")
         known: str | Priors = (prior[0], prior[1])
     else:
-        known = _validate.choice("prior", prior, ("flat-mean", "empirical"))
+        known = validation.choice("prior", prior, ("flat-mean", "empirical"))
     return Options(
-        _validate.choice("kind", kind, ("online", "offline")),
+        validation.choice("kind", kind, ("online", "offline")),
         known,
-        _validate.choice("too_few", too_few, ("raise", "nan")),
+        validation.choice("too_few", too_few, ("raise", "nan")),
     )
 
 

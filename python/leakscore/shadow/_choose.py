@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Counts, Doubles, Flags
+from leakscore import validation
 from leakscore.shadow import _left_out
 from leakscore.shadow.sides import arrays, pairs
 from leakscore.shadow.sides.arrays import Shadow
+from leakscore.typing import Counts, Doubles, Flags
 
 _ENOUGH_FOR_PAIRED = 8
 
@@ -66,7 +66,7 @@ def choose(
     >>> name == max(rates, key=rates.get)
     True
     """
-    rate = None if fpr is None else _validate.scalar("fpr", fpr, 0.0, 1.0, closed="neither")
+    rate = None if fpr is None else validation.scalar("fpr", fpr, 0.0, 1.0, closed="neither")
     shadow = arrays.read(signals, included, augmented=False)
     arrays.finite("signals", shadow.signals)
     together = _groups(shadow, groups)

@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Counts, Doubles, Flags
+from leakscore import _core, validation
 from leakscore.shadow import _base, _baselines, _bayes, _lira, _one_step, _paired
 from leakscore.shadow.sides import arrays, confidences, moments, pairs, steps
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Sides
+from leakscore.typing import Counts, Doubles, Flags
 
 Score: TypeAlias = Literal[
     "lira", "bayes", "one_step", "base", "paired", "difficulty", "reference_rank"
@@ -89,7 +89,7 @@ def leave_one_model_out(
     >>> bool(scores[included].mean() > scores[~included].mean())
     True
     """
-    name = _validate.choice("score", score, _SCORES)
+    name = validation.choice("score", score, _SCORES)
     shadow = arrays.read(signals, included, augmented=name not in _WITHOUT_AUGMENTATIONS)
     together = group_rows(groups, shadow.models)
     if pairs.tell_members(shadow, together):
@@ -129,7 +129,7 @@ def group_rows(groups: npt.ArrayLike | None, models: int) -> list[Counts]:
     """Return the models of each group, in order."""
     if groups is None:
         return list(np.arange(models, dtype=np.int64).reshape(models, 1))
-    array = _validate.real_array("groups", groups)
+    array = validation.real_array("groups", groups)
     if array.shape != (models,):
         raise ValueError(f"Expected groups of shape {array.shape} to be ({models},), one a model")
     if array.dtype.kind not in "iu":

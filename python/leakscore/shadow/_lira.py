@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.distributions import norm
 from leakscore.shadow.sides import arrays, moments, variances
 from leakscore.shadow.sides.arrays import TooFew
 from leakscore.shadow.sides.moments import Side, Sides
+from leakscore.typing import Doubles
 
 Kind: TypeAlias = Literal["online", "offline", "offline-two-sided"]
 Variance: TypeAlias = Literal["per-record", "pooled", "shrunk"]
@@ -43,10 +43,10 @@ def options(
 ) -> Options:
     """Check the options of `lira`."""
     return Options(
-        _validate.choice("kind", kind, ("online", "offline", "offline-two-sided")),
+        validation.choice("kind", kind, ("online", "offline", "offline-two-sided")),
         variances.kind(variance),
-        _validate.choice("location", location, ("mean", "median")),
-        _validate.choice("too_few", too_few, ("raise", "nan")),
+        validation.choice("location", location, ("mean", "median")),
+        validation.choice("too_few", too_few, ("raise", "nan")),
     )
 
 

@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, Flags
+from leakscore import validation
 from leakscore.shadow.sides import arrays, steps, student, variances
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Side
 from leakscore.shadow.sides.steps import Pulled
+from leakscore.typing import Doubles, Flags
 
 Influence: TypeAlias = 'Literal["global", "per-record"] | npt.ArrayLike'
 
@@ -101,10 +101,10 @@ def refuse_one(shadow: Shadow) -> None:
 def given(pulled: Pulled, influence: Influence) -> Doubles:
     """Return the influence of each record."""
     if isinstance(influence, str):
-        how = _validate.choice("influence", influence, ("global", "per-record"))
+        how = validation.choice("influence", influence, ("global", "per-record"))
         return _fitted(pulled, per_record=how == "per-record")
     records = pulled.shadow.num_records
-    g = _validate.per_coordinate("influence", influence, records)
+    g = validation.per_coordinate("influence", influence, records)
     if np.max(g) > _LARGEST:
         raise ValueError(f"Expected influence <= {_LARGEST:g}, not {float(np.max(g))!r}")
     return np.broadcast_to(g, (records,))

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore import validation
 from leakscore.shadow.sides import arrays, moments, variances
 from leakscore.shadow.sides.arrays import Shadow, Targets
 from leakscore.shadow.sides.moments import Side
+from leakscore.typing import Array, Doubles
 
 
 def over_time(
@@ -78,8 +78,8 @@ def over_time(
     True
     """
     shadow, targets = _sequences(observed, signals, included)
-    first = _validate.count("start", start, 0, shadow.signals.shape[2] - 1)
-    kind = _validate.choice("variance", variance, ("shrunk", "pooled"))
+    first = validation.count("start", start, 0, shadow.signals.shape[2] - 1)
+    kind = validation.choice("variance", variance, ("shrunk", "pooled"))
     sides = moments.of(shadow)
     _refuse_few(sides)
     laws = [
@@ -146,7 +146,7 @@ def innovations(
     (True, True)
     """
     shadow, targets = _sequences(observed, signals, included)
-    first = _validate.count("start", start, 1, shadow.signals.shape[2] - 1)
+    first = validation.count("start", start, 1, shadow.signals.shape[2] - 1)
     sides = moments.of(shadow)
     _refuse_few(sides)
     slopes = _slopes(shadow, sides, first)

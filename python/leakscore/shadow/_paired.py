@@ -9,12 +9,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Counts, Doubles
 from leakscore.distributions import norm
 from leakscore.shadow.sides import arrays, moments, pairs, student, variances
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Side, Sides
 from leakscore.shadow.sides.pairs import Masks, Pairs
+from leakscore.typing import Counts, Doubles
 
 _LARGEST = 1e60  # mean variance, so that the squares of all records' keep their digits
 

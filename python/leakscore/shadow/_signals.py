@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Counts, Doubles
+from leakscore import validation
+from leakscore.typing import Array, Counts, Doubles
 
 # log 2 in two doubles
 _LOG_TWO, _LOG_TWO_LOW = 0.6931471805599453, 2.3190468138462996e-17
@@ -57,8 +57,8 @@ def logit_margin(
     >>> leakscore.shadow.logit_margin([[0.75, 0.25]], 0, kind="probabilities").round(4)
     array([1.0986])
     """
-    how = _validate.choice("kind", kind, ("logits", "probabilities"))
-    values = _validate.real_array("outputs", outputs)
+    how = validation.choice("kind", kind, ("logits", "probabilities"))
+    values = validation.real_array("outputs", outputs)
     if values.ndim == 0 or values.shape[-1] < 2:
         raise ValueError(
             f"Expected outputs of shape {values.shape} to be (..., C) with C >= 2 classes; of one "
@@ -94,7 +94,7 @@ def logit_margin(
 
 
 def _labels(labels: object, shape: tuple[int, ...]) -> Counts:
-    array = _validate.real_array("labels", labels)
+    array = validation.real_array("labels", labels)
     if array.dtype.kind not in "iu":
         raise TypeError(f"Expected labels to hold integers, not dtype {array.dtype}")
     outside = (array < 0) | (array >= shape[-1])
@@ -164,7 +164,7 @@ def loss_margin(loss: npt.ArrayLike) -> Doubles:
     >>> leakscore.shadow.loss_margin([1e-20, 0.5, 80.0]).round(4)
     array([ 46.0517,   0.4328, -80.    ])
     """
-    x = np.asarray(_validate.real_array("loss", loss), dtype=np.float64)
+    x = np.asarray(validation.real_array("loss", loss), dtype=np.float64)
     if (x < 0.0).any():
         _refuse(x < 0.0, "loss", x, ">= 0")
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -207,14 +207,14 @@ def confidence_margin(
     >>> leakscore.shadow.confidence_margin([1.0], complement=1e-20).round(4)
     array([46.0517])
     """
-    p = _validate.interval("confidence", confidence, 0.0, 1.0, nan=True)
+    p = validation.interval("confidence", confidence, 0.0, 1.0, nan=True)
     with np.errstate(divide="ignore"):
         if complement is None:
             # log p is rounded to p's digits near 1; log1p of p - 1, which is exact, is not.
             top = np.log1p(np.where(p > 0.5, p - 1.0, 0.0))
             return np.asarray(np.where(p > 0.5, top, np.log(p)) - np.log1p(-p))
-        q = _validate.interval("complement", complement, 0.0, 1.0, nan=True)
-        p, q = _validate.broadcast(confidence=p, complement=q)
+        q = validation.interval("complement", complement, 0.0, 1.0, nan=True)
+        p, q = validation.broadcast(confidence=p, complement=q)
         if ((p == 0.0) & (q == 0.0)).any():
             raise ValueError("Expected confidence and complement not to be 0 both")
         return np.asarray(np.log(p) - np.log(q))
@@ -239,7 +239,7 @@ def log_confidence(margin: npt.ArrayLike) -> Doubles:
     >>> leakscore.shadow.log_confidence([-800.0, 0.0, 50.0])
     array([-8.00000000e+02, -6.93147181e-01, -1.92874985e-22])
     """
-    t = np.asarray(_validate.real_array("margin", margin), dtype=np.float64)
+    t = np.asarray(validation.real_array("margin", margin), dtype=np.float64)
     with np.errstate(invalid="ignore"):
         tail = np.log1p(np.exp(-np.abs(t)))
     return np.asarray(np.where(t < 0.0, t - tail, -tail))

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles
 from leakscore.reference import Moments
 from leakscore.statistics._statistic import Statistic, indicators, names_of
+from leakscore.typing import Doubles
 
 _MOST_CELLS = 100_000
 
@@ -153,7 +153,7 @@ class Several(Statistic):
     """Several statistics of the same records at once: all their features beside each other.
 
     Tables by two columns that are not crossed, or totals beside subgroups, tell together what
-    follows from them by subtraction. `report.analyse` leaves features out that follow from others.
+    follows from them by subtraction. `leakscore_app.analyse` leaves out what follows from others.
 
     Parameters
     ----------

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.statistics._statistic import Statistic, indicators, names_of
+from leakscore.typing import Doubles
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.reference import Moments
 from leakscore.statistics._statistic import Exactness, Statistic
+from leakscore.typing import Doubles
 
 _DEPENDENT = "Expected the predictors to be linearly independent: leave one out"
 _SQUARED = 1e-10  # share of a variance that squares still tell from none
@@ -121,7 +121,7 @@ class Correlations(Statistic):
             self._require_varied(scales)
             all_pairs = cov / np.outer(scales, scales)
         else:
-            array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+            array = np.asarray(validation.matrix("values", values), dtype=np.float64)
             means, scales = array.mean(axis=0), array.std(axis=0)
             self._require_varied(scales)
             standard = (array - means) / scales
@@ -281,7 +281,7 @@ class Regression(Statistic):
         """
         if isinstance(values, Moments):
             return self._prepared(*self._of_moments(values))
-        array = _validate.matrix("values", values)
+        array = validation.matrix("values", values)
         x, y = self._split(np.asarray(array, dtype=np.float64))
         factor, triangle = np.linalg.qr(x)
         scale = np.linalg.norm(x, axis=0)
@@ -388,7 +388,7 @@ class Quantile(Statistic):
     _quantiles: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
 
     def _require(self) -> None:
-        _validate.scalar("p", self.p, 0, 1, closed="neither")
+        validation.scalar("p", self.p, 0, 1, closed="neither")
 
     def prepare(self, values: npt.ArrayLike | Moments) -> Quantile:
         """Estimate the quantiles from records.
@@ -408,7 +408,7 @@ class Quantile(Statistic):
         """
         if isinstance(values, Moments):
             raise TypeError("Expected values to be records: moments do not tell quantiles")
-        array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+        array = np.asarray(validation.matrix("values", values), dtype=np.float64)
         points = np.quantile(array, self.p, axis=0, method="inverted_cdf")
         return replace(self, _quantiles=tuple(points.tolist()))
 

@@ -10,9 +10,9 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.reference import Moments
+from leakscore.typing import Doubles
 
 Exactness: TypeAlias = Literal["exact", "asymptotic"]
 Self_ = TypeVar("Self_", bound="Statistic")
@@ -172,7 +172,7 @@ class Statistic(ABC):
     def _checked(self, block: npt.ArrayLike) -> Doubles:
         if not self.columns:
             raise ValueError("Expected a statistic of named columns: call on(columns) first")
-        values = _validate.matrix("block", block)
+        values = validation.matrix("block", block)
         if values.shape[1] != len(self.columns):
             raise ValueError(
                 f"Expected block of shape {values.shape} to have {len(self.columns)} columns"

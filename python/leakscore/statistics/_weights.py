@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.reference import Moments
 from leakscore.statistics._statistic import Exactness, Statistic
+from leakscore.typing import Doubles
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class WeightedMean(_Weighted):
         WeightedMean
         """
         if not isinstance(values, Moments):
-            array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+            array = np.asarray(validation.matrix("values", values), dtype=np.float64)
             self._require_weight(float(self._weights(array).max()))
         else:
             self._require_weight(float(values.mean[self._index("weights", self.weights)]))
@@ -154,7 +154,7 @@ class WeightedRatio(_Weighted):
             self._require_weight(mean)
             means = values.mean[others_at] + values.cov[at, others_at] / mean
             return replace(self, _sum=mean, _means=tuple(means.tolist()))
-        array = np.asarray(_validate.matrix("values", values), dtype=np.float64)
+        array = np.asarray(validation.matrix("values", values), dtype=np.float64)
         weight, others = self._weighed(array)
         self._require_weight(float(weight.max()))
         means = (weight * others).sum(axis=0) / weight.sum()

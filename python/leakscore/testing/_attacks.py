@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._types import Doubles, Flags
+from leakscore.typing import Doubles, Flags
 
 Score = Callable[[Doubles], Doubles]
 Fit = Callable[[Doubles, Flags], Score]

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._results import Result
-from leakscore._types import Doubles, Flags, Seed
+from leakscore import validation
 from leakscore.audit import Monitor
 from leakscore.audit.watched.setup import claim_of
+from leakscore.results import Result
 from leakscore.testing._attacks import Attack, Score, attacks
 from leakscore.testing._outputs import Failures, Mechanism, played, table
 from leakscore.testing._ranking import best_event
 from leakscore.tradeoff import TradeOff
+from leakscore.typing import Doubles, Flags, Seed
 
 _PER_ANSWER = "This is about each answer given all earlier ones"
 _LEARNED = 0.3  # of the rounds; these are never bet on
@@ -185,11 +185,11 @@ def check_private(
     if claim is None:
         raise TypeError("Expected claim=None to be (epsilon, delta) or a leakscore.TradeOff")
     epsilons = np.unique([row[0] for row in claim_of(claim).tangents])
-    most = _validate.count("rounds", rounds, _FEWEST, _MOST)
+    most = validation.count("rounds", rounds, _FEWEST, _MOST)
     if _same(data, neighbour):
         raise ValueError("Expected data and neighbour to differ: nothing would be tested")
     betting = Monitor(claim, confidence=confidence, epsilons=())
-    generator, seed = _validate.seeded("rng", rng)
+    generator, seed = validation.seeded("rng", rng)
     game = _Game.of(mechanism, data, neighbour, generator)
     if not game.repeats():
         warnings.warn(

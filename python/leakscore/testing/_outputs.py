@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._types import Doubles
+from leakscore.typing import Doubles
 
 MISSING = -1e6
 RAISED = -1.0  # in the place of how many numbers an output has

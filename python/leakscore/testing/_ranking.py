@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaln
 
-from leakscore._types import Doubles, Flags
+from leakscore.typing import Doubles, Flags
 
 
 class Event(NamedTuple):

@@ -38,7 +38,7 @@ from leakscore.tradeoff.families.mean import gaussian_mean
 from leakscore.tradeoff.families.relaxed import compose_relaxed_gaussian, relaxed_gaussian
 from leakscore.tradeoff.families.shifted import shifted_gaussian
 from leakscore.tradeoff.families.subsampled import SubsampledTradeOff, subsampled_mean
-from leakscore.tradeoff.shapes import algebra, certificate  # noqa: F401, as they enter operations
+from leakscore.tradeoff.shapes.algebra import Algebra
 
 __all__ = [
     "Certificate",
@@ -73,3 +73,5 @@ __all__ = [
     "subsampled_mean",
     "truncated_poisson_gaussian",
 ]
+
+TradeOff.operations = Algebra()

@@ -8,7 +8,7 @@ from inspect import signature
 from math import exp, inf, isnan, log, sqrt
 from typing import Any
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore.tradeoff.batches.allocation import LEAST_NOISE, random_allocation
 from leakscore.tradeoff.batches.correlated import correlated_gaussian
 from leakscore.tradeoff.batches.fixed import fixed_batch_gaussian, truncated_poisson_gaussian
@@ -167,7 +167,9 @@ def calibrate(
 def _least_noise(name: str, fixed: dict[str, Any]) -> float:
     """Give the least noise that the lattice of a family takes."""
     if name == "random_allocation" and fixed.get("reallocate") is False:
-        return 1.001 * LEAST_NOISE * sqrt(_validate.steps("num_epochs", fixed.get("num_epochs", 1)))
+        return (
+            1.001 * LEAST_NOISE * sqrt(validation.steps("num_epochs", fixed.get("num_epochs", 1)))
+        )
     replaced = name == "shuffled_gaussian" and fixed.get("neighbours", "replace") == "replace"
     return 1.001 * LEAST_NOISE * (2.0 if replaced else 1.0)
 
@@ -226,15 +228,15 @@ def _requirement(
             "alpha, or curve"
         )
     if epsilon is not None:
-        return _privacy(_validate.scalar("epsilon", epsilon, 0.0), delta)
+        return _privacy(validation.scalar("epsilon", epsilon, 0.0), delta)
     if advantage is not None:
-        most = _validate.scalar("advantage", advantage, 0.0, 1.0)
+        most = validation.scalar("advantage", advantage, 0.0, 1.0)
         return _Requirement(
             f"advantage={most!r}", "advantage", lambda f: float(f.advantage()), most
         )
     if power is not None:
-        most = _validate.scalar("power", power, 0.0, 1.0)
-        level = _validate.scalar("alpha", alpha, 0.0, 1.0)
+        most = validation.scalar("power", power, 0.0, 1.0)
+        level = validation.scalar("alpha", alpha, 0.0, 1.0)
         words = f"power={most!r} at alpha={level!r}"
         return _Requirement(words, "power", lambda f: float(f.power(level)), most)
     return _above(curve)
@@ -242,7 +244,7 @@ def _requirement(
 
 def _privacy(epsilon: float, delta: Any) -> _Requirement:
     """Require (epsilon, delta); if delta is 0, by epsilon, since a tiny delta may underflow."""
-    most = _validate.scalar("delta", delta, 0.0, 1.0)
+    most = validation.scalar("delta", delta, 0.0, 1.0)
     words = f"epsilon={epsilon!r} with delta={most!r}"
     if most == 0.0:
         return _Requirement(words, "epsilon", lambda f: float(f.epsilon(0.0)), epsilon)
@@ -264,7 +266,7 @@ def _above(curve: Any) -> _Requirement:
 def _family(family: Any) -> tuple[Family, str]:
     """Return the function from noise to a curve, and the name of a built-in family."""
     if isinstance(family, str):
-        name = _validate.choice("family", family, tuple(_FAMILIES))
+        name = validation.choice("family", family, tuple(_FAMILIES))
         return _FAMILIES[name], name
     if not callable(family):
         raise TypeError(f"Expected family={family!r} to be a name or a function of the noise")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from leakscore._results import Result
+from leakscore.results import Result
 
 
 @dataclass(frozen=True, eq=False)

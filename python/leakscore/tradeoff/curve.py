@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, Many, Scalar, Value
+from leakscore import _core, validation
 from leakscore.tradeoff._certificate import Certificate
 from leakscore.tradeoff.premise import Premised, joined, premise_of
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+from leakscore.typing import Doubles, Many, Scalar, Value
 
 _DIRECTIONS = ("forward", "reverse", "both")
 _QUANTITIES = (
@@ -23,15 +21,18 @@ _QUANTITIES = (
     *("reconstruction", "ppv"),
 )
 
-# Functions that make other curves of a curve, or compare two. They need the families of curves,
-# which need this module, so `operation` registers them when `leakscore.tradeoff` is imported.
-_OPERATIONS: dict[str, Callable[..., Any]] = {}
 
+class Operations(Protocol):
+    """What makes other curves of a curve, or compares two; it knows the families of curves."""
 
-def operation(function: _Function) -> _Function:
-    """Register a function that a method of `TradeOff` calls by its name."""
-    _OPERATIONS[function.__name__] = function
-    return function
+    def subsampled(self, curve: TradeOff[Any], rate: float) -> TradeOff[Any]:
+        """Give the curve of a record that is included with probability `rate`."""
+
+    def best_of(self, curve: TradeOff[Any], looks: int) -> TradeOff[Any]:
+        """Give the curve of the largest of `looks` scores."""
+
+    def certify(self, curve: TradeOff[Any], other: TradeOff[Any], tolerance: float) -> Certificate:
+        """Give the certificate of curve >= other - tolerance."""
 
 
 class TradeOff(Premised, ABC, Generic[Value]):
@@ -54,6 +55,10 @@ class TradeOff(Premised, ABC, Generic[Value]):
         or absent. None where the curve fits either reading, as that of two given laws does.
     assumptions : tuple of str
         What the curve assumes about the mechanism, in words.
+    null : {"without", "with", "either"}
+        The data set of H0, for which alpha is the share that a test flags. Curves are made with H0
+        "without" the record; `inverse` makes it "with", and `symmetrized` makes the curve one for
+        "either". A curve that is its own inverse stays as it is.
 
     Notes
     -----
@@ -61,7 +66,9 @@ class TradeOff(Premised, ABC, Generic[Value]):
     an array of curves. A function that takes either says ``TradeOff[Any]``.
 
     A subclass calls ``super().__init__(shape, kind, adversary)``; if it is made from another curve
-    f, it also passes ``f.neighbours, f.assumptions``, so that they are kept.
+    f, it also passes ``f.neighbours, f.assumptions, f.null``, so that they are kept. It defines the
+    methods with an underscore; `inverse` and `symmetrized` call ``_inverse`` and ``_symmetrized``,
+    which return the curve itself if it is symmetric.
 
     Examples
     --------
@@ -77,6 +84,9 @@ class TradeOff(Premised, ABC, Generic[Value]):
 
     __slots__ = ("adversary", "kind", "shape")
 
+    operations: ClassVar[Operations]
+    """Given by `leakscore.tradeoff`, once the families, which are subclasses, are there."""
+
     def __init__(
         self,
         shape: tuple[int, ...],
@@ -84,11 +94,12 @@ class TradeOff(Premised, ABC, Generic[Value]):
         adversary: str,
         neighbours: str | None = None,
         assumptions: Iterable[str] = (),
+        null: str = "without",
     ) -> None:
         self.shape = shape
         self.kind = kind
         self.adversary = adversary
-        self._stated_premise = premise_of(neighbours, assumptions)
+        self._stated_premise = premise_of(neighbours, assumptions, null)
 
     @abstractmethod
     def _beta(self, alpha: Doubles) -> Value | Doubles: ...
@@ -123,8 +134,18 @@ class TradeOff(Premised, ABC, Generic[Value]):
         return None
 
     @abstractmethod
+    def _inverse(self) -> TradeOff[Value]:
+        """Give the least alpha at each beta; itself, if it is symmetric."""
+
+    @abstractmethod
+    def _symmetrized(self) -> TradeOff[Value]:
+        """Give the lower convex hull of the curve and its inverse; itself, if it is symmetric."""
+
     def inverse(self) -> TradeOff[Value]:
         """Return the curve with the hypotheses swapped: the least alpha at each beta.
+
+        Of a curve that is not symmetric H0 becomes "with the record" (`null`), and operations that
+        mix the laws of H0 and H1 refuse it.
 
         Examples
         --------
@@ -133,8 +154,9 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> f.inverse() is f  # a Gaussian curve is symmetric
         True
         """
+        swapped = self._inverse()
+        return swapped if swapped is self else swapped._about(self._premise.swapped())
 
-    @abstractmethod
     def symmetrized(self) -> TradeOff[Value]:
         """Return the lower convex hull of the curve and its inverse.
 
@@ -148,6 +170,8 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> f.symmetrized() is f
         True
         """
+        hull = self._symmetrized()
+        return hull if hull is self else hull._about(self._premise._replace(null="either"))
 
     @property
     def lower(self) -> TradeOff[Value]:
@@ -180,7 +204,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         ValueError
             If `alpha` is outside [0, 1] or NaN.
         """
-        rate = _validate.interval("alpha", alpha, 0.0, 1.0)
+        rate = validation.interval("alpha", alpha, 0.0, 1.0)
         return self._clipped(rate)
 
     def _clipped(self, alpha: Doubles) -> Value | Doubles:
@@ -215,7 +239,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(gaussian([1.0, 3.0]).power(0.01).round(4))
         [0.0924 0.7497]
         """
-        return self._power(_validate.interval("alpha", alpha, 0.0, 1.0))
+        return self._power(validation.interval("alpha", alpha, 0.0, 1.0))
 
     @overload
     def log_power(self, log_alpha: Scalar) -> Value: ...
@@ -244,7 +268,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(3.0).log_power(-1e6)), 3))
         -995761.875
         """
-        return self._log_power(_validate.interval("log_alpha", log_alpha, -np.inf, 0.0))
+        return self._log_power(validation.interval("log_alpha", log_alpha, -np.inf, 0.0))
 
     def advantage(self) -> Value:
         """Return the largest power(alpha) - alpha, which is delta(0).
@@ -307,7 +331,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(1.0).delta(1.0)), 4))
         0.1269
         """
-        argument = _validate.interval("epsilon", epsilon)
+        argument = validation.interval("epsilon", epsilon)
         first, *others = (np.asarray(curve._delta(argument)) for curve in self._directed(direction))
         largest: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
         return largest
@@ -342,7 +366,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(1.0).epsilon(1e-5)), 4))
         4.3772
         """
-        argument = _validate.interval("delta", delta, 0.0, 1.0)
+        argument = validation.interval("delta", delta, 0.0, 1.0)
         first, *others = (
             np.asarray(curve._epsilon(argument)) for curve in self._directed(direction)
         )
@@ -382,7 +406,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(1.0).reconstruction(0.1)), 4))
         0.3891
         """
-        return self._power(_validate.interval("kappa", kappa, 0.0, 1.0))
+        return self._power(validation.interval("kappa", kappa, 0.0, 1.0))
 
     @overload
     def ppv(self, alpha: Scalar, prior: Scalar) -> Value: ...
@@ -414,9 +438,9 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(3.0).ppv(0.01, prior=0.001)), 4))
         0.0698
         """
-        rate, base = _validate.broadcast(
-            alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
-            prior=_validate.interval("prior", prior, 0.0, 1.0),
+        rate, base = validation.broadcast(
+            alpha=validation.interval("alpha", alpha, 0.0, 1.0),
+            prior=validation.interval("prior", prior, 0.0, 1.0),
         )
         power = np.asarray(self._power(rate))
         ratio = np.array(np.broadcast_to(aligned(self._alpha_per_power(), rate), power.shape))
@@ -465,7 +489,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> bool(low == high)  # a closed form
         True
         """
-        chosen = _validate.choice("quantity", quantity, _QUANTITIES)
+        chosen = validation.choice("quantity", quantity, _QUANTITIES)
         method = "__call__" if chosen == "beta" else chosen
         ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
         return np.minimum(*ends)[()], np.maximum(*ends)[()]
@@ -492,12 +516,15 @@ class TradeOff(Premised, ABC, Generic[Value]):
             If `sample_rate` is outside (0, 1], the curve has another shape than () and is not
             Gaussian, or it is about a record that is replaced: the other record would be sampled
             too. `gaussian_mean` and `subsampled_mean` are accepted and remain about replacement:
-            their H0, all records drawn from one law, is the same for every sample.
+            their H0, all records drawn from one law, is the same for every sample. If H0 is
+            "with" the record, after `inverse` of a curve that is not symmetric; of an attack
+            after `symmetrized`, too.
 
         Notes
         -----
         It does not commute with `inverse`: H0 against the mixture is another problem, the numerical
-        inverse of the above. Kaissis et al., "Optimal privacy guarantees for a relaxed threat
+        inverse of the above. A mixture of the inverse is the curve of no mechanism: sub-sample
+        first, then invert. Kaissis et al., "Optimal privacy guarantees for a relaxed threat
         model" (NeurIPS 2023), lemma 9, allows the formula for the inverse too; for
         `relaxed_gaussian` at mu = 1.5 and a rate of .3 that is wrong by up to .048.
 
@@ -508,8 +535,10 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(f(0.1)), 4), round(float(f.inverse()(0.1)), 4))
         0.8594 0.8705
         """
-        rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-        curve: TradeOff[Value] = _OPERATIONS["subsampled"](self, rate)
+        rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+        if (self.null, self.kind) != ("either", "guarantee"):  # which bounds H0 without, too
+            self._require_null("subsample", "sub-sample first, then invert")
+        curve: TradeOff[Value] = self.operations.subsampled(self, rate)
         return curve
 
     def best_of(self, T: int) -> TradeOff:
@@ -532,7 +561,8 @@ class TradeOff(Premised, ABC, Generic[Value]):
         Raises
         ------
         ValueError
-            If `T` is not an integer from 1 on, or the curve has another shape than ().
+            If `T` is not an integer from 1 on, the curve has another shape than (), or H0 is not
+            "without" the record, after `inverse` or `symmetrized` of a curve that is not symmetric.
 
         Notes
         -----
@@ -551,11 +581,15 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(f.power(0.01)), 4), round(float(f.best_of(10).power(0.01)), 4))
         0.7497 0.4694
         """
-        curve: TradeOff = _OPERATIONS["best_of"](self, _validate.count("T", T, 1))
+        self._require_null("best_of", "take the best first, then invert")
+        curve: TradeOff = self.operations.best_of(self, validation.count("T", T, 1))
         return curve
 
     def at_least_as_private_as(self, other: TradeOff, *, tolerance: float = 1e-9) -> Certificate:
         """Return whether this curve is nowhere below another one, with the evidence.
+
+        Values are compared as they are, whichever data set H0 is (`null`): invert both curves or
+        none for a statement about two mechanisms.
 
         Parameters
         ----------
@@ -595,15 +629,23 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(found.verdict, round(found.gap, 3))
         False -0.156
         """
-        reference: TradeOff = _validate.instance("other", other, TradeOff)  # type: ignore[type-abstract]
-        slack = _validate.scalar("tolerance", tolerance, 1e-12, 1.0, closed="left")
+        reference: TradeOff = validation.instance("other", other, TradeOff)  # type: ignore[type-abstract]
+        slack = validation.scalar("tolerance", tolerance, 1e-12, 1.0, closed="left")
         premise = joined([("the curve", self._premise), ("other", reference._premise)])
-        certificate: Certificate = _OPERATIONS["certify"](self, reference, slack)
+        certificate: Certificate = self.operations.certify(self, reference, slack)
         return replace(certificate, neighbours=premise.neighbours, assumptions=premise.assumptions)
+
+    def _require_null(self, operation: str, remedy: str) -> None:
+        """Refuse a curve of which H0 is not "without" the record."""
+        if self.null != "without":
+            raise ValueError(
+                f"Expected {self!r} with H0 'without' the record for {operation}, not "
+                f"{self.null!r}: {remedy}"
+            )
 
     def _directed(self, direction: str) -> tuple[TradeOff[Value], ...]:
         """Give the curves whose forward reading counts in this direction."""
-        chosen = _validate.choice("direction", direction, _DIRECTIONS)
+        chosen = validation.choice("direction", direction, _DIRECTIONS)
         inverse = self.inverse()
         if chosen == "forward" or inverse is self:
             return (self,)
@@ -615,12 +657,10 @@ class Symmetric(TradeOff[Value]):
 
     __slots__ = ()
 
-    def inverse(self) -> TradeOff[Value]:
-        """Return the curve itself: it is symmetric."""
+    def _inverse(self) -> TradeOff[Value]:
         return self
 
-    def symmetrized(self) -> TradeOff[Value]:
-        """Return the curve itself: it is symmetric."""
+    def _symmetrized(self) -> TradeOff[Value]:
         return self
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from copy import copy
 from typing import NamedTuple, TypeVar
 
-from leakscore import _validate
+from leakscore import validation
 
 NEIGHBOURS = ("replace", "add-remove")
 _KNOWN = (*NEIGHBOURS, "zero-out")  # the last of some curves only
@@ -31,11 +31,24 @@ _ABOUT = {
 }
 
 
+_NULLS = ("without", "with", "either")
+
+
 class Premise(NamedTuple):
-    """The relation of the two data sets, None where the curve fits any, and what is assumed."""
+    """The relation of the two data sets, None where the curve fits any, and what is assumed.
+
+    `null` is the data set of H0: "without" the record, "with" it, or "either", where a curve bounds
+    the tests of both. A curve that is its own inverse stays "without".
+    """
 
     neighbours: str | None = None
     assumptions: tuple[str, ...] = ()
+    null: str = "without"
+
+    def swapped(self) -> Premise:
+        """Give the premise of the inverse."""
+        null = {"without": "with", "with": "without", "either": "either"}[self.null]
+        return self._replace(null=null)
 
 
 UNSTATED = Premise()
@@ -43,13 +56,15 @@ UNSTATED = Premise()
 Curve = TypeVar("Curve", bound="Premised")
 
 
-def premise_of(neighbours: str | None, assumptions: Iterable[str] = ()) -> Premise:
+def premise_of(
+    neighbours: str | None, assumptions: Iterable[str] = (), null: str = "without"
+) -> Premise:
     """Check what the maker of a curve states about it."""
     if neighbours is not None:
-        _validate.choice("neighbours", neighbours, _KNOWN)
+        validation.choice("neighbours", neighbours, _KNOWN)
     if isinstance(assumptions, str):
         raise TypeError(f"Expected assumptions={assumptions!r} to be a list of texts")
-    return Premise(neighbours, tuple(assumptions))
+    return Premise(neighbours, tuple(assumptions), validation.choice("null", null, _NULLS))
 
 
 class Premised:
@@ -70,6 +85,11 @@ class Premised:
         return self._premise.assumptions
 
     @property
+    def null(self) -> str:
+        """The data set of H0: "without" the record, "with" it, or "either"."""
+        return self._premise.null
+
+    @property
     def _premise(self) -> Premise:
         return getattr(self, "_stated_premise", UNSTATED)  # a class of a user need not set it
 
@@ -82,6 +102,11 @@ class Premised:
         return other
 
 
+def about(curve: Curve, premise: Premise) -> Curve:
+    """Give the same curve with another premise."""
+    return curve._about(premise)
+
+
 def joined(named: Iterable[tuple[str, Premise]]) -> Premise:
     """Give what several curves together are about; their names are for the message.
 
@@ -89,7 +114,7 @@ def joined(named: Iterable[tuple[str, Premise]]) -> Premise:
     different pairs of data sets, and together of none.
     """
     result, first = UNSTATED, ""
-    for name, (relation, assumptions) in named:
+    for name, (relation, assumptions, _) in named:
         if relation is not None and result.neighbours not in (None, relation):
             raise ValueError(
                 f"Expected {name} of neighbours={relation!r} to be of "
@@ -112,7 +137,7 @@ def settled(premise: Premise, stated: str | None, what: object) -> str | None:
     about = premise.neighbours
     if stated is None:
         return about
-    relation = _validate.choice("neighbours", stated, NEIGHBOURS)
+    relation = validation.choice("neighbours", stated, NEIGHBOURS)
     if about not in (None, relation):
         raise ValueError(
             f"Expected neighbours={about!r} of {what!r}, not {relation!r}: it is about "

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles, Row, Rows
+from leakscore import validation
+from leakscore.typing import Doubles, Row, Rows
 
 Batches: TypeAlias = Literal["every-step", "one-epoch", "poisson", "max"]
 _BATCHES = ("every-step", "one-epoch", "poisson", "max")
@@ -75,13 +75,13 @@ def aggregate(
     >>> round(leakscore.whitebox.aggregate(steps, "poisson", sample_rate=0.1), 4)
     1.1358
     """
-    values = _validate.real_array("steps", steps)
+    values = validation.real_array("steps", steps)
     if values.ndim == 0 or values.size == 0:
         raise ValueError(f"Expected steps of shape {values.shape} to be (..., L) and not empty")
     scores = np.asarray(values, dtype=np.float64)
     if np.isnan(scores).any():
         raise ValueError("Expected steps to hold no NaN")
-    how = _validate.choice("batches", batches, _BATCHES)
+    how = validation.choice("batches", batches, _BATCHES)
     if (how == "poisson") != (sample_rate is not None):
         raise ValueError(f"Expected sample_rate with batches='poisson' and only there, not {how!r}")
     if how == "max":
@@ -101,7 +101,7 @@ def aggregate(
 
 
 def _rate(value: float | None) -> float:
-    return _validate.scalar("sample_rate", value, 0.0, 1.0, closed="right")
+    return validation.scalar("sample_rate", value, 0.0, 1.0, closed="right")
 
 
 def _log_mean_exp(scores: Doubles) -> Doubles:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore._drawn import Drawn
-from leakscore._types import Flags, Seed
+from leakscore.typing import Flags, Seed
 
 _Signs = npt.NDArray[np.int8]
 
@@ -70,12 +70,12 @@ def one_run(
     """
     if not callable(train):
         raise TypeError(f"Expected train={train!r} to be a function of the canaries included")
-    m = _validate.count("m", m, low=1)
+    m = validation.count("m", m, low=1)
     _guesses(m, k_plus, k_minus)
-    generator, seed = _validate.seeded("rng", rng)
+    generator, seed = validation.seeded("rng", rng)
     included = generator.integers(0, 2, size=m, dtype=np.int8).astype(np.bool_)
     selection = np.where(included, np.int8(1), np.int8(-1))
-    scores = _validate.scores("train(included)", train(included), m)
+    scores = validation.scores("train(included)", train(included), m)
     return Drawn((selection, one_run_guesses(scores, k_plus, k_minus)), seed)
 
 
@@ -111,7 +111,7 @@ def one_run_guesses(scores: npt.ArrayLike, k_plus: int, k_minus: int) -> _Signs:
     >>> whitebox.one_run_guesses([0.5, 3.0, -1.0, 2.0], k_plus=1, k_minus=2)
     array([-1,  1, -1,  0], dtype=int8)
     """
-    values = _validate.sample("scores", scores)
+    values = validation.sample("scores", scores)
     if np.isnan(values).any():
         raise ValueError("Expected scores to hold no NaN")
     k_plus, k_minus = _guesses(values.size, k_plus, k_minus)
@@ -124,5 +124,5 @@ def one_run_guesses(scores: npt.ArrayLike, k_plus: int, k_minus: int) -> _Signs:
 
 
 def _guesses(m: int, k_plus: int, k_minus: int) -> tuple[int, int]:
-    k_plus = _validate.count("k_plus", k_plus, high=m)
-    return k_plus, _validate.count("k_minus", k_minus, high=m - k_plus)
+    k_plus = validation.count("k_plus", k_plus, high=m)
+    return k_plus, validation.count("k_minus", k_minus, high=m - k_plus)

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles
+from leakscore import validation
 from leakscore.reference import Reference
 from leakscore.scores import covariance_score
+from leakscore.typing import Array, Doubles
 from leakscore.whitebox import clipping
 
 _BLOCK = 1 << 20  # doubles in the largest temporary: 8 MB
@@ -47,8 +47,8 @@ def clip(g: npt.ArrayLike, c: float) -> Doubles:
            [0.25, 0.  ],
            [0.  , 0.  ]])
     """
-    given = _validate.rows("g", g)
-    bound = _validate.scalar("c", c, 0.0, closed="neither")
+    given = validation.rows("g", g)
+    bound = validation.scalar("c", c, 0.0, closed="neither")
     result = np.empty(given.shape)
     source, rows = np.atleast_2d(given), np.atleast_2d(result)
     step = max(1, _CACHED // source.shape[1])
@@ -56,7 +56,7 @@ def clip(g: npt.ArrayLike, c: float) -> Doubles:
         part = rows[first : first + step]
         part[:] = source[first : first + step]
         if not clipping.clip(part, bound):
-            _validate.finite("g", given)
+            validation.finite("g", given)
     return result
 
 
@@ -133,7 +133,7 @@ def covariance_attack(
     >>> leakscore.whitebox.covariance_attack(theta, gradients, reference, learning_rate=0.5, n=10)
     array([2.25, 0.15])
     """
-    gradients = _validate.matrix("target_gradients", target_gradients)
+    gradients = validation.matrix("target_gradients", target_gradients)
     steps, dim = gradients.shape
     path = _path(theta, steps, dim)
     references = _references(reference, steps, dim)
@@ -144,7 +144,7 @@ def covariance_attack(
     for first in range(0, steps, block):
         part = slice(first, min(first + block, steps))
         target = np.asarray(gradients[part], dtype=np.float64)
-        _validate.finite("target_gradients", target)
+        validation.finite("target_gradients", target)
         scores[part] = covariance_score(
             _averaged(path, part, eta),
             target,
@@ -161,7 +161,7 @@ def covariance_attack(
 
 def _path(theta: npt.ArrayLike, steps: int, dim: int) -> Array:
     """Return parameters before and after every step."""
-    path = _validate.matrix("theta", theta)
+    path = validation.matrix("theta", theta)
     if path.shape != (steps + 1, dim):
         raise ValueError(
             f"Expected theta of shape {path.shape} to be ({steps + 1}, {dim}): a row more than "
@@ -176,7 +176,7 @@ def _averaged(path: Array, steps: slice, eta: Doubles) -> Doubles:
     with np.errstate(over="ignore", invalid="ignore"):
         result = (rows[:-1] - rows[1:]) / eta[steps, np.newaxis]
     if not np.isfinite(result).all():
-        _validate.finite("theta", rows)
+        validation.finite("theta", rows)
         raise ValueError("Expected differences of theta over learning_rate that do not overflow")
     return np.asarray(result)
 
@@ -184,9 +184,9 @@ def _averaged(path: Array, steps: slice, eta: Doubles) -> Doubles:
 def _learning_rate(value: npt.ArrayLike, steps: int) -> Doubles:
     """Return one learning rate for each step."""
     if np.ndim(value) == 0:
-        one = _validate.scalar("learning_rate", value, 0.0, closed="neither")
+        one = validation.scalar("learning_rate", value, 0.0, closed="neither")
         return np.full(steps, one)
-    return _validate.vector("learning_rate", value, size=steps, low=0.0, open_low=True)
+    return validation.vector("learning_rate", value, size=steps, low=0.0, open_low=True)
 
 
 def _references(value: Reference | Sequence[Reference], steps: int, dim: int) -> list[Reference]:
@@ -195,9 +195,9 @@ def _references(value: Reference | Sequence[Reference], steps: int, dim: int) ->
         references = [value]
     else:
         if not isinstance(value, (list, tuple)):
-            _validate.instance("reference", value, Reference)
+            validation.instance("reference", value, Reference)
         references = [
-            _validate.instance(f"reference[{i}]", one, Reference) for i, one in enumerate(value)
+            validation.instance(f"reference[{i}]", one, Reference) for i, one in enumerate(value)
         ]
         if len(references) != steps:
             raise ValueError(
@@ -281,9 +281,9 @@ def white_box_score(
     >>> steps.round(1), round(largest, 1)
     (array([ 0.9,  0.7, -0.7]), 0.9)
     """
-    gradients = _validate.matrix("target_gradients", target_gradients)
+    gradients = validation.matrix("target_gradients", target_gradients)
     path = _path(theta, *gradients.shape)
-    targets = clip(_validate.finite("target_gradients", gradients), c)
+    targets = clip(validation.finite("target_gradients", gradients), c)
     eta = _learning_rate(learning_rate, len(targets))
     steps = np.empty(len(targets))
     noise: Any = {"noise_std": noise_std, "noise_cov": noise_cov, "noise_factor": noise_factor}
@@ -301,8 +301,8 @@ def _tables(value: Iterable[npt.ArrayLike], steps: int, dim: int) -> Iterator[Ar
     name, count = "reference_gradients", 0
     for count, table in enumerate(_iterable(name, value), 1):
         if count <= steps:
-            rows = _validate.matrix(f"{name}[{count - 1}]", table, cols=dim, min_rows=2)
-            yield _validate.finite(f"{name}[{count - 1}]", rows)
+            rows = validation.matrix(f"{name}[{count - 1}]", table, cols=dim, min_rows=2)
+            yield validation.finite(f"{name}[{count - 1}]", rows)
     if count != steps:
         raise ValueError(
             f"Expected {name} to hold {steps} tables, one for each row of target_gradients, "
@@ -313,7 +313,7 @@ def _tables(value: Iterable[npt.ArrayLike], steps: int, dim: int) -> Iterator[Ar
 def _iterable(name: str, value: object) -> Iterable[npt.ArrayLike]:
     if isinstance(value, Iterable) and not isinstance(value, (np.ndarray, str, bytes, dict)):
         return value
-    tables = _validate.real_array(name, value)
+    tables = validation.real_array(name, value)
     if tables.ndim != 3:
         raise ValueError(f"Expected {name} of shape {tables.shape} to be (L, r, d)")
     return tables

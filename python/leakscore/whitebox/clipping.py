@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._types import Doubles, Indices
+from leakscore.typing import Doubles, Indices
 
 _LEAST, _MOST = 1e-280, 1e300  # squared norms that lost nothing to under- or overflow
 

@@ -12,8 +12,8 @@ from importlib import resources
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Counts, Doubles
 from leakscore.audit.bands.levels import ENDS, beta_bounds, boundaries
+from leakscore.typing import Counts, Doubles
 
 FAR_SHARE = 0.01  # of the miss, for the counts between the ends of very large samples
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Array, Counts, Doubles
 from leakscore.audit.bands.uniform import Band
+from leakscore.typing import Array, Counts, Doubles
 
 
 class Frontier(NamedTuple):

@@ -13,7 +13,9 @@ from functools import lru_cache
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Counts, Doubles
+from leakscore.typing import Counts, Doubles
+
+__all__ = ["ENDS"]
 
 ALL_INDEXES = 20_000  # samples up to this size have every index constrained
 ENDS = 100_000  # of samples larger than both ends together, only this many indexes at each end are

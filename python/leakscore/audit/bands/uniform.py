@@ -10,12 +10,14 @@ from functools import lru_cache, partial
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._numeric import frozen
-from leakscore._types import Counts, Doubles
+from leakscore import validation
 from leakscore.audit.bands.critical import FAR_SHARE, LEVEL_METHODS, algorithm, constraints, solve
 from leakscore.audit.bands.levels import beta_bounds, boundaries, far_counts
 from leakscore.distributions import kolmogorov
+from leakscore.numeric import frozen
+from leakscore.typing import Counts, Doubles
+
+__all__ = ["BAND_METHODS", "band"]
 
 _LARGEST = 10**12  # size, beyond which counts lose their digits
 _LARGEST_KS = 10**9  # of the exact law of Kolmogorov and Smirnov
@@ -147,9 +149,9 @@ def critical_value(n: int, confidence: float = 0.95, method: str = "weighted-ell
     >>> print(f"{critical_value(1000):.5e} {critical_value(1000, 0.95, 'dkw'):.6f}")
     4.84619e-03 0.042947
     """
-    size = _validate.count("n", n, 1)
-    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-    _validate.choice("method", method, BAND_METHODS)
+    size = validation.count("n", n, 1)
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    validation.choice("method", method, BAND_METHODS)
     return band(method, size, (1.0 - level) / 2.0).critical
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Doubles, Flags
+from leakscore import validation
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import BAND_METHODS, band
 from leakscore.audit.data.samples import Sampled
+from leakscore.typing import Doubles, Flags
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Bounded:
 
 def bounded(audit: Sampled, confidence: float, method: str, orientation: str) -> Bounded:
     """Bound both error rates; each band gets an equal share of 1 - confidence."""
-    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-    chosen = _validate.choice("method", method, BAND_METHODS)
-    both = _validate.choice("orientation", orientation, ("high", "both")) == "both"
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    chosen = validation.choice("method", method, BAND_METHODS)
+    both = validation.choice("orientation", orientation, ("high", "both")) == "both"
     miss = (1.0 - level) / (4.0 if both else 2.0)
     fpr_band, fnr_band = (band(chosen, n, miss) for n in (audit.n_nonmembers, audit.n_members))
     tests = audit._samples.frontier(fpr_band, fnr_band)

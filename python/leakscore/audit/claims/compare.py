@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.audit.assumptions import Assuming
 from leakscore.audit.claims.models import margins
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.samples import Scores
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
+from leakscore.typing import Doubles
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,4 +129,4 @@ class Family:
         """Give the premise of the curves made so far, at least of one parameter."""
         if not self._made:
             self(parameter)
-        return Premise(self._stated or self._premise.neighbours, self._premise.assumptions)
+        return self._premise._replace(neighbours=self._stated or self._premise.neighbours)

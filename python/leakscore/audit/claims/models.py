@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._numeric import sign_change
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.audit.bound import Bound
 from leakscore.distributions import norm
+from leakscore.numeric import sign_change
 from leakscore.tradeoff import TradeOff, gdp_epsilon
+from leakscore.typing import Doubles
 
 _ULP = float(np.finfo(np.float64).eps)
 _ROUNDING = 1e-13  # relative, of f(alpha): a curve is refuted only beyond it
@@ -207,7 +207,7 @@ def gaussian_epsilon(mu: float, delta: Doubles) -> Doubles:
 
 def one_curve(name: str, curve: object) -> TradeOff:
     """Return the argument if it is one trade-off curve, not an array of them."""
-    single: TradeOff = _validate.instance(name, curve, TradeOff)  # type: ignore[type-abstract]
+    single: TradeOff = validation.instance(name, curve, TradeOff)  # type: ignore[type-abstract]
     if single.shape:
         raise ValueError(f"Expected {name} of shape {single.shape} to be of shape ()")
     return single

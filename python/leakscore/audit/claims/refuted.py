@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore.audit.assumptions import CLAIM, FAMILY, GAUSSIAN
 from leakscore.audit.claims import compare as _compare
 from leakscore.audit.claims import models
@@ -131,7 +131,7 @@ class Refuted(Sampled):
         >>> print(round(float(audit.epsilon(1e-5, method="dkw")), 2))  # that is certain
         3.1
         """
-        deltas = np.array(_validate.interval("delta", delta, 0.0, 1.0, closed="left"))
+        deltas = np.array(validation.interval("delta", delta, 0.0, 1.0, closed="left"))
         bound = self.mu(confidence, method, orientation=orientation)
         ends = [models.gaussian_epsilon(mu, deltas) for mu in (bound.mu, bound.max_certifiable)]
         epsilon, most = ends if deltas.ndim else [end.item() for end in ends]
@@ -226,8 +226,10 @@ class Refuted(Sampled):
         >>> print(round(float(bound), 3))
         14.725
         """
-        least = _validate.scalar("low", low)
-        most = np.inf if high == np.inf else _validate.scalar("high", high, least, closed="neither")
+        least = validation.scalar("low", low)
+        most = (
+            np.inf if high == np.inf else validation.scalar("high", high, least, closed="neither")
+        )
         if not callable(family):
             raise TypeError(f"Expected family={family!r} to be a function of one parameter")
         curves = Family(family, neighbours)

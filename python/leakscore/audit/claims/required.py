@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._results import Result
-from leakscore._types import Doubles, Indices
+from leakscore import validation
 from leakscore.audit.bands import uniform
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.claims.models import one_curve
 from leakscore.audit.claims.stopping import WatchedPlan
 from leakscore.distributions import norm
+from leakscore.results import Result
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
+from leakscore.typing import Doubles, Indices
 
 _REPS = (500, 2000)  # simulated audits of each number of rounds tried
 _FINAL = 4  # times as many for the returned number of rounds
@@ -156,11 +156,11 @@ def required_rounds(
     """
     curve = one_curve("tradeoff", tradeoff).upper
     relation = settled(curve._premise, neighbours, tradeoff)
-    goal = _validate.scalar("epsilon", epsilon, 0.0)
-    miss = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
-    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-    wanted = _validate.scalar("power", power, 0.0, 1.0, closed="neither")
-    chosen = _validate.choice("method", method, (*uniform.BAND_METHODS, "monitor"))
+    goal = validation.scalar("epsilon", epsilon, 0.0)
+    miss = validation.scalar("delta", delta, 0.0, 1.0, closed="left")
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    wanted = validation.scalar("power", power, 0.0, 1.0, closed="neither")
+    chosen = validation.choice("method", method, (*uniform.BAND_METHODS, "monitor"))
     true = float(curve.epsilon(miss))
     if goal >= true:
         raise ValueError(

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from leakscore._types import Doubles, Flags
 from leakscore.audit.watched.monitor import Monitor
 from leakscore.audit.watched.setup import Setup, assembled, claim_of
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
+from leakscore.typing import Doubles, Flags
 
 _MOST = 200_000  # rounds of a simulated audit
 _PILOTS = 16

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate_counts
-from leakscore._numeric import frozen
-from leakscore._types import Array, Doubles
 from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.data.points import Flagged, Points
+from leakscore.numeric import frozen
+from leakscore.typing import Array, Doubles
 
 
 class Histogram:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._types import Array, Doubles
+from leakscore.typing import Array, Doubles
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
-from leakscore._types import Array, Counts, Flags
+from leakscore.typing import Array, Counts, Flags
 
 MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
 

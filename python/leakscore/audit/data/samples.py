@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._numeric import frozen
-from leakscore._types import Array, Doubles
+from leakscore import _core, validation
 from leakscore.audit.bands.frontier import Frontier, frontier
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import Flagged, Points
 from leakscore.audit.data.ranked_bits import RankedBits
+from leakscore.numeric import frozen
+from leakscore.typing import Array, Doubles
 
 One = TypeVar("One")
 
@@ -58,8 +58,8 @@ class Scores:
     ranked: RankedBits | None  # if the bits of the rounds were fair coins
 
     def __init__(self, members: npt.ArrayLike, nonmembers: npt.ArrayLike) -> None:
-        inside = _validate.sample("members", members)
-        outside = _validate.sample("nonmembers", nonmembers)
+        inside = validation.sample("members", members)
+        outside = validation.sample("nonmembers", nonmembers)
         dtype = inside.dtype
         if dtype != outside.dtype or dtype not in _PLAIN:
             dtype = np.result_type(dtype, outside.dtype, np.float32)

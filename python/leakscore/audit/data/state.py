@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._numeric import frozen
-from leakscore._types import Array
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.ranked_bits import MAX_ROUNDS, RankedBits
 from leakscore.audit.data.samples import OddBits, Scores
+from leakscore.numeric import frozen
+from leakscore.typing import Array
 
 # The number of arrays tells the three forms apart.
 _HISTOGRAM, _SCORES, _RANKED = 3, 4, 8

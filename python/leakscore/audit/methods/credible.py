@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from leakscore._numeric import bisect, sign_change
-from leakscore._types import Doubles
 from leakscore.audit.methods.split import Certificate, Counts
+from leakscore.numeric import bisect, sign_change
+from leakscore.typing import Doubles
 
 _FALL = 42.0  # of log densities, beyond which the density is not integrated
 _PANELS = 16

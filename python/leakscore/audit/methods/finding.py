@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from leakscore._types import Counts, Doubles, Flags
+from leakscore.typing import Counts, Doubles, Flags
 
 
 class Found(NamedTuple):

@@ -10,9 +10,9 @@ from functools import lru_cache
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Array, Counts, Doubles
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.finding import Found
+from leakscore.typing import Array, Counts, Doubles
 
 MAX_ROUNDS = 20_000  # three seconds
 MAX_EXPOSED = 0.1  # rounds times delta: with more, exposed rounds use up the confidence

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Counts, Doubles, Flags
 from leakscore.audit.data.ranked_bits import MAX_ROUNDS, RankedBits
 from leakscore.audit.data.samples import Sampled, Scores
+from leakscore.typing import Counts, Doubles, Flags
 
 MAX_EXPOSED = 0.1  # rounds times delta: with more, exposed rounds use up the confidence
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Array, Doubles
 from leakscore.audit.bands.levels import beta_bounds, indexes
 from leakscore.audit.bands.uniform import Band
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.samples import Sampled
 from leakscore.audit.methods.finding import Found
 from leakscore.distributions import clopper_pearson
+from leakscore.typing import Array, Doubles
 
 _ULP = float(np.finfo(np.float64).eps)
 

@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.audit.bands.uniform import BAND_METHODS, band
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.samples import Sampled, Scores
@@ -17,6 +16,9 @@ from leakscore.audit.methods.finding import Found
 from leakscore.audit.methods.four_outcomes import four_outcomes
 from leakscore.audit.methods.sorted_bits import sorted_bits
 from leakscore.audit.methods.split import at_one_threshold, exact_bounds
+from leakscore.typing import Doubles
+
+__all__ = ["EPSILON_METHODS"]
 
 # (audit, deltas of shape (k,), confidence, method, orientation) -> Found
 Certifier = Callable[[Sampled, Doubles, float, str, str], Found]
@@ -31,11 +33,11 @@ def certify(
     threshold: object = None,
 ) -> Found:
     """Find the best bound for each delta; refuse an unknown method with the names of all."""
-    _validate.choice("method", method, _NAMES)
-    _validate.choice("orientation", orientation, ("high", "both"))
+    validation.choice("method", method, _NAMES)
+    validation.choice("orientation", orientation, ("high", "both"))
     if threshold is None:
         return EPSILON_METHODS[method](audit, deltas, confidence, method, orientation)
-    place = _validate.scalar("threshold", threshold)
+    place = validation.scalar("threshold", threshold)
     if method not in _AT_ONE_THRESHOLD:
         raise ValueError(
             f"Expected no threshold={place!r} with method={method!r}, which chooses its own; only "

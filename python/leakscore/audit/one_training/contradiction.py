@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Doubles
 from leakscore.audit.one_training.guesses import Guesses
 from leakscore.tradeoff import GaussianTradeOff, TradeOff
+from leakscore.typing import Doubles
 
 _LINES = 256  # to begin with
 _ROUNDS = 200

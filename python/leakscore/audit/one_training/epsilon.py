@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
+from leakscore import _core, validation
 from leakscore.audit.assumptions import of_one_run
 from leakscore.audit.bound import Bound
 from leakscore.audit.one_training.every import every_count
@@ -178,11 +178,11 @@ def one_run(
     >>> every.epsilon, every.k_plus, every.k_minus, every.correct
     (3.2, 0, 203, 202)
     """
-    exposure = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
-    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    exposure = validation.scalar("delta", delta, 0.0, 1.0, closed="left")
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     refuse_both(k_plus, k_minus, k)
     if k_plus is None and k_minus is None:
-        generator, seed = _validate.seeded("rng", rng)
+        generator, seed = validation.seeded("rng", rng)
         found = every_count(scores, included, exposure, 1.0 - level, generator)
         return OneRunBound(
             *found, delta=exposure, confidence=level, seed=seed, assumptions=of_one_run()

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Counts, Flags
+from leakscore import _core, validation
 from leakscore.audit.data.ranked_bits import lots_of
 from leakscore.audit.one_training.guesses import coins
+from leakscore.typing import Array, Counts, Flags
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 
@@ -70,7 +70,7 @@ def every_count(
     rng: np.random.Generator,
 ) -> EveryCount:
     """Guess from both ends in turn, from the highest and from the lowest, and count right ones."""
-    values = _validate.sample("scores", scores)
+    values = validation.sample("scores", scores)
     inside = coins(included, values.size)
     if values.dtype.kind not in "iub" and bool(np.isnan(values).any()):
         raise ValueError("Expected scores without NaN")

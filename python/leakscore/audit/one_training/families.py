@@ -9,17 +9,17 @@ from typing import overload
 
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._numeric import bisect, crossed
-from leakscore._types import Doubles, Scalar
+from leakscore import validation
 from leakscore.audit.assumptions import CLAIM, FAMILY, Assuming, of_one_run
 from leakscore.audit.bound import Bound
 from leakscore.audit.claims.compare import Family as OneRelation
 from leakscore.audit.claims.models import AllRefutedError
 from leakscore.audit.one_training.contradiction import Contradiction
 from leakscore.audit.one_training.guesses import Guesses, guesses_of, refuse_both
+from leakscore.numeric import bisect, crossed
 from leakscore.tradeoff import TradeOff, gaussian
 from leakscore.tradeoff.premise import settled
+from leakscore.typing import Doubles, Scalar
 
 Family = Callable[[float], TradeOff]
 
@@ -161,7 +161,7 @@ class OneRunFamilyBound(Bound):
         >>> print(bound.epsilon_if_family([1e-5, 1e-2]).round(3))
         [3.721 1.919]
         """
-        shares = _validate.interval("delta", delta, 0.0, 1.0)
+        shares = validation.interval("delta", delta, 0.0, 1.0)
         return 0.0 * shares if self.tradeoff is None else self.tradeoff.epsilon(shares)
 
 
@@ -310,7 +310,7 @@ def one_run_fdp(
     >>> round(float(every), 2), every.k_plus, every.k_minus
     (0.93, 0, 256)
     """
-    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     if not isinstance(tradeoff, TradeOff) and not callable(tradeoff):
         raise TypeError(f"Expected tradeoff={tradeoff!r} to be a TradeOff or a function of one")
     refuse_both(k_plus, k_minus, k)

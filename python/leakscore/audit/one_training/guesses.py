@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Flags
+from leakscore import _core, validation
+from leakscore.typing import Array, Flags
+
+__all__ = ["Guesses", "guesses_of", "suspiciously_even"]
 
 _FAR = 6.0  # standard deviations of the number of canaries that are in: once in 5e8 audits
 _MANY = 200  # exactly half of so many, or of more, are in at most 1 audit of 17
@@ -46,7 +48,7 @@ def refuse_both(k_plus: object, k_minus: object, k: object) -> None:
 
 def coins(included: npt.ArrayLike, size: int) -> Flags:
     """Check who was in, and warn of numbers that fair coins hardly give."""
-    inside = _validate.flags("included", included, size)
+    inside = validation.flags("included", included, size)
     members = int(np.count_nonzero(inside))
     fixed = suspiciously_even(members, size)
     if fixed or abs(2 * members - size) > _FAR * math.sqrt(size):
@@ -75,7 +77,7 @@ def guesses_of(
     Without numbers, the grid is the preset one.
     Guesses among scores that tie at a cut, where the order of the canaries would decide, are wrong.
     """
-    values = _validate.sample("scores", scores)
+    values = validation.sample("scores", scores)
     inside = coins(included, values.size)
     if k_plus is None or k_minus is None:
         pairs = _preset(values.size)
@@ -149,8 +151,8 @@ def _pairs(
         grid = list(zip(*grid[0], strict=True))
     pairs = []
     for each in grid:
-        plus = _validate.count("k_plus", each[0], high=m)
-        minus = _validate.count("k_minus", each[1], high=m)
+        plus = validation.count("k_plus", each[0], high=m)
+        minus = validation.count("k_minus", each[1], high=m)
         if not 0 < plus + minus <= m:
             raise ValueError(
                 f"Expected k_plus={plus} and k_minus={minus} to make 1 to {m} guesses, one at most "

@@ -8,13 +8,13 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Doubles, Scalar
+from leakscore import validation
 from leakscore.audit.assumptions import Assuming, of_rounds
 from leakscore.audit.bands.uniform import Band, band
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import Flagged, spread_ranks
 from leakscore.audit.data.samples import Scores
+from leakscore.typing import Array, Doubles, Scalar
 
 # Up to this many scores or bins every threshold has a row.
 _ROWS = 2**17
@@ -125,7 +125,7 @@ class RocBand(Assuming):
         such rows is the upper bound. The bounds are monotone, so both are in the last such row;
         nothing is assumed about the shape of the curve.
         """
-        allowed = _validate.interval("fpr", fpr, 0.0, 1.0)
+        allowed = validation.interval("fpr", fpr, 0.0, 1.0)
         rows = np.searchsorted(self.fpr_upper, allowed, side="right")
         lower = np.append(0.0, self.tpr_lower)[rows]
         # If every rate is allowed, flagging all is best.

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Counts, Doubles
 from leakscore.audit.assumptions import Assuming
 from leakscore.audit.data.histogram import Histogram
 from leakscore.audit.data.points import spread_ranks
 from leakscore.audit.data.samples import Scores, allowed_errors
+from leakscore.typing import Counts, Doubles
 
 # Up to the first number of scores or bins each is a cell; more are grouped into about the second
 # number of cells per class.

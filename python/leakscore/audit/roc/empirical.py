@@ -8,10 +8,10 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._results import Result
-from leakscore._types import Doubles, Scalar
+from leakscore import validation
 from leakscore.audit.data.samples import Sampled, allowed_errors
+from leakscore.results import Result
+from leakscore.typing import Doubles, Scalar
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ thresholds=array([  3.,   2.,   1., -inf]))
         >>> Audit([2.0, 3.0], [1.0, 2.0]).tpr_at([0.0, 0.49, 0.5]).tolist()
         [0.5, 0.5, 1.0]
         """
-        allowed = _validate.interval("fpr", fpr, 0.0, 1.0)
+        allowed = validation.interval("fpr", fpr, 0.0, 1.0)
         n0, n1 = self.n_nonmembers, self.n_members
         count = allowed_errors(allowed, n0)
         # The threshold is the next non-member: it and all scores below stay unflagged.

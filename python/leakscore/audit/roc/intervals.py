@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Seed
+from leakscore import validation
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bands.uniform import BAND_METHODS
 from leakscore.audit.roc.band import RocBand, roc_band
 from leakscore.audit.roc.bootstrap import BootstrapInterval, curve_resamples, tpr_resamples
 from leakscore.audit.roc.empirical import Empirical
+from leakscore.typing import Seed
 
 _STATISTICS = ("auc", "advantage", "tpr_at")
 
@@ -69,8 +69,8 @@ class Intervals(Empirical):
         >>> print([round(end, 2) for end in band.auc()])
         [0.82, 0.91]
         """
-        level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-        return roc_band(self._samples, level, _validate.choice("method", method, BAND_METHODS))
+        level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+        return roc_band(self._samples, level, validation.choice("method", method, BAND_METHODS))
 
     def bootstrap(
         self,
@@ -134,14 +134,14 @@ class Intervals(Empirical):
         >>> print(found.estimate, round(found.lower, 2), round(found.upper, 2))
         0.875 0.86 0.89
         """
-        name = _validate.choice("statistic", statistic, _STATISTICS)
-        level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-        times = _validate.steps("resamples", resamples)
-        generator, seed = _validate.seeded("rng", rng)
+        name = validation.choice("statistic", statistic, _STATISTICS)
+        level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+        times = validation.steps("resamples", resamples)
+        generator, seed = validation.seeded("rng", rng)
         if (fpr is None) == (name == "tpr_at"):
             raise ValueError(f"Expected fpr with statistic='tpr_at' alone, not fpr={fpr!r}")
         if fpr is not None:
-            fpr = _validate.scalar("fpr", fpr, 0.0, 1.0)
+            fpr = validation.scalar("fpr", fpr, 0.0, 1.0)
             estimate = float(self.tpr_at(fpr))
             resampled = tpr_resamples(self._samples, fpr, times, generator)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from leakscore._types import Flags
+from leakscore.typing import Flags
 
 _EVIDENCE = math.log(500.0)  # fair coins ever reach it with probability 1/500
 _ORDERLY = 5.0  # standard deviations of the number of changes from member to non-member

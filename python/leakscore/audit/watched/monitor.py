@@ -9,12 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles, Flags
+from leakscore import _core, validation
 from leakscore.audit.assumptions import of_monitor
 from leakscore.audit.watched import saved
 from leakscore.audit.watched.coins import warn_of_fixed, warn_of_unfair
 from leakscore.audit.watched.setup import Setup, assembled, claim_of
+from leakscore.typing import Doubles, Flags
 
 _BLOCK = 1024  # rounds between two looks for Ctrl-C
 _DOUBTED = 16  # rounds between two looks at the coins, at most
@@ -177,16 +177,16 @@ class Monitor:
         >>> monitor
         Monitor((1.0, 0.0), rounds=3, e_value=1)
         """
-        values = _validate.real_array("scores", scores)
+        values = validation.real_array("scores", scores)
         if values.size or values.ndim != 1:
-            values = _validate.sample("scores", values)
-        bits = _validate.real_array("member", member)
+            values = validation.sample("scores", values)
+        bits = validation.real_array("member", member)
         if bits.shape != values.shape:
             raise ValueError(
                 f"Expected scores of shape {values.shape} and member of shape {bits.shape} to have "
                 "one entry for each round"
             )
-        inside = _validate.flags("member", bits, values.size)
+        inside = validation.flags("member", bits, values.size)
         numbers = np.ascontiguousarray(values, dtype=np.float64)
         if np.isnan(numbers).any():
             raise ValueError("Expected scores without NaN")
@@ -268,7 +268,7 @@ class Monitor:
                 "Expected a monitor with epsilons: pass delta=, of which running bounds are"
             )
         if delta is not None:
-            at = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
+            at = validation.scalar("delta", delta, 0.0, 1.0, closed="left")
             if at != self.delta:
                 raise ValueError(
                     f"Expected delta={at!r} to be that of the monitor, {self.delta!r}: another "
@@ -335,7 +335,7 @@ class Monitor:
         >>> Monitor((1.0, 0.0)).merge(Monitor((1.0, 0.0)))
         Monitor((1.0, 0.0), rounds=0, e_value=1)
         """
-        _validate.instance("other", other, Monitor)
+        validation.instance("other", other, Monitor)
         if other is self or self._origins & other._origins:
             raise ValueError(
                 "Expected other to hold other rounds: it is the same monitor, or both hold rounds "

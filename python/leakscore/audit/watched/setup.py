@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._types import Doubles
+from leakscore import _core, validation
 from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
+from leakscore.typing import Doubles
 
 Rows = tuple[tuple[float, float, float], ...]
 """Of each tangent: epsilon, and delta at it in the forward and the reverse direction."""
@@ -102,12 +102,14 @@ def assembled(
     history: int,
 ) -> Setup:
     """Check the arguments of a monitor, the claim apart (`claim_of`)."""
-    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-    chosen = _validate.choice("design", design, ("coins", "pairs"))
-    coin = _validate.scalar("inclusion", inclusion, 1e-6, 1.0 - 1e-6)
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    chosen = validation.choice("design", design, ("coins", "pairs"))
+    coin = validation.scalar("inclusion", inclusion, 1e-6, 1.0 - 1e-6)
     if chosen == "pairs" and coin != 0.5:
         raise ValueError(f"Expected inclusion={coin!r} with design='coins': pairs need no coins")
-    at = claim.delta if delta is None else _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
+    at = (
+        claim.delta if delta is None else validation.scalar("delta", delta, 0.0, 1.0, closed="left")
+    )
     if epsilons is not None:
         grid = _ascending("epsilons", epsilons)
         if grid.size and at is None:
@@ -129,7 +131,7 @@ def assembled(
         tuple(grid.tolist()),
         tuple(parameters.tolist()),
         coin,
-        _validate.count("history", history, 4, _MOST),
+        validation.count("history", history, 4, _MOST),
         claim.assumptions,
     )
 
@@ -144,8 +146,8 @@ def claim_of(claim: Any) -> Claim:
         raise TypeError(
             f"Expected claim={claim!r} to be (epsilon, delta), a leakscore.TradeOff or None"
         )
-    epsilon = _validate.scalar("claim[0]", claim[0], 0.0)
-    delta = _validate.scalar("claim[1]", claim[1], 0.0, 1.0, closed="left")
+    epsilon = validation.scalar("claim[0]", claim[0], 0.0)
+    delta = validation.scalar("claim[1]", claim[1], 0.0, 1.0, closed="left")
     return Claim((epsilon, delta), ((epsilon, delta, delta),), delta)
 
 
@@ -174,7 +176,7 @@ def _up(delta: Doubles) -> Doubles:
 
 def _ascending(name: str, value: npt.ArrayLike) -> Doubles:
     """Check a grid of running bounds, which may be empty."""
-    array = _validate.doubles(name, value, ndim=1)
+    array = validation.doubles(name, value, ndim=1)
     if (array <= 0.0).any() or (np.diff(array) <= 0.0).any():
         raise ValueError(f"Expected {name} to be positive and to ascend")
     return array

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from leakscore._types import Doubles
+from leakscore.typing import Doubles
 
 _NEARLY_ONE = (1.0, 0.999, 0.99, 0.9)
 

@@ -13,8 +13,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles
 from leakscore.leakage.noise.interior import Covering
+from leakscore.typing import Doubles
 
 Solver: TypeAlias = Callable[[Doubles, Doubles, float], Covering]
 Indices: TypeAlias = npt.NDArray[np.intp]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.leakage.noise import certificate
 from leakscore.leakage.noise.interior import Covering
+from leakscore.typing import Doubles
 
 _MOST_STEPS = 200
 _MOST_HALVINGS = 60

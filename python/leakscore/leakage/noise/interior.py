@@ -31,8 +31,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.leakage.noise import certificate
+from leakscore.typing import Doubles
 
 _MOST_STEPS = 120
 _START = 0.8  # largest y'X y and eigenvalue of G'X G at the start

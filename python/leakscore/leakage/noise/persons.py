@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leakscore._types import Doubles, Flags
 from leakscore.leakage.noise.cover import Cover, Indices, Solver, largest
 from leakscore.leakage.noise.problem import in_columns, regular
+from leakscore.typing import Doubles, Flags
 
 _GAPS = (0.1, 2e-5)
 _IDLE = 1e-5

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles, Flags
 from leakscore.leakage.noise.cover import Cover, Indices, Solver, cover
 from leakscore.reference import dense
 from leakscore.reference.covariances import Full
 from leakscore.reference.noise import distances
+from leakscore.typing import Doubles, Flags
 
 Table = npt.NDArray[Any]
 

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.leakage.noise.cover import Indices
+from leakscore.typing import Doubles
 
 Excess: TypeAlias = Callable[[Doubles, Indices | None], Doubles]
 """y' (C + F F')^-1 y over its limit, of a factor F, for all records or some."""

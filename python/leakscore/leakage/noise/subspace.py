@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles
 from leakscore.leakage.noise import certificate
 from leakscore.leakage.noise.cover import Cover, Indices, largest
 from leakscore.leakage.noise.interior import covering
-from leakscore.reference import Reference
+from leakscore.reference import Reference, forms
 from leakscore.reference.noise import of_factor
+from leakscore.typing import Doubles
 
 _FEW = 60
 _GAP = 2e-5
@@ -50,7 +50,9 @@ class WideProblem:
         """Return e' (C + S)^-1 e over the limit; of S = F F' a factor F in units of cost."""
         rows = self.rows if which is None else self.rows[which]
         limits = self.limits if which is None else self.limits[which]
-        return np.asarray(self.noisy(factor)._distances("targets", rows, self.centre) / limits)
+        return np.asarray(
+            forms.distances(self.noisy(factor).invertible(), "targets", rows, self.centre) / limits
+        )
 
     def multiples(self, factor: Doubles, which: Indices) -> Callable[[float], Doubles]:
         """Return the excess of some records under t F F' as a function of t.
@@ -58,7 +60,7 @@ class WideProblem:
         e' (C + t F F')^-1 e = e' C^-1 e - t h' (1 + t F' C^-1 F)^-1 h with h = F' C^-1 e.
         """
         rows, limits = self.rows[which], self.limits[which]
-        plain = self.reference._distances("targets", rows, self.centre)
+        plain = forms.distances(self.reference.invertible(), "targets", rows, self.centre)
         solved = self.solve(self.reference, np.ascontiguousarray(factor.T))
         values, turn = np.linalg.eigh(solved @ factor)
         errors = (rows.astype(np.float64) - self.centre) * self.scale
@@ -80,12 +82,14 @@ class WideProblem:
 
     def solve(self, reference: Reference, rows: Doubles) -> Doubles:
         """Return K^-1 v in units of cost."""
-        return np.asarray(reference._solved("targets", rows / self.scale) / self.scale)
+        return np.asarray(
+            forms.solve(reference.invertible(), "targets", rows / self.scale) / self.scale
+        )
 
     def variances(self, rows: Doubles) -> Doubles:
         """Return v' C v in units of cost."""
         scaled = rows * self.scale
-        return self.reference._covariance.form(scaled, scaled)
+        return self.reference.covariance.form(scaled, scaled)
 
 
 def wide_cover(problem: WideProblem) -> Cover:
@@ -166,7 +170,7 @@ class _Small:
 
     def _variance(self, rows: Doubles) -> Doubles:
         """Return R C R' in units of cost."""
-        return self.problem.reference._covariance.between_all(rows * self.problem.scale)
+        return self.problem.reference.covariance.between_all(rows * self.problem.scale)
 
 
 def _balanced(lost: Doubles, beside: Doubles, sizes: Doubles, turn: Doubles) -> Doubles:

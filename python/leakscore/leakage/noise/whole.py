@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from leakscore._types import Doubles, Flags
 from leakscore.leakage.noise.independent import independent_covering
 from leakscore.leakage.noise.interior import covering
 from leakscore.leakage.noise.persons import PersonsProblem
 from leakscore.leakage.noise.problem import Problem, regular
 from leakscore.leakage.noise.scaling import fitted, fitted_factor
 from leakscore.leakage.noise.subspace import WideProblem, wide_cover
+from leakscore.typing import Doubles, Flags
 
 _FREE_SHARE = 1e-6  # of each limit, for what columns with free noise still tell
 _MOST_FREE = 1e30

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles
 from leakscore.reference import _estimate, dense
-from leakscore.reference._fit import Fit
 from leakscore.reference.covariances import Table
+from leakscore.reference.fitting import Fit
+from leakscore.typing import Doubles
 
 # Where the others have less than this share of a sum, the difference has lost digits.
 _SHARE = 1e-3

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.shadow.records import tests
+from leakscore.typing import Doubles
+
+__all__ = ["ranking"]
 
 LEAST = 10
 """Records below which no interval of a rank correlation is given."""

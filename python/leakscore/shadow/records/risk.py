@@ -10,13 +10,15 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._results import Result
-from leakscore._types import Array, Counts, Doubles, Flags
+from leakscore import validation
 from leakscore.audit import epsilons
+from leakscore.results import Result
 from leakscore.shadow.records import tests
 from leakscore.shadow.sides import arrays, moments
 from leakscore.shadow.sides.arrays import Shadow
+from leakscore.typing import Array, Counts, Doubles, Flags
+
+__all__ = ["RecordRisk", "risk"]
 
 _ASSUMPTIONS = (
     "The target models were trained apart from each other, each on records drawn at random. Scores "
@@ -107,8 +109,8 @@ class RecordRisk(Result):
         ValueError
             If an argument is out of range.
         """
-        most = _validate.count("count", count, 1)
-        row = _validate.count("attack", attack, 0, len(self.attacks) - 1)
+        most = validation.count("count", count, 1)
+        row = validation.count("attack", attack, 0, len(self.attacks) - 1)
         return np.argsort(-self.shift_low[row], kind="stable")[:most]
 
 
@@ -173,10 +175,10 @@ def risk(
     >>> bool(table.agreement[0, 1] > 0.8), bool(table.top(10).min() > 700)
     (True, True)
     """
-    rate = _validate.scalar("fpr", fpr, 0.0, 1.0, closed="neither")
-    least = _validate.scalar("least_power", least_power, 0.0, 1.0, closed="neither")
-    level = _validate.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-    miss = None if delta is None else _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
+    rate = validation.scalar("fpr", fpr, 0.0, 1.0, closed="neither")
+    least = validation.scalar("least_power", least_power, 0.0, 1.0, closed="neither")
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    miss = None if delta is None else validation.scalar("delta", delta, 0.0, 1.0, closed="left")
     given = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
     if not given:
         raise ValueError("Expected scores to hold at least one attack")
@@ -205,7 +207,7 @@ def risk(
 
 
 def _read(name: str, scores: npt.ArrayLike, included: npt.ArrayLike) -> Shadow:
-    values = _validate.real_array(name, scores)
+    values = validation.real_array(name, scores)
     if values.ndim != 2 or values.shape[0] < 3 or values.shape[1] < 1:
         raise ValueError(
             f"Expected {name} of shape {values.shape} to be (S, N): at least 3 target models, and "

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from leakscore._numeric import doubled, frozen, sign_change
-from leakscore._types import Array, Counts, Doubles, Flags
 from leakscore.distributions import clopper_pearson
+from leakscore.numeric import doubled, frozen, sign_change
 from leakscore.shadow.theory.noncentral import log_tail
+from leakscore.typing import Array, Counts, Doubles, Flags
 
 _GRID = 257
 _ROUNDING = 1e-10  # more than the relative error of the incomplete beta function

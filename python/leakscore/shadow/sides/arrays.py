@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Array, Counts, Doubles, Flags
+from leakscore import validation
+from leakscore.typing import Array, Counts, Doubles, Flags
 
 TooFew: TypeAlias = Literal["raise", "nan"]
 
@@ -90,8 +90,8 @@ class Shadow:
 
 def read(signals: object, included: object, *, augmented: bool = True) -> Shadow:
     """Check the shapes of both and the mask; signals are checked by the sums over them."""
-    values = _validate.real_array("signals", signals)
-    mask = _validate.real_array("included", included)
+    values = validation.real_array("signals", signals)
+    mask = validation.real_array("included", included)
     axes = "(K, N) or (K, N, A)" if augmented else "(K, N)"
     if values.ndim not in ((2, 3) if augmented else (2,)):
         raise ValueError(
@@ -176,7 +176,7 @@ class Targets:
 
 def targets(observed: object, shadow: Shadow) -> Targets:
     """Check the targets' signals against the shadow models'."""
-    values = _validate.real_array("observed", observed)
+    values = validation.real_array("observed", observed)
     rest = shadow.signals.shape[1:]
     if values.shape != rest and values.shape[1:] != rest:
         axes = ", ".join(str(size) for size in rest)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leakscore import _core, _validate
-from leakscore._types import Array, Counts, Doubles, Flags
+from leakscore import _core, validation
 from leakscore.shadow.sides import arrays
 from leakscore.shadow.sides.arrays import Shadow
+from leakscore.typing import Array, Counts, Doubles, Flags
 
 # Below it the mean is added up in logarithms: of larger ones underflow takes no digit.
 _LEAST = 1e-290
@@ -31,9 +31,9 @@ class Mean:
 def mean_of(kind: object, a: object, signal: object) -> Mean:
     """Check the options of `base` and `rmia`."""
     return Mean(
-        _validate.choice("kind", kind, ("online", "offline")) == "online",
-        _validate.scalar("a", a, 0.0, 1.0),
-        _validate.choice("signal", signal, ("margin", "log-confidence")) == "margin",
+        validation.choice("kind", kind, ("online", "offline")) == "online",
+        validation.scalar("a", a, 0.0, 1.0),
+        validation.choice("signal", signal, ("margin", "log-confidence")) == "margin",
     )
 
 

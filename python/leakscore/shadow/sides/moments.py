@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Array, Counts, Doubles, Flags
 from leakscore.shadow.sides import arrays
 from leakscore.shadow.sides.arrays import Shadow
+from leakscore.typing import Array, Counts, Doubles, Flags
 
 LEAST_LEFT = 1e-3
 """Share of the squares below which a down-dated sum has lost too many digits."""

@@ -8,9 +8,9 @@ from typing import TypeAlias
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Counts, Doubles
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import Sides
+from leakscore.typing import Counts, Doubles
 
 Masks: TypeAlias = "list[tuple[bytes, bytes]]"
 """Of each model which records it was trained on, and which it was not."""

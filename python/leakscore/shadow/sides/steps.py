@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Counts, Doubles
 from leakscore.shadow.sides import moments
 from leakscore.shadow.sides.arrays import Shadow
 from leakscore.shadow.sides.moments import LEAST_LEFT, Side, Sides
+from leakscore.typing import Counts, Doubles
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import TypeAlias
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Doubles
 from leakscore.distributions import norm
+from leakscore.typing import Doubles
 
 Deviation: TypeAlias = tuple[Doubles, Doubles, Doubles]
 """Deviations from the location, the squared scale, and the degrees of freedom, inf for a normal."""

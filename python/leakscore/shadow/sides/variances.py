@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.shadow.sides.moments import Side
+from leakscore.typing import Doubles
 
 LEAST_SHARE = 1e-5
 """Share of the median below which a variance is raised before its logarithm is taken."""
@@ -125,4 +125,4 @@ def chosen(side: Side, kind: str, name: str) -> Doubles:
 
 def kind(value: object) -> str:
     """Check the argument `variance`."""
-    return _validate.choice("variance", value, ("per-record", "pooled", "shrunk"))
+    return validation.choice("variance", value, ("per-record", "pooled", "shrunk"))

@@ -7,10 +7,10 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate, _validate_counts
-from leakscore._types import Counts, Doubles, Flags, Scalar
+from leakscore import _validate_counts, validation
 from leakscore.distributions import gx2, norm
 from leakscore.shadow.theory.noncentral import log_tail, student_isf
+from leakscore.typing import Counts, Doubles, Flags, Scalar
 
 _VARIANCES = ("per-record", "pooled")
 _MOST_MODELS = 2**40
@@ -82,14 +82,14 @@ def offline_power(
     >>> print(round(float(offline_power(0.001, 4.0, 4, variance="pooled")), 3))
     0.687
     """
-    chosen = _validate.choice("variance", variance, _VARIANCES)
+    chosen = validation.choice("variance", variance, _VARIANCES)
     least = 2 if chosen == "per-record" else 1
     why = "; one model has no variance: use variance='pooled'" if least == 2 else ""
-    rate, d, c, r = _validate.broadcast(
-        alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
-        shift=_validate.interval("shift", shift, closed="neither"),
+    rate, d, c, r = validation.broadcast(
+        alpha=validation.interval("alpha", alpha, 0.0, 1.0),
+        shift=validation.interval("shift", shift, closed="neither"),
         num_out=_validate_counts.whole("num_out", num_out, least, why=why),
-        scale=_validate.interval("scale", scale, 0.0, closed="neither"),
+        scale=validation.interval("scale", scale, 0.0, closed="neither"),
     )
     _not_too_rare(rate)
     power: float | Doubles = _offline(rate, d, c, r, chosen)[()]
@@ -159,9 +159,9 @@ def online_power(
     >>> print(online_power(0.01, 3.0, [2, 8, 512], [2, 8, 512]).round(3))
     [0.576 0.709 0.749]
     """
-    arrays = _validate.broadcast(
-        alpha=_validate.interval("alpha", alpha, 0.0, 1.0),
-        shift=np.abs(_validate.interval("shift", shift, closed="neither")),
+    arrays = validation.broadcast(
+        alpha=validation.interval("alpha", alpha, 0.0, 1.0),
+        shift=np.abs(validation.interval("shift", shift, closed="neither")),
         num_in=_validate_counts.whole("num_in", num_in, 1),
         num_out=_validate_counts.whole("num_out", num_out, 1),
     )
@@ -248,12 +248,12 @@ def required_models(
     >>> required_models(0.001, [2.0, 4.0], variance="pooled")
     array([15,  7])
     """
-    chosen = _validate.choice("variance", variance, _VARIANCES)
-    rate, d, r, part = _validate.broadcast(
-        alpha=_validate.interval("alpha", alpha, 0.0, 1.0, closed="neither"),
-        shift=_validate.interval("shift", shift, closed="neither"),
-        scale=_validate.interval("scale", scale, 0.0, closed="neither"),
-        fraction=_validate.interval("fraction", fraction, 0.0, 1.0, closed="neither"),
+    chosen = validation.choice("variance", variance, _VARIANCES)
+    rate, d, r, part = validation.broadcast(
+        alpha=validation.interval("alpha", alpha, 0.0, 1.0, closed="neither"),
+        shift=validation.interval("shift", shift, closed="neither"),
+        scale=validation.interval("scale", scale, 0.0, closed="neither"),
+        fraction=validation.interval("fraction", fraction, 0.0, 1.0, closed="neither"),
     )
     _not_too_rare(rate)
     aim = part * norm.sf((norm.isf(rate) - d) / r)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.shadow.theory.logistic_fit import Fit, fitted, sigmoid
+from leakscore.typing import Doubles
 
 
 class LinearLaw(NamedTuple):
@@ -97,18 +97,18 @@ def linear_law(
     >>> print(round(law.shift, 3), round(law.scale, 3))
     0.239 0.939
     """
-    X = _validate.finite("design", _validate.matrix("design", design)).astype(np.float64)
-    rows = _validate.finite("target", _validate.rows("target", target, cols=X.shape[1]))
+    X = validation.finite("design", validation.matrix("design", design)).astype(np.float64)
+    rows = validation.finite("target", validation.rows("target", target, cols=X.shape[1]))
     x = np.atleast_2d(rows).astype(np.float64)
     single = rows.ndim == 1
-    y = _validate.doubles("label", label)
+    y = validation.doubles("label", label)
     if y.shape != (() if single else (x.shape[0],)):
         wanted = "a number" if single else f"({x.shape[0]},)"
         raise ValueError(f"Expected label of shape {y.shape} to be {wanted}, one a record")
-    w = _validate.vector("beta", beta, size=X.shape[1])
-    sd = _validate.scalar("sigma", sigma, 0.0)
-    penalty = _validate.scalar("ridge", ridge, 0.0)
-    extra = _validate.scalar("noise_std", noise_std, 0.0)
+    w = validation.vector("beta", beta, size=X.shape[1])
+    sd = validation.scalar("sigma", sigma, 0.0)
+    penalty = validation.scalar("ridge", ridge, 0.0)
+    extra = validation.scalar("noise_std", noise_std, 0.0)
     if sd == 0.0 and extra == 0.0:
         raise ValueError("Expected sigma=0.0 or noise_std=0.0 to be positive: nothing is random")
     gram = X.T @ X + penalty * np.eye(X.shape[1])
@@ -198,7 +198,7 @@ class LogisticLaw:
         ValueError
             If the last axis is not N, or a margin is not finite.
         """
-        x = _validate.finite("observed", _validate.rows("observed", observed))
+        x = validation.finite("observed", validation.rows("observed", observed))
         if x.shape[-1] != self.mean.size:
             raise ValueError(
                 f"Expected observed of shape {x.shape} to have {self.mean.size} records in its "
@@ -269,19 +269,19 @@ def logistic_law(
     >>> print(int(law.shift.argmax()) == int((law.influence / (1 + np.exp(law.mean))).argmax()))
     True
     """
-    table = _validate.finite("X", _validate.matrix("X", X)).astype(np.float64)
+    table = validation.finite("X", validation.matrix("X", X)).astype(np.float64)
     classes = _classes(y, table.shape[0])
-    share = _validate.scalar("train_fraction", train_fraction, 0.0, 1.0, closed="neither")
-    penalty = _validate.per_coordinate("ridge", ridge, table.shape[1])
+    share = validation.scalar("train_fraction", train_fraction, 0.0, 1.0, closed="neither")
+    penalty = validation.per_coordinate("ridge", ridge, table.shape[1])
     penalty = np.broadcast_to(penalty, table.shape[1:])
     return _law(fitted(table, classes, share, penalty), table, share)
 
 
 def _classes(y: Any, size: int) -> npt.NDArray[np.intp]:
-    array = _validate.real_array("y", y)
+    array = validation.real_array("y", y)
     if array.shape != (size,):
         raise ValueError(f"Expected y of shape {array.shape} to be ({size},), one a row of X")
-    whole = _validate.finite("y", array).astype(np.intp)
+    whole = validation.finite("y", array).astype(np.intp)
     if (whole != array).any() or (whole < 0).any():
         raise ValueError("Expected y to hold classes from 0 on, as whole numbers")
     if np.unique(whole).size < 2:

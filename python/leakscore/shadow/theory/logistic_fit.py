@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles
+from leakscore.typing import Doubles
 
 _STEPS = 100
 _SETTLED = 1e-10  # of a Newton step, in units of the logits

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._numeric import doubled, sign_change
-from leakscore._types import Doubles
 from leakscore.distributions import norm
+from leakscore.numeric import doubled, sign_change
+from leakscore.typing import Doubles
 
 _DROP = 40.0  # of the log density, beyond which nothing is left
 _POINTS = 384

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore.tradeoff.composition.accounting import ComposedTradeOff
 from leakscore.tradeoff.composition.caps import Parts
 from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep
@@ -95,18 +95,18 @@ def random_allocation(
     >>> print(round(random_allocation(1.0, 100, num_epochs=10).epsilon(1e-5), 2))
     1.7
     """
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    slots = _validate.steps("num_steps", num_steps)
-    hits = _validate.steps("selected", selected)
-    epochs = _validate.steps("num_epochs", num_epochs)
-    again = _validate.flag("reallocate", reallocate)
+    noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
+    slots = validation.steps("num_steps", num_steps)
+    hits = validation.steps("selected", selected)
+    epochs = validation.steps("num_epochs", num_epochs)
+    again = validation.flag("reallocate", reallocate)
     if hits > slots:
         raise ValueError(f"Expected selected={hits} <= num_steps={slots}")
     premise = Premise("add-remove", (ALLOCATION, EXACT_NOISE))
     if hits == slots:
         return gaussian(math.sqrt(hits * epochs) / noise)._about(premise)
-    _validate.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
-    _validate.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
+    validation.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
+    validation.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
     mu, turns = (1.0 / noise, epochs) if again else (math.sqrt(epochs) / noise, 1)
     moved = 1.0 if again else math.sqrt(epochs)
     require_noise(noise, moved, slots, "gaussian(sqrt(selected * num_epochs) / noise_multiplier)")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.tradeoff.composition.accounting import ComposedTradeOff
 from leakscore.tradeoff.composition.losses import GaussianStep
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.premise import CORRELATED, EXACT_NOISE, Premise
+from leakscore.typing import Doubles
 
 _KINDS = ("identity", "tree", "square-root", "banded")
 _MOST = 10**4
@@ -75,7 +75,7 @@ def correlated_gaussian(
     """
     matrix = _triangular(strategy_matrix)
     patterns = _patterns(participation, matrix.shape[0])
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
+    noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
         product = matrix.T @ matrix
         absolute = float(np.sqrt(_forms(patterns, np.abs(product)).max())) / noise
@@ -137,8 +137,8 @@ def strategy_matrix(kind: str, num_steps: int, *, bands: int | None = None) -> D
      [0.5 1.  0. ]
      [0.  0.5 1. ]]
     """
-    _validate.choice("kind", kind, _KINDS)
-    steps = _validate.count("num_steps", num_steps, 1, _MOST)
+    validation.choice("kind", kind, _KINDS)
+    steps = validation.count("num_steps", num_steps, 1, _MOST)
     if (kind == "banded") != (bands is not None):
         raise ValueError(
             f"Expected bands={bands!r} with kind='banded' and only there, not {kind!r}"
@@ -147,7 +147,7 @@ def strategy_matrix(kind: str, num_steps: int, *, bands: int | None = None) -> D
         return np.eye(steps)
     if kind == "tree":
         return _tree(steps)
-    width = steps if bands is None else _validate.count("bands", bands, 1, steps)
+    width = steps if bands is None else validation.count("bands", bands, 1, steps)
     # binom(2k, k) / 4^k, the coefficients of (1 - x)^(-1/2)
     k = np.arange(1.0, width)
     column = np.concatenate([[1.0], np.cumprod((2.0 * k - 1.0) / (2.0 * k))])
@@ -185,8 +185,8 @@ def participation_patterns(num_steps: int, *, num_epochs: int = 1) -> Doubles:
     [[1. 0. 1. 0.]
      [0. 1. 0. 1.]]
     """
-    steps = _validate.count("num_steps", num_steps, 1, _MOST)
-    epochs = _validate.count("num_epochs", num_epochs, 1)
+    steps = validation.count("num_steps", num_steps, 1, _MOST)
+    epochs = validation.count("num_epochs", num_epochs, 1)
     if steps % epochs:
         raise ValueError(f"Expected num_steps={steps} to be a multiple of num_epochs={epochs}")
     return np.tile(np.eye(steps // epochs), (1, epochs))
@@ -208,7 +208,7 @@ def _tree(steps: int) -> Doubles:
 
 
 def _triangular(value: npt.ArrayLike) -> Doubles:
-    matrix = _validate.doubles("strategy_matrix", value, ndim=2)
+    matrix = validation.doubles("strategy_matrix", value, ndim=2)
     rows, cols = matrix.shape
     if rows != cols or not 1 <= rows <= _MOST:
         raise ValueError(
@@ -223,10 +223,10 @@ def _triangular(value: npt.ArrayLike) -> Doubles:
 
 
 def _patterns(value: npt.ArrayLike, steps: int) -> Doubles:
-    patterns = _validate.doubles("participation", value, ndim=2)
+    patterns = validation.doubles("participation", value, ndim=2)
     if patterns.shape[0] < 1 or patterns.shape[1] != steps:
         raise ValueError(f"Expected participation of shape {patterns.shape} to be (P, {steps})")
-    _validate.binary("participation", patterns)
+    validation.binary("participation", patterns)
     if not patterns.any():
         raise ValueError("Expected participation to have a record take part in some step")
     return patterns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore.tradeoff.batches.allocation import require_noise
 from leakscore.tradeoff.composition.accounting import ComposedTradeOff, subsampled_gaussian
 from leakscore.tradeoff.composition.caps import Parts
@@ -79,17 +79,17 @@ def fixed_batch_gaussian(
     >>> print(round(low, 2), round(high, 2), f.neighbours)
     7.05 7.8 replace
     """
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    records = _validate.steps("num_records", num_records)
-    batch = _validate.steps("batch_size", batch_size)
-    steps = _validate.steps("num_steps", num_steps)
+    noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
+    records = validation.steps("num_records", num_records)
+    batch = validation.steps("batch_size", batch_size)
+    steps = validation.steps("num_steps", num_steps)
     if batch > records:
         raise ValueError(f"Expected batch_size={batch} <= num_records={records}")
     premise = Premise("replace", (FIXED_SAMPLE, EXACT_NOISE))
     mu, rate = 2.0 / noise, batch / records
     if batch == records:
         return gaussian(mu * math.sqrt(steps))._about(premise)
-    _validate.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
+    validation.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
     require_noise(noise, 1.0, steps, _SEEN)
     name = (
         f"fixed_batch_gaussian(noise_multiplier={noise!r}, batch_size={batch}, "
@@ -159,14 +159,14 @@ def truncated_poisson_gaussian(
     >>> print(round(low, 3), round(high, 3))
     0.718 0.718
     """
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    most = _validate.steps("max_batch_size", max_batch_size)
-    records = _validate.steps("num_records", num_records)
-    steps = _validate.steps("num_steps", num_steps)
+    noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
+    rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    most = validation.steps("max_batch_size", max_batch_size)
+    records = validation.steps("num_records", num_records)
+    steps = validation.steps("num_steps", num_steps)
     if most >= records:
         return subsampled_gaussian(noise, rate, steps)
-    _validate.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
+    validation.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
     mu = 1.0 / noise
     require_noise(noise, 1.0, steps, _SEEN)
     name = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore.tradeoff.batches.allocation import MOST_STEPS, require_noise
 from leakscore.tradeoff.composition.accounting import ComposedTradeOff
 from leakscore.tradeoff.composition.caps import Parts
@@ -73,17 +73,17 @@ def shuffled_gaussian(
     >>> print(round(low, 2), round(high, 2))
     5.4 10.0
     """
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    slots = _validate.steps("num_steps", num_steps)
-    epochs = _validate.steps("num_epochs", num_epochs)
-    relation = _validate.choice("neighbours", neighbours, _RELATIONS)
+    noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
+    slots = validation.steps("num_steps", num_steps)
+    epochs = validation.steps("num_epochs", num_epochs)
+    relation = validation.choice("neighbours", neighbours, _RELATIONS)
     premise = Premise(relation, (SHUFFLED, EXACT_NOISE))
     moved = 2.0 if relation == "replace" else 1.0
     mu = moved / noise
     if slots == 1:
         return gaussian(mu * math.sqrt(epochs))._about(premise)
-    _validate.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
-    _validate.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
+    validation.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
+    validation.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
     twice = "2 * " if relation == "replace" else ""
     require_noise(noise, moved, slots, f"gaussian({twice}sqrt(num_epochs) / noise_multiplier)")
     name = (

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.tradeoff.composition.losses import GaussianStep, Step
+from leakscore.typing import Doubles
 
 _MOST = 1_000_000  # steps, for the memory that their counts take
 

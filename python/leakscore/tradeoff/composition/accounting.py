@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore.tradeoff.composition.caps import Part, Parts
 from leakscore.tradeoff.composition.ends import Ends
 from leakscore.tradeoff.composition.limit import limit
@@ -246,11 +246,11 @@ def _subsampled(
     adversary: str,
     neighbours: str,
 ) -> TradeOff:
-    noise = _validate.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    rate = _validate.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    count = _validate.steps("num_steps", num_steps)
-    attacker = _validate.choice("adversary", adversary, _ADVERSARIES)
-    relation = _validate.choice("neighbours", neighbours, NEIGHBOURS)
+    noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
+    rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    count = validation.steps("num_steps", num_steps)
+    attacker = validation.choice("adversary", adversary, _ADVERSARIES)
+    relation = validation.choice("neighbours", neighbours, NEIGHBOURS)
     if relation == "replace" and rate < 1.0:
         raise ValueError(
             f"Expected neighbours='add-remove' at sample_rate={rate!r}: with 'replace' the two "
@@ -265,7 +265,7 @@ def _subsampled(
             return compose_relaxed_gaussian([mu * np.sqrt(count)], 1)._about(premise)
     if rate == 1.0 and family == "laplace" and attacker == "informed" and count == 1:
         return laplace(mu)._about(premise)
-    _validate.count("num_steps", count, 1, _MOST_STEPS, why=_TOO_MANY)
+    validation.count("num_steps", count, 1, _MOST_STEPS, why=_TOO_MANY)
     law = laws[1] if attacker == "relaxed-unaligned" else laws[0]
     replaced = ", neighbours='replace'" if relation == "replace" else ""
     name = (
@@ -335,7 +335,7 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         both = gaussian(leakage=leakage)
         return GaussianTradeOff(both._mu, both._leakage, first.kind, first.adversary, premise)
     total = sum(count for _, count in steps)
-    _validate.count("the steps in curves", total, 1, _MOST_STEPS, why=_TOO_MANY)
+    validation.count("the steps in curves", total, 1, _MOST_STEPS, why=_TOO_MANY)
     name = f"compose of {len(entries)} curves"
     return ComposedTradeOff(steps, first.kind, first.adversary, name, premise, attack)
 
@@ -383,7 +383,7 @@ def _entry(index: int, item: Any) -> tuple[TradeOff, int]:
     if isinstance(item, tuple):
         if len(item) != 2:
             raise TypeError(f"Expected {name} to be a curve or a pair (curve, num_steps)")
-        curve, repeats = item[0], _validate.steps(f"num_steps of {name}", item[1])
+        curve, repeats = item[0], validation.steps(f"num_steps of {name}", item[1])
     if not _composable(curve):
         raise TypeError(
             f"Expected {name}={curve!r} to be a curve of gaussian, laplace, subsampled_gaussian, "

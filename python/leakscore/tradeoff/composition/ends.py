@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.tradeoff.composition.absolute_sum import absolute_sum
 from leakscore.tradeoff.composition.caps import Part, Parts, revealed, shrunk
 from leakscore.tradeoff.composition.lattice import Lattice, on_lattice
@@ -32,6 +31,7 @@ from leakscore.tradeoff.octaves.curves import Losses, lower_curve, upper_curve
 from leakscore.tradeoff.octaves.known import Known, ReplacedStep
 from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
+from leakscore.typing import Doubles
 
 Kind = Literal["guarantee", "attack"]
 _End = Callable[[], Polygon]

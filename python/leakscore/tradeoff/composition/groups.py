@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._types import Doubles
+from leakscore.typing import Doubles
 
 _U = 2.0**-53
 _MOST = 32

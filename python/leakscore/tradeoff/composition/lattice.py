@@ -19,13 +19,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.tradeoff.composition.caps import Part
 from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep, Hit, Step
 from leakscore.tradeoff.octaves.curves import Losses
 from leakscore.tradeoff.octaves.known import Known
 from leakscore.tradeoff.octaves.law import EXPONENTIAL
 from leakscore.tradeoff.octaves.one_step import shares
+from leakscore.typing import Doubles
 
 
 @dataclass(frozen=True)

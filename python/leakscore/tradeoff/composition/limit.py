@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.tradeoff.composition.losses import Step
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
+from leakscore.typing import Doubles
 
 
 def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:

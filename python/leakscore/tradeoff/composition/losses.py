@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.tradeoff.families.hyperbolic import log_cosh
+from leakscore.typing import Doubles
 
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
 _REACH, _HIDDEN = 13.0, 1e-37

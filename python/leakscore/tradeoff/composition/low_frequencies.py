@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._types import Doubles
+from leakscore.typing import Doubles
 
 _U = 2.0**-53
 _MOST_TURN = 0.5

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore._numeric import bisect, gauss_panels
-from leakscore._types import Doubles, Flags
+from leakscore.numeric import bisect, gauss_panels
 from leakscore.tradeoff.composition.caps import Part
 from leakscore.tradeoff.octaves.known import Known
+from leakscore.typing import Doubles, Flags
 
 # Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is
 # below 1. It is larger for longer sequences, as their rounding and their time require, and for more

@@ -31,11 +31,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore._numeric import by_squaring
-from leakscore._types import Doubles
+from leakscore.numeric import by_squaring
 from leakscore.tradeoff.composition.groups import Grouped, grouped
 from leakscore.tradeoff.composition.low_frequencies import SIZES, block_size, low_frequencies
 from leakscore.tradeoff.composition.plan import MANY, Window
+from leakscore.typing import Doubles
 
 Complexes: TypeAlias = npt.NDArray[np.complex128]
 

@@ -7,8 +7,8 @@ from typing import TypeAlias
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Doubles
 from leakscore.tradeoff.shapes.polygon import lower_hull
+from leakscore.typing import Doubles
 
 Points: TypeAlias = tuple[Doubles, Doubles]  # logs of alpha and of beta
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore import _validate
+from leakscore import validation
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
 
@@ -48,8 +48,8 @@ def approximate_dp(epsilon: float, delta: float = 0.0) -> TradeOff:
     >>> print(round(float(f(0.1)), 4), round(float(f.epsilon(0.01)), 4))
     0.7182 1.0
     """
-    ratio = _validate.scalar("epsilon", epsilon, 0.0)
-    miss = _validate.scalar("delta", delta, 0.0, 1.0, closed="left")
+    ratio = validation.scalar("epsilon", epsilon, 0.0)
+    miss = validation.scalar("delta", delta, 0.0, 1.0, closed="left")
     start = np.log1p(-miss)
     corner = start - np.logaddexp(0.0, ratio)
     x = np.array([-np.inf, corner, start])

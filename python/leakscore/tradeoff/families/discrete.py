@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from leakscore import _validate
-from leakscore._numeric import sign_change
-from leakscore._types import Doubles
+from leakscore import validation
+from leakscore.numeric import sign_change
 from leakscore.tradeoff.curve import Symmetric, TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
+from leakscore.typing import Doubles
 
 _WIDEST = 1e4  # standard deviations, or steps of the shift, that are held atom by atom
 _RARE = -600.0  # log alpha, below which sums of the stored atoms lack the atoms beyond
@@ -60,13 +60,13 @@ def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> 
     >>> print(round(float(f.epsilon(0.0)), 6), round(float(f(0.1)), 4))
     1.5 0.5518
     """
-    noise = _validate.scalar("scale", scale, 1e-300)
-    moved = _validate.count("shift", shift, 1, 10**6)
+    noise = validation.scalar("scale", scale, 1e-300)
+    moved = validation.count("shift", shift, 1, 10**6)
     step = 1.0 / noise
     k = np.arange(1.0, moved)
     total = np.log1p(np.exp(-step))  # 1 + q
     unit = np.log(-np.expm1(-step)) - total
-    if _validate.flag("relaxed", relaxed):
+    if validation.flag("relaxed", relaxed):
         log_p = np.concatenate([[unit], np.log(2.0) + unit - k * step, [_LOG2 - moved * step]])
         log_p[-1] -= total
         inner = unit - (moved - k) * step + np.log1p(np.exp(-2.0 * k * step))
@@ -119,12 +119,12 @@ def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) ->
     >>> print(round(float(f(0.1)), 4), round(float(g(0.1)), 4))
     0.4103 0.5634
     """
-    noise = _validate.scalar("sigma", sigma, 0.05, _WIDEST)
-    moved = _validate.count("shift", shift, 1, int(40 * noise + 40))
+    noise = validation.scalar("sigma", sigma, 0.05, _WIDEST)
+    moved = validation.count("shift", shift, 1, int(40 * noise + 40))
     reach = int(_REACH * noise)
     k = np.arange(-reach, reach + moved + 1.0)
     log_p, log_q = _gaussian(k, noise), _gaussian(k - moved, noise)
-    if _validate.flag("relaxed", relaxed):
+    if validation.flag("relaxed", relaxed):
         folded = np.arange(0.0, reach + moved + 1.0)
         log_p = _gaussian(folded, noise) + np.where(folded > 0.0, _LOG2, 0.0)
         log_q = np.logaddexp(_gaussian(folded - moved, noise), _gaussian(folded + moved, noise))
@@ -148,13 +148,13 @@ class _GaussianAtoms(Polygon):
         super().__init__(*polygon.vertices, polygon.kind, polygon.adversary, name, polygon._premise)
         self._noise, self._shift, self._relaxed = noise, shift, relaxed
 
-    def inverse(self) -> TradeOff:
-        return super().inverse() if self._relaxed else self
+    def _inverse(self) -> TradeOff:
+        return super()._inverse() if self._relaxed else self
 
-    def symmetrized(self) -> TradeOff:
+    def _symmetrized(self) -> TradeOff:
         if not self._relaxed:
             return self
-        hull: Any = super().symmetrized()  # a polygon too
+        hull: Any = super()._symmetrized()  # a polygon too
         return _Mirror(hull, f"{self._name}.symmetrized()", self._noise, self._shift, True)
 
     def _epsilon(self, delta: Doubles) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._types import Doubles
+from leakscore import validation
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.polygon import Polygon
+from leakscore.typing import Doubles
 
 
 def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None = None) -> TradeOff:
@@ -89,8 +89,8 @@ def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None =
 
 
 def _ratios(name: str, value: npt.ArrayLike) -> Doubles:
-    array = _validate.sample(name, value)
-    return _validate.scores(name, array, array.size)
+    array = validation.sample(name, value)
+    return validation.scores(name, array, array.size)
 
 
 def _arc(steps: Doubles, gains: Doubles) -> tuple[Doubles, Doubles]:

@@ -7,12 +7,12 @@ from typing import Any, Literal, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._numeric import frozen
-from leakscore._types import Doubles, Scalar, Value
+from leakscore import _core, validation
 from leakscore.distributions import norm
+from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.premise import UNSTATED, Premise
+from leakscore.typing import Doubles, Scalar, Value
 
 
 class GaussianTradeOff(TradeOff[Value]):
@@ -58,11 +58,11 @@ class GaussianTradeOff(TradeOff[Value]):
     def __repr__(self) -> str:
         return f"gaussian(mu={np.array2string(self._mu, separator=', ', threshold=10)})"
 
-    def inverse(self) -> GaussianTradeOff[Value]:
+    def _inverse(self) -> GaussianTradeOff[Value]:
         """Return the curve itself: it is symmetric."""
         return self
 
-    def symmetrized(self) -> GaussianTradeOff[Value]:
+    def _symmetrized(self) -> GaussianTradeOff[Value]:
         """Return the curve itself: it is symmetric."""
         return self
 
@@ -161,10 +161,10 @@ def gaussian(
         raise TypeError("gaussian() takes exactly one of mu and leakage")
     with np.errstate(over="ignore", under="ignore"):
         if leakage is None:
-            distance = _validate.interval("mu", mu, 0.0)
+            distance = validation.interval("mu", mu, 0.0)
             score = distance * distance
         else:
-            score = _validate.interval("leakage", leakage, 0.0)
+            score = validation.interval("leakage", leakage, 0.0)
             distance = np.sqrt(score)
     return GaussianTradeOff(frozen(np.array(distance)), frozen(np.array(score)))
 
@@ -220,9 +220,9 @@ def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeO
     >>> f.kind, f.advantage().round(4)
     ('attack', array([0.3829, 0.3829]))
     """
-    leakage = _validate.interval("m_targ", m_targ, 0.0, closed="left")
-    shared = _validate.interval("m_scal", m_scal, closed="neither")
-    leakage, shared = _validate.broadcast(m_targ=leakage, m_scal=shared)
+    leakage = validation.interval("m_targ", m_targ, 0.0, closed="left")
+    shared = validation.interval("m_scal", m_scal, closed="neither")
+    leakage, shared = validation.broadcast(m_targ=leakage, m_scal=shared)
     if ((leakage == 0.0) & (shared != 0.0)).any():
         bad = float(shared[(leakage == 0.0) & (shared != 0.0)].flat[0])
         raise ValueError(f"Expected m_scal={bad!r} to be 0 where m_targ is")
@@ -262,8 +262,8 @@ def gdp_delta(epsilon: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     >>> print(round(float(gdp_delta(1.0, mu=1.0)), 4))
     0.1269
     """
-    arguments = _validate.broadcast(
-        epsilon=_validate.interval("epsilon", epsilon), mu=_validate.interval("mu", mu, 0.0)
+    arguments = validation.broadcast(
+        epsilon=validation.interval("epsilon", epsilon), mu=validation.interval("mu", mu, 0.0)
     )
     delta: float | Doubles = _core.gaussian_delta(*arguments)
     return delta
@@ -298,8 +298,8 @@ def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     >>> print(round(float(gdp_epsilon(1e-5, mu=1.0)), 4))
     4.3772
     """
-    arguments = _validate.broadcast(
-        delta=_validate.interval("delta", delta, 0.0, 1.0), mu=_validate.interval("mu", mu, 0.0)
+    arguments = validation.broadcast(
+        delta=validation.interval("delta", delta, 0.0, 1.0), mu=validation.interval("mu", mu, 0.0)
     )
     epsilon: float | Doubles = _core.gaussian_epsilon(*arguments)
     return epsilon

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._types import Doubles
+from leakscore.typing import Doubles
 
 
 def log_cosh(x: Doubles) -> Doubles:

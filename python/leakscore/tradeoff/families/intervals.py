@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscore._numeric import falling_root
-from leakscore._types import Doubles, Flags
 from leakscore.distributions import norm
+from leakscore.numeric import falling_root
+from leakscore.typing import Doubles, Flags
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NARROW = 0.5  # half-width times (1 + centre), up to which the density is integrated

@@ -7,13 +7,13 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._numeric import frozen
-from leakscore._types import Doubles, Scalar
+from leakscore import _core, validation
+from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 from leakscore.tradeoff.families.hyperbolic import log_cosh
 from leakscore.tradeoff.premise import UNSTATED, Premise
 from leakscore.tradeoff.shapes.mirrored import Mirrored
+from leakscore.typing import Doubles, Scalar
 
 
 @overload
@@ -57,7 +57,7 @@ def laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     >>> print(round(float(f(0.1)), 6), float(f.epsilon(0.0)))
     0.551831 1.5
     """
-    return _Laplace(frozen(np.array(_validate.interval("mu", mu, 0.0))))
+    return _Laplace(frozen(np.array(validation.interval("mu", mu, 0.0))))
 
 
 @overload
@@ -107,7 +107,7 @@ def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     >>> print(round(float(f(0.1)), 6), round(float(f.symmetrized()(0.1)), 6))
     0.764759 0.647667
     """
-    return _RelaxedLaplace(frozen(np.array(_validate.interval("mu", mu, 0.0))))
+    return _RelaxedLaplace(frozen(np.array(validation.interval("mu", mu, 0.0))))
 
 
 class _Laplace(Symmetric[Any]):
@@ -195,10 +195,10 @@ class _RelaxedLaplace(TradeOff[Any]):
         name = f"relaxed_laplace(mu={np.array2string(self._mu, separator=', ', threshold=10)})"
         return f"{name}.inverse()" if self._reversed else name
 
-    def inverse(self) -> _RelaxedLaplace:
+    def _inverse(self) -> _RelaxedLaplace:
         return _RelaxedLaplace(self._mu, not self._reversed, self._premise)
 
-    def symmetrized(self) -> TradeOff[Any]:
+    def _symmetrized(self) -> TradeOff[Any]:
         shrunk = np.exp(-self._mu)
         end = np.exp(-0.5 * self._mu) / np.sqrt(2.0 - shrunk)
         start = -np.expm1(-self._mu) * end

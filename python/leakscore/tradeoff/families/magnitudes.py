@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscore._numeric import falling_root
-from leakscore._types import Doubles
 from leakscore.distributions import chi2, ncx2
+from leakscore.numeric import falling_root
 from leakscore.tradeoff.families.hyperbolic import log_cosh
+from leakscore.typing import Doubles
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NEAR = 0.7  # log of the ratio of two tails, up to which their difference is integrated

@@ -7,15 +7,15 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate, _validate_counts
-from leakscore._numeric import doubled, falling_root
-from leakscore._types import Doubles, Scalar
+from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import gx2, ncx2, norm
+from leakscore.numeric import doubled, falling_root
 from leakscore.tradeoff.curve import TradeOff, aligned, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes.hull import Hull
 from leakscore.tradeoff.shapes.joined import LARGEST, joined
+from leakscore.typing import Doubles, Scalar
 
 
 @overload
@@ -86,11 +86,11 @@ def gaussian_mean(
     >>> print(round(float(f.advantage()), 4), round(float(f.power(0.01)), 4))
     0.7485 0.4747
     """
-    distance = _validate.interval("squared_mahalanobis", squared_mahalanobis, 0.0, closed="left")
-    records = _validate_counts.whole("n", n, 2, why=_validate.ONE)
+    distance = validation.interval("squared_mahalanobis", squared_mahalanobis, 0.0, closed="left")
+    records = _validate_counts.whole("n", n, 2, why=validation.ONE)
     dims = _validate_counts.whole("dim", dim, 1)
-    ratio = _validate.interval("noise_ratio", noise_ratio, 0.0, closed="left")
-    distance, records, dims, ratio = _validate.broadcast(
+    ratio = validation.interval("noise_ratio", noise_ratio, 0.0, closed="left")
+    distance, records, dims, ratio = validation.broadcast(
         squared_mahalanobis=distance, n=records, dim=dims, noise_ratio=ratio
     )
     with np.errstate(over="ignore"):
@@ -134,11 +134,11 @@ class _Mean(TradeOff[Any]):
         name = "gaussian_mean({}, n={}, dim={})".format(*texts)
         return f"{name}.inverse()" if self._reversed else name
 
-    def inverse(self) -> _Mean:
+    def _inverse(self) -> _Mean:
         turned = self._distance, self._records, self._dims, not self._reversed
         return type(self)(*turned, self._premise)
 
-    def symmetrized(self) -> TradeOff[Any]:
+    def _symmetrized(self) -> TradeOff[Any]:
         require_one(self, "take the hull of each")
         return Hull(self, self.inverse(), float(self._largest()))
 
@@ -255,7 +255,7 @@ class _FarMean(_Mean):
 
     __slots__ = ()
 
-    def symmetrized(self) -> GaussianTradeOff[Any]:
+    def _symmetrized(self) -> GaussianTradeOff[Any]:
         return gaussian(self._shift())._about(self._premise)
 
     def _shift(self) -> Doubles:

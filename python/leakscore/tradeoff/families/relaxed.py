@@ -7,15 +7,15 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate, _validate_counts
-from leakscore._numeric import doubled, falling_root, gauss_panels
-from leakscore._types import Doubles, Scalar
+from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import chi2, gx2, ncx2, norm
+from leakscore.numeric import doubled, falling_root, gauss_panels
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families import magnitudes
 from leakscore.tradeoff.premise import UNSTATED, Premise
 from leakscore.tradeoff.shapes.joined import LARGEST, joined
 from leakscore.tradeoff.shapes.mirrored import Mirrored
+from leakscore.typing import Doubles, Scalar
 
 
 @overload
@@ -70,9 +70,9 @@ def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff[Any]
     >>> print(f(0.1).round(4), f.epsilon(1e-5).round(3))
     [0.5568 0.8907] [6.358 0.169]
     """
-    distance = _validate.interval("mu", mu, 0.0, closed="left")
+    distance = validation.interval("mu", mu, 0.0, closed="left")
     dims = _validate_counts.whole("dim", dim, 1)
-    distance, dims = _validate.broadcast(mu=distance, dim=dims)
+    distance, dims = validation.broadcast(mu=distance, dim=dims)
     return _made(distance, dims, "guarantee", "relaxed")
 
 
@@ -140,10 +140,10 @@ def compose_relaxed_gaussian(
     >>> print(round(float(best(0.3)), 4), best.kind, best.adversary)
     0.5575 guarantee relaxed-aligned
     """
-    distances = _validate.interval("mus", mus, 0.0, closed="left")
+    distances = validation.interval("mus", mus, 0.0, closed="left")
     if not distances.ndim or not distances.size:
         raise ValueError(f"Expected mus of shape {distances.shape} to hold at least one output")
-    chosen = _validate.choice("weights", weights, ("optimal", "equal"))
+    chosen = validation.choice("weights", weights, ("optimal", "equal"))
     # In units of a power of two, so that squares of the largest do not overflow.
     unit = 2.0**520 if distances.max() > 2.0**500 else 1.0
     if chosen == "optimal":
@@ -154,7 +154,7 @@ def compose_relaxed_gaussian(
         mu = np.asarray(unit * mu)
     if np.isinf(mu).any():
         raise ValueError(f"Expected mus whose {weights} mu together is at most 1.8e308")
-    mu, dims = _validate.broadcast(mus=mu, dim=_validate_counts.whole("dim", dim, 1))
+    mu, dims = validation.broadcast(mus=mu, dim=_validate_counts.whole("dim", dim, 1))
     kind: Literal["guarantee", "attack"] = "guarantee" if chosen == "optimal" else "attack"
     return _made(mu, dims, kind, "relaxed-aligned")
 
@@ -184,10 +184,10 @@ class _RelaxedGaussian(TradeOff[Any]):
     def _like(self, mu: Doubles, dims: Doubles, swapped: bool) -> _RelaxedGaussian:
         return type(self)(mu, dims, swapped, self.kind, self.adversary, self._premise)
 
-    def inverse(self) -> _RelaxedGaussian:
+    def _inverse(self) -> _RelaxedGaussian:
         return self._like(self._mu, self._dims, not self._reversed)
 
-    def symmetrized(self) -> TradeOff[Any]:
+    def _symmetrized(self) -> TradeOff[Any]:
         """Return the curve down to slope -1, a chord, and the inverse curve.
 
         The curve has the larger delta at every epsilon >= 0: its likelihood ratio is unbounded.
@@ -311,7 +311,7 @@ class _FarGaussian(_RelaxedGaussian):
 
     __slots__ = ()
 
-    def symmetrized(self) -> TradeOff[Any]:
+    def _symmetrized(self) -> TradeOff[Any]:
         return self._like(self._mu, self._dims, False)
 
     def _half(self, like: Doubles) -> Doubles:

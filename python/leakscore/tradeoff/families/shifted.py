@@ -7,16 +7,16 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate
-from leakscore._numeric import doubled, frozen, gauss_panels, sign_change
-from leakscore._types import Doubles, Scalar
+from leakscore import validation
 from leakscore.distributions import norm
+from leakscore.numeric import doubled, frozen, gauss_panels, sign_change
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.families.intervals import Interval, of_probability
 from leakscore.tradeoff.premise import UNSTATED, Premise
 from leakscore.tradeoff.shapes.joined import joined
 from leakscore.tradeoff.shapes.mirrored import Mirrored
+from leakscore.typing import Doubles, Scalar
 
 _LARGEST = 1e50  # of the arguments: squares of what the inverse curve has are doubles
 _CLOSE = -0.1  # log of cost over gain, from which on their difference is integrated
@@ -78,9 +78,9 @@ def shifted_gaussian(shift: npt.ArrayLike, scale: npt.ArrayLike) -> TradeOff[Any
     >>> print(f.power(0.05).round(4), f.epsilon(0.0, direction="forward").round(4))
     [0.1925 0.2595 0.4021] [1.3598    inf    inf]
     """
-    moved = np.abs(_validate.interval("shift", shift, -_LARGEST, _LARGEST))
-    spread = _validate.interval("scale", scale, 1.0 / _LARGEST, _LARGEST)
-    moved, spread = _validate.broadcast(shift=moved, scale=spread)
+    moved = np.abs(validation.interval("shift", shift, -_LARGEST, _LARGEST))
+    spread = validation.interval("scale", scale, 1.0 / _LARGEST, _LARGEST)
+    moved, spread = validation.broadcast(shift=moved, scale=spread)
 
     def uneven(where: Any) -> TradeOff[Any]:
         return _Shifted(frozen(np.array(where(moved, 0.0))), frozen(np.array(where(spread, 2.0))))
@@ -104,16 +104,16 @@ class _Shifted(TradeOff[Any]):
         texts = [np.array2string(a, separator=", ") for a in (self._shift, self._scale)]
         return "shifted_gaussian(shift={}, scale={})".format(*texts)
 
-    def inverse(self) -> _Shifted:
+    def _inverse(self) -> _Shifted:
         return _Shifted(self._shift / self._scale, 1.0 / self._scale, self._premise)
 
-    def symmetrized(self) -> TradeOff[Any]:
+    def _symmetrized(self) -> TradeOff[Any]:
         """Return the arc of the larger delta, a chord, and the arc's mirror image.
 
         At a scale above 1 the curve has the larger delta at every epsilon >= 0: its likelihood
         ratio is unbounded.
         """
-        over, other = self._scale > 1.0, self.inverse()
+        over, other = self._scale > 1.0, self._inverse()
         steep = _Shifted(
             np.where(over, self._shift, other._shift),
             np.where(over, self._scale, other._scale),

@@ -7,14 +7,14 @@ from typing import Any, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate
-from leakscore._numeric import falling_root
-from leakscore._types import Doubles, Scalar, Value
+from leakscore import _core, validation
 from leakscore.distributions import norm
+from leakscore.numeric import falling_root
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import FIXED_SAMPLE, Premise
 from leakscore.tradeoff.shapes.mirrored import Mirrored
+from leakscore.typing import Doubles, Scalar, Value
 
 _SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
 
@@ -78,9 +78,9 @@ def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Subsa
     >>> [round(float(f.delta(1.0, direction)), 4) for direction in ("forward", "reverse")]
     [0.1, 0.0]
     """
-    score = _validate.interval("leakage", leakage, 0.0, closed="left")
-    rate = _validate.interval("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    score, rate = _validate.broadcast(leakage=score, sample_rate=rate)
+    score = validation.interval("leakage", leakage, 0.0, closed="left")
+    rate = validation.interval("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    score, rate = validation.broadcast(leakage=score, sample_rate=rate)
     with np.errstate(over="ignore"):
         mu = np.sqrt(score) / np.sqrt(rate)
     return SubsampledTradeOff(mu, np.array(rate))
@@ -164,7 +164,7 @@ class _OfGaussian(Sampled[Value]):
         leakage = np.array2string(self._rate * self._mu**2, separator=", ", threshold=10)
         return f"subsampled_mean(leakage={leakage}, sample_rate={rate})"
 
-    def symmetrized(self) -> TradeOff[Value]:
+    def _symmetrized(self) -> TradeOff[Value]:
         """Return the lower convex hull of the curve and its inverse."""
         mu, rate = self._mu, self._rate
         start = np.asarray(norm.sf(0.5 * mu))
@@ -200,7 +200,7 @@ class SubsampledTradeOff(_OfGaussian[Value], Mixture[Value]):
 
     __slots__ = ()
 
-    def inverse(self) -> TradeOff[Value]:
+    def _inverse(self) -> TradeOff[Value]:
         """Return the curve with the hypotheses swapped: another one."""
         return InverseSubsampledTradeOff(self._mu, self._rate, self._premise)
 
@@ -228,7 +228,7 @@ class InverseSubsampledTradeOff(_OfGaussian[Value]):
     def __repr__(self) -> str:
         return f"{super().__repr__()}.inverse()"
 
-    def inverse(self) -> TradeOff[Value]:
+    def _inverse(self) -> TradeOff[Value]:
         return SubsampledTradeOff(self._mu, self._rate, self._premise)
 
     def _beta(self, alpha: Doubles) -> Any:

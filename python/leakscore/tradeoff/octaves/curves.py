@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.tradeoff.composition.vertices import (
     complement,
     from_above,
@@ -16,6 +15,7 @@ from leakscore.tradeoff.composition.vertices import (
 )
 from leakscore.tradeoff.octaves.law import Octaves
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
+from leakscore.typing import Doubles
 
 _ROUNDING = 1e-12  # of sums of masses and of their logs
 _UNDERFLOW = -670.0  # log of more than all masses that underflow

@@ -14,11 +14,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.tradeoff.octaves.curves import Losses, log_losses, ratio_losses
 from leakscore.tradeoff.octaves.law import power
 from leakscore.tradeoff.octaves.one_step import Component, loss_step, ratio_step, upper_half_step
+from leakscore.typing import Doubles
 
 _U = 2.0**-53
 _WORK = 1.5e7  # octaves times n^2 of one law

@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Doubles
+from leakscore.typing import Doubles
 
 _U = 2.0**-53
 _RARE = 1e-30  # the mass that is dropped at an end of each sum, as a share of all steps

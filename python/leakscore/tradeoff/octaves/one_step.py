@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.distributions import norm
 from leakscore.tradeoff.octaves.law import EXPONENTIAL, MEAN, TILTED, Octaves
+from leakscore.typing import Doubles
 
 _U = 2.0**-53
 _REACH = 12.5  # standard deviations: beyond lies a mass of 4e-36

@@ -7,23 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._numeric import doubled, sign_change
-from leakscore._types import Doubles
-from leakscore.tradeoff.curve import TradeOff, operation, require_one
+from leakscore.numeric import doubled, sign_change
+from leakscore.tradeoff.curve import TradeOff, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
 from leakscore.tradeoff.families.mean import _Mean
 from leakscore.tradeoff.families.subsampled import Mixture, Sampled, SubsampledTradeOff
 from leakscore.tradeoff.premise import FIXED_SAMPLE, POISSON, Premise, joined
 from leakscore.tradeoff.shapes.bracket import Between, Bracket
+from leakscore.tradeoff.shapes.certificate import certify
 from leakscore.tradeoff.shapes.hull import Hull
 from leakscore.tradeoff.shapes.looks import Looks
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
+from leakscore.typing import Doubles
 
 _POISSON = Premise("add-remove", (POISSON,))
 _FIXED = Premise("replace", (FIXED_SAMPLE,))
 
 
-@operation
 def subsampled(curve: TradeOff, rate: float) -> TradeOff:
     """Give the curve of a record included with probability `rate`; see `TradeOff.subsample`."""
     if rate == 1.0:
@@ -63,7 +63,6 @@ def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
     return _Subsampled(curve, np.asarray(rate), premise)
 
 
-@operation
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
     """Give the curve of the largest of `looks` scores; see `TradeOff.best_of`."""
     return _each_end(curve, "best_of", looks, lambda end, lower: Looks(end, looks, lower=lower))
@@ -98,10 +97,10 @@ class _Subsampled(Mixture[float]):
     def __repr__(self) -> str:
         return f"{self._curve!r}.subsample({self.sample_rate!r})"
 
-    def inverse(self) -> TradeOff:
+    def _inverse(self) -> TradeOff:
         return _InverseSubsampled(self._curve, self._rate, self._premise)
 
-    def symmetrized(self) -> TradeOff:
+    def _symmetrized(self) -> TradeOff:
         """Join the curve and its inverse; the one with the smaller largest ratio comes first."""
         if self._advantage() == 0.0:  # 1 - alpha
             return self
@@ -143,10 +142,10 @@ class _InverseSubsampled(Sampled[float]):
     def __repr__(self) -> str:
         return f"{self.inverse()!r}.inverse()"
 
-    def inverse(self) -> TradeOff:
+    def _inverse(self) -> TradeOff:
         return _Subsampled(self._curve, self._rate, self._premise)
 
-    def symmetrized(self) -> TradeOff:
+    def _symmetrized(self) -> TradeOff:
         return self.inverse().symmetrized()
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
@@ -252,3 +251,11 @@ def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
     name = f"{curve!r}.subsample({rate!r})"
     hull = lower_hull(log_alpha, mixed)
     return Polygon(*hull, curve.kind, curve.adversary, name, premise, curve._side)
+
+
+class Algebra:
+    """The `Operations` of `TradeOff`, here and in the certificate's module."""
+
+    subsampled = staticmethod(subsampled)
+    best_of = staticmethod(best_of)
+    certify = staticmethod(certify)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.tradeoff.shapes.polygon import log_gap, log_slopes
+from leakscore.typing import Doubles
 
 _ROUNDING = 4e-12  # relative, of rates and of what their logs' roundings make of them
 _STEEP = 1e9  # of the line before a point, over the slope after it: as good as vertical

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Literal
 
-from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
+from leakscore.typing import Doubles
 
 
 class Bracket(TradeOff):
@@ -45,10 +45,10 @@ class Bracket(TradeOff):
         """The curve that an attacker of this kind attains."""
         return self._end(1)._about(self._premise)
 
-    def inverse(self) -> TradeOff:
+    def _inverse(self) -> TradeOff:
         return Turned(self, "inverse")
 
-    def symmetrized(self) -> TradeOff:
+    def _symmetrized(self) -> TradeOff:
         return Turned(self, "symmetrized")
 
     def _beta(self, alpha: Doubles) -> Any:

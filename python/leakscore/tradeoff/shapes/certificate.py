@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.tradeoff._certificate import Certificate
-from leakscore.tradeoff.curve import TradeOff, operation, require_one
+from leakscore.tradeoff.curve import TradeOff, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
+from leakscore.typing import Doubles
 
 _START = 64
 _MOST = 1 << 18  # points, before the answer is None
 
 
-@operation
 def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
     """Give the certificate of curve >= other - tolerance."""
     for one in (curve, other):

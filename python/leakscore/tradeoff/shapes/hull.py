@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from leakscore._numeric import bisect
-from leakscore._types import Doubles
 from leakscore.distributions import norm
+from leakscore.numeric import bisect
 from leakscore.tradeoff.curve import Symmetric, TradeOff, require_one
+from leakscore.typing import Doubles
 
 Point: TypeAlias = tuple[float, float]
 _GRID = 512

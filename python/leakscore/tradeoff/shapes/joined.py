@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._types import Doubles, Flags
 from leakscore.tradeoff.curve import TradeOff
+from leakscore.typing import Doubles, Flags
 
 LARGEST = 2.0**200
 """The largest noncentrality of `ncx2`: beyond it curves have another form."""
@@ -48,14 +48,14 @@ class _Joined(TradeOff[Any]):
     def __repr__(self) -> str:
         return self._name
 
-    def inverse(self) -> TradeOff[Any]:
+    def _inverse(self) -> TradeOff[Any]:
         turned = self._near.inverse(), self._beyond.inverse()
         end = ".inverse()"
         again = self._name.endswith(end)
         name = self._name.removesuffix(end) if again else self._name + end
         return _Joined(name, self._far, *turned)._about(self._premise)
 
-    def symmetrized(self) -> TradeOff[Any]:
+    def _symmetrized(self) -> TradeOff[Any]:
         both = self._near.symmetrized(), self._beyond.symmetrized()
         name = f"{self._name}.symmetrized()"
         return _Joined(name, self._far, *both)._about(self._premise)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._numeric import gauss_panels, sign_change
-from leakscore._types import Doubles
+from leakscore.numeric import gauss_panels, sign_change
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.shapes.below import below
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
+from leakscore.typing import Doubles
 
 _FIRST, _LAST = -745.0, 7.0  # of x, e^x = -log(1 - a), a one look's alpha: all that has a double
 _SECTIONS = 17
@@ -39,11 +39,11 @@ class Looks(TradeOff):
         name = f"{self._curve!r}.best_of({self._looks})"
         return f"{name}.inverse()" if self._reversed else name
 
-    def inverse(self) -> TradeOff:
+    def _inverse(self) -> TradeOff:
         turned = Looks(self._curve, self._looks, not self._reversed, self._lower)
         return turned._about(self._premise)
 
-    def symmetrized(self) -> TradeOff:
+    def _symmetrized(self) -> TradeOff:
         """Return the hull of the curve and its inverse: an attack as well.
 
         Made of points, between which chords lie above the curve: for a lower end, of a polygon
@@ -205,10 +205,10 @@ class _BothWays(Polygon):
         super().__init__(log_alpha, log_beta, "attack", looks.adversary, name, looks._premise)
         self._looks = looks
 
-    def inverse(self) -> TradeOff:
+    def _inverse(self) -> TradeOff:
         return self
 
-    def symmetrized(self) -> TradeOff:
+    def _symmetrized(self) -> TradeOff:
         return self
 
     def _both(self) -> tuple[TradeOff, TradeOff]:

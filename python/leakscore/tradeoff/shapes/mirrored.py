@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from leakscore._types import Doubles
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
+from leakscore.typing import Doubles
 
 
 class Mirrored(Symmetric[Any]):

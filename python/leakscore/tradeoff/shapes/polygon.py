@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscore import _core
-from leakscore._types import Doubles
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise
+from leakscore.typing import Doubles
 
 # Relative rounding of a result: an exponential on either side, and a handful of operations.
 _ULPS = 16.0 * 2.0**-53
@@ -75,10 +75,14 @@ class Polygon(TradeOff):
         about = self.kind, self.adversary, self._name, self._premise, self._side
         return Polygon(log_alpha, log_beta, *about)
 
-    def inverse(self) -> TradeOff:
+    def _inverse(self) -> TradeOff:
+        if np.array_equal(self._log_alpha, self._log_beta[::-1]):
+            return self
         return self._like(self._log_beta[::-1], self._log_alpha[::-1])
 
-    def symmetrized(self) -> TradeOff:
+    def _symmetrized(self) -> TradeOff:
+        if self._inverse() is self:
+            return self
         x = np.concatenate([self._log_alpha, self._log_beta])
         y = np.concatenate([self._log_beta, self._log_alpha])
         order = np.lexsort((y, x))

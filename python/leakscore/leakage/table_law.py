@@ -1,0 +1,174 @@
+"""What the two attackers know of a table, and the leakage of its rows by closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core
+from leakscore.reference import Reference
+from leakscore.typing import Doubles
+
+__all__ = ["TableLaw"]
+
+# A column in which all other records are alike, to rounding.
+_ALONE = 1e-9
+_CACHED = 2048  # rows
+_LANES = 64  # columns up to which the compiled loop is faster than BLAS
+_NO_COV = np.empty((0, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class TableLaw:
+    """Mean and covariance of the complete rows, in units of the columns' standard deviations.
+
+    Attributes
+    ----------
+    kept : (d,) ndarray of int
+        Which columns of a block are judged.
+    read : (k,) ndarray of int
+        Which columns decide whether a row is complete, in the order of the blocks.
+    rows : int
+        Complete rows N.
+    scale : (d,) ndarray
+    mean : (d,) ndarray
+    cov : (d, d) ndarray
+        Divided by N.
+    limits : (2, d) ndarray, optional
+        What values are clipped at.
+    noise : float
+        What noise on a mean of n adds to each variance: n times its variance.
+    """
+
+    kept: npt.NDArray[np.intp]
+    read: npt.NDArray[np.intp]
+    rows: int
+    scale: Doubles
+    mean: Doubles
+    cov: Doubles
+    limits: Doubles | None = None
+    noise: float = 0.0
+
+    @cached_property
+    def _reference(self) -> Reference:
+        grow = self.rows / (self.rows - 1)
+        return Reference(self.mean, self.cov + self.noise / grow * np.eye(len(self.mean)))
+
+    def with_noise(self, variance: float) -> TableLaw:
+        """Return the law with n times the variance of noise on a mean of n."""
+        return replace(self, noise=variance)
+
+    def with_columns(self, columns: Sequence[int]) -> TableLaw:
+        """Return the law of some of the judged columns; the same rows remain complete."""
+        at = list(columns)
+        return replace(
+            self,
+            kept=self.kept[at],
+            scale=self.scale[at],
+            mean=self.mean[at],
+            cov=self.cov[np.ix_(at, at)],
+            limits=None if self.limits is None else self.limits[:, at],
+        )
+
+    def without(self, values: Doubles) -> TableLaw:
+        """Return the law without some rows (k, d), given in the units of the file."""
+        away = self.scaled(values) - self.mean
+        rest = self.rows - len(away)
+        mean = self.mean - away.sum(axis=0) / rest
+        step = self.mean - mean
+        scatter = self.rows * (self.cov + np.outer(step, step))
+        left = self.scaled(values) - mean
+        return replace(self, rows=rest, mean=mean, cov=(scatter - left.T @ left) / rest)
+
+    def chosen(self, values: Doubles) -> tuple[Doubles, npt.NDArray[np.intp]]:
+        """Return the judged columns of the complete rows of a block, and which rows they are."""
+        every = np.arange(len(values))
+        seen = values if len(self.read) == values.shape[1] else values[:, self.read]
+        complete = np.isfinite(seen)
+        if not complete.all():
+            every = np.flatnonzero(complete.all(axis=1))
+            values = values[every]
+        return values if self._all(values.shape[1]) else values[:, self.kept], every
+
+    def _all(self, width: int) -> bool:
+        return len(self.kept) == width and bool((self.kept == np.arange(width)).all())
+
+    def scaled(self, values: Doubles) -> Doubles:
+        """Return values of the judged columns, clipped if so, in units of the law."""
+        if self.limits is not None:
+            values = np.clip(values, *self.limits)
+        return np.asarray(values / self.scale)
+
+    def distances(self, values: Doubles) -> Doubles:
+        """Return the squared distance of each row from all others, (k,).
+
+        With M the squared distance in the whole table it is M N/(N-1) / (1 - M/(N-1)): leaving the
+        row out subtracts N/(N-1) (x-mean)(x-mean)' from the scatter (Sherman and Morrison).
+
+        Parameters
+        ----------
+        values : (k, d) ndarray
+            Of the judged columns, in the units of the file.
+        """
+        if len(self.mean) > _LANES:
+            return self._left_out(self._reference.squared_mahalanobis(self.scaled(values)))
+        return self._left_out(_core.attackers(values, *self._form, _NO_COV, self.rows - 1)[0])
+
+    def _left_out(self, squared: Doubles) -> Doubles:
+        share = squared / (self.rows - 1)
+        grow = self.rows / (self.rows - 1)
+        with np.errstate(divide="ignore"):
+            return np.asarray(grow * (self.rows - 1) * share / np.maximum(1 - share, 0.0))
+
+    def weaker(self, values: Doubles) -> Doubles:
+        """Return n times the leakage to the attacker who knows means and variances, (k,)."""
+        return self.both(values)[1]
+
+    def both(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        """Return `distances` and `weaker` of rows."""
+        if len(self.mean) > _LANES:
+            scaled = self.scaled(values)
+            return self.distances(values), self._weaker(scaled)
+        found = _core.attackers(values, *self._form, self.cov, self.rows - 1)
+        return self._left_out(found[0]), found[1]
+
+    @cached_property
+    def _form(self) -> tuple[Doubles, Doubles, Doubles, Doubles]:
+        """Limits, centre, scale and the factor of the covariance, as the compiled loop has them."""
+        limits = _NO_COV if self.limits is None else np.ascontiguousarray(self.limits)
+        reference = self._reference
+        reference.squared_mahalanobis(self.mean)  # refuses a singular covariance
+        factor, _ = _core.cholesky(np.ascontiguousarray(reference.cov))
+        return limits, self.mean * self.scale, np.ascontiguousarray(self.scale), factor
+
+    def _weaker(self, scaled: Doubles) -> Doubles:
+        """Return the same for many columns: BLAS multiplies large blocks faster."""
+        scores = np.empty(len(scaled))
+        for start in range(0, len(scaled), _CACHED):  # so that what lies between stays in the cache
+            part = slice(start, start + _CACHED)
+            scores[part] = self._weaker_of(scaled[part])
+        return scores
+
+    def _weaker_of(self, scaled: Doubles) -> Doubles:
+        delta, rest = scaled - self.mean, self.rows - 1
+        grow, variance = self.rows / rest, np.diag(self.cov)
+        left = delta * delta
+        left *= -grow / rest
+        left += grow * variance
+        alone = left <= _ALONE * variance
+        weight = grow * delta
+        if alone.any():
+            weight = np.divide(weight, left, out=np.zeros_like(delta), where=~alone)
+        else:
+            weight /= left
+        ones = np.ones(delta.shape[1])  # a product adds up short rows faster than a sum
+        along = np.multiply(weight, delta, out=left) @ ones
+        spread = np.multiply(weight @ self.cov, weight, out=left) @ ones
+        spread = grow * (spread - along**2 / rest)
+        scores = (grow * along) ** 2 / np.where(spread > 0, spread, 1.0)
+        scores[alone.any(axis=1)] = np.inf
+        return np.asarray(scores)

@@ -1,0 +1,169 @@
+"""Roots of monotone functions, Gauss's rule on panels, and repetition by squaring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.typing import Doubles, Flags
+
+__all__ = [
+    "bisect",
+    "by_squaring",
+    "crossed",
+    "doubled",
+    "falling_root",
+    "frozen",
+    "gauss_panels",
+    "sign_change",
+]
+
+Element = TypeVar("Element")
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+_STEPS = 400
+
+
+def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """Return the array, which nobody writes to any more."""
+    array.setflags(write=False)
+    return array
+
+
+def bisect(
+    before: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    steps: int = 2000,
+    close: Callable[[float, float], bool] | None = None,
+) -> tuple[float, float]:
+    """Halve a bracket of the place up to which `before` holds.
+
+    Ends after so many steps, once the ends are `close`, or with no double left between them.
+    """
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        if middle in (low, high) or (close is not None and close(low, high)):
+            break
+        low, high = (middle, high) if before(middle) else (low, middle)
+    return low, high
+
+
+def crossed(
+    function: Callable[[float], float], low: float, high: float, share: float
+) -> tuple[float, float]:
+    """Narrow a bracket of positive numbers to a share of itself.
+
+    It begins with function(low) > 0 >= function(high). By the line between the ends, whose value is
+    halved at an end that stays (the Illinois method), and by halving after three steps that did not
+    halve the bracket. No closer to an end than a third of the final width, so that both come close.
+    """
+    above, below, stayed, slow = function(low), function(high), 0, 0
+    while (width := high - low) > share * high:
+        x = 0.5 * (low + high)
+        if slow < 3:
+            least = share * high / 3.0
+            x = min(max(low + width * above / (above - below), low + least), high - least)
+        value = function(x)
+        if value > 0.0:
+            low, above = x, value
+            below, stayed = (0.5 * below if stayed > 0 else below), 1
+        else:
+            high, below = x, value
+            above, stayed = (0.5 * above if stayed < 0 else above), -1
+        slow = 0 if slow == 3 or high - low <= 0.5 * width else slow + 1
+    return low, high
+
+
+def doubled(high: Doubles, short: Callable[[Doubles], Flags]) -> Doubles:
+    """Double every number that is `short`, until none is: the upper end of a bracket."""
+    while (small := short(high)).any():
+        high = np.where(small, 2.0 * high, high)
+    return high
+
+
+def by_squaring(one: Element, count: int, times: Callable[[Element, Element], Element]) -> Element:
+    """Combine `count` >= 1 copies of something by an associative operation."""
+    while count % 2 == 0:
+        one, count = times(one, one), count // 2
+    result = one
+    while count := count // 2:
+        one = times(one, one)
+        if count % 2:
+            result = times(result, one)
+    return result
+
+
+def gauss_panels(starts: Doubles, widths: Doubles, order: int) -> tuple[Doubles, Doubles]:
+    """Return nodes and weights of Gauss's rule on the panels that begin at `starts`."""
+    nodes, weights = np.polynomial.legendre.leggauss(order)
+    x = starts[:, np.newaxis] + (0.5 * (1.0 + nodes)) * widths[:, np.newaxis]
+    return x.ravel(), np.outer(widths, 0.5 * weights).ravel()
+
+
+def falling_root(
+    function: Callable[[Doubles], tuple[Doubles, Doubles]], low: Doubles, high: Doubles
+) -> Doubles:
+    """Solve function = 0 on [low, high], elementwise; the function falls and returns its slope too.
+
+    Newton's steps; bisection where a step leaves the bracket of the root, or where some steps do
+    not halve the bracket. Ends one step after a step of 1e-12, or with no double left between the
+    ends; raises RuntimeError if neither happens.
+    """
+    low, high = np.array(low), np.array(high)
+    x = 0.5 * low + 0.5 * high
+    for step in range(_STEPS):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            value, slope = function(x)
+            above = value >= 0.0
+            low, high = np.where(above, x, low), np.where(above, high, x)
+            newton = x - value / slope
+        middle = 0.5 * low + 0.5 * high
+        inside = (newton > low) & (newton < high) & (step % 4 != 3)
+        size = np.maximum(np.abs(x), 1e-300)
+        settled = inside & (np.abs(newton - x) <= 2.0**-40 * size)  # the last step squares this
+        narrow = high - low <= 2.0**-51 * size
+        following = np.where(inside, newton, middle)
+        if (settled | narrow | (value == 0.0)).all():
+            return np.where(value == 0.0, x, following)
+        x = np.where(settled | (value == 0.0), x, following)
+    raise RuntimeError("The search for a root did not end")
+
+
+def sign_change(
+    function: Callable[[Doubles], Doubles], low: Doubles, high: Doubles, rtol: float = 2.0**-48
+) -> Doubles:
+    """Return where a monotone function changes its sign on [low, high], elementwise, without slope.
+
+    Chandrupatla's steps: inverse quadratic interpolation where three points allow it, bisection
+    otherwise. Ends with a bracket of width `rtol`, relative to the root; raises RuntimeError if
+    that does not happen.
+    """
+    a, b = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+    at_a, at_b = function(a), function(b)
+    share = np.full(a.shape, 0.5)
+    for _ in range(_STEPS):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
+            x = a + share * (b - a)
+            at_x = function(x)
+            same = np.sign(at_x) == np.sign(at_a)
+            c, at_c = np.where(same, a, b), np.where(same, at_a, at_b)
+            b, at_b = np.where(same, b, a), np.where(same, at_b, at_a)
+            a, at_a = x, at_x
+            best = np.where(np.abs(at_a) < np.abs(at_b), a, b)
+            width = np.abs(b - a)
+            least = rtol * np.abs(best) + 5e-324
+            if ((width <= 2.0 * least) | (at_a == 0.0)).all():
+                return np.where(at_a == 0.0, a, best)
+            xi, phi = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+            inside = (1.0 - np.sqrt(1.0 - xi) < phi) & (phi < np.sqrt(xi))
+            curved = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+            curved += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+            share = np.where(inside & np.isfinite(curved), curved, 0.5)
+            margin = np.minimum(least / width, 0.5)
+            share = np.clip(np.where(at_a == 0.0, 0.0, share), margin, 1.0 - margin)
+    raise RuntimeError("The search for a sign change did not end")

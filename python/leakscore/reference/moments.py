@@ -1,0 +1,284 @@
+"""Mean and covariance of rows that come in batches, perhaps on several machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _state, validation
+from leakscore.reference import _estimate, dense
+from leakscore.reference._reference import Reference, _restore
+from leakscore.typing import Doubles
+
+_KINDS = ("full", "diagonal")
+_VERSION = 1  # of the bytes
+_MOST_ROWS = 1 << 53  # float64 does not hold every larger count
+_TINY = 1e-300  # a square may underflow where a product of two columns does not
+_ROUNDING = 1e-6  # of products of two columns, relative to their deviations
+
+
+class Moments:
+    """Count, mean and covariance of rows seen so far, batch by batch; mergeable and picklable.
+
+    Parameters
+    ----------
+    dim : int
+        Number of coordinates d of a row.
+    cov : {"full", "diagonal"}
+        Keep the whole covariance matrix, or the variances alone.
+
+    Notes
+    -----
+    Batches are centred on their own means and merged by the update of T. F. Chan, G. H. Golub and
+    R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances"
+    (1979), in float64: an offset of the data costs no digits, and the order changes rounding only.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> first, second = leakscore.Moments(2), leakscore.Moments(2)
+    >>> first.update([[0.0, 1.0], [2.0, 5.0]])
+    >>> second.update([4.0, 3.0])
+    >>> first.merge(second)
+    >>> first.count, first.mean
+    (3, array([2., 3.]))
+    """
+
+    __slots__ = ("_count", "_mean", "_scatter")
+
+    _count: int
+    _mean: Doubles
+    _scatter: Doubles
+
+    def __init__(self, dim: int, cov: Literal["full", "diagonal"] = "full") -> None:
+        size = validation.count("dim", dim, low=1)
+        validation.choice("cov", cov, _KINDS)
+        self._count = 0
+        try:
+            self._mean = np.zeros(size)
+            self._scatter = np.zeros((size, size) if cov == "full" else size)
+        except (MemoryError, ValueError):
+            raise ValueError(f"Expected dim={size} with cov={cov!r} to fit into memory") from None
+
+    def __repr__(self) -> str:
+        return f"Moments(dim={self.dim}, cov={self.kind!r}, count={self.count})"
+
+    @property
+    def kind(self) -> str:
+        """Whether the covariance is "full" or "diagonal"."""
+        return _KINDS[2 - self._scatter.ndim]
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates d."""
+        return int(self._mean.size)
+
+    @property
+    def count(self) -> int:
+        """Number of rows seen."""
+        return self._count
+
+    @property
+    def mean(self) -> Doubles:
+        """Mean of the rows, (d,); at least one row is needed."""
+        self._require(1)
+        return np.array(self._mean)
+
+    @property
+    def cov(self) -> Doubles:
+        """Covariance (d, d) or variances (d,) of the rows, divided by their number."""
+        self._require(1)
+        return np.asarray(self._scatter / self._count, dtype=np.float64)
+
+    def _require(self, rows: int) -> None:
+        if self._count < rows:
+            raise ValueError(f"Expected at least {rows} row(s) before this, not {self._count}")
+
+    def update(self, X: npt.ArrayLike) -> None:
+        """Add rows; if a value is not finite, add none of them.
+
+        Parameters
+        ----------
+        X : (d,) or (k, d) array_like
+            One row or several, read where they are.
+        """
+        table = np.atleast_2d(validation.rows("X", X, cols=self.dim))
+        mean, squares = _estimate.moments("X", table)
+        full = self._scatter.ndim == 2
+        scatter = dense.scatter(table, mean, single=False) if full else squares
+        self._add("X", len(table), mean, scatter)
+
+    def merge(self, other: Moments) -> None:
+        """Add the rows that another object of the same kind and size has seen.
+
+        Parameters
+        ----------
+        other : Moments
+            Left as it is.
+        """
+        other = validation.instance("other", other, Moments)
+        if other._scatter.shape != self._scatter.shape:
+            raise ValueError(f"Expected other={other!r} to be like {self!r} in dim and cov")
+        if other._count:
+            self._add("other", other._count, other._mean, other._scatter)
+
+    def _add(self, name: str, count: int, mean: Doubles, scatter: Doubles) -> None:
+        total = self._count + count
+        share = count / total
+        with np.errstate(over="ignore", invalid="ignore"):
+            step = mean - self._mean
+            weighted = step * (self._count * share)
+            summed = self._scatter + scatter
+            summed += np.outer(weighted, step) if scatter.ndim == 2 else weighted * step
+        if not np.isfinite(summed).all():
+            raise ValueError(f"Expected {name} with sums of squares below 1.8e308, joined to these")
+        self._scatter = summed
+        self._mean = self._mean + step * share if self._count else mean.copy()
+        self._count = total
+
+    def reference(
+        self,
+        *,
+        shrinkage: float | Literal["oas"] | None = None,
+        ridge: float = 0.0,
+        ddof: int = 0,
+    ) -> Reference:
+        """Reference of the rows seen so far, as `Reference.fit` makes it of a table of them.
+
+        Parameters
+        ----------
+        shrinkage : float in [0, 1], "oas" or None
+            As in `Reference.fit`; its other rules need the rows themselves.
+        ridge : float
+            Added to every variance, at least 0.
+        ddof : int
+            Variances divide by count - ddof.
+
+        Returns
+        -------
+        Reference
+            Later updates do not change it.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> moments = leakscore.Moments(2, cov="diagonal")
+        >>> moments.update([[0.0, 1.0], [2.0, 5.0]])
+        >>> moments.reference(ddof=1).cov
+        array([2., 8.])
+        """
+        self._require(2)
+        if isinstance(shrinkage, str) and shrinkage in ("auto", "ledoit-wolf"):
+            raise ValueError(
+                f"Expected shrinkage={shrinkage!r} to be a number, 'oas' or None: this rule needs "
+                "the rows, which are not kept. Reference.fit has it"
+            )
+        return reference_of(self, (shrinkage, ridge, ddof), _no_rows)
+
+    def to_bytes(self) -> bytes:
+        """Return the state in a format that does not depend on the machine.
+
+        Returns
+        -------
+        bytes
+            For `from_bytes`: with the version of the format, and a digest that shows damage.
+        """
+        return _state.pack(
+            "moments", _VERSION, [np.array([self._count]), self._mean, self._scatter]
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Moments:
+        """Return the object from which `to_bytes` made these bytes.
+
+        Parameters
+        ----------
+        data : bytes
+            The bytes of one object, whole; anything else, or another version, is refused.
+
+        Returns
+        -------
+        Moments
+            With the same count, mean and covariance.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> moments = leakscore.Moments(3)
+        >>> leakscore.Moments.from_bytes(moments.to_bytes())
+        Moments(dim=3, cov='full', count=0)
+        """
+        arrays = _state.unpack("moments", _VERSION, data, "Moments.to_bytes()")
+        if [array.dtype.str[1:] for array in arrays] != ["i8", "f8", "f8"]:
+            raise ValueError("Expected data to hold a count, a mean and a scatter")
+        count, mean, scatter = arrays
+        dim = mean.size
+        shapes = ((dim,), (dim, dim))
+        if dim < 1 or (count.shape, mean.shape) != ((1,), (dim,)) or scatter.shape not in shapes:
+            raise ValueError(f"Expected data to hold moments of one size: dim is {dim}")
+        moments = cls.__new__(cls)
+        moments._count = int(count[0])
+        moments._mean = validation.finite("data", mean)
+        moments._scatter = validation.finite("data", scatter)
+        if not moments._is_possible():
+            raise ValueError(
+                "Expected data to hold moments of rows: the mean and scatter of "
+                f"{moments._count} rows are none"
+            )
+        return moments
+
+    def _is_possible(self) -> bool:
+        """Whether rows with this count, mean and scatter can exist, up to rounding."""
+        if self._count < 0:
+            return False
+        if self._count == 0:
+            return not (self._mean.any() or self._scatter.any())
+        if self._count >= _MOST_ROWS:
+            return False
+        full = self._scatter.ndim == 2
+        squares = np.diagonal(self._scatter) if full else self._scatter
+        if bool((squares < 0).any()) or (self._count == 1 and bool(self._scatter.any())):
+            return False
+        if not full:
+            return True
+        deviations = np.sqrt(squares + _TINY)
+        with np.errstate(over="ignore"):
+            largest = np.outer(deviations, deviations)
+            lopsided = np.abs(self._scatter - self._scatter.T) > _ROUNDING * largest
+            beyond = np.abs(self._scatter) > (1 + _ROUNDING) * largest
+        return not bool(lopsided.any() or beyond.any())
+
+
+def reference_of(
+    seen: Moments,
+    options: tuple[object, object, object],
+    products: Callable[[str, Doubles], float],
+) -> Reference:
+    """Return the reference of moments by shrinkage, ridge and ddof; see `products_of`.
+
+    `products(rule, weights)` is the sum over all rows, for the rules that read them again.
+    """
+    mean, scatter = seen._mean.copy(), seen._scatter
+    return _restore(*_estimate.from_scatter(mean, scatter, seen.count, options, products))
+
+
+def products_of(seen: Moments, rule: str, rows: Doubles, weights: Doubles) -> float:
+    """Return the products that a rule of shrinkage needs of some of the rows seen."""
+    return _estimate.row_products(rule, rows, seen._mean, weights)
+
+
+def side_by_side(parts: Sequence[Moments]) -> Moments:
+    """Join the variances that several objects have of different columns of the same rows."""
+    joined = Moments(sum(part.dim for part in parts), "diagonal")
+    joined._count = parts[0]._count
+    joined._mean = np.concatenate([part._mean for part in parts])
+    joined._scatter = np.concatenate([part._scatter for part in parts])
+    return joined
+
+
+def _no_rows(rule: str, weights: Doubles) -> float:
+    """Stand where rules that need the rows were refused."""
+    raise ValueError(f"Expected the rows for shrinkage={rule!r} with {weights.size} weights")

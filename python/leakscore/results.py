@@ -1,0 +1,93 @@
+"""What results have in common: they compare by value and become plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ByValue", "Result", "as_json"]
+
+
+class ByValue:
+    """Mixin of dataclasses without an ``==`` of their own: equal if all of their fields are.
+
+    Arrays are compared element by element, and NaN equals NaN in the same place. A trade-off curve
+    equals itself only. There is no hash if a field is an array, for its elements may change.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return _same(self, other) if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        values = {field.name: getattr(self, field.name) for field in _fields(self)}
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                raise TypeError(
+                    f"{type(self).__name__} has no hash: {name} is an array, which may change; "
+                    "take to_json() as a key"
+                )
+        return hash(
+            (type(self), *("nan" if _is_nan(value) else value for value in values.values()))
+        )
+
+
+class Result(ByValue):
+    """Mixin of the frozen dataclasses that hold results, made with ``eq=False``."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain Python numbers, strings and (nested) lists."""
+        # Keyword-only fields come last, as in a call.
+        ordered = sorted(_fields(self), key=lambda field: field.kw_only is True)
+        return {field.name: _plain(getattr(self, field.name)) for field in ordered}
+
+    def to_json(self) -> str:
+        """Return the fields as JSON; infinite numbers as "inf" and "-inf", NaN as null."""
+        return json.dumps(as_json(self.to_dict()), allow_nan=False)
+
+
+def _fields(value: Any) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(value)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and value != value
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Compare by value what results are made of."""
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        both = isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
+        return both and np.array_equal(
+            first, second, equal_nan=first.dtype.kind == second.dtype.kind == "f"
+        )
+    if type(first) is type(second):
+        if isinstance(first, tuple):
+            return len(first) == len(second) and all(map(_same, first, second))
+        if dataclasses.is_dataclass(first):
+            names = [field.name for field in _fields(first)]
+            return all(_same(getattr(first, name), getattr(second, name)) for name in names)
+    return (_is_nan(first) and _is_nan(second)) or bool(first == second)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, texts and containers of them; any other object, such as a curve, by its name."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    plain = value is None or isinstance(value, (str, int, float, list, dict))
+    return value if plain else repr(value)
+
+
+def as_json(value: Any) -> Any:
+    """Return what JSON can hold: infinite numbers become "inf" and "-inf", NaN becomes None."""
+    if isinstance(value, dict):
+        return {key: as_json(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [as_json(entry) for entry in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None if np.isnan(value) else str(value)
+    return value

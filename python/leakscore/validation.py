@@ -1,0 +1,490 @@
+"""Refuses the types, shapes and ranges of single arguments of users, and converts the rest.
+
+A room refuses what only it can know, in the same words: whether its arguments fit each other (a
+path of parameters and its learning rates, a grid of guesses), a curve about another relation, a
+table without a column.
+
+Every function takes the argument's name first and says it, its value and the allowed range in the
+error. Arrays come back as numpy arrays without a copy where their dtype can be read as it is.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.typing import Array, Doubles, Flags
+
+__all__ = [
+    "MOST",
+    "ONE",
+    "Kind",
+    "binary",
+    "broadcast",
+    "choice",
+    "coefficients",
+    "count",
+    "cumulants",
+    "doubles",
+    "elementwise",
+    "finite",
+    "flag",
+    "flags",
+    "float_dtype",
+    "generator",
+    "instance",
+    "interval",
+    "mask",
+    "matrix",
+    "membership",
+    "owners",
+    "per_coordinate",
+    "real_array",
+    "rows",
+    "sample",
+    "scalar",
+    "scores",
+    "seeded",
+    "steps",
+    "unmasked",
+    "vector",
+]
+
+Kind = TypeVar("Kind")
+
+_REAL_KINDS = frozenset("fiub")
+
+_MANY = 4096  # entries of which the least and the largest are found in less time than flags
+
+MOST = 2**53
+"""The last whole number up to which float64 counts one by one."""
+
+
+def _brief(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def scalar(
+    name: str,
+    value: object,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    closed: Literal["both", "left", "right", "neither"] = "both",
+) -> float:
+    """One finite real number in a range; bool, str, complex and arrays of any size are refused."""
+    if _no_number(value):
+        raise TypeError(f"Expected {name}={_brief(value)} to be a real number")
+    left = closed in ("both", "left")
+    right = closed in ("both", "right")
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise TypeError(f"Expected {name}={_brief(value)} to be a real number") from None
+    except OverflowError:
+        raise ValueError(
+            f"Expected {name}={_brief(value)} within float64, up to 1.8e308 in size"
+        ) from None
+    inside = (number >= low if left else number > low) and (
+        number <= high if right else number < high
+    )
+    if not inside or not math.isfinite(number):
+        bounds = _range(low, high, left, right)
+        finite_note = "" if math.isfinite(low) and math.isfinite(high) else " and finite"
+        raise ValueError(f"Expected {name}={number!r} in {bounds}{finite_note}")
+    return number
+
+
+def _range(low: float, high: float, left: bool, right: bool) -> str:
+    """Write an interval, with the ends that belong to it in square brackets."""
+    return f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+
+
+def _no_number(value: object) -> bool:
+    """Whether Python would convert this to a float although it is not a single real number."""
+    if type(value) in (float, int):
+        return False
+    dtype = getattr(value, "dtype", None)
+    return (
+        isinstance(value, (bool, str, bytes, bytearray, complex, np.ma.MaskedArray))
+        or (isinstance(dtype, np.dtype) and dtype.kind not in "fiu")
+        or getattr(value, "shape", ()) != ()
+    )
+
+
+ONE = "; the mean of one record is the record itself, its law a single point if it is the target"
+"""Why a mean needs at least two records."""
+
+
+def count(name: str, value: object, low: int = 0, high: int | None = MOST, *, why: str = "") -> int:
+    """One integer in [low, high], neither bool nor float. None: no upper end, as for a seed."""
+    if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):
+        raise TypeError(f"Expected {name}={_brief(value)} to be an integer")
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"Expected {name}={_brief(value)} to be an integer") from None
+    if number < low or (high is not None and number > high):
+        unbounded = high is None or (high == MOST and number < low)
+        last = "2**53" if high == MOST else high
+        bounds = f">= {low}" if unbounded else f"in [{low}, {last}]"
+        raise ValueError(f"Expected {name}={_brief(number)} {bounds}{why}")
+    return number
+
+
+def steps(name: str, value: object, high: int = MOST, *, why: str = "") -> int:
+    """How often something happens: an integer of at least 1."""
+    if isinstance(value, (float, np.floating)):
+        raise ValueError(f"Expected {name}={float(value)!r} to be an integer >= 1")
+    return count(name, value, 1, high, why=why)
+
+
+def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str):
+        raise TypeError(f"Expected {name}={_brief(value)} to be one of {', '.join(allowed)}")
+    if value not in allowed:
+        raise ValueError(f"Expected {name}={value!r} to be one of {', '.join(allowed)}")
+    return value
+
+
+def _from_tensor(name: str, value: Any) -> Any:
+    """Explain why a tensor cannot be read from the CPU; return everything else as it is."""
+    if getattr(value, "requires_grad", False) is True:
+        raise TypeError(f"Expected {name} without a gradient: pass {name}.detach()")
+    device = getattr(value, "device", None)
+    kind = getattr(device, "type", device)
+    if isinstance(kind, str) and kind not in ("cpu", "meta") and hasattr(value, "__dlpack__"):
+        raise TypeError(f"Expected {name} on the CPU, not on {kind!r}: pass {name}.cpu()")
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+        raise TypeError(f"Expected {name} as float32, not bfloat16: pass {name}.float()")
+    return value
+
+
+def unmasked(name: str, value: object) -> None:
+    """Refuse masked entries, which numpy would read as if they were not."""
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    suspect = any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, parts)))
+    if suspect and any(np.ma.is_masked(part) for part in parts):
+        raise ValueError(f"Expected {name} without masked entries")
+
+
+def real_array(name: str, value: object) -> Array:
+    """Any array of real numbers as numpy holds it: no copy, any strides, any real dtype."""
+    if type(value) is np.ndarray and value.dtype.kind in _REAL_KINDS and value.dtype.itemsize <= 8:
+        return value
+    unmasked(name, value)
+    if not isinstance(value, np.ndarray):
+        value = _from_tensor(name, value)
+        try:
+            value = np.asarray(value)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"Expected {name} to be an array of real numbers: {error}") from None
+    kind = value.dtype.kind
+    if value.dtype.name != "bfloat16" and (kind not in _REAL_KINDS or value.dtype.itemsize > 8):
+        raise TypeError(f"Expected {name} to be an array of real numbers, not dtype {value.dtype}")
+    return np.asarray(value)
+
+
+def elementwise(name: str, value: object) -> Any:
+    """What a ufunc reads: real numbers as they are, or an object with its own `__array_ufunc__`."""
+    if type(value) is float:
+        return value
+    if not hasattr(type(value), "__array_ufunc__"):
+        value = real_array(name, value)
+    dtype: Any = getattr(value, "dtype", None)  # a data frame has none, and numpy judges it
+    if dtype is not None:
+        if dtype.name == "bfloat16":
+            return np.asarray(value).astype(np.float32)
+        if dtype.kind not in "fiu" or getattr(dtype, "itemsize", 8) > 8:
+            raise TypeError(f"Expected {name} to hold real numbers, not dtype {dtype}")
+    return value
+
+
+def mask(name: str, value: object) -> Any:
+    """An array of bool, or an object with its own `__array_ufunc__`."""
+    if not hasattr(type(value), "__array_ufunc__"):
+        value = np.asarray(value)
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind != "b":
+        raise TypeError(f"Expected {name} to hold bool, not dtype {dtype}")
+    return value
+
+
+def float_dtype(name: str, value: object) -> np.dtype[Any]:
+    """Either float64 or float32, however it is spelt."""
+    try:
+        dtype = np.dtype(value).newbyteorder("=")  # type: ignore[call-overload]
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise TypeError(f"Expected {name}={_brief(value)} to be float64 or float32")
+    return dtype  # type: ignore[no-any-return]
+
+
+def matrix(name: str, value: object, *, cols: int | None = None, min_rows: int = 1) -> Array:
+    """Rows of records or observations, read where they are; at least one row and one column."""
+    array = real_array(name, value)
+    if array.ndim != 2:
+        hint = " (d=1 data is (T, 1))" if array.ndim == 1 else ""
+        raise ValueError(f"Expected {name} of shape {array.shape} to be 2-D{hint}")
+    if array.shape[0] < min_rows or array.shape[1] < 1:
+        raise ValueError(
+            f"Expected {name} of shape {array.shape} to have at least {min_rows} row(s) "
+            "and one column"
+        )
+    return _with_cols(name, array, cols)
+
+
+def rows(name: str, value: object, *, cols: int | None = None) -> Array:
+    """One row (d,) or rows (k, d), read where they are; the caller distinguishes them by ndim."""
+    array = real_array(name, value)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"Expected {name} of shape {array.shape} to be (d,) or (k, d)")
+    if array.size == 0:
+        raise ValueError(f"Expected {name} of shape {array.shape} not to be empty")
+    return _with_cols(name, array, cols)
+
+
+def _with_cols(name: str, array: Array, cols: int | None) -> Array:
+    if cols is not None and array.shape[-1] != cols:
+        raise ValueError(
+            f"Expected {name} of shape {array.shape} to have {cols} coordinates in its last axis"
+        )
+    return array
+
+
+def finite(name: str, array: Array) -> Array:
+    """The same array, if it holds neither NaN nor inf."""
+    if array.dtype.kind not in "iub" and not bool(np.isfinite(array).all()):
+        raise ValueError(f"Expected {name} to be finite, but it holds NaN or inf")
+    return array
+
+
+def doubles(name: str, value: object, *, ndim: int | None = None) -> Doubles:
+    """A finite float64 C-contiguous array (a copy only where needed): for small arguments."""
+    array = real_array(name, value)
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(f"Expected {name} of shape {array.shape} to be {ndim}-D")
+    return finite(name, np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape))
+
+
+def coefficients(name: str, value: object) -> Doubles:
+    """A float64 vector for the compiled core; its entries are checked if the core complains."""
+    array = real_array(name, value)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"Expected {name} of shape {array.shape} to be (d,) with d >= 1")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def vector(
+    name: str,
+    value: object,
+    *,
+    size: int | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
+    open_low: bool = False,
+) -> Doubles:
+    """A finite float64 vector with entries in a range."""
+    array = doubles(name, value, ndim=1)
+    if array.size == 0:
+        raise ValueError(f"Expected {name} not to be empty")
+    if size is not None and array.size != size:
+        raise ValueError(f"Expected {name} of shape {array.shape} to have {size} coordinates")
+    outside = (array <= low if open_low else array < low) | (array > high)
+    if outside.any():
+        index = int(np.argmax(outside))
+        bounds = _range(low, high, not open_low, True)
+        raise ValueError(f"Expected {name}[{index}]={float(array[index])!r} in {bounds}")
+    return array
+
+
+def per_coordinate(name: str, value: object, size: int, *, low: float = 0.0) -> Doubles:
+    """One number for all coordinates or one for each: a finite float64 array, () or (d,)."""
+    array = doubles(name, value)
+    if array.shape not in ((), (size,)):
+        raise ValueError(f"Expected {name} of shape {array.shape} to be a number or ({size},)")
+    if (array < low).any():
+        raise ValueError(f"Expected {name}={_brief(value)} >= {low:g}")
+    return array
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False, and nothing that is merely truthy or falsy."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"Expected {name}={_brief(value)} to be True or False")
+    return bool(value)
+
+
+def binary(name: str, array: Array) -> Array:
+    """The same array, if it holds only zeros and ones."""
+    if array.dtype.kind == "b":
+        return array
+    outside = (array != 0) & (array != 1)
+    if outside.any():
+        raise ValueError(
+            f"Expected {name} in {{0, 1}}, but it holds {array[outside].flat[0].item()!r}"
+        )
+    return array
+
+
+def scores(name: str, value: object, size: int) -> Doubles:
+    """One score per observation, (T,); infinite scores are ordered like others, NaN is refused."""
+    array = real_array(name, value)
+    if array.shape != (size,):
+        raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
+    if np.isnan(array).any():
+        raise ValueError(f"Expected {name} to hold no NaN")
+    return array.astype(np.float64)
+
+
+def interval(
+    name: str,
+    value: object,
+    low: float = -np.inf,
+    high: float = np.inf,
+    *,
+    closed: Literal["both", "left", "right", "neither"] = "both",
+    nan: bool = False,
+) -> Doubles:
+    """A float64 array of any shape with entries in a range, infinite ends (and NaN) included."""
+    if type(value) is float and low < value < high:  # the common case, three times as fast
+        return np.array(value)
+    array = np.asarray(real_array(name, value), dtype=np.float64)
+    if array.size >= _MANY and low < array.min() and array.max() < high:  # two passes in place of 4
+        return array
+    left, right = closed in ("both", "left"), closed in ("both", "right")
+    inside = (array >= low) if left else (array > low)
+    inside = inside & ((array <= high) if right else (array < high))
+    if nan:
+        inside = inside | np.isnan(array)
+    if not inside.all():
+        index = np.unravel_index(int(np.argmin(inside)), array.shape)
+        place = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
+        bounds = _range(low, high, left, right)
+        raise ValueError(f"Expected {name}{place}={float(array[index])!r} in {bounds}")
+    return array
+
+
+def broadcast(**arrays: Doubles) -> tuple[Doubles, ...]:
+    """Read-only views of the named arrays, all of one shape."""
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError:
+        shapes = " and ".join(f"{name} of shape {array.shape}" for name, array in arrays.items())
+        raise ValueError(f"Expected {shapes} to broadcast") from None
+
+
+def sample(name: str, value: object) -> Array:
+    """Scores of one class: a 1-D array, not empty, whose values float64 holds exactly."""
+    array = real_array(name, value)
+    if array.ndim != 1:
+        raise ValueError(f"Expected {name} of shape {array.shape} to be 1-D")
+    if array.size == 0:
+        raise ValueError(f"Expected {name} not to be empty")
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        largest = max(abs(int(array.min())), abs(int(array.max())))
+        if largest > 2**53:
+            raise ValueError(f"Expected {name} of dtype {array.dtype} within +-2**53: {largest}")
+    return array
+
+
+def flags(name: str, value: object, size: int) -> Flags:
+    """One True/False (or 1/0) per round."""
+    array = real_array(name, value)
+    if array.shape != (size,):
+        raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
+    return np.asarray(binary(name, array), dtype=np.bool_)
+
+
+def membership(name: str, value: object, size: int) -> Flags:
+    """One True/False (or 1/0) per round, with at least one of each."""
+    member = flags(name, value, size)
+    if member.all() or not member.any():
+        raise ValueError(f"Expected {name} to hold both members and non-members")
+    return member
+
+
+def owners(
+    name: str, value: object, size: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+    """Which of the owners each of some rows belongs to, and the number of rows of each.
+
+    One label a row, (size,): integers, texts, or anything that can be sorted; none missing.
+    """
+    unmasked(name, value)
+    labels = np.asarray(value)
+    if labels.shape != (size,):
+        raise ValueError(f"Expected {name} of shape {labels.shape} to be ({size},), one a row")
+    if labels.dtype.kind in "fc" and np.isnan(labels).any():
+        raise ValueError(f"Expected {name} without NaN")
+    try:
+        _, owner, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    except TypeError:
+        raise TypeError(f"Expected {name} of one kind, as integers or texts") from None
+    return owner.reshape(size), counts.astype(np.int64)
+
+
+def instance(name: str, value: object, kind: type[Kind]) -> Kind:
+    """One object of a class of this package."""
+    if not isinstance(value, kind):
+        raise TypeError(f"Expected {name}={_brief(value)} to be a leakscore.{kind.__name__}")
+    return value
+
+
+def generator(name: str, value: object) -> np.random.Generator:
+    """A numpy Generator, made from what SPEC 7 names; None draws a seed from the system."""
+    return seeded(name, value)[0]
+
+
+def seeded(name: str, value: object) -> tuple[np.random.Generator, int | None]:
+    """A numpy Generator, and the int with which its draws can be repeated.
+
+    That is None for a Generator and a BitGenerator, which are used as they are, so that their state
+    moves on, and for a SeedSequence that no int stands for: their owner has them.
+    """
+    if isinstance(value, np.random.Generator):
+        return value, None
+    if isinstance(value, np.random.BitGenerator):
+        return np.random.default_rng(value), None
+    if isinstance(value, np.random.SeedSequence):
+        plain = isinstance(value.entropy, int) and not value.spawn_key and value.pool_size == 4
+        return np.random.default_rng(value), value.entropy if plain else None  # type: ignore[return-value]
+    seed = int(np.random.SeedSequence().entropy) if value is None else _seed(name, value)  # type: ignore[arg-type]
+    return np.random.default_rng(seed), seed
+
+
+def _seed(name: str, value: object) -> int:
+    try:
+        seed = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        seed = None
+    if seed is None or isinstance(value, (bool, np.bool_)):
+        raise TypeError(
+            f"Expected {name}={_brief(value)} to be None, an int, or a numpy.random.SeedSequence, "
+            "BitGenerator or Generator"
+        )
+    if seed < 0:
+        raise ValueError(f"Expected {name}={_brief(seed)} >= 0")
+    return seed
+
+
+def cumulants(name: str, value: object) -> Doubles:
+    """Two to six finite cumulants in the last axis, the second of them (the variance) positive."""
+    array = doubles(name, value)
+    if array.ndim == 0 or not 2 <= array.shape[-1] <= 6:
+        raise ValueError(
+            f"Expected {name} of shape {array.shape} to have 2 to 6 cumulants in its last axis"
+        )
+    if not (array[..., 1] > 0).all():
+        raise ValueError(f"Expected {name}={_brief(value)} with a variance > 0")
+    return array

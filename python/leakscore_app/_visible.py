@@ -1,0 +1,82 @@
+"""Foreign text made visible: characters that a terminal or browser obeys or hides are escaped.
+
+Names of columns, files and cells come from others. A control character may drive the terminal, a
+bidirectional mark may reverse a line, an invisible character may make two names look the same.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from html import escape
+
+# Controls, format characters (bidirectional marks among them), surrogates, ends of lines.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+# Letters, marks and signs that draw nothing, or pick a variant (Unicode's Default_Ignorable_Code
+# _Point beyond the categories above, and a blank Braille cell); and code points of no character.
+_BLANK = (
+    (0x034F, 0x034F),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x2065, 0x2065),
+    (0x2800, 0x2800),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFF8),
+    (0xFFFE, 0xFFFF),
+    (0xE0000, 0xE0FFF),
+)
+
+
+def _is_hidden(character: str) -> bool:
+    code = ord(character)
+    return unicodedata.category(character) in _HIDDEN or any(
+        low <= code <= high for low, high in _BLANK
+    )
+
+
+def visible(text: str) -> str:
+    r"""Return a text on one line, hidden characters escaped as in Python's literals.
+
+    Examples
+    --------
+    >>> from leakscore_app._visible import visible
+    >>> print(visible("age\x1b[2J\u202e"))
+    age\x1b[2J\u202e
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    escaped = {
+        ord(character): character.encode("unicode_escape").decode("ascii")
+        for character in set(text)
+        if _is_hidden(character)
+    }
+    return text.translate(escaped)
+
+
+def markup(text: str) -> str:
+    """Return a text for a page: hidden characters made visible, then escaped for HTML."""
+    return escape(visible(text))
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return the first names of a list, and how many more there are."""
+    shown = ", ".join(map(visible, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def in_json(document: str) -> str:
+    """Return the same JSON document without hidden characters: they are escaped in its strings."""
+    for character in set(document) - {"\n"}:
+        if _is_hidden(character):  # what it becomes holds none
+            document = document.replace(character, _utf_16(character))
+    return document
+
+
+def _utf_16(character: str) -> str:
+    """Escape a character of a JSON string: two units where it is beyond the basic plane."""
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

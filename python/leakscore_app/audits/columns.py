@@ -1,0 +1,223 @@
+"""The named columns of a file of scores: every format of tables, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app._visible import listed, visible
+from leakscore_app.tables import files, memory_limit, strict_json
+from leakscore_app.tables.cells import Options, blank_at_end
+from leakscore_app.tables.columns import content_of
+from leakscore_app.tables.formats import npy
+from leakscore_app.tables.formats.arrow import ArrowFile
+from leakscore_app.tables.grids import grid_of, inner_file, require_meaning
+from leakscore_app.tables.row_names import INDEX
+
+Array = npt.NDArray[Any]
+
+WORDS: Mapping[str, float] = {
+    **dict.fromkeys(("true", "yes", "member", "in"), 1.0),
+    **dict.fromkeys(("false", "no", "non-member", "nonmember", "non_member", "out"), 0.0),
+}
+"""What else than 1 and 0 may stand for a member and a non-member."""
+
+_INFINITE = {"inf": np.inf, "-inf": -np.inf}
+"""How strict JSON, this package's too, spells numbers that it has not."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file, each made an array when it is asked for.
+
+    Attributes
+    ----------
+    file : File
+    format : str
+        "csv", "npz", "npy", "parquet", "json", or another one of `tables`.
+    names : tuple of str
+    notes : tuple of str
+        What had to be found out.
+    padding : callable
+        The number of blank cells at the end of a column, which is shorter than others.
+    place : callable
+        The name of a row in a message.
+    """
+
+    file: files.File
+    format: str
+    names: tuple[str, ...]
+    get: Callable[[str], Array]
+    notes: tuple[str, ...] = ()
+    padding: Callable[[str], int] | None = None
+    place: Callable[[int], str] = lambda row: f"row {row + 1}"
+
+    def where(self, name: str) -> str:
+        """Name a column of this file in a message."""
+        return f"{self.file.name}, column {name!r}"
+
+    def vector(self, name: str) -> Array:
+        """Return a column as a 1-D array, its padding left out."""
+        array = self.get(name)
+        if array.ndim > 1 and array.size == max(array.shape):
+            array = array.reshape(-1)
+        if array.ndim != 1:
+            raise ValueError(
+                f"Expected {self.where(name)} of shape {array.shape} to hold one value per round"
+            )
+        blank = 0 if self.padding is None else self.padding(name)
+        return array[: array.size - blank]
+
+    def numbers(self, name: str) -> Array:
+        """Return a column of real numbers without NaN, of the dtype that it has in the file."""
+        array = self.vector(name)
+        if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
+            raise ValueError(f"Expected {self.where(name)} to hold numbers, not {array.dtype}")
+        if array.dtype.kind == "f" and bool((missing := np.isnan(array)).any()):
+            place = self.place(int(missing.argmax()))
+            raise ValueError(f"{self.where(name)}, {place}: the score is missing or NaN")
+        return array
+
+    def bits(self, name: str) -> npt.NDArray[np.bool_]:
+        """Return a column of memberships; words for 1 and 0 are understood."""
+        try:
+            array = self.vector(name)
+        except ValueError as error:
+            raise ValueError(f"{error} (a membership is 1 or 0, or {', '.join(WORDS)})") from None
+        if array.dtype.kind in "US":
+            text = np.char.decode(array, "latin-1") if array.dtype.kind == "S" else array
+            numbers = [WORDS.get(word.strip().lower(), np.nan) for word in text.tolist()]
+            found = np.asarray(numbers, dtype=np.float64)
+            found[text == "1"], found[text == "0"] = 1.0, 0.0
+        elif array.dtype.kind in "fiub":
+            found = array
+        else:
+            raise ValueError(f"Expected {self.where(name)} to hold 1 and 0, not {array.dtype}")
+        wrong = (found != 0) & (found != 1)
+        if bool(wrong.any()):
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"{self.where(name)}, {self.place(row)}: {array[row].item()!r} is neither 1 "
+                "(member) nor 0 (non-member)"
+            )
+        return np.asarray(found == 1)
+
+
+def columns_of(file: files.File, options: Options) -> Columns:
+    """Return the columns of a file; its format is told by its content."""
+    require_meaning(file, options)
+    inner, options = inner_file(file, options)
+    is_json = inner.kind == "text" and _is_json(inner.data)
+    if is_json and options != Options(max_memory=options.max_memory):
+        raise ValueError(f"{inner.name} is JSON, so that options for its form mean nothing")
+    require_meaning(inner, options)
+    if is_json:
+        return _of_json(inner)
+    if inner.kind == "npy":
+        return _of_npy(inner)
+    if inner.kind == "npz":
+        return _of_npz(inner)
+    return _of_grid(inner, options)
+
+
+def _is_json(data: bytes) -> bool:
+    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+
+def _of_grid(file: files.File, options: Options) -> Columns:
+    """Return the columns of a file of cells; those that only count or name its rows are none."""
+    arrow = ArrowFile(file) if file.kind in ("parquet", "feather", "arrow stream") else None
+    grid = grid_of(file, options)
+    content = content_of(grid, replace(options, words=WORDS, complete=True))
+    columns = {column.name: column for column in content.columns}
+    cells = {one.name.strip() or f"column {j}": one for j, one in enumerate(grid.columns, start=1)}
+    names = tuple(name for name, column in columns.items() if column.left != INDEX)
+
+    def get(name: str) -> Array:
+        column = columns[name]
+        if column.refused:
+            raise ValueError(": ".join(filter(None, (column.refused, column.remedy))))
+        if column.left:
+            raise ValueError(
+                f"{file.name}, column {visible(name)!r} holds no numbers: {column.left}"
+            )
+        if arrow is not None and cells[name].text is None:
+            return arrow.array(name)
+        return column.values
+
+    return Columns(
+        file,
+        "csv" if file.kind == "text" else file.kind,
+        names,
+        get,
+        tuple(content.notes),
+        None if arrow is not None else lambda name: blank_at_end(cells[name]),
+        grid.place,
+    )
+
+
+def _of_npy(file: files.File) -> Columns:
+    array = npy.load_npy(file)
+    if array.dtype.names is not None:
+        return Columns(file, "npy", array.dtype.names, lambda name: np.asarray(array[name]))
+    if array.ndim == 2:
+        file.require(memory_limit.COLUMN * array.shape[1])
+        names = tuple(f"column {j}" for j in range(1, array.shape[1] + 1))
+        return Columns(file, "npy", names, lambda name: np.asarray(array[:, names.index(name)]))
+    return Columns(file, "npy", ("scores",), {"scores": np.asarray(array)}.__getitem__)
+
+
+def _of_npz(file: files.File) -> Columns:
+    arrays = npy.load_npz(file)
+    return Columns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]))
+
+
+def _of_json(file: files.File) -> Columns:
+    document = strict_json.load_json(file)
+    if isinstance(document, dict) and isinstance(document.get("primitives"), dict):
+        document = document["primitives"]  # LeakPro's CombinedMetricResult
+    columns = document if isinstance(document, dict) else {}
+    _refuse_sacro(file, columns)
+    names = [name for name, value in columns.items() if isinstance(value, (list, int, float))]
+    if not names:
+        raise ValueError(f"Expected {file.name} to hold a JSON object of lists")
+    return Columns(
+        file,
+        "json",
+        tuple(names),
+        lambda name: strict_json.array_of(file, name, _numbers(columns[name])),
+    )
+
+
+def _refuse_sacro(file: files.File, document: dict[str, Any]) -> None:
+    """Name the archives in which SACRO-ML keeps the scores that its report.json leaves out."""
+    experiments = [
+        attack["attack_experiment_logger"]
+        for attack in document.values()
+        if isinstance(attack, dict) and isinstance(attack.get("attack_experiment_logger"), dict)
+    ]
+    if not experiments:
+        return
+    instances = [
+        one
+        for experiment in experiments
+        for one in (experiment.get("attack_instance_logger") or {}).values()
+        if isinstance(one, dict)
+    ]
+    kept = [str(one["arrays_file"]) for one in instances if "arrays_file" in one]
+    where = f"in {listed(kept)}: audit one of them" if kept else "nowhere"
+    raise ValueError(
+        f"{file.name} is a report of SACRO-ML without the records' scores. They are {where}; an "
+        "attack saves them if it runs with report_individual=True"
+    )
+
+
+def _numbers(value: Any) -> Any:
+    """Return a list whose infinite numbers, which strict JSON has to spell, are numbers again."""
+    if not isinstance(value, list):
+        return value
+    return [_INFINITE.get(cell, cell) if type(cell) is str else cell for cell in value]

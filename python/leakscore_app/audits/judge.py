@@ -1,0 +1,415 @@
+"""From the scores of a file to what they certify."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from leakscore import validation
+from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
+from leakscore.audit.bands.uniform import BAND_METHODS
+from leakscore.audit.methods.table import EPSILON_METHODS
+from leakscore_app.audits import words
+from leakscore_app.audits.curves import curves_of
+from leakscore_app.audits.direction import require_direction
+from leakscore_app.audits.model import (
+    ONE_THRESHOLD,
+    Claim,
+    Findings,
+    Input,
+    MethodBounds,
+    Rate,
+    Setting,
+    Shown,
+    Verdict,
+)
+from leakscore_app.audits.notices import notices_of
+from leakscore_app.audits.scores import Counts, Read, Rounds, Samples, read_scores
+from leakscore_app.audits.sections import document, heading, said_of_claim
+from leakscore_app.document import checks, html, text
+from leakscore_app.document.document import Notice
+
+_DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
+
+_RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)
+_FEW_ROUNDS = 1000  # "four-outcomes" takes .1 s for so many, and 3 s for the most that it takes
+_SLOW = (
+    f"slow for more than {_FEW_ROUNDS} rounds, and only tried when it is the method asked for: "
+    "--method four-outcomes"
+)
+
+
+class Judgement(Findings):
+    """The findings of an audit, as text and as a page."""
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the findings as aligned plain text."""
+        return text.render(document(self), width)
+
+    def to_html(self) -> str:
+        """Return the findings as one self-contained page: inline style and charts, no script."""
+        return html.render(document(self))
+
+    @property
+    def doubts(self) -> Sequence[Notice]:
+        """What leaves nothing of the bound, or makes it doubtful."""
+        return words.doubts(self)
+
+    def check(self) -> checks.Check:
+        """Return what other programs are told."""
+        bound = self.bounds.bounds[0]
+        return checks.Check(
+            name=words.subject(self.claim),
+            verdict=words.outcome(self.verdict, self.void),
+            message=said_of_claim(self) or heading(self),
+            files=tuple(file["name"] for file in self.input.files),
+            properties={
+                "epsilon": float(bound.epsilon),
+                "delta": float(bound.delta),
+                "confidence": self.confidence,
+                "method": self.method,
+                "members": self.input.members,
+                "nonmembers": self.input.nonmembers,
+            },
+            version=self.tool_version,
+        )
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the page's head, in a frame that runs nothing and fetches nothing."""
+        return html.framed(self.to_html())
+
+
+def audit_file(
+    path: str,
+    *,
+    nonmembers: str | None = None,
+    score: str | None = None,
+    member: str | None = None,
+    claim: Claim | None = None,
+    setting: Setting | None = None,
+    deltas: Sequence[float] = (1e-5,),
+    confidence: float = 0.95,
+    method: str | None = None,
+    lower_is_member: bool | None = None,
+) -> Judgement:
+    r"""Tell what the scores in a file certify, as ``leakscore audit FILE`` does.
+
+    Parameters
+    ----------
+    path : str
+        JSON or any format of tables.
+    nonmembers : str, optional
+        A second file with the scores of the non-members; then the first holds those of the members.
+    score, member : str, optional
+        The columns; found by their names if not given.
+    claim : Claim, optional
+        What to hold against the scores.
+    setting : Setting, optional
+        What the file does not say.
+    deltas : sequence of float
+        Of the bounds. More of them cost no confidence.
+    confidence : float
+        Of every bound, each for itself.
+    method : str, optional
+        Of the bounds; that of `leakscore.audit.Audit.epsilon` by default.
+    lower_is_member : bool, optional
+        Whether small scores speak for a member; must be said of scores that are losses by name.
+
+    Returns
+    -------
+    Judgement
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read without a guess, its scores cannot be judged, or a parameter is
+        out of its range.
+    ImportError
+        If a library is missing that reads the format.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import leakscore_app
+    >>> rows = [f"{int(i < 500)},{i}" for i in range(1000)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "scores.csv"
+    ...     _ = path.write_text("\n".join(["member,score", *rows]))
+    ...     found = leakscore_app.audit_file(str(path), lower_is_member=True)
+    >>> round(found.bounds.bounds[0].epsilon, 2)
+    4.52
+    """
+    read = read_scores(path, nonmembers=nonmembers, score=score, member=member)
+    return judge(
+        read,
+        deltas=deltas,
+        confidence=confidence,
+        method=method,
+        all_methods=False,
+        claim=claim,
+        setting=setting or Setting(),
+        lower_is_member=lower_is_member,
+    )
+
+
+def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int) -> Audit:
+    """Return the audit of the scores that were read."""
+    data = read.data
+    if isinstance(data, Rounds):
+        scores = negated(data.scores) if lower_is_member else data.scores
+        return Audit.from_rounds(scores, data.member, random_bits=random_bits, rng=seed)
+    if random_bits:
+        raise ValueError(
+            f"{read.files[0].name} has no membership bit for each round: --random-bits needs the "
+            "scores and the bits, round by round"
+        )
+    if isinstance(data, Samples):
+        parts = (data.members, data.nonmembers)
+        return Audit(*(map(negated, parts) if lower_is_member else parts))
+    counts = (data.edges, data.members, data.nonmembers)
+    below, above = data.below, data.above
+    if lower_is_member:
+        counts = (negated(data.edges)[::-1], data.members[::-1], data.nonmembers[::-1])
+        below, above = above, below
+    return Audit.from_counts(*counts, below=below, above=above)
+
+
+def negated(scores: Any) -> Any:
+    """Return scores whose order is turned round."""
+    checked = validation.sample("scores", scores)
+    return -(checked if checked.dtype.kind == "f" else checked.astype(np.float64))
+
+
+def judge(
+    read: Read,
+    *,
+    deltas: Sequence[float] = (1e-5,),
+    confidence: float = 0.95,
+    method: str | None = None,
+    orientation: str = "high",
+    all_methods: bool = True,
+    claim: Claim | None = None,
+    setting: Setting,
+    lower_is_member: bool | None = None,
+) -> Judgement:
+    """Tell what the scores of a file certify.
+
+    Parameters
+    ----------
+    read : Read
+        From `read_scores`.
+    deltas : sequence of float
+        Of the bounds. More of them cost no confidence.
+    confidence : float
+        Of every bound, each for itself.
+    method : str, optional
+        Of the verdict; that of `Audit.epsilon` by default.
+    orientation : {"high", "both"}
+        Whether tests that flag low scores are tried, too, at a price.
+    all_methods : bool
+        Whether the other methods are tried, too.
+    claim : Claim, optional
+        What to hold against the scores.
+    setting : Setting
+        What the file does not say.
+    lower_is_member : bool, optional
+        Whether small scores speak for a member. If it is not said, large ones do; but it must be of
+        scores that are losses by their name, unless `orientation` tries both.
+
+    Returns
+    -------
+    Judgement
+
+    Raises
+    ------
+    ValueError
+        If the scores cannot be judged or a parameter is out of its range.
+    """
+    validation.count("seed", setting.seed, high=None)
+    if claim is not None:
+        claim = _checked(claim)
+    for delta in deltas:
+        validation.scalar("delta", delta, 0.0, 1.0, closed="left")
+    claimed = [] if claim is None or claim.delta is None else [claim.delta]
+    deltas = tuple(dict.fromkeys([*deltas, *claimed]))
+    if lower_is_member is None and orientation != "both":
+        require_direction(read)
+    lower_is_member = bool(lower_is_member)
+    audit = audit_of(
+        read,
+        lower_is_member=lower_is_member,
+        random_bits=setting.random_bits,
+        seed=setting.seed,
+    )
+    chosen = method or _DEFAULT_METHOD
+    bounds_by = _Bounds(audit, read, setting, deltas, confidence, orientation, lower_is_member)
+    bounds = bounds_by(chosen, setting.threshold is not None)
+    others = _others(bounds_by, chosen) if all_methods else ()
+    whole = audit.band(confidence, chosen if chosen in BAND_METHODS else _DEFAULT_METHOD)
+    mu = None
+    if chosen in BAND_METHODS:
+        mu = audit.mu(confidence, chosen, orientation=orientation)
+    void = words.why_none(
+        constant=audit.constant,
+        turned=orientation != "both" and audit.below_chance,
+    )
+    findings = Judgement(
+        tool_version=_version(),
+        input=_input(read, audit, lower_is_member),
+        setting=setting,
+        claim=claim,
+        verdict=None if claim is None else _verdict(claim, bounds, mu, bool(void)),
+        confidence=confidence,
+        orientation=orientation,
+        bounds=bounds,
+        mu=mu,
+        others=others,
+        shown=_shown(audit, whole),
+        curves=curves_of(audit, whole, deltas[0]),
+        notices=(),
+        void=void,
+    )
+    return replace(findings, notices=notices_of(findings))
+
+
+def _input(read: Read, audit: Audit, lower_is_member: bool) -> Input:
+    return Input(
+        files=tuple({"name": file.name, "sha256": file.sha256} for file in read.files),
+        format=read.format,
+        form=type(read.data).__name__.lower(),
+        writer=read.writer,
+        columns=read.columns,
+        dtype=read.dtype,
+        members=audit.n_members,
+        nonmembers=audit.n_nonmembers,
+        lower_is_member=lower_is_member,
+        notes=read.notes,
+        attack=read.attack,
+    )
+
+
+def _shown(audit: Audit, whole: RocBand) -> Shown:
+    """Return what is observed and certain, at rates that as many non-members can show."""
+    rates = [rate for rate in _RATES if rate == 0 or rate * audit.n_nonmembers >= 1]
+    lower, upper = whole.tpr_at(rates)
+    columns = zip(rates, audit.tpr_at(rates).tolist(), lower.tolist(), upper.tolist(), strict=True)
+    return Shown(
+        method=whole.method,
+        auc=Rate(audit.auc(), *whole.auc()),
+        advantage=Rate(audit.advantage(), *whole.advantage()),
+        tpr_at_fpr=tuple((rate, Rate(*found)) for rate, *found in columns),
+    )
+
+
+def _each(bound: EpsilonBound) -> tuple[EpsilonBound, ...]:
+    """Return the bounds of an array of deltas one by one."""
+    columns = {
+        field.name: value.tolist()
+        for field in fields(bound)
+        if isinstance(value := getattr(bound, field.name), np.ndarray)
+    }
+    rows = zip(*columns.values(), strict=True)
+    return tuple(replace(bound, **dict(zip(columns, row, strict=True))) for row in rows)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """The bounds of a method on the scores of a file."""
+
+    audit: Audit
+    read: Read
+    setting: Setting
+    deltas: Sequence[float]
+    confidence: float
+    orientation: str
+    lower_is_member: bool
+
+    def __call__(self, method: str, at_threshold: bool = False) -> MethodBounds:
+        """Return them; `at_threshold` insists on the given one, which not every method takes."""
+        name = self.read.files[0].name
+        threshold = self.setting.threshold
+        if method == "sorted-bits" and not self.setting.random_bits:
+            raise ValueError(f"{method} needs memberships that were fair coins: --random-bits")
+        if method in ONE_THRESHOLD and threshold is None and _is_sorted(self.read):
+            raise ValueError(
+                f"{method} needs rows in an order that tells nothing, but {name} is sorted by score"
+            )
+        options: dict[str, Any] = {"orientation": self.orientation}
+        if threshold is not None and (at_threshold or method in ONE_THRESHOLD):
+            options["threshold"] = -threshold if self.lower_is_member else threshold
+        found = self.audit.epsilon(self.deltas, self.confidence, method, **options)
+        return MethodBounds(method, _each(found))
+
+
+def _others(bounds_by: _Bounds, chosen: str) -> tuple[MethodBounds, ...]:
+    """Try every other method; one that does not suit these scores says why."""
+    found = []
+    rounds = bounds_by.audit.n_members + bounds_by.audit.n_nonmembers
+    for method in EPSILON_METHODS:
+        if method == chosen:
+            continue
+        if method == "four-outcomes" and rounds > _FEW_ROUNDS:
+            found.append(MethodBounds(method, (), _SLOW))
+            continue
+        try:
+            found.append(bounds_by(method))
+        except ValueError as error:
+            found.append(MethodBounds(method, (), str(error)))
+    return tuple(found)
+
+
+def _is_sorted(read: Read) -> bool:
+    """Whether the scores of a class are in order, which no chance brings about."""
+    data = read.data
+    if isinstance(data, Counts):
+        return False
+    if isinstance(data, Rounds):
+        data = Samples(data.scores[data.member], data.scores[~data.member])
+    for scores in (data.members, data.nonmembers):
+        rises = scores[1:] >= scores[:-1]
+        if scores.size > 20 and scores.min() < scores.max() and (rises.all() or _falls(scores)):
+            return True
+    return False
+
+
+def _falls(scores: Any) -> bool:
+    return bool(np.all(scores[1:] <= scores[:-1]))
+
+
+def _checked(claim: Claim) -> Claim:
+    """Refuse a claim that is none, or two."""
+    if (claim.epsilon is None) == (claim.mu is None) or (claim.epsilon is None) != (
+        claim.delta is None
+    ):
+        raise ValueError(f"Expected {claim} to be an epsilon with its delta, or a mu")
+    for name in ("epsilon", "mu"):
+        if (value := getattr(claim, name)) is not None:
+            validation.scalar(f"claimed {name}", value, 0.0)
+    return claim
+
+
+def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, void: bool) -> Verdict:
+    if claim.epsilon is not None and claim.delta is not None:
+        bound = bounds.at(claim.delta)
+        certified, cap, claimed = float(bound.epsilon), float(bound.max_certifiable), claim.epsilon
+    elif claim.mu is not None and mu is not None:
+        certified, cap, claimed = mu.mu, mu.max_certifiable, claim.mu
+    else:
+        raise ValueError(
+            f"method {bounds.method!r} bounds no mu; a claimed mu needs one of "
+            f"{', '.join(BAND_METHODS)}"
+        )
+    word = "refuted" if certified > claimed else "consistent"
+    if word == "consistent" and (void or cap <= claimed):
+        word = "cannot-tell"
+    return Verdict(word, certified, cap, claimed)
+
+
+def _version() -> str:
+    import leakscore
+
+    return leakscore.__version__

@@ -1,0 +1,236 @@
+"""What rounds have shown so far: one line, and at the end a document."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from leakscore.results import as_json
+from leakscore_app._visible import in_json
+from leakscore_app.audits import words
+from leakscore_app.audits.live.options import Options
+from leakscore_app.audits.live.state import State
+from leakscore_app.document import checks, html, text
+from leakscore_app.document import document as doc
+from leakscore_app.document.document import Notice
+
+_WIDTHS = (9, 9, 11, 10)
+
+
+def title(options: Options) -> str:
+    """Return the names of what `line` says."""
+    columns = ["rounds", "members"]
+    columns += ["e-value", "p-value"] if options.claim is not None else []
+    named = "".join(f"{name:>{width}}" for name, width in zip(columns, _WIDTHS, strict=False))
+    return f"{named}   epsilon at least"
+
+
+def line(state: State, options: Options) -> str:
+    """Return the evidence now in one line."""
+    monitor = state.monitor
+    cells = [str(monitor.rounds), str(monitor.members)]
+    if options.claim is not None:
+        cells += [_e_value(monitor.log_e_value), words.upper_bound(monitor.p_value, 3)]
+    shown = "".join(f"{cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=False))
+    return f"{shown}   {words.lower_bound(monitor.epsilon())}"
+
+
+def _e_value(log: float) -> str:
+    """Return an e-value, which a float may not hold, in few digits."""
+    return (
+        words.number(math.exp(log), 4) if log < 600.0 else f"1e{math.floor(log / math.log(10.0))}"
+    )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What rounds that were watched have shown.
+
+    The JSON (``schema_version`` 1) has the fields of an audit of rounds where they mean the same;
+    `evidence` holds the rounds, those that wait for the other half of their pair, the e-value's
+    logarithm now, the p-value, valid at every moment, and the running bound on epsilon.
+    """
+
+    tool_version: str
+    name: str
+    format: str
+    state: State
+    options: Options
+    notes: tuple[str, ...]
+    interrupted: bool
+
+    @property
+    def void(self) -> str:
+        """Why the scores are no evidence, if they are none: a monitor learns their direction."""
+        return words.why_none(constant=self.state.constant, rounds=self.state.monitor.rounds)
+
+    @property
+    def verdict(self) -> str | None:
+        """What becomes of the claim, as in other audits."""
+        if self.options.claim is None:
+            return words.outcome(None, self.void)
+        if self.state.monitor.refuted:
+            return "refuted"
+        reachable = self.state.perfect.refuted and not self.void
+        return "consistent" if reachable else "cannot-tell"
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What must be known to read the evidence, warnings first."""
+        found = [Notice("warning", "doubt", note) for note in self.notes]
+        found += words.no_evidence(self.void)
+        if self.state.monitor.waiting:
+            found.append(
+                Notice(
+                    "note",
+                    "waiting",
+                    f"{self.state.monitor.waiting} rounds wait for the other half of their pair "
+                    "and count for nothing yet.",
+                )
+            )
+        if self.interrupted:
+            found.append(Notice("note", "interrupted", "Interrupted: more rounds may follow."))
+        return tuple(found)
+
+    @property
+    def doubts(self) -> list[Notice]:
+        """What leaves nothing of the evidence, or makes it doubtful."""
+        return [notice for notice in self.notices if notice.level == "warning"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and dicts."""
+        monitor, claim = self.state.monitor, self.options.claim
+        plain = {
+            "schema_version": 1,
+            "tool": "leakscore",
+            "command": "audit --watch",
+            "tool_version": self.tool_version,
+            "input": {
+                "files": [{"name": self.name, "sha256": self.state.sha256}],
+                "format": self.format,
+                "columns": self.state.columns,
+                "members": monitor.members,
+                "nonmembers": monitor.rounds - monitor.members,
+                "lower_is_member": self.state.lower_is_member,
+            },
+            "setting": asdict(self.options.setting),
+            "claim": claim and asdict(claim),
+            "verdict": claim and {"verdict": self.verdict},
+            "confidence": monitor.confidence,
+            "design": monitor.design,
+            "inclusion": monitor.inclusion,
+            "evidence": {
+                "rounds": monitor.rounds,
+                "waiting": monitor.waiting,
+                "log_e_value": monitor.log_e_value if claim else None,
+                "p_value": monitor.p_value if claim else None,
+                "epsilon": monitor.epsilon(),
+                "delta": monitor.delta,
+            },
+            "assumptions": list(monitor.assumptions),
+            "notices": [asdict(notice) for notice in self.notices],
+        }
+        found: dict[str, Any] = as_json(plain)
+        return found
+
+    def to_json(self) -> str:
+        """Return strict JSON."""
+        return in_json(json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False))
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the evidence as aligned plain text."""
+        return text.render(_document(self), width)
+
+    def to_html(self) -> str:
+        """Return the evidence as one self-contained page."""
+        return html.render(_document(self))
+
+    def check(self) -> checks.Check:
+        """Return what other programs are told."""
+        monitor, claim = self.state.monitor, self.options.claim
+        properties: dict[str, float | int | str] = {
+            "rounds": monitor.rounds,
+            "epsilon": monitor.epsilon(),
+            "delta": self.options.delta,
+            "confidence": monitor.confidence,
+            "design": monitor.design,
+        }
+        if claim is not None:
+            properties |= {"p_value": monitor.p_value, "log_e_value": monitor.log_e_value}
+        return checks.Check(
+            name=words.subject(claim),
+            verdict=self.verdict,
+            message=_said_of_claim(self) or _heading(self),
+            files=(self.name,),
+            properties=properties,
+            version=self.tool_version,
+        )
+
+
+def _heading(found: Evidence) -> str:
+    monitor, percent = found.state.monitor, f"{100 * found.state.monitor.confidence:.12g}\u00a0%"
+    return (
+        f"epsilon >= {words.lower_bound(monitor.epsilon())} at delta = "
+        f"{words.number(found.options.delta, 10)}, with {percent} confidence at every moment"
+    )
+
+
+def _said_of_claim(found: Evidence) -> str:
+    claim, monitor = found.options.claim, found.state.monitor
+    if claim is None:
+        return ""
+    what = f"The claim of {words.claim(claim)}"
+    if found.verdict == "refuted":
+        p_value = words.upper_bound(monitor.p_value, 3)
+        return (
+            f"{what} is REFUTED after {monitor.rounds} rounds: p-value {p_value}, valid although "
+            "the rounds ended when it was small enough."
+        )
+    if found.void:
+        why = words.NO_EVIDENCE[found.void]
+        return f"INCONCLUSIVE. {what} is neither refuted nor supported: {why}."
+    if found.verdict == "consistent":
+        return (
+            f"{what} is CONSISTENT with these {monitor.rounds} rounds; that does not prove it. "
+            "More rounds may follow."
+        )
+    return f"INCONCLUSIVE. {what} cannot be refuted by so few rounds, even of separated scores."
+
+
+def _document(found: Evidence) -> doc.Document:
+    monitor, said = found.state.monitor, _said_of_claim(found)
+    head: list[doc.Part] = [doc.Heading(_heading(found))]
+    if found.doubts:
+        head.insert(0, doc.Notices(found.doubts))
+    held = [Notice("note", "assumption", sentence) for sentence in monitor.assumptions]
+    notes = [notice for notice in found.notices if notice.level != "warning"]
+    return doc.Document(
+        f"leakscore audit: {found.name}",
+        [head, [doc.Paragraph(said, "lead")]] if said else [head],
+        (
+            *([doc.Section("What is open", [doc.Notices(notes)])] if notes else []),
+            doc.Section("The confidence holds if", [doc.Notices(held)]),
+            doc.Section("What was read", [doc.Definitions(list(_read(found)))]),
+        ),
+    )
+
+
+def _read(found: Evidence) -> Iterator[tuple[str, str]]:
+    state, monitor = found.state, found.state.monitor
+    yield "file", found.name
+    if state.sha256 is not None:
+        yield "sha256", f"{state.sha256} of the first {state.counted} bytes"
+    columns = ", ".join(
+        role if role == name else f"{role} from {name!r}" for role, name in state.columns.items()
+    )
+    yield "format", f"{found.format or 'none'}; {columns or 'no line'}"
+    yield "rounds", f"{monitor.rounds}, {monitor.members} of them with a member"
+    design = "coins" if monitor.design == "coins" else "pairs of a member and a non-member"
+    yield "design", design + ("" if monitor.design == "coins" else " (coins: --random-bits)")
+    yield "member if", f"the score is {'small' if state.lower_is_member else 'large'}"
+    yield "neighbours", words.relation(found.options.setting.neighbours)
+    yield "threat model", found.options.setting.threat_model or "not stated (--threat-model)"
+    yield "made by", f"leakscore {found.tool_version}"

@@ -1,0 +1,186 @@
+"""Rounds from lines: csv with the names of its columns first, or a JSON object a line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from leakscore.typing import Doubles, Flags
+from leakscore_app._visible import listed, visible
+from leakscore_app.audits.columns import WORDS
+from leakscore_app.audits.scores import MEMBER_NAMES, SCORE_NAMES, plain_name
+
+_DELIMITERS = (",", ";", "\t", " ")
+_BITS = {**WORDS, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+
+
+class Rows:
+    """Turns lines into scores and memberships.
+
+    Attributes
+    ----------
+    format : str
+        "csv" or "json lines"; "" before the first line.
+    columns : dict
+        score, member -> the name of its column.
+    lines : int
+        How many were read.
+    places : list of int
+        Of each round of the last call, which of its lines that was.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        score: str | None = None,
+        member: str | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+    ) -> None:
+        self.format = ""
+        self.columns: dict[str, str] = {}
+        self.lines = 0
+        self.places: list[int] = []
+        self._name = name
+        self._given = {"score": score, "member": member}
+        self._delimiter, self._decimal = delimiter, decimal or "."
+        self._width, self._places = 0, (0, 0)
+        self._headed = False
+
+    def __call__(self, lines: Sequence[bytes]) -> tuple[Doubles, Flags]:
+        """Return the rounds of further lines; blank ones are left out."""
+        texts = [(self.lines + i, self._text(line)) for i, line in enumerate(lines, 1)]
+        texts = [(line, text) for line, text in texts if text.strip()]
+        if texts and not self.format:
+            self._begin(*texts[0])
+            texts = texts[self._headed :]
+        self.places = [line - self.lines - 1 for line, _ in texts]
+        self.lines += len(lines)
+        cells = self._cells if self.format == "csv" else self._entries
+        found = [(line, *cells(text, line)) for line, text in texts]
+        scores = [self._score(score, line) for line, score, _ in found]
+        member = [self._bit(bit, line) for line, _, bit in found]
+        return np.array(scores, dtype=np.float64), np.array(member, dtype=bool)
+
+    def resume(self, counted: bytes) -> None:
+        """Go on behind lines that were counted before; the first of them names the columns."""
+        for first in counted.splitlines():
+            self.lines += 1
+            if (text := self._text(first)).strip():
+                self._begin(self.lines, text)
+                break
+        self.lines = counted.count(b"\n")
+
+    def _text(self, line: bytes) -> str:
+        try:
+            return line.decode("utf-8" if self.format else "utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self._name} is not UTF-8: {error.reason}") from None
+
+    def _begin(self, line: int, first: str) -> None:
+        if first.lstrip().startswith("{"):
+            kind, names = "json lines", list(self._parsed(first, line))
+        else:
+            found = [mark for mark in _DELIMITERS if mark in first]
+            self._delimiter = self._delimiter or (found[0] if found else ",")
+            if self._delimiter == "space":
+                self._delimiter = " "
+            kind, names = "csv", [name.strip() for name in self._split(first, line)]
+        self._width = len(names)
+        known = {"score": SCORE_NAMES, "member": MEMBER_NAMES}
+        for role, own in known.items():
+            self.columns[role] = self._column(role, names, own)
+        if self.columns["score"] == self.columns["member"]:
+            raise ValueError(f"{self._name}: one column is named as score and as membership")
+        self.format, self._headed = kind, kind == "csv"
+        if kind == "csv":
+            self._places = (names.index(self.columns["score"]), names.index(self.columns["member"]))
+
+    def _column(self, role: str, names: list[str], known: tuple[str, ...]) -> str:
+        """Return the name of a column, given or known; the first line must hold it."""
+        given = self._given[role]
+        found = [n for n in names if n == given or (given is None and plain_name(n) in known)]
+        if len(found) == 1:
+            return found[0]
+        if not found and given is None:
+            raise ValueError(
+                f"{self._name}: expected the first line to name the columns, {role} among them, "
+                f"not {listed(names)}: name them, or say --{role} COLUMN"
+            )
+        raise ValueError(
+            f"{self._name} has {len(found)} columns for --{role}"
+            + (f" {given!r}" if given is not None else "")
+            + f"; it has {listed(names)}"
+        )
+
+    def _split(self, text: str, line: int) -> list[str]:
+        if self._delimiter == " ":
+            return text.split()
+        try:
+            return next(csv.reader([text], delimiter=self._delimiter or ",", strict=True))
+        except csv.Error as error:
+            raise ValueError(f"{self._name}, line {line}: {error}") from None
+
+    def _cells(self, text: str, line: int) -> tuple[Any, Any]:
+        cells = self._split(text, line)
+        if len(cells) != self._width:
+            raise ValueError(
+                f"{self._name}, line {line}: {len(cells)} cells, where the first line has "
+                f"{self._width}"
+            )
+        return cells[self._places[0]], cells[self._places[1]]
+
+    def _parsed(self, text: str, line: int) -> dict[str, Any]:
+        def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            if len(dict(pairs)) < len(pairs):
+                raise ValueError("a key occurs twice")
+            return dict(pairs)
+
+        try:
+            entries = json.loads(text, object_pairs_hook=unique)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{self._name}, line {line}: no JSON object: {error}") from None
+        if not isinstance(entries, dict):
+            raise ValueError(f"{self._name}, line {line}: no JSON object")
+        return entries
+
+    def _entries(self, text: str, line: int) -> tuple[Any, Any]:
+        entries = self._parsed(text, line)
+        try:
+            return entries[self.columns["score"]], entries[self.columns["member"]]
+        except KeyError as error:
+            raise ValueError(f"{self._name}, line {line}: there is no {error}") from None
+
+    def _score(self, cell: Any, line: int) -> float:
+        try:
+            if isinstance(cell, (bool, list, dict)) or cell is None:
+                raise ValueError
+            if isinstance(cell, str):
+                text = cell.strip()
+                if "_" in text or (self._decimal == "," and "." in text):
+                    raise ValueError
+                cell = text.replace(",", ".") if self._decimal == "," else text
+            score = float(cell)
+        except (ValueError, OverflowError):
+            raise ValueError(self._wrong(cell, line, "no number")) from None
+        if math.isnan(score):
+            raise ValueError(self._wrong(cell, line, "no score"))
+        return score
+
+    def _bit(self, cell: Any, line: int) -> bool:
+        if isinstance(cell, str):
+            found = _BITS.get(cell.strip().lower())
+        else:
+            found = float(cell) if isinstance(cell, (bool, int, float)) and cell in (0, 1) else None
+        if found is None:
+            raise ValueError(self._wrong(cell, line, "neither 1 (member) nor 0 (non-member)"))
+        return found == 1.0
+
+    def _wrong(self, cell: Any, line: int, what: str) -> str:
+        return f"{self._name}, line {line}: {visible(repr(cell)[:40])} is {what}"

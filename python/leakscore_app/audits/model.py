@@ -1,0 +1,286 @@
+"""What an audit of a file found: frozen dataclasses of numbers and words, no arithmetic.
+
+The text, the page and the JSON all read the same `Findings`.
+
+The JSON (``schema_version`` 1; numbers in full precision; infinite ones are "inf" and "-inf", null
+stands for what was not asked for or does not apply)
+    tool, command, tool_version
+        what made it
+    input
+        files (name and sha256 of each), format, form ("rounds": a score and a membership each;
+        "samples": members beside non-members; "counts" between edges), writer (the program that
+        writes such files), columns, dtype, members and nonmembers (how many),
+        lower_is_member, notes, attack (null for a file of scores; of the outputs of shadow models:
+        name, shadow_models and targets, how many, left_out, whether the targets are the shadow
+        models, and tried, what "choose" saw of each, null for a named attack)
+    setting
+        what the file does not say: neighbours, threat_model, random_bits, seed (of the order of
+        ties), threshold (one that was fixed beforehand, for the methods that take it)
+    claim, verdict
+        what was claimed, and "refuted", "consistent" or "cannot-tell", with the reason
+    confidence, method, orientation
+        of `bounds` and of the verdict; "both" gives each orientation half of what may go wrong
+    bounds
+        one entry a delta: every field of an `EpsilonBound` (its threshold is on the scale of the
+        file; its assumptions are a sentence each), what the test flags, its errors and of how many,
+        the formula that gives epsilon from the other fields (null for a method whose bound does not
+        follow from those of the rates), and critical_values: the rule that gives `fpr_upper` and
+        `fnr_upper` (rounded up), with its k, n and critical value for each, which miss with at most
+        probability `miss`; null for a method without one, and k where a maximal inequality stands
+        for the rule, in the middle of more than 200,000 scores
+    mu
+        the same for mu-GDP (a `MuBound`), null if the method has no band: of every mechanism; that
+        an epsilon follows from it needs a Gaussian curve
+    methods
+        the other methods on the same scores: bounds, or why there are none. The verdict does not
+        use them: a method chosen by its result has no confidence
+    roc
+        auc, advantage, tpr_at_fpr: what is observed, which certifies nothing, and between which
+        bounds the truth lies, all at once, at the confidence, by `method`
+    notices
+        level, code and message of what must be known to read the numbers
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.audit import EpsilonBound, MuBound
+from leakscore.results import as_json
+from leakscore_app._visible import in_json
+from leakscore_app.audits.curves import Curves
+from leakscore_app.audits.recheck import critical_values
+from leakscore_app.audits.shadows import Attack
+from leakscore_app.document.document import Notice
+
+Doubles = npt.NDArray[np.float64]
+
+ONE_THRESHOLD = ("split", "credible")
+"""Methods that look at one threshold: a given one, or the choice of one half of the scores."""
+
+FORMULAS = {
+    "forward": "epsilon = log((1 - delta - fnr_upper) / fpr_upper)",
+    "reverse": "epsilon = log((1 - delta - fpr_upper) / fnr_upper)",
+}
+"""How the bound follows from its other fields, but for 0 and the last bits, rounded down."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """What was read."""
+
+    files: tuple[dict[str, str], ...]
+    format: str
+    form: str
+    writer: str | None
+    columns: dict[str, str]
+    dtype: str
+    members: int
+    nonmembers: int
+    lower_is_member: bool
+    notes: tuple[str, ...]
+    attack: Attack | None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the file does not say."""
+
+    neighbours: str | None = None
+    threat_model: str | None = None
+    random_bits: bool = False
+    seed: int = 0
+    threshold: float | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed of the mechanism: (epsilon, delta)-differential privacy, or mu-GDP."""
+
+    epsilon: float | None = None
+    delta: float | None = None
+    mu: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the scores say about the claim, and why.
+
+    "refuted": the bound exceeds what is claimed. "cannot-tell": the bound of perfectly separated
+    scores, as many of each kind, would not exceed it, or all scores are equal or turned round.
+    "consistent": neither. The numbers are epsilons at the claimed delta, or mus.
+    """
+
+    verdict: str
+    certified: float
+    max_certifiable: float
+    claimed: float
+
+
+@dataclass(frozen=True)
+class MethodBounds:
+    """The bounds of a method, one a delta, or why it has none here."""
+
+    method: str
+    bounds: tuple[EpsilonBound, ...]
+    refused: str | None = None
+
+    def at(self, delta: float) -> EpsilonBound:
+        """Return the bound at a delta that was asked for."""
+        return next(bound for bound in self.bounds if bound.delta == delta)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What is observed, and bounds on the truth."""
+
+    observed: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the scores show of the ROC curve; all bounds hold at once."""
+
+    method: str
+    auc: Rate
+    advantage: Rate
+    tpr_at_fpr: tuple[tuple[float, Rate], ...]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the scores of a file certify."""
+
+    tool_version: str
+    input: Input
+    setting: Setting
+    claim: Claim | None
+    verdict: Verdict | None
+    confidence: float
+    orientation: str
+    bounds: MethodBounds
+    mu: MuBound | None
+    others: tuple[MethodBounds, ...]
+    shown: Shown
+    curves: Curves
+    notices: tuple[Notice, ...]
+    void: str  # why the scores are no evidence, if they are none: a key of words.NO_EVIDENCE
+
+    @property
+    def method(self) -> str:
+        """The method of the verdict."""
+        return self.bounds.method
+
+    @property
+    def percent(self) -> str:
+        """The confidence in words."""
+        return f"{100 * self.confidence:.12g}\u00a0%"
+
+    @property
+    def deltas(self) -> tuple[float, ...]:
+        """What the bounds are asked for at."""
+        return tuple(float(bound.delta) for bound in self.bounds.bounds)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must be true for the confidence of the bounds to hold."""
+        return self.bounds.bounds[0].assumptions
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and dicts."""
+        plain = {
+            "schema_version": 1,
+            "tool": "leakscore",
+            "command": "audit",
+            "tool_version": self.tool_version,
+            "input": asdict(self.input),
+            "setting": asdict(self.setting),
+            "claim": self.claim and asdict(self.claim),
+            "verdict": self.verdict and asdict(self.verdict),
+            "confidence": self.confidence,
+            "method": self.method,
+            "orientation": self.orientation,
+            "bounds": [self._bound(bound) for bound in self.bounds.bounds],
+            "mu": self.mu and self._test(self.mu),
+            "methods": [
+                {
+                    "method": other.method,
+                    "refused": other.refused,
+                    "bounds": [self._bound(bound) for bound in other.bounds],
+                }
+                for other in self.others
+            ],
+            "roc": {
+                "method": self.shown.method,
+                "auc": asdict(self.shown.auc),
+                "advantage": asdict(self.shown.advantage),
+                "tpr_at_fpr": [{"fpr": fpr} | asdict(rate) for fpr, rate in self.shown.tpr_at_fpr],
+            },
+            "notices": [asdict(notice) for notice in self.notices],
+        }
+        found: dict[str, Any] = as_json(plain)
+        return found
+
+    def _bound(self, bound: EpsilonBound) -> dict[str, Any]:
+        formula = FORMULAS[str(bound.direction)] if self.by_rates(bound) else None
+        return self._test(bound) | {"formula": formula}
+
+    def _test(self, bound: EpsilonBound | MuBound) -> dict[str, Any]:
+        fields = bound.to_dict()
+        nonmembers, members = self.counted(bound)
+        wrong, missed = round(fields["fpr"] * nonmembers), round(fields["fnr"] * members)
+        values = critical_values(
+            bound.method, (wrong, nonmembers), (missed, members), self._miss(bound)
+        )
+        return fields | {
+            "threshold": self.threshold(bound),
+            "flags": self.flags(bound),
+            "false_positives": wrong,
+            "nonmembers_counted": nonmembers,
+            "false_negatives": missed,
+            "members_counted": members,
+            "critical_values": values,
+        }
+
+    def _miss(self, bound: EpsilonBound | MuBound) -> float:
+        """Return the probability with which each bound on a rate may fail: equal shares."""
+        chosen = bound.method in ONE_THRESHOLD and self.setting.threshold is None
+        bounds = 4.0 if self.orientation == "both" and not chosen else 2.0
+        return (1.0 - self.confidence) / bounds
+
+    def by_rates(self, bound: EpsilonBound) -> bool:
+        """Whether a bound follows from its bounds on the error rates, which not every one does."""
+        rates = (float(bound.fnr_upper), float(bound.fpr_upper))
+        over, under = rates if bound.direction == "forward" else rates[::-1]
+        ratio = (1.0 - float(bound.delta) - over) / under
+        return bound.epsilon == 0 or math.isclose(ratio, math.exp(bound.epsilon), rel_tol=1e-9)
+
+    def counted(self, bound: EpsilonBound | MuBound) -> tuple[int, int]:
+        """Return how many non-members and members the test of a bound was tried on."""
+        sizes = (self.input.nonmembers, self.input.members)
+        halved = bound.method in ONE_THRESHOLD and self.setting.threshold is None
+        return (sizes[0] // 2, sizes[1] // 2) if halved else sizes
+
+    def threshold(self, bound: EpsilonBound | MuBound) -> float:
+        """Return the threshold of a bound on the scale of the file."""
+        return -float(bound.threshold) if self.input.lower_is_member else float(bound.threshold)
+
+    def flags(self, bound: EpsilonBound | MuBound, threshold: str = "threshold") -> str:
+        """Say which scores of the file the test of a bound flags."""
+        below = (
+            isinstance(bound, EpsilonBound) and bound.orientation == "low"
+        ) != self.input.lower_is_member
+        above = ">=" if self.input.form == "counts" else ">"  # a bin holds its lower edge
+        return f"score {'<' if below else above} {threshold}"
+
+    def to_json(self) -> str:
+        """Return strict JSON, no NaN and no Infinity."""
+        return in_json(json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False))

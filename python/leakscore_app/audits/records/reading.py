@@ -1,0 +1,137 @@
+"""The arrays of an npz archive whose records are judged one by one.
+
+``scores`` (S, N) or (A, S, N) of N records in S target models by A attacks, and ``included``
+(S, N), who was trained on what. Or the outputs of shadow models (`shadows`), each the target of the
+others. ``prediction`` (N,) is what was expected of each record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscore.typing import Array
+from leakscore_app._visible import listed
+from leakscore_app.audits import shadows
+from leakscore_app.audits.columns import Columns, columns_of
+from leakscore_app.tables import files, memory_limit
+from leakscore_app.tables.cells import Options
+
+_OUTPUTS = ("signals", "logits")
+_NEEDED = (
+    "an npz with scores (S, N) of N records in S target models, or (A, S, N) by A attacks; or "
+    "signals (K, N) of K shadow models, or logits (K, N, C) and labels; and included (S, N) or "
+    "(K, N)"
+)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of records by one attack or more, and what they were made of.
+
+    Attributes
+    ----------
+    file : File
+    used : tuple of str
+        The arrays that were read.
+    scores : dict
+        Of each attack by its name, (S, N).
+    included : ndarray, shape (S, N)
+    prediction : ndarray or None
+    attack : Attack or None
+        What made the scores of the outputs of shadow models.
+    notes : tuple of str
+    """
+
+    file: files.File
+    used: tuple[str, ...]
+    scores: Mapping[str, Array]
+    included: Array
+    prediction: Array | None
+    attack: shadows.Attack | None
+    notes: tuple[str, ...]
+
+
+def read(
+    path: str,
+    *,
+    attack: str | None = None,
+    few_records: bool = False,
+    max_memory: int = memory_limit.DEFAULT,
+) -> Scored:
+    """Read the scores of a file, or those of shadow models by an attack of `shadows.ATTACKS`."""
+    file = files.open_file(path, max_memory)
+    if file.kind != "npz":
+        raise ValueError(f"{file.name} is no npz archive: leakscore risk takes {_NEEDED}")
+    columns = columns_of(file, Options(max_memory=max_memory))
+    outputs = [name for name in _OUTPUTS if name in columns.names]
+    if "scores" in columns.names and outputs:
+        raise ValueError(f"{file.name} holds scores and {outputs[0]}: keep those to judge by")
+    if outputs:
+        return _of_models(columns, attack, few_records=few_records)
+    for name in ("scores", "included"):
+        if name not in columns.names:
+            raise ValueError(
+                f"{file.name} has no array {name!r}: leakscore risk takes {_NEEDED}; here is "
+                f"{listed(columns.names)}"
+            )
+    if attack is not None:
+        raise ValueError(f"{file.name} holds scores, so that --attack {attack} means nothing")
+    return _of_scores(columns, few_records=few_records)
+
+
+def _of_scores(columns: Columns, *, few_records: bool) -> Scored:
+    names = [name for name in ("scores", "included", "prediction") if name in columns.names]
+    found = {name: columns.get(name) for name in names}
+    columns.file.require(sum(array.nbytes for array in found.values()))
+    scores = found["scores"]
+    if scores.ndim not in (2, 3) or not scores.size:
+        raise ValueError(
+            f"{columns.file.name}: Expected scores of shape {scores.shape} to be (S, N), target "
+            "models and records, or (A, S, N) by A attacks, and not to be empty"
+        )
+    if "prediction" not in found:  # which tells the records
+        shadows.require_models_first(
+            columns.file, scores, found["included"], few_records=few_records
+        )
+    each = {"scores": scores} if scores.ndim == 2 else {f"{a}": s for a, s in enumerate(scores)}
+    return Scored(
+        columns.file,
+        tuple(names),
+        each,
+        found["included"],
+        found.get("prediction"),
+        None,
+        columns.notes,
+    )
+
+
+def _of_models(columns: Columns, attack: str | None, *, few_records: bool) -> Scored:
+    """Score each shadow model by the others; a target of the file is none of them."""
+    found = shadows.arrays_of(columns)
+    if found is None:
+        raise ValueError(f"{columns.file.name} holds vectors: leakscore risk takes {_NEEDED}")
+    left = [name for name in ("observed", "observed_logits", "member") if name in found]
+    of_models = {name: array for name, array in found.items() if name not in left}
+    prediction = columns.get("prediction") if "prediction" in columns.names else None
+    few_records = few_records or prediction is not None  # which tells the records
+    made = shadows.scored(columns.file, of_models, attack, few_records=few_records)
+    used = (*made.used, *(() if prediction is None else ("prediction",)))
+    more = [f"{listed(left)}: not used, a record is judged by many models"] if left else []
+    if made.attack.tried is not None:
+        more.append(
+            "the attack was chosen by these scores, for which no confidence pays: name one with "
+            "--attack for bounds that count"
+        )
+    included = np.asarray(found["included"])
+    return Scored(
+        columns.file,
+        used,
+        {made.attack.name: made.scores.reshape(included.shape)},
+        made.member.reshape(included.shape),
+        prediction,
+        made.attack,
+        (*columns.notes, *made.notes, *more),
+    )

@@ -1,0 +1,406 @@
+"""Which columns of a file are the scores, and what they are the scores of.
+
+Known by their names: a score and a membership for each round (Privacy Meter's npz archives have
+``scores`` and ``memberships``, LeakPro's JSON ``signal_values`` and ``true_labels``, SACRO-ML's npz
+archives ``individual.member_prob`` and ``individual.member``), the scores of members beside those
+of non-members, counts between edges, and LeakPro's confusion counts. Outputs of shadow models are
+scored here (`shadows`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app._visible import listed
+from leakscore_app.audits import shadows
+from leakscore_app.audits.columns import Columns, columns_of
+from leakscore_app.tables import files, memory_limit
+from leakscore_app.tables.cells import Options
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_SACRO = ("individual.member_prob", "individual.member")
+SCORE_NAMES = ("score", "scores", "signal_values", "mia_scores", "statistic", _SACRO[0])
+MEMBER_NAMES = (
+    "member",
+    "membership",
+    "memberships",
+    "is_member",
+    "true_labels",
+    "true_membership",
+    "included",
+    _SACRO[1],
+)
+_MEMBERS = ("members", "member_scores")
+_NONMEMBERS = ("nonmembers", "non_members", "nonmember_scores", "non_member_scores")
+_CONFUSION = ("tp", "fp", "tn", "fn")
+_HISTOGRAM = ("edges", "member_counts", "nonmember_counts")
+_OUTSIDE = ("below", "above")
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """One score and one membership a round, in the order of the file."""
+
+    scores: Array
+    member: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The scores of the members and those of the others."""
+
+    members: Array
+    nonmembers: Array
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many scores of each kind lie between edges, and outside them: members, non-members."""
+
+    edges: Array
+    members: Array
+    nonmembers: Array
+    below: Array | None = None
+    above: Array | None = None
+
+
+Data: TypeAlias = Rounds | Samples | Counts
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read, from where.
+
+    Attributes
+    ----------
+    files : tuple of File
+        One, or that of the members and that of the non-members.
+    format : str
+        Of the first file.
+    writer : str or None
+        The program that writes such files, if it is known by the names in them.
+    columns : dict
+        What was read -> the name of its column.
+    dtype : str
+        Of the scores in the file.
+    data : Rounds, Samples or Counts
+    notes : tuple of str
+        What had to be found out or was taken for granted.
+    attack : Attack or None
+        What made the scores of the outputs of shadow models.
+    in_each : int or None
+        How many records each shadow model holds, if all hold as many and coins hardly do so.
+    """
+
+    files: tuple[files.File, ...]
+    format: str
+    writer: str | None
+    columns: dict[str, str]
+    dtype: str
+    data: Data
+    notes: tuple[str, ...]
+    attack: shadows.Attack | None = None
+    in_each: int | None = None
+
+
+def read_scores(
+    path: str,
+    *,
+    nonmembers: str | None = None,
+    score: str | None = None,
+    member: str | None = None,
+    attack: str | None = None,
+    few_records: bool = False,
+    options: Options | None = None,
+    max_memory: int = memory_limit.DEFAULT,
+) -> Read:
+    """Read the scores of a file.
+
+    Parameters
+    ----------
+    path : str
+        JSON or any format of tables; ``-`` is the standard input.
+    nonmembers : str, optional
+        A second file with the scores of the non-members; then the first holds those of the members.
+    score, member : str, optional
+        The columns; found by their names if not given.
+    attack : str, optional
+        Of `shadows.ATTACKS`, for a file of the outputs of shadow models.
+    few_records : bool
+        Whether shadow models that outnumber the records are none of a transposed file.
+    options : Options, optional
+        How the files are to be read.
+    max_memory : int
+        Bytes that each file and what it is unpacked to may take.
+
+    Returns
+    -------
+    Read
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or pickled, its columns are not told, a score is NaN, a membership is
+        neither 0 nor 1, or the lengths differ.
+    ImportError
+        If a library is missing that reads the format.
+    """
+    options = replace(options or Options(), max_memory=max_memory)
+    first = columns_of(files.open_file(path, max_memory), options)
+    if attack is not None and (nonmembers is not None or score is not None or member is not None):
+        raise ValueError("--attack takes arrays by their names, and no columns or second file")
+    if nonmembers is None:
+        if made := _of_models(first, score, member, attack=attack, few_records=few_records):
+            return made
+        return _read(first, score, member)
+    if member is not None:
+        raise ValueError("a column of memberships means nothing where non-members have their file")
+    second = columns_of(files.open_file(nonmembers, max_memory), options)
+    names = [_sole(part, score) for part in (first, second)]
+    inside, outside = first.numbers(names[0]), second.numbers(names[1])
+    return Read(
+        files=(first.file, second.file),
+        format=first.format,
+        writer=None,
+        columns={"members": names[0], "nonmembers": names[1]},
+        dtype=str(np.result_type(inside, outside)),
+        data=Samples(inside, outside),
+        notes=(*first.notes, *second.notes),
+    )
+
+
+def _of_models(
+    columns: Columns,
+    score: str | None,
+    member: str | None,
+    *,
+    attack: str | None,
+    few_records: bool,
+) -> Read | None:
+    """Score the outputs of shadow models; None for a file of scores."""
+    known = (*SCORE_NAMES, *_MEMBERS, "edges", "tp")
+    plain = score or member or any(plain_name(name) in known for name in columns.names)
+    found = None if plain and attack is None else shadows.arrays_of(columns)
+    if found is None:
+        if attack is not None:
+            shadows.refuse_plain(columns)
+        return None
+    made = shadows.scored(columns.file, found, attack, few_records=few_records)
+    if made.member.all() or not made.member.any():
+        missing = "non-members" if made.member.all() else "members"
+        raise ValueError(f"{columns.file.name}: there are no {missing}")
+    roles = {name: name for name in made.used}
+    read = _made(columns, roles, np.dtype(made.dtype), Rounds(made.scores, made.member))
+    notes = (*columns.notes, *made.notes)
+    return replace(read, notes=notes, attack=made.attack, in_each=made.in_each)
+
+
+def _sole(columns: Columns, score: str | None) -> str:
+    """Return the column of a file that holds the scores of one kind only."""
+    if _known(columns, "member", MEMBER_NAMES) is not None:
+        raise ValueError(f"{columns.file.name} has memberships of its own: audit it alone")
+    name = _given(columns, "score", score) or _known(columns, "score", SCORE_NAMES)
+    if name is None and len(columns.names) == 1:
+        name = columns.names[0]
+    if name is None:
+        raise ValueError(_untold(columns, "--score"))
+    return name
+
+
+def _read(columns: Columns, score: str | None, member: str | None) -> Read:
+    for form in (_confusion, _histogram, _beside):
+        if score is None and member is None and (read := form(columns)) is not None:
+            return read
+    roles, notes = _roles(columns, score, member)
+    scores, bits = columns.numbers(roles["score"]), columns.bits(roles["member"])
+    if scores.size != bits.size:
+        blank = " (blank cells at the end left out)" if columns.padding is not None else ""
+        raise ValueError(
+            f"{columns.file.name}: {scores.size} scores, but {bits.size} memberships{blank}"
+        )
+    if bits.all() or not bits.any():
+        missing = "non-members" if bits.size and bits.all() else "members"
+        raise ValueError(f"{columns.where(roles['member'])}: there are no {missing}")
+    return _made(columns, roles, scores.dtype, Rounds(scores, bits), *notes)
+
+
+def _made(
+    columns: Columns, roles: dict[str, str], dtype: np.dtype[Any], data: Data, *notes: str
+) -> Read:
+    return Read(
+        files=(columns.file,),
+        format=columns.format,
+        writer=_writer(columns),
+        columns=roles,
+        dtype=str(dtype),
+        data=data,
+        notes=(*columns.notes, *notes),
+    )
+
+
+def _writer(columns: Columns) -> str | None:
+    names = set(columns.names)
+    if columns.format == "npz" and {"scores", "memberships", "one_tenth_fpr"} <= names:
+        return "Privacy Meter"
+    if columns.format == "json" and "true_labels" in names:
+        return "LeakPro"
+    if set(_SACRO) <= names:
+        return "SACRO-ML"
+    return None
+
+
+# --- a score and a membership a round ------------------------------------------------------------
+
+
+def _roles(
+    columns: Columns, score: str | None, member: str | None
+) -> tuple[dict[str, str], list[str]]:
+    """Return the columns of the scores and of the memberships."""
+    chosen = {
+        "score": _given(columns, "score", score) or _known(columns, "score", SCORE_NAMES),
+        "member": _given(columns, "member", member) or _known(columns, "member", MEMBER_NAMES),
+    }
+    notes = []
+    if len(columns.names) == 2 and None in chosen.values():
+        left = [name for name in columns.names if name not in chosen.values()]
+        chosen = {role: name or left.pop(0) for role, name in chosen.items()}
+        notes.append(
+            f"taken for the scores: {chosen['score']!r}, for the memberships: {chosen['member']!r}"
+        )
+    if len(columns.names) == 1:
+        raise ValueError(
+            f"{columns.file.name} holds one column only: which of the scores are members'? Give a "
+            "second one with 1 and 0, or the non-members' scores with --nonmembers FILE"
+        )
+    roles = {role: name for role, name in chosen.items() if name is not None}
+    for role in chosen:
+        if role not in roles:
+            raise ValueError(_untold(columns, f"--{role}"))
+    if roles["score"] == roles["member"]:
+        raise ValueError(f"{columns.where(roles['score'])} is named as score and as membership")
+    return roles, notes
+
+
+def _given(columns: Columns, role: str, name: str | None) -> str | None:
+    if name is not None and name not in columns.names:
+        raise ValueError(
+            f"{columns.file.name} has no column {name!r} for --{role}; it has "
+            f"{listed(columns.names)}"
+        )
+    return name
+
+
+def plain_name(name: str) -> str:
+    return re.sub(r"[\s\-]+", "_", name.strip().lower())
+
+
+def _known(columns: Columns, role: str, known: Sequence[str]) -> str | None:
+    """Return the one column that is known by its name."""
+    found = [name for name in columns.names if plain_name(name) in known]
+    if len(found) > 1:
+        raise ValueError(
+            f"{columns.file.name} has {len(found)} columns that might be the {role}: "
+            f"{listed(found)}; choose one"
+            + (f" with --{role}" if role in ("score", "member") else "")
+        )
+    return found[0] if found else None
+
+
+def _untold(columns: Columns, option: str) -> str:
+    if not columns.names:
+        return f"{columns.file.name} holds no columns"
+    return (
+        f"{columns.file.name} has the columns {listed(columns.names)}: name the one to take "
+        f"with {option}"
+    )
+
+
+# --- other forms ---------------------------------------------------------------------------------
+
+
+def _beside(columns: Columns) -> Read | None:
+    """Read one column of members' scores and one of non-members', of any lengths."""
+    inside = _known(columns, "members", _MEMBERS)
+    outside = _known(columns, "nonmembers", _NONMEMBERS)
+    if inside is None or outside is None:
+        return None
+    members, nonmembers = columns.numbers(inside), columns.numbers(outside)
+    for name, array in ((inside, members), (outside, nonmembers)):
+        if not array.size:
+            raise ValueError(f"{columns.where(name)} is empty")
+    roles = {"members": inside, "nonmembers": outside}
+    dtype = np.result_type(members, nonmembers)
+    return _made(columns, roles, dtype, Samples(members, nonmembers))
+
+
+def _histogram(columns: Columns) -> Read | None:
+    """Read counts between edges."""
+    if not set(_HISTOGRAM) <= set(columns.names):
+        return None
+    edges, inside, outside = (columns.numbers(name) for name in _HISTOGRAM)
+    beyond = {name: columns.numbers(name) for name in _OUTSIDE if name in columns.names}
+    # Here the columns can be named; `Audit.from_counts` refuses the same.
+    missing = [
+        name
+        for name, end in zip(_OUTSIDE, (edges[:1], edges[-1:]), strict=True)
+        if name not in beyond and np.isfinite(end).any()
+    ]
+    if missing:
+        raise ValueError(
+            f"{columns.where('edges')}: expected edges from -inf to inf, not from {edges[0]} to "
+            f"{edges[-1]}. Scores outside must be counted as well: in bins that begin at -inf and "
+            f"end at inf, or in {' and '.join(missing)}, each the two numbers of members and "
+            "non-members"
+        )
+    roles = {name: name for name in (*_HISTOGRAM, *beyond)}
+    return _made(columns, roles, edges.dtype, Counts(edges, inside, outside, **beyond))
+
+
+def _confusion(columns: Columns) -> Read | None:
+    """Read LeakPro's confusion counts, which it writes without signals for attacks that decide.
+
+    K decisions, each at least as ready to flag as the one before, are one score: how many of them
+    flag the record.
+    """
+    names = set(columns.names)
+    if not set(_CONFUSION) <= names or names & {"signal_values", *SCORE_NAMES}:
+        return None
+    # As float64: the sum of two small integers of a file may not fit into their dtype.
+    tp, fp, tn, fn = (columns.numbers(name).astype(np.float64) for name in _CONFUSION)
+    where = columns.file.name
+    counts = np.concatenate([tp, fp, tn, fn])
+    whole = np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts))
+    if len({tp.size, fp.size, tn.size, fn.size}) > 1 or not tp.size or not whole.all():
+        raise ValueError(f"{where}: tp, fp, tn and fn are no counts of as many decisions")
+    if np.ptp(tp + fn) or np.ptp(fp + tn):
+        raise ValueError(f"{where}: tp + fn and fp + tn differ between decisions")
+    columns.file.require(8 * int(tp[0] + fn[0] + fp[0] + tn[0]))
+    order = np.lexsort((tp, fp))
+    hits = [array[order].astype(np.int64) for array in (tp, fp)]
+    if any(np.any(np.diff(array) < 0) for array in hits):
+        raise ValueError(
+            f"{where}: a decision with more false positives has fewer true positives, so that the "
+            "decisions are no thresholds on one score"
+        )
+    flags = np.arange(tp.size, -1, -1, dtype=np.float64)
+    members, nonmembers = (
+        np.repeat(flags, np.diff(array, prepend=0, append=total))
+        for array, total in zip(hits, (int((tp + fn)[0]), int((fp + tn)[0])), strict=True)
+    )
+    if not members.size or not nonmembers.size:
+        missing = "non-members" if members.size else "members"
+        raise ValueError(f"{where}: there are no {missing}")
+    note = f"no scores, only the counts of {tp.size} decision(s): a record's score is how many flag"
+    if tp.size > 1:
+        note += " it; each is taken to flag all that a stricter one flags"
+    else:
+        note += " it"
+    roles = {name: name for name in _CONFUSION}
+    return _made(columns, roles, np.dtype(np.float64), Samples(members, nonmembers), note)

@@ -1,0 +1,316 @@
+"""The scores of an attack on the outputs of shadow models, which an npz archive holds.
+
+``signals`` (K, N) or (K, N, A), or ``logits`` (K, N, C) or (K, N, A, C) with ``labels`` (N,), of K
+models at N records; ``included`` (K, N), who was trained on what. A target has ``observed`` or
+``observed_logits``, of one model or of S, and ``member`` (N,) or (S, N). Without a membership the
+shadow models are the targets, each of the others.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from leakscore import shadow
+from leakscore.shadow.sides import arrays, pairs
+from leakscore.typing import Array, Flags
+from leakscore_app._visible import listed
+from leakscore_app.audits.columns import Columns
+from leakscore_app.tables.files import File
+
+Arrays: TypeAlias = Mapping[str, Array]
+
+CHOOSE = "choose"
+ATTACKS = (CHOOSE, "base", "one-step", "paired", "bayes", "lira")
+"""The functions of `leakscore.shadow` that score a target; the first chooses between three."""
+
+_RARE = 1e-6
+_AUGMENTED = ("bayes", "lira")
+_NEEDED = {
+    "signals": "(K, N): K models' logit margins at N records",
+    "logits": "(K, N, C): K models' logits of C classes at N records",
+    "included": "(K, N): 1 where a model was trained on a record",
+    "labels": "(N,): the records' classes",
+    "observed": "(N,): the target's signals, of which member tells the truth",
+    "observed_logits": "(N, C): the target's logits, of which member tells the truth",
+}
+_KNOWN = (*_NEEDED, "member")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What "choose" saw of an attack: its true-positive rate on models that were left out."""
+
+    name: str
+    rate: float
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Which attack gave the scores, on how many models.
+
+    Attributes
+    ----------
+    name : str
+        Of `ATTACKS`, the chosen one for "choose".
+    shadow_models : int
+    targets : int
+        Of them, `shadow_models` if each was the target of the others.
+    left_out : bool
+        Whether the targets are the shadow models.
+    tried : tuple of Tried or None
+        What "choose" chose from; None for an attack that was named.
+    """
+
+    name: str
+    shadow_models: int
+    targets: int
+    left_out: bool
+    tried: tuple[Tried, ...] | None
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of an attack, what they are the scores of, and what they were made of.
+
+    Attributes
+    ----------
+    in_each : int or None
+        How many records each shadow model holds, if all hold as many and coins hardly do so.
+    """
+
+    scores: Array
+    member: Flags
+    attack: Attack
+    used: tuple[str, ...]
+    dtype: str
+    notes: tuple[str, ...]
+    in_each: int | None = None
+
+
+def arrays_of(columns: Columns) -> Arrays | None:
+    """Return the arrays of shadow models; None if the file holds plain scores, or is no npz."""
+    names = [name for name in _KNOWN if name in columns.names]
+    if columns.format != "npz" or not set(names) & {"signals", "logits", "included"}:
+        return None
+    found = {name: columns.get(name) for name in names}
+    columns.file.require(sum(array.nbytes for array in found.values()))
+    flat = [name for name in names if found[name].size == max(found[name].shape, default=1)]
+    if len(flat) == len(names) and len(columns.names) <= 2:
+        return None  # a column of scores and one of memberships
+    return found
+
+
+def refuse_plain(columns: Columns) -> None:
+    """Refuse an attack on a file that holds its scores."""
+    raise ValueError(
+        f"{columns.file.name} holds no outputs of shadow models, so that --attack means nothing: "
+        "it takes an npz with signals (K, N), or logits (K, N, C) and labels, and included (K, N); "
+        f"here is {listed(columns.names) or 'nothing'}"
+    )
+
+
+def require_models_first(file: File, array: Array, included: Array, *, few_records: bool) -> None:
+    """Refuse arrays of one shape that look transposed: of many models few records are judged."""
+    if included.ndim != 2 or included.shape not in (array.shape[:2], array.shape[-2:]):
+        return
+    models, records = included.shape
+    if models > records and not few_records:
+        raise ValueError(
+            f"{file.name}: {models} models and only {records} records: models come first, and "
+            "the arrays look transposed. If there are so few records, say --few-records"
+        )
+
+
+def scored(file: File, found: Arrays, attack: str | None, *, few_records: bool = False) -> Scored:
+    """Score the target of a file, or its shadow models, by an attack."""
+    if attack is not None and attack not in ATTACKS:
+        raise ValueError(f"Expected attack {attack!r} to be one of {', '.join(ATTACKS)}")
+    source, target = _names(file, found)
+    told = "member" in found
+    for name in ("included", *(("labels",) if source == "logits" else ()), *((target,) * told)):
+        _require(file, found, name)
+    if source == "signals" and not told:
+        require_models_first(file, found[source], found["included"], few_records=few_records)
+    try:
+        return _scored(file, found, source, target if told else None, attack or CHOOSE)
+    except (ValueError, TypeError) as error:
+        message = str(error)
+        raise ValueError(
+            message if message.startswith(file.name) else f"{file.name}: {message}"
+        ) from None
+
+
+def _names(file: File, found: Arrays) -> tuple[str, str]:
+    """Return the arrays of the shadow models' outputs and of the target's."""
+    if "signals" in found and "logits" in found:
+        raise ValueError(f"{file.name} holds signals and logits: keep those to attack by")
+    if "logits" in found:
+        return "logits", "observed_logits"
+    _require(file, found, "signals", ", or 'logits' (K, N, C) and 'labels'")
+    return "signals", "observed"
+
+
+def _require(file: File, found: Arrays, name: str, otherwise: str = "") -> None:
+    if name not in found:
+        raise ValueError(
+            f"{file.name} has no array {name!r} {_NEEDED[name]}{otherwise}; here is "
+            f"{listed(list(found))}"
+        )
+
+
+def _scored(file: File, found: Arrays, source: str, target: str | None, attack: str) -> Scored:
+    signals = _margins(file, found, source) if source == "logits" else found[source]
+    read = arrays.read(signals, found["included"])
+    if read.signals.ndim == 3 and attack not in _AUGMENTED:
+        raise ValueError(
+            f"signals of shape {signals.shape} have augmentations, which {attack} does not take: "
+            f"--attack {' or '.join(_AUGMENTED)}, or average them"
+        )
+    arrays.finite("signals", read.signals)
+    included = read.included != 0
+    used = (source, "included", *(("labels",) if source == "logits" else ()))
+    dtype = str(found[source].dtype)
+    if target is None:
+        notes = _of_left_out(found, read)
+        return Scored(*_left_out(attack, read, signals, included), used, dtype, tuple(notes))
+    observed = _margins(file, found, target) if source == "logits" else found[target]
+    values = arrays.targets(observed, read)
+    member = _members(found["member"], values.values.shape[:2], single=values.single)
+    _refuse_known(values.values, member, read)
+    name, tried = _chosen(attack, signals, included)
+    scores = _function(name)(observed, signals, included).reshape(-1)
+    made = Attack(name, read.models, len(member), left_out=False, tried=tried)
+    used = (*used, target, "member")
+    return Scored(scores, member.reshape(-1), made, used, dtype, (), _in_each(included))
+
+
+def _left_out(
+    attack: str, read: arrays.Shadow, signals: Array, included: Flags
+) -> tuple[Array, Flags, Attack]:
+    """Score each shadow model by the others, complementary pairs left out together."""
+    name, tried = _chosen(attack, signals, included)
+    score: Any = name.replace("-", "_")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a note of the file's
+        scores = shadow.leave_one_model_out(
+            signals, included, score=score, groups=pairs.groups(read)
+        )
+    made = Attack(name, read.models, read.models, left_out=True, tried=tried)
+    return scores.reshape(-1), included.reshape(-1), made
+
+
+def _in_each(included: Flags) -> int | None:
+    """Return how many records each model holds, if all hold as many and coins hardly do so."""
+    counts = included.sum(axis=1)
+    # The most frequent number of heads has a probability below sqrt(2 / (pi N)).
+    chance = (0.64 / included.shape[1]) ** (0.5 * (len(counts) - 1))
+    return int(counts[0]) if chance < _RARE and (counts == counts[0]).all() else None
+
+
+def _function(name: str) -> Callable[..., Array]:
+    function: Callable[..., Array] = getattr(shadow, name.replace("-", "_"))
+    return function
+
+
+def _chosen(attack: str, signals: Array, included: Flags) -> tuple[str, tuple[Tried, ...] | None]:
+    if attack != CHOOSE:
+        return attack, None
+    name, rates = shadow.choose(signals, included)
+    tried = tuple(Tried(each.replace("_", "-"), rate) for each, rate in rates.items())
+    return name.replace("_", "-"), tried
+
+
+def _of_left_out(found: Arrays, read: arrays.Shadow) -> list[str]:
+    notes = ["each shadow model was the target of the others: no member tells of another target"]
+    if pairs.groups(read) is not None:
+        notes.append("models were left out in complementary pairs")
+    elif pairs.tell_members(read, list(read.rows.reshape(-1, 1))):
+        notes.append(
+            "the records are in as many models each and the models form no complementary pairs: "
+            "without the target, members are in one model less, which understates the attack; "
+            "hold it against targets that are none of the shadow models (observed and member)"
+        )
+    notes += [
+        f"{name} is not used: no member says which of its records are members"
+        for name in ("observed", "observed_logits")
+        if name in found
+    ]
+    return notes
+
+
+def _margins(file: File, found: Arrays, name: str) -> Array:
+    """Return the margins of logits, a model at a time: its logits are copied."""
+    logits, labels = found[name], found["labels"]
+    models = found["logits"]
+    if models.ndim not in (3, 4):
+        raise ValueError(
+            f"Expected logits of shape {models.shape} to be (K, N, C) or (K, N, A, C): models, "
+            "records, augmentations, classes"
+        )
+    if labels.shape != models.shape[1:2]:
+        turned = labels.shape == models.shape[:1]
+        raise ValueError(
+            f"Expected labels of shape {labels.shape} to be ({models.shape[1]},), one a record of "
+            f"logits of shape {models.shape}"
+            + (": logits are transposed, models come first" if turned else "")
+        )
+    if models.ndim == 4:
+        labels = labels[:, np.newaxis]
+    rest = models.shape[1:]
+    if rest not in (logits.shape, logits.shape[1:]):
+        turned = logits.ndim > 1 and (logits.shape[1], logits.shape[0]) == rest[:2]
+        raise ValueError(
+            f"Expected {name} of shape {logits.shape} to be {rest} or (S, {str(rest)[1:]}, as "
+            f"logits of shape {models.shape}{': it is transposed' if turned else ''}"
+        )
+    if logits.shape == rest:
+        return _margin(name, logits, labels)
+    file.require(8 * logits.size // logits.shape[-1] + found["logits"].nbytes)
+    made = [_margin(f"{name}[{k}]", each, labels) for k, each in enumerate(logits)]
+    return np.stack(made) if made else np.empty(logits.shape[:-1])
+
+
+def _margin(name: str, logits: Array, labels: Array) -> Array:
+    try:
+        return shadow.logit_margin(logits, labels)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _members(member: Array, shape: tuple[int, ...], *, single: bool) -> Flags:
+    """Return who is a member of which target."""
+    targets, records = shape
+    if member.shape != (records,) and (single or member.shape != shape):
+        wanted = f"({records},)" if single else f"({records},) or {shape}"
+        turned = member.ndim == 2 and member.shape[::-1] == shape and not single
+        raise ValueError(
+            f"Expected member of shape {member.shape} to be {wanted}, as observed"
+            + (": it is transposed" if turned else "")
+        )
+    if member.dtype.kind not in "fiub":
+        raise ValueError(f"Expected member to hold 1 and 0, not {member.dtype}")
+    wrong = (member != 0) & (member != 1)
+    if bool(wrong.any()):
+        index = [int(i) for i in np.unravel_index(int(wrong.argmax()), member.shape)]
+        raise ValueError(
+            f"Expected member in {{0, 1}}: {int(wrong.sum())} entries are not, the first "
+            f"member{index}={member[tuple(index)].item()!r}"
+        )
+    return np.broadcast_to(member == 1, (targets, records))
+
+
+def _refuse_known(values: Array, member: Flags, read: arrays.Shadow) -> None:
+    """Refuse a target that is among the shadow models, which know its memberships."""
+    for model in range(read.models):
+        same = (values == read.signals[model]).reshape(len(values), -1).all(axis=1)
+        same &= (member == (read.included[model] != 0)).all(axis=1)
+        if same.any():
+            raise ValueError(
+                f"observed, target {int(same.argmax())}, is signals[{model}]: the target must not "
+                "be among the shadow models; leave it out of them"
+            )

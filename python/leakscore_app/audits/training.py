@@ -1,0 +1,313 @@
+"""One training with many canaries: what their scores certify without a choice of how many count."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import leakscore
+from leakscore import validation
+from leakscore.audit import Audit, OneRunBound, one_run
+from leakscore.audit.one_training.guesses import suspiciously_even
+from leakscore.results import as_json
+from leakscore_app._visible import in_json
+from leakscore_app.audits import words
+from leakscore_app.audits.direction import require_direction
+from leakscore_app.audits.judge import negated
+from leakscore_app.audits.model import Claim, Setting, Verdict
+from leakscore_app.audits.notices import no_fair_coins
+from leakscore_app.audits.scores import Read, Rounds
+from leakscore_app.audits.shadows import Attack
+from leakscore_app.document import checks, html, text
+from leakscore_app.document import document as doc
+from leakscore_app.document.document import Notice
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the scores of the canaries of one training certify.
+
+    The JSON (``schema_version`` 1) has the fields of an audit of rounds where they mean the same;
+    its bounds are every field of a `leakscore.audit.OneRunBound`, one entry a delta.
+    """
+
+    tool_version: str
+    input: dict[str, Any]
+    setting: Setting
+    claim: Claim | None
+    verdict: Verdict | None
+    confidence: float
+    bounds: tuple[OneRunBound, ...]
+    void: str
+    attack: Attack | None = None
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What must be known to read the bounds."""
+        return tuple(words.no_evidence(self.void))
+
+    @property
+    def doubts(self) -> tuple[Notice, ...]:
+        """What leaves nothing of the bound."""
+        return self.notices
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and dicts."""
+        plain = {
+            "schema_version": 1,
+            "tool": "leakscore",
+            "command": "audit --one-run",
+            "tool_version": self.tool_version,
+            "input": self.input | {"attack": self.attack and asdict(self.attack)},
+            "setting": asdict(self.setting),
+            "claim": self.claim and asdict(self.claim),
+            "verdict": self.verdict and asdict(self.verdict),
+            "confidence": self.confidence,
+            "bounds": [bound.to_dict() for bound in self.bounds],
+            "notices": [asdict(notice) for notice in self.notices],
+        }
+        found: dict[str, Any] = as_json(plain)
+        return found
+
+    def to_json(self) -> str:
+        """Return strict JSON."""
+        return in_json(json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False))
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the findings as aligned plain text."""
+        return text.render(_document(self), width)
+
+    def to_html(self) -> str:
+        """Return the findings as one self-contained page."""
+        return html.render(_document(self))
+
+    def check(self) -> checks.Check:
+        """Return what other programs are told."""
+        first = self.bounds[0]
+        return checks.Check(
+            name=words.subject(self.claim),
+            verdict=words.outcome(self.verdict, self.void),
+            message=_verdict_of(self) or _head_of(self),
+            files=tuple(file["name"] for file in self.input["files"]),
+            properties={
+                "epsilon": first.epsilon,
+                "delta": first.delta,
+                "confidence": self.confidence,
+                "p_value": first.p_value,
+                "canaries": first.canaries,
+            },
+            version=self.tool_version,
+        )
+
+
+def judge_training(
+    read: Read,
+    *,
+    deltas: Sequence[float],
+    confidence: float,
+    claim: Claim | None,
+    setting: Setting,
+    lower_is_member: bool | None,
+) -> Training:
+    """Tell what the scores of canaries certify, each of which a fair coin put into one training.
+
+    Parameters
+    ----------
+    read : Read
+        From `read_scores`: a score and a membership for each canary.
+    deltas : sequence of float
+        Of the bounds, each of which holds for itself.
+    confidence : float
+        Of every bound.
+    claim : Claim, optional
+        An epsilon with its delta.
+    setting : Setting
+        What the file does not say.
+    lower_is_member : bool, optional
+        Whether small scores speak for a member.
+
+    Returns
+    -------
+    Training
+
+    Raises
+    ------
+    ValueError
+        If the scores cannot be judged or a parameter is out of its range.
+    """
+    data, name = read.data, read.files[0].name
+    if not isinstance(data, Rounds):
+        raise ValueError(
+            f"{name} has no membership for each score: --one-run needs canaries, one a row, with "
+            "their scores and whether they were in"
+        )
+    _require_one_target(read)
+    if claim is not None and claim.epsilon is None:
+        raise ValueError(
+            "--one-run bounds no mu: claim an epsilon, or see leakscore.audit.one_run_fdp"
+        )
+    if claim is not None:
+        validation.scalar("claimed epsilon", claim.epsilon, 0.0)
+    validation.count("seed", setting.seed, high=None)
+    if lower_is_member is None:
+        require_direction(read)
+    scores = negated(data.scores) if lower_is_member else data.scores
+    void = _why_none(read, Audit(scores[data.member], scores[~data.member]), setting)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of coins, which were looked at
+        bounds = tuple(
+            one_run(scores, data.member, k="all", delta=d, confidence=confidence, rng=setting.seed)
+            for d in dict.fromkeys(deltas)
+        )
+    return Training(
+        tool_version=leakscore.__version__,
+        input={
+            "files": [{"name": file.name, "sha256": file.sha256} for file in read.files],
+            "format": read.format,
+            "writer": read.writer,
+            "columns": read.columns,
+            "dtype": read.dtype,
+            "members": int(data.member.sum()),
+            "nonmembers": int((~data.member).sum()),
+            "lower_is_member": bool(lower_is_member),
+            "notes": list(read.notes),
+        },
+        setting=setting,
+        claim=claim,
+        verdict=None if claim is None else _judged(claim, bounds[0], bool(void)),
+        confidence=confidence,
+        bounds=bounds,
+        void=void,
+        attack=read.attack,
+    )
+
+
+def _require_one_target(read: Read) -> None:
+    """Refuse the outputs of several trainings."""
+    attack = read.attack
+    if attack is not None and (attack.left_out or attack.targets > 1):
+        raise ValueError(
+            f"{read.files[0].name} holds {attack.targets} targets: --one-run needs observed (N,) "
+            "and member (N,) of one training"
+        )
+
+
+def _why_none(read: Read, audit: Audit, setting: Setting) -> str:
+    """Return why the scores are no evidence; refuse other memberships than those of coins."""
+    if not audit.constant:
+        _require_coins(read, audit.n_members, audit.n_nonmembers, stated=setting.random_bits)
+    return words.why_none(constant=audit.constant, turned=audit.below_chance)
+
+
+def _require_coins(read: Read, members: int, nonmembers: int, *, stated: bool) -> None:
+    """Refuse memberships that are no fair coins, as far as their numbers tell."""
+    name, size = read.files[0].name, members + nonmembers
+    for notice in no_fair_coins(members, nonmembers, "--one-run certifies nothing"):
+        raise ValueError(f"{name}: {notice.message}")
+    if read.attack is not None and read.in_each == members:
+        raise ValueError(
+            f"{name}: the target and all {read.attack.shadow_models} shadow models hold exactly "
+            f"{members} of {size} records. No fair coins decided that, and --one-run "
+            "certifies nothing"
+        )
+    if suspiciously_even(members, size) and not stated:
+        raise ValueError(
+            f"{name}: exactly half of {size} canaries are in. If that number was fixed, no "
+            "fair coins decided, and --one-run certifies nothing; if each had a fair coin of its "
+            "own, say --random-bits"
+        )
+
+
+def _judged(claim: Claim, bound: OneRunBound, void: bool) -> Verdict:
+    """Hold a claim of the first delta against its bound."""
+    claimed = float(claim.epsilon or 0.0)
+    word = "refuted" if bound.epsilon > claimed else "consistent"
+    if word == "consistent" and (void or bound.max_certifiable <= claimed):
+        word = "cannot-tell"
+    return Verdict(word, bound.epsilon, bound.max_certifiable, claimed)
+
+
+def _verdict_of(found: Training) -> str:
+    if found.verdict is None or found.claim is None:
+        return ""
+    return words.verdict(found.verdict, found.claim, void=found.void)
+
+
+def _head_of(found: Training) -> str:
+    bound, percent = found.bounds[0], f"{100 * found.confidence:.12g}\u00a0%"
+    return (
+        f"epsilon >= {words.lower_bound(bound.epsilon)} at delta = "
+        f"{words.number(bound.delta, 10)}, with {percent} confidence"
+    )
+
+
+def _document(found: Training) -> doc.Document:
+    bound, seen = found.bounds[0], found.input
+    zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
+    most = words.lower_bound(bound.max_certifiable)
+    lead = (
+        f"One training with {bound.canaries} canaries, {seen['members']} of them "
+        f"in; if all guesses were right, so many could certify {most}.{zero}"
+    )
+    head: list[doc.Part] = [doc.Heading(_head_of(found)), doc.Paragraph(lead, "lead")]
+    if found.notices:
+        head.insert(0, doc.Notices(found.notices))
+    groups = [head]
+    if said := _verdict_of(found):
+        groups.append([doc.Paragraph(said, "lead")])
+    held = [Notice("note", "assumption", sentence) for sentence in bound.assumptions]
+    return doc.Document(
+        f"leakscore audit: {' and '.join(file['name'] for file in seen['files'])}",
+        groups,
+        (
+            doc.Section("Certified bounds, guesses counted at every size", [_table(found)]),
+            doc.Section("The confidence holds if", [doc.Notices(held)]),
+            doc.Section("What was read", [doc.Definitions(list(_read(found)))]),
+        ),
+    )
+
+
+def _table(found: Training) -> doc.Table:
+    rows = [
+        [
+            words.number(bound.delta, 10),
+            words.lower_bound(bound.epsilon),
+            words.lower_bound(bound.max_certifiable),
+            str(bound.k_plus),
+            str(bound.k_minus),
+            str(bound.correct),
+        ]
+        for bound in found.bounds
+    ]
+    header = [
+        "delta",
+        "epsilon\nat least",
+        "most\npossible",
+        "guessed\nin",
+        "guessed\nout",
+        "right",
+    ]
+    return doc.Table(header, rows, "Each bound holds for itself; the guesses that speak most")
+
+
+def _read(found: Training) -> list[tuple[str, str]]:
+    seen, attack = found.input, found.attack
+    columns = ", ".join(
+        role if role == name else f"{role} from {name!r}" for role, name in seen["columns"].items()
+    )
+    return [
+        *(("file", file["name"]) for file in seen["files"]),
+        *(("sha256", file["sha256"]) for file in seen["files"]),
+        (
+            "format",
+            f"{seen['format']}; {columns}; {words.values(attack is not None)} are {seen['dtype']}",
+        ),
+        *([("attack", words.attack(attack))] if attack else []),
+        ("member if", f"the score is {'small' if seen['lower_is_member'] else 'large'}"),
+        ("neighbours", words.relation(found.setting.neighbours)),
+        *(("note", note) for note in seen["notes"]),
+        ("made by", f"leakscore {found.tool_version}, seed {found.setting.seed}"),
+    ]

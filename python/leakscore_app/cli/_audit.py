@@ -1,0 +1,410 @@
+"""``leakscore audit``: its options, and what they do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from leakscore_app.cli import _shared as _cli
+from leakscore_app.tables import outputs
+
+if TYPE_CHECKING:
+    from leakscore_app.audits.model import Claim
+
+_EXIT_CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
+
+_EPILOG = """\
+exit codes
+  0  the claim is consistent with the scores (which does not prove it), or there
+     is none
+  1  an error: nothing was judged
+  2  the claim is refuted
+  3  inconclusive: so few scores could not refute it even if they were separated
+     perfectly; or members score lower than non-members, as if turned round; or,
+     with a claim or without, all scores are equal, or there is none
+
+methods
+  weighted-ell (the default: the tightest where the attack is strong), ell,
+  berk-jones, bonferroni, ks, dkw, dkw-two-sided; sorted-bits (experimental,
+  needs --random-bits); four-outcomes (experimental, up to 20,000 rounds; beside
+  another method only up to 1,000); split and credible (at one threshold;
+  credible is no confidence bound)
+
+files
+  csv, npz, npy, parquet, JSON, workbooks and more; nothing is ever unpickled
+  columns score and member (1 and 0, true and false, yes and no, in and out,
+  member and non-member), a row a round; or members and nonmembers; or edges,
+  member_counts and nonmember_counts, the edges from -inf to inf ("inf" in JSON)
+  or with below and above: how many members and non-members score outside
+  Privacy Meter's and SACRO-ML's npz archives and LeakPro's JSON are read as
+  they are
+
+outputs of shadow models
+  an npz with signals (K, N[, A]), logit margins of K models at N records, and
+  included (K, N), 1 where a model was trained on a record; of the target
+  observed ([S, ]N[, A]) and member (N) or (S, N). Or logits (K, N, C), labels
+  (N) and observed_logits ([S, ]N, C). Without member each shadow model is the
+  target of the others, complementary pairs left out together
+
+looking at rounds as they come
+  Every other audit fixes its number of rounds before a score is seen. With
+  --watch the confidence holds however often one looks: rounds are read from a
+  file that grows or from standard input until the claim is refuted (2), or none
+  comes any more (0, or 3). --state PATH keeps what was counted, also when
+  Ctrl-C ends the program (130).
+
+A lower bound does not show privacy. It is about this attack and this canary,
+and its confidence is that of independent rounds.
+"""
+
+
+def add_audit(commands: Any) -> None:
+    """Add the command to the program."""
+    parser = commands.add_parser(
+        "audit",
+        help="what attack scores certify: a lower bound on epsilon, and the verdict on a claim",
+        description=(
+            "Certify a lower bound on the epsilon of a mechanism from the scores of a\n"
+            "membership attack, and test a claim with it."
+        ),
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=_audit)
+    parser.add_argument("file", metavar="FILE", help="the scores (- reads standard input)")
+    _add_claim_options(parser.add_argument_group("the claim and the bound"))
+    _add_file_options(parser.add_argument_group("the file"))
+    _cli.add_reading(parser)
+    _add_setting_options(parser.add_argument_group("what the file does not say"))
+    _add_kinds(parser.add_argument_group("other audits than of a fixed number of rounds"))
+    group = parser.add_argument_group("the output")
+    _cli.add_outputs(group)
+    group.add_argument(
+        "--sarif", metavar="PATH", help="write the verdict as SARIF, for code scanning"
+    )
+    group.add_argument(
+        "--junit", metavar="PATH", help="write the verdict as JUnit's XML, for test reports"
+    )
+    group.add_argument("--quiet", action="store_true", help="no text: the exit code says it")
+
+
+def _add_claim_options(group: Any) -> None:
+    claim = group.add_mutually_exclusive_group()
+    claim.add_argument(
+        "--claimed-epsilon", type=float, metavar="E", help="the claim is (E, D)-DP, D of --delta"
+    )
+    claim.add_argument("--claimed-mu", type=float, metavar="MU", help="the claim is MU-GDP")
+    group.add_argument(
+        "--delta",
+        type=_deltas,
+        default=[1e-5],
+        metavar="D[,D...]",
+        help="of the bounds; the first is that of the claim (1e-5)",
+    )
+    group.add_argument(
+        "--confidence", type=float, default=0.95, metavar="C", help="of every bound (0.95)"
+    )
+    group.add_argument(
+        "--method", metavar="M", help="of the bound, chosen before the scores are seen: see below"
+    )
+    group.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help='one that was fixed before the scores were seen, for the methods "split" and '
+        '"credible"',
+    )
+    group.add_argument(
+        "--orientation",
+        choices=("high", "both"),
+        default="high",
+        help="both: try tests that flag low scores, too, and pay for it",
+    )
+    group.add_argument(
+        "--only-method", action="store_true", help="no other methods for comparison: quicker"
+    )
+
+
+def _add_file_options(group: Any) -> None:
+    group.add_argument("--score", metavar="COLUMN", help="the scores")
+    group.add_argument("--member", metavar="COLUMN", help="the memberships")
+    group.add_argument(
+        "--nonmembers",
+        metavar="FILE",
+        help="the non-members' scores; the other file holds the members'",
+    )
+    group.add_argument(
+        "--attack",
+        choices=("choose", "base", "one-step", "paired", "bayes", "lira"),
+        help="by which to score the outputs of shadow models, see below (choose: the best of base, "
+        "one-step and paired on shadow models that are left out)",
+    )
+    _cli.add_few_records(group)
+    direction = group.add_mutually_exclusive_group()
+    direction.add_argument(
+        "--lower-is-member",
+        action="store_true",
+        default=None,
+        help="small scores mean a member (losses, distances); decide it before you see them",
+    )
+    direction.add_argument(
+        "--higher-is-member",
+        action="store_false",
+        dest="lower_is_member",
+        help="large scores mean a member: the default; required for a column that its name calls a "
+        "loss",
+    )
+
+
+def _add_setting_options(group: Any) -> None:
+    group.add_argument(
+        "--neighbours",
+        choices=("replace", "add-remove"),
+        help="what rounds without the record hold instead: another record, or none. The bound and "
+        "the claim are about this relation",
+    )
+    group.add_argument("--threat-model", metavar="TEXT", help="what the attacker sees and knows")
+    group.add_argument(
+        "--random-bits",
+        action="store_true",
+        help="the memberships were fair coins, each score a function of its own round: allows "
+        "methods that need it",
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="S", help="of the order of ties (0)")
+
+
+def _add_kinds(group: Any) -> None:
+    kind = group.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--one-run",
+        action="store_true",
+        help="the rows are canaries of one training, each in or out by a fair coin: right guesses "
+        "are counted at every size, of the highest and the lowest scores in turn and of each end "
+        "alone, and none is to be chosen",
+    )
+    kind.add_argument(
+        "--watch",
+        action="store_true",
+        help="rounds are read as they come, csv with a first line of names or JSON lines, and "
+        "looked at after each; the program ends when the claim is refuted. Without --random-bits "
+        "the i-th member is paired with the i-th non-member",
+    )
+    group.add_argument(
+        "--state",
+        metavar="PATH",
+        help="with --watch: keep there what is counted, and go on from it the next time",
+    )
+    group.add_argument(
+        "--idle",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="with --watch: a file to which nothing was added for so many seconds is at its end "
+        "(60; 0: read what is there; inf: wait)",
+    )
+    group.add_argument(
+        "--inclusion",
+        type=float,
+        default=0.5,
+        metavar="P",
+        help="with --watch and --random-bits: the probability that a coin says member (0.5)",
+    )
+
+
+def _deltas(text: str) -> list[float]:
+    try:
+        deltas = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers") from None
+    if not all(0 <= delta < 1 for delta in deltas):
+        raise argparse.ArgumentTypeError(f"{text!r} is not in [0, 1)")
+    return deltas
+
+
+def _claim(options: argparse.Namespace) -> Claim | None:
+    from leakscore_app.audits.model import Claim
+
+    if options.claimed_mu is not None:
+        return Claim(mu=options.claimed_mu)
+    if options.claimed_epsilon is not None:
+        return Claim(options.claimed_epsilon, options.delta[0])
+    return None
+
+
+def _audit(options: argparse.Namespace) -> int:
+    _cli.require_writable(options, options.file, options.nonmembers, options.state)
+    outputs.require_writable(options.state, read=(options.file,))
+    found = _FINDERS[_kind(options)](options)
+    code = 0 if found.check().verdict is None else _EXIT_CODES[str(found.check().verdict)]
+    for doubt in found.doubts:
+        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
+    try:
+        _cli.deliver(found, options)
+        _deliver_check(found, options)
+    except BrokenPipeError:  # the verdict holds even if nobody reads the rest
+        outputs.abandon_output()
+    if options.watch and found.interrupted:
+        raise KeyboardInterrupt
+    return code
+
+
+def _kind(options: argparse.Namespace) -> str:
+    """Return which audit it is; options of another one are refused."""
+    kind = "watch" if options.watch else "one-run" if options.one_run else "rounds"
+    if options.watch and options.orientation == "both":
+        share = 0.5 * (1.0 - options.confidence)
+        raise ValueError(
+            "--watch bets on one direction: choose it from other rounds, or watch twice, once with "
+            f"--lower-is-member, each with --confidence {1.0 - share:.12g}"
+        )
+    for name, default, kinds in _OF_KINDS:
+        if kind not in kinds and getattr(options, name) != default:
+            where = f"with --{kind}" if kind != "rounds" else "without --watch"
+            raise ValueError(f"--{name.replace('_', '-')} means nothing {where}")
+    if options.watch and not options.random_bits and options.inclusion != 0.5:
+        raise ValueError("--inclusion means nothing without --random-bits")
+    if options.watch and len(options.delta) > 1:
+        raise ValueError("--watch takes one --delta: bounds of several do not hold together")
+    return kind
+
+
+def _setting(options: argparse.Namespace) -> Any:
+    from leakscore_app.audits.model import Setting
+
+    return Setting(
+        neighbours=options.neighbours,
+        threat_model=options.threat_model,
+        random_bits=options.random_bits,
+        seed=options.seed,
+        threshold=options.threshold,
+    )
+
+
+def _read(options: argparse.Namespace) -> Any:
+    from leakscore_app.audits.scores import read_scores
+    from leakscore_app.tables.cells import Options
+
+    read = read_scores(
+        options.file,
+        nonmembers=options.nonmembers,
+        score=options.score,
+        member=options.member,
+        attack=options.attack,
+        few_records=options.few_records,
+        options=Options(**_cli.reading(options)),
+        max_memory=options.max_memory,
+    )
+    if read.attack is not None and options.lower_is_member:
+        raise ValueError(
+            "--lower-is-member means nothing for outputs of shadow models: signals are margins, "
+            "and the scores of an attack are larger for members"
+        )
+    return read
+
+
+def _of_rounds(options: argparse.Namespace) -> Any:
+    from leakscore_app.audits.judge import judge
+
+    return judge(
+        _read(options),
+        deltas=options.delta,
+        confidence=options.confidence,
+        method=options.method,
+        orientation=options.orientation,
+        all_methods=not options.only_method,
+        claim=_claim(options),
+        setting=_setting(options),
+        lower_is_member=options.lower_is_member,
+    )
+
+
+def _of_one_run(options: argparse.Namespace) -> Any:
+    from leakscore_app.audits.training import judge_training
+
+    return judge_training(
+        _read(options),
+        deltas=options.delta,
+        confidence=options.confidence,
+        claim=_claim(options),
+        setting=_setting(options),
+        lower_is_member=options.lower_is_member,
+    )
+
+
+def _of_watch(options: argparse.Namespace) -> Any:
+    from leakscore_app.audits.live.options import Options
+    from leakscore_app.audits.live.watch import watch
+
+    given = Options(
+        score=options.score,
+        member=options.member,
+        delimiter=options.delimiter,
+        decimal=options.decimal,
+        lower_is_member=options.lower_is_member,
+        claim=_claim(options),
+        delta=options.delta[0],
+        confidence=options.confidence,
+        inclusion=options.inclusion,
+        setting=_setting(options),
+        idle=options.idle,
+        state=options.state,
+    )
+    shown = _cli.prints_text(options)
+
+    def show(line: str) -> None:
+        if shown:
+            try:
+                outputs.write(outputs.STANDARD_OUTPUT, line + "\n")
+            except BrokenPipeError:
+                outputs.abandon_output()
+
+    found = watch(options.file, given, show)
+    if shown:
+        show("")
+    return found
+
+
+def _deliver_check(found: Any, options: argparse.Namespace) -> None:
+    """Write the verdict for other programs, which know the files by their paths."""
+    if options.sarif is None and options.junit is None:
+        return
+    from leakscore_app.document import checks
+
+    given = [path for path in (options.file, options.nonmembers) if path is not None]
+    named = ("standard input" if path == "-" else path for path in given)
+    check = replace(found.check(), files=tuple(named))
+    if options.sarif is not None:
+        outputs.write(options.sarif, checks.sarif(check))
+    if options.junit is not None:
+        outputs.write(options.junit, checks.junit(check))
+
+
+_FINDERS = {"rounds": _of_rounds, "one-run": _of_one_run, "watch": _of_watch}
+
+_ROUNDS, _TABLES, _WATCH = ("rounds",), ("rounds", "one-run"), ("watch",)
+# Which audits an option is for, and its default.
+_OF_KINDS = (
+    ("method", None, _ROUNDS),
+    ("threshold", None, _ROUNDS),
+    ("orientation", "high", _ROUNDS),
+    ("only_method", False, _ROUNDS),
+    ("nonmembers", None, _ROUNDS),
+    ("state", None, _WATCH),
+    ("idle", 60.0, _WATCH),
+    ("inclusion", 0.5, _WATCH),
+    ("attack", None, _TABLES),
+    ("few_records", False, _TABLES),
+    ("thousands", None, _TABLES),
+    ("encoding", None, _TABLES),
+    ("header", "auto", _TABLES),
+    ("skip_lines", 0, _TABLES),
+    ("skip_last", None, _TABLES),
+    ("sheet", None, _TABLES),
+    ("key", None, _TABLES),
+    ("missing_values", None, _TABLES),
+    ("bad_cells", "refuse", _TABLES),
+    ("id", None, _TABLES),
+    ("proportions", None, _TABLES),
+)

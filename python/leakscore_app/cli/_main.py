@@ -1,0 +1,68 @@
+"""The program: its commands."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import leakscore
+from leakscore_app.cli._audit import add_audit
+from leakscore_app.cli._report import add_report
+from leakscore_app.cli._risk import add_risk
+from leakscore_app.cli.program import Parser, run
+
+_MOVED = (
+    "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 done, 1 error, 130 interrupted. Of ``audit``: 2 claim refuted, 3 claim out of reach. Of
+        ``report --check``: 0 publish, 2 publish with noise, 3 do not publish. Of ``risk --check``:
+        2 if a record is certified.
+
+    Examples
+    --------
+    >>> from leakscore_app.cli import main
+    >>> main(["--version"])  # doctest: +ELLIPSIS
+    leakscore ...
+    0
+    """
+    return run(_parser(), argv)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="leakscore",
+        description="How surely can an attacker tell that a record was in the data?",
+    )
+    version = f"leakscore {leakscore.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    add_report(commands)
+    add_audit(commands)
+    add_risk(commands)
+    _add_moved(commands)
+    return parser
+
+
+def _add_moved(commands: Any) -> None:
+    """Say where a former command went, for any arguments."""
+    parser = commands.add_parser("reproduce", prefix_chars="\0", add_help=False)
+    parser.add_argument("words", nargs="*")
+    parser.set_defaults(run=_moved)
+
+
+def _moved(_options: argparse.Namespace) -> NoReturn:
+    raise ValueError(_MOVED)

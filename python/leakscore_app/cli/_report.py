@@ -1,0 +1,392 @@
+"""``leakscore report``: its options, and what they do."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from leakscore_app.cli import _shared as _cli
+
+if TYPE_CHECKING:
+    from leakscore.statistics import Statistic
+
+
+_MOST_WORKERS = 1024
+STATISTICS = (
+    *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
+    *("quantile", "median", "minimum", "maximum"),
+)
+_MAY_BE = "may be the value of a record itself, which no distance bounds"
+_REFUSED = {
+    "quantile": _MAY_BE,
+    "median": _MAY_BE,
+    "minimum": "is the value of a record itself, and gives that record away",
+    "maximum": "is the value of a record itself, and gives that record away",
+}
+
+
+def add_report(commands: Any) -> None:
+    """Add the command to the program."""
+    parser = commands.add_parser(
+        "report",
+        help="what leaks if the mean of n of these records is published",
+        description=(
+            "Report for every record of a table with what certainty the mean of n records reveals "
+            "its presence: to an attacker who knows the population's mean and covariance and all "
+            "values of the record, and to a weaker attacker. The first line is a verdict: publish, "
+            "publish with noise, or do not publish."
+        ),
+        epilog=(
+            "exit codes with --check:\n"
+            "  0  publish\n"
+            "  2  publish with noise\n"
+            "  3  do not publish\n"
+            "  1  an error\n"
+            "Without --check: 0, or 1 after an error."
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=_report)
+    parser.add_argument(
+        "data",
+        nargs="?",
+        metavar="DATA",
+        help="a table of one record a row: csv, workbook, parquet, npz, SPSS, Stata, SAS and more "
+        "(- reads standard input); without it, an embedded table of 569 x 30 medical measurements",
+    )
+    _add_release_options(parser.add_argument_group("the release"))
+    _add_table_options(parser.add_argument_group("the table"))
+    _cli.add_reading(parser)
+    _add_verdict_options(parser.add_argument_group("the verdict and the noise"))
+    _add_game_options(parser.add_argument_group("the game"))
+    _add_cluster_options(parser.add_argument_group("the cluster, for tables of many records"))
+    _add_output_options(parser.add_argument_group("the output"))
+
+
+def _add_release_options(group: Any) -> None:
+    group.add_argument(
+        "--n", type=int, metavar="N", help="records averaged (default: all; 100 without DATA)"
+    )
+    group.add_argument(
+        "--previous",
+        type=_cli.counts,
+        metavar="N1,N2,...",
+        help="the mean of the first N1 rows of the table was published before (then that of the "
+        "first N2, ...), now the mean of all is: tell what leaks from all of them together",
+    )
+    group.add_argument(
+        "--population",
+        choices=("infinite", "finite"),
+        help="infinite (default): the table is a sample of a larger population; finite: the n are "
+        "drawn from the table's records, without replacement",
+    )
+    group.add_argument(
+        "--draw",
+        choices=("with", "without"),
+        help="the same choice in other words: with or without replacement",
+    )
+    group.add_argument(
+        "--base-population",
+        type=int,
+        metavar="N",
+        help="people who might be in the data, for the base rate n/N (default: the table's "
+        "records, if n is less)",
+    )
+
+
+def _add_table_options(group: Any) -> None:
+    group.add_argument(
+        "--statistic",
+        choices=STATISTICS,
+        help="what is published of the columns (default: their mean); quantiles and extremes are "
+        "refused",
+    )
+    _cli.add_names(group, "--group-by", "publish means and counts of the groups of these columns")
+    group.add_argument(
+        "--separate-tables",
+        action="store_true",
+        help="one table by each of these columns instead of one by all of them; judged together",
+    )
+    group.add_argument("--weights", metavar="COLUMN", help="publish means with these weights")
+    group.add_argument(
+        "--weights-are",
+        choices=("data", "ratio", "public"),
+        help="data (default): they are data of the records, and their sum is published, too; "
+        "ratio: data, and their sum is not published; public: everybody knows them",
+    )
+    group.add_argument("--response", metavar="COLUMN", help="what a regression predicts")
+    group.add_argument(
+        "--min-cell",
+        type=int,
+        default=10,
+        metavar="K",
+        help="a group of fewer records is not to be published (10)",
+    )
+    _cli.add_names(group, "--columns", "publish these columns only")
+    _cli.add_names(group, "--exclude", "do not publish these columns")
+    group.add_argument(
+        "--missing",
+        choices=("rows", "columns"),
+        default="rows",
+        help="what to leave out where a value is missing (default: rows)",
+    )
+    group.add_argument(
+        "--shrinkage",
+        type=_shrinkage,
+        metavar="S",
+        help="of the covariance towards its diagonal, 0 to 1, or auto (default: none, auto if the "
+        "records are too few)",
+    )
+
+
+def _add_verdict_options(group: Any) -> None:
+    group.add_argument(
+        "--max-advantage",
+        type=float,
+        metavar="A",
+        help="limit for every record: the largest advantage, in (0, 1) (default: 0.2)",
+    )
+    group.add_argument(
+        "--max-power",
+        type=float,
+        metavar="P",
+        help="limit for every record: how often the attack may recognise it, at 1 %% false alarms, "
+        "in (0.01, 1)",
+    )
+    group.add_argument(
+        "--epsilon",
+        type=float,
+        metavar="E",
+        help="limit for every record: a Gaussian epsilon (one of the three)",
+    )
+    group.add_argument(
+        "--delta", type=float, default=1e-5, metavar="D", help="with --epsilon and --audit (1e-5)"
+    )
+    group.add_argument(
+        "--max-noise",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="the most noise worth publishing with, in standard errors of the mean (1)",
+    )
+    _add_noise_options(group)
+    group.add_argument(
+        "--check", action="store_true", help="the exit code is the verdict: 0, 2 or 3, see below"
+    )
+
+
+def _add_noise_options(group: Any) -> None:
+    group.add_argument(
+        "--noise-shape",
+        choices=("optimal", "independent", "same"),
+        help="of the noise: optimal costs least and is correlated between columns; independent is "
+        "the best that is not; same is the same number of standard errors in every column "
+        "(default: optimal, or same where no other is computed)",
+    )
+    group.add_argument(
+        "--draw-noise",
+        type=int,
+        metavar="SEED",
+        help="print the mean with one draw of the noise, to be published; the seed must be a "
+        "number that nobody guesses, stay secret, and be used once",
+    )
+
+
+def _add_game_options(group: Any) -> None:
+    group.add_argument(
+        "--rounds", type=int, metavar="R", help="of each game (default: 20000, less for large n)"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="S", help="of the games (0)")
+    group.add_argument(
+        "--audit", action="store_true", help="certify an epsilon of the worst record's game"
+    )
+    group.add_argument(
+        "--confidence", type=float, default=0.95, metavar="C", help="of audit and interval (0.95)"
+    )
+
+
+def _add_cluster_options(group: Any) -> None:
+    group.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="read with N processes on this machine (extra dask); for csv, parquet and npy "
+        "files, and only above 65536 records",
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="read with the workers of your own dask cluster, as tcp://host:8786; they need the "
+        "files at the same paths",
+    )
+
+
+def _add_output_options(group: Any) -> None:
+    group.add_argument(
+        "--worst", type=int, default=5, metavar="K", help="records that are listed (5)"
+    )
+    _cli.add_outputs(group)
+    group.add_argument(
+        "--records",
+        choices=("all", "worst", "none"),
+        help="which records the JSON lists, beside the summaries (default: all up to 10000, the "
+        "worst of more)",
+    )
+    group.add_argument(
+        "--show-values", action="store_true", help="show values of the worst records"
+    )
+    group.add_argument("--quiet", action="store_true", help="no text, no progress")
+    group.add_argument(
+        "--progress",
+        action="store_true",
+        help="tell on standard error how far the work is, also where that is no terminal",
+    )
+
+
+def _shrinkage(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor auto") from None
+
+
+def _report(options: argparse.Namespace) -> int:
+    from leakscore_app import report
+
+    _cli.require_writable(options, options.data)
+    with _cli.progress(options.quiet, options.progress) as progress, _client(options) as client:
+        statistic = _statistic(options)  # refused before the table is read
+        if progress is not None:
+            progress("reading the table", 0.0)
+        table = _table(options)
+        result = report.analyse(
+            table,
+            n=options.n,
+            previous=options.previous,
+            population=_population(options),
+            base_population=options.base_population,
+            columns=options.columns if options.data is None else None,
+            exclude=(options.exclude or ()) if options.data is None else (),
+            missing=options.missing,
+            shrinkage=options.shrinkage,
+            max_advantage=options.max_advantage,
+            max_power=options.max_power,
+            epsilon=options.epsilon,
+            delta=options.delta,
+            max_noise=options.max_noise,
+            noise_shape=options.noise_shape,
+            draw_noise=options.draw_noise,
+            worst=options.worst,
+            rounds=options.rounds,
+            seed=options.seed,
+            audit=options.audit,
+            confidence=options.confidence,
+            show_values=options.show_values,
+            statistic=statistic,
+            min_cell=options.min_cell,
+            records=options.records,
+            progress=progress,
+            client=client,
+        )
+    _cli.deliver(result, options)
+    return report.EXIT_CODES[result.verdict.decision] if options.check and result.verdict else 0
+
+
+def _table(options: argparse.Namespace) -> Any:
+    """Open the table that the options name."""
+    from leakscore_app import report
+
+    if options.data is None:
+        return report.embedded_table()
+    columns, named = options.columns, (options.weights, options.response)
+    if columns is not None:  # what the statistic is by needs no name of its own there
+        columns = [*columns, *(name for name in named if name and name not in columns)]
+    return report.open_table(
+        options.data,
+        columns=columns,
+        exclude=options.exclude or (),
+        groups=tuple(options.group_by or ()),
+        **_cli.reading(options),
+    )
+
+
+def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
+    """Return the cluster that the options ask for; None if they ask for none."""
+    if options.workers is None and options.scheduler is None:
+        return nullcontext()
+    if options.workers is not None and options.scheduler is not None:
+        raise ValueError("--workers starts processes of its own: give it or --scheduler, not both")
+    if options.workers is not None and not 1 <= options.workers <= _MOST_WORKERS:
+        raise ValueError(f"Expected --workers {options.workers} in [1, {_MOST_WORKERS}]")
+    from leakscore.dask import cluster
+
+    return cluster.opened(workers=options.workers, scheduler=options.scheduler)
+
+
+def _statistic(options: argparse.Namespace) -> Statistic | None:
+    """Return the statistic that the options ask for."""
+    from leakscore import statistics
+
+    if options.statistic in _REFUSED:
+        raise ValueError(
+            f"--statistic {options.statistic}: a published {options.statistic} "
+            f"{_REFUSED[options.statistic]}; publish counts between fixed limits instead "
+            "(statistics.Histogram)"
+        )
+    counts = options.statistic == "counts"
+    named = {
+        "--group-by": options.group_by,
+        "--weights": options.weights,
+        "--statistic": options.statistic not in (None, "mean") and not counts,
+    }
+    if counts and not options.group_by:
+        raise ValueError("--statistic counts needs --group-by COLUMN,...")
+    if options.separate_tables and len(options.group_by or ()) < 2:
+        raise ValueError("--separate-tables needs --group-by with two columns at least")
+    if sum(map(bool, named.values())) > 1:
+        given = " and ".join(option for option, value in named.items() if value)
+        raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
+    if options.weights_are is not None and options.weights is None:
+        raise ValueError(f"--weights-are {options.weights_are} belongs to --weights COLUMN")
+    regression = options.statistic in ("regression", "cross-products")
+    if regression != (options.response is not None):
+        raise ValueError("--response COLUMN belongs to --statistic regression or cross-products")
+    if options.group_by:
+        table = statistics.Counts if counts else statistics.GroupMeans
+        if options.separate_tables:
+            return statistics.Several([table(name) for name in options.group_by])
+        return table(options.group_by)
+    if options.weights is not None:
+        return _weighted(options)
+    if options.statistic == "regression":
+        return statistics.Regression(options.response)
+    if options.statistic == "cross-products":
+        return statistics.CrossProducts(options.response)
+    plain = {
+        "sum": statistics.Sum,
+        "covariance": statistics.Covariance,
+        "correlations": statistics.Correlations,
+    }
+    return plain[options.statistic]() if options.statistic in plain else None
+
+
+def _weighted(options: argparse.Namespace) -> Statistic:
+    from leakscore import statistics
+
+    if options.weights_are == "public":
+        return statistics.KnownWeights(options.weights)
+    if options.weights_are == "ratio":
+        return statistics.WeightedRatio(options.weights)
+    return statistics.WeightedMean(options.weights)
+
+
+def _population(options: argparse.Namespace) -> str:
+    by_draw = {None: None, "with": "infinite", "without": "finite"}[options.draw]
+    if options.population and by_draw and by_draw != options.population:
+        raise ValueError(
+            f"--draw {options.draw} replacement contradicts --population {options.population}"
+        )
+    return options.population or by_draw or "infinite"

@@ -1,0 +1,140 @@
+"""``leakscore risk``: its options, and what they do."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from typing import Any
+
+from leakscore_app.cli import _shared as _cli
+
+_EPILOG = """\
+files
+  an npz with scores (S, N), an attack's scores of N records in S target models
+  (or (A, S, N), of A attacks), and included (S, N), 1 where a model was trained
+  on a record. Or with the outputs of K shadow models: signals (K, N[, A]), logit
+  margins, or logits (K, N, C) and labels (N), and included (K, N); each model is
+  the target of the others, complementary pairs left out together. prediction (N)
+  may say what was expected of each record, larger for more at risk.
+  Nothing is ever unpickled.
+
+exit codes
+  0  done; with --check: no record is certified, which does not show privacy
+  1  an error: nothing was judged
+  2  with --check: a record is certified
+  3  with --check, inconclusive: no record could have been certified, as there are
+     too few models, or all scores are equal or turned round
+"""
+
+
+def add_risk(commands: Any) -> None:
+    """Add the command to the program."""
+    parser = commands.add_parser(
+        "risk",
+        help="which records an attack finds: a table of records from its scores in many models",
+        description=(
+            "Judge every record by its scores in many target models: how far being in moves\n"
+            "them, in what share of the models it is found, and which records are certified\n"
+            "to be found, all at once."
+        ),
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=_risk)
+    parser.add_argument("file", metavar="FILE", help="the scores (- reads standard input)")
+    _add_judging(parser.add_argument_group("how records are judged"))
+    group = parser.add_argument_group("reading the file")
+    group.add_argument(
+        "--attack",
+        choices=("choose", "base", "one-step", "paired", "bayes", "lira"),
+        help="by which to score the outputs of shadow models (choose: the best of base, one-step "
+        "and paired on models that are left out)",
+    )
+    _cli.add_few_records(group)
+    _cli.add_memory(group)
+    group = parser.add_argument_group("the output")
+    group.add_argument(
+        "--worst", type=int, default=20, metavar="K", help="records that are listed (20)"
+    )
+    group.add_argument(
+        "--order-by",
+        type=int,
+        default=0,
+        metavar="A",
+        help="of scores of several attacks, which puts the records in order, from 0 (0)",
+    )
+    _cli.add_outputs(group)
+    group.add_argument("--quiet", action="store_true", help="no text")
+    group.add_argument(
+        "--check", action="store_true", help="the exit code says whether a record is certified"
+    )
+
+
+def _add_judging(group: Any) -> None:
+    group.add_argument(
+        "--false-positive-rate",
+        type=_share,
+        default=0.01,
+        metavar="P",
+        help="of the attack's common threshold, over all records (0.01)",
+    )
+    group.add_argument(
+        "--least-power",
+        type=_share,
+        default=0.5,
+        metavar="P",
+        help="a record is certified if it is found in more than this share of the models that were "
+        "trained on it (0.5)",
+    )
+    group.add_argument(
+        "--confidence",
+        type=_share,
+        default=0.95,
+        metavar="C",
+        help="of each interval, and of all certified records together (0.95)",
+    )
+    group.add_argument(
+        "--delta",
+        type=float,
+        metavar="D",
+        help="certify a lower bound on each record's epsilon at this delta, too, all at once",
+    )
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < 1.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number in (0, 1)")
+    return value
+
+
+def _risk(options: argparse.Namespace) -> int:
+    from leakscore_app.audits.records.judged import judge
+    from leakscore_app.audits.records.reading import read
+
+    _cli.require_writable(options, options.file)
+    found = judge(
+        read(
+            options.file,
+            attack=options.attack,
+            few_records=options.few_records,
+            max_memory=options.max_memory,
+        ),
+        fpr=options.false_positive_rate,
+        least_power=options.least_power,
+        confidence=options.confidence,
+        delta=options.delta,
+        worst=options.worst,
+        order_by=options.order_by,
+    )
+    for doubt in found.doubts:
+        if doubt.level == "warning":
+            print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
+    _cli.deliver(found, options)
+    if not options.check:
+        return 0
+    return 2 if found.report.n_certified else 3 if found.inconclusive else 0

@@ -1,0 +1,242 @@
+"""What the commands share: types of arguments, and the outputs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from leakscore_app.tables import memory_limit, outputs
+from leakscore_app.tables.cells import names_in
+
+_SECONDS = 5.0  # between lines on how far the work is
+_OUTPUTS = ("json", "html", "sarif", "junit")
+
+
+def names(text: str) -> list[str]:
+    """Split a list of names: one line of csv."""
+    try:
+        return names_in(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def counts(text: str) -> list[int]:
+    """Split a list of whole numbers at its commas."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers") from None
+
+
+def _character(text: str) -> str:
+    """Return a delimiter; a tab and runs of blanks are spelled out."""
+    text = {"tab": "\t", "\\t": "\t", " ": "space"}.get(text, text)
+    if text != "space" and len(text) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither one character nor tab nor space")
+    return text
+
+
+def add_names(group: Any, option: str, text: str) -> None:
+    """Add an option for a list of names, which may be given several times."""
+    group.add_argument(option, type=names, action="extend", metavar="A,B,...", help=text)
+
+
+def add_reading(parser: Any) -> None:
+    """Add the options for how a file is read, which is found out where they are not given."""
+    group = parser.add_argument_group(
+        "reading the file", "What is not given is found out; where it cannot be, nothing is judged."
+    )
+    group.add_argument(
+        "--delimiter", type=_character, metavar="C", help="between cells: a character, tab or space"
+    )
+    group.add_argument("--decimal", choices=(".", ","), metavar="MARK", help="the decimal mark")
+    group.add_argument(
+        "--thousands",
+        choices=(",", ".", "'", " ", "none"),
+        metavar="MARK",
+        help="the mark between thousands: , . ' or a blank; or none",
+    )
+    group.add_argument("--encoding", metavar="NAME", help="of a text: utf-8, cp1252, ...")
+    _add_parts(group)
+    _add_meaning(group)
+    add_memory(group)
+
+
+def add_few_records(group: Any) -> None:
+    """Add the option for archives of more models than records."""
+    group.add_argument(
+        "--few-records",
+        action="store_true",
+        help="there are fewer records than models, which otherwise is refused as transposed",
+    )
+
+
+def _add_parts(group: Any) -> None:
+    """Add the options for which part of a file is the table."""
+    group.add_argument(
+        "--header",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="whether the first line names the columns",
+    )
+    group.add_argument(
+        "--skip-lines", type=int, default=0, metavar="K", help="leave out the first K lines"
+    )
+    group.add_argument(
+        "--skip-last",
+        type=int,
+        metavar="K",
+        help="leave out the last K records; 0: keep a last one that is the others' sum or mean",
+    )
+    group.add_argument("--sheet", metavar="NAME", help="which sheet of a workbook")
+    group.add_argument("--key", metavar="NAME", help="which array or file of an archive")
+
+
+def _add_meaning(group: Any) -> None:
+    """Add the options for what cells and columns mean."""
+    add_names(
+        group,
+        "--missing-values",
+        "what stands for a missing value, -999 for example; none: every number is a value",
+    )
+    group.add_argument(
+        "--bad-cells",
+        choices=("refuse", "missing"),
+        default="refuse",
+        help="what to do where cells of a column of numbers are no numbers (default: refuse)",
+    )
+    group.add_argument(
+        "--id", metavar="COLUMN", help="tells who a record belongs to; it is not published"
+    )
+    add_names(group, "--proportions", "columns of categories: the share of each one is published")
+
+
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what `add_reading` was told."""
+    return {
+        "delimiter": options.delimiter,
+        "decimal": options.decimal,
+        "thousands": options.thousands,
+        "encoding": options.encoding,
+        "header": options.header,
+        "skip_lines": options.skip_lines,
+        "skip_last": options.skip_last,
+        "sheet": options.sheet,
+        "key": options.key,
+        "missing_values": tuple(options.missing_values or ()),
+        "bad_cells": options.bad_cells,
+        "id": options.id,
+        "proportions": tuple(options.proportions or ()),
+        "max_memory": options.max_memory,
+    }
+
+
+def add_outputs(group: Any) -> None:
+    """Add the options for the files of the numbers and the page."""
+    group.add_argument("--json", metavar="PATH", help="write all numbers as JSON (- for stdout)")
+    group.add_argument(
+        "--html", metavar="PATH", help="write one self-contained page (- for stdout)"
+    )
+
+
+def memory(text: str) -> int:
+    """Return the bytes of a size."""
+    try:
+        return memory_limit.parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_memory(group: Any) -> None:
+    """Add the option for the memory that an input may take."""
+    group.add_argument(
+        "--max-memory",
+        type=memory,
+        default=memory_limit.DEFAULT,
+        metavar="SIZE",
+        help="bytes that a file and what it unpacks to may take: 500M, 4G (default: 1G)",
+    )
+
+
+def require_writable(options: argparse.Namespace, *read: str | None) -> None:
+    """Refuse, before the work, outputs that cannot be written or are one of the files `read`."""
+    for name in _OUTPUTS:
+        if name in options:
+            setattr(options, name, outputs.destination(getattr(options, name)))
+    outputs.require_writable(*_written(options), read=read, printed=prints_text(options))
+
+
+def prints_text(options: argparse.Namespace) -> bool:
+    """Whether the text goes to the standard output: nothing else does, and it was not declined."""
+    return not options.quiet and outputs.STANDARD_OUTPUT not in _written(options)
+
+
+def _written(options: argparse.Namespace) -> list[str | None]:
+    return [getattr(options, name, None) for name in _OUTPUTS]
+
+
+class _Result(Protocol):
+    """The result of every command."""
+
+    def to_text(self, width: int = 80) -> str: ...
+    def to_json(self) -> str: ...
+    def to_html(self) -> str: ...
+
+
+def deliver(result: _Result, options: argparse.Namespace) -> None:
+    """Print the text and write the requested files."""
+    if prints_text(options):
+        terminal = sys.stdout is not None and sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if terminal else 80
+        outputs.write(outputs.STANDARD_OUTPUT, result.to_text(min(width, 100)))
+    if options.json is not None:
+        outputs.write(options.json, result.to_json() + "\n")
+    if options.html is not None:
+        outputs.write(options.html, result.to_html())
+
+
+@contextlib.contextmanager
+def progress(quiet: bool, always: bool = False) -> Iterator[Callable[[str, float], None] | None]:
+    """Show how far the work is on standard error: on a terminal, or `always`.
+
+    On a terminal it is a bar, if tqdm is installed; elsewhere a line at most every five seconds.
+    """
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    if quiet or sys.stderr is None or not (terminal or always):
+        yield None
+        return
+    try:
+        if not terminal:
+            raise ImportError
+        from tqdm import tqdm
+    except ImportError:
+        yield _lines() if always else None
+        return
+    layout = "{percentage:3.0f} % |{bar:20}| {desc}"
+    with tqdm(total=1.0, bar_format=layout, leave=False, file=sys.stderr) as bar:
+
+        def show(step: str, done: float) -> None:
+            bar.set_description_str(step, refresh=False)
+            bar.update(done - bar.n)
+            bar.refresh()
+
+        yield show
+
+
+def _lines() -> Callable[[str, float], None]:
+    """Return what prints a step, if the last one was printed some seconds ago."""
+    last = -_SECONDS
+
+    def show(step: str, done: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _SECONDS:
+            last = now
+            print(f"{100 * done:3.0f} % {step}", file=sys.stderr, flush=True)
+
+    return show

@@ -1,0 +1,101 @@
+"""Passes over a table on the workers of a cluster: the bits of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from leakscore import single_threaded_blas
+from leakscore.dask import cluster
+from leakscore_app.passes.tree import M, Tree, run
+from leakscore_app.tables.sources.blocks import Block, Source, Span
+from leakscore_app.tables.sources.categories import SharesPart
+from leakscore_app.tables.sources.coded import CodedPart
+
+_BLOCKS = 16
+"""Blocks of a task, at most: 1,048,576 rows, as a row group of parquet usually has."""
+_TASKS = 2
+"""Tasks a thread, at least, where the table is long enough."""
+
+
+def run_on(
+    client: Any,
+    source: Source,
+    one: Callable[[Block], M],
+    told: Callable[[int], None] | None = None,
+) -> M:
+    """Return the merged result of a pass, as ``run(source, one).result()`` does.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    source : Source
+        Its files must be at the same paths on every worker. A part that does not tell how many rows
+        it has cannot be cut, and one with categories is in memory: then the pass runs in this
+        process.
+    one : callable
+        The result of a block; a pure function, which may run anywhere and twice.
+    told : callable, optional
+        Called after each task with the rows that are done.
+    """
+    if source.rows is None or any(isinstance(part, CodedPart) for part in source.parts):
+        with single_threaded_blas():
+            return run(source, one, told=told).result()
+    with cluster.told(client), client.as_current():
+        cluster.check_workers(client)
+        # A task of its own, so that a worker receives both once, and again if it dies.
+        given = client.submit(_both, _absolute(source), one, pure=False)
+        spans = source.spans(_blocks(source, sum(client.nthreads().values())))
+        futures = client.map(_span, spans, [given] * len(spans), pure=False)
+        sizes = (span.last - span.first for span in spans)
+        rows = dict(zip((future.key for future in futures), sizes, strict=True))
+        tree: Tree[M] = Tree()
+        done = 0
+        for future in cluster.distributed().as_completed(futures):
+            tree.merge(future.result())
+            done += rows[future.key]
+            future.release()
+            if told is not None:
+                told(done)
+        return tree.result()
+
+
+def _blocks(source: Source, threads: int) -> int:
+    """Return how many blocks a task has; the bits do not depend on it."""
+    total = -(-(source.rows or 0) // source.size)
+    return max(1, min(_BLOCKS, total // (_TASKS * max(threads, 1))))
+
+
+def _absolute(source: Source) -> Source:
+    """Return a source whose files are found from any working directory."""
+    return replace(source, parts=tuple(map(_absolute_part, source.parts)))
+
+
+def _absolute_part(part: Any) -> Any:
+    if isinstance(part, SharesPart):
+        return replace(part, part=_absolute_part(part.part))
+    if not hasattr(part, "path"):
+        return part
+    return replace(part, path=str(Path(part.path).absolute()))
+
+
+def _both(source: Source, one: Any) -> tuple[Source, Any]:
+    return source, one
+
+
+def _span(span: Span, given: tuple[Source, Callable[[Block], M]]) -> Tree[M]:
+    source, one = given
+    path = getattr(source.parts[span.part], "path", None)
+    if path is not None and not Path(path).exists():
+        raise ValueError(
+            f"{source.parts[span.part].name} is not on the worker {_worker()}: every worker reads "
+            f"{path} itself, so put it on a disk that all of them share"
+        )
+    with single_threaded_blas():
+        return run(source, one, span)
+
+
+def _worker() -> str:
+    return str(cluster.distributed().get_worker().address)

@@ -1,0 +1,285 @@
+"""The second pass: leakages of all rows as counts and histograms, and the worst rows themselves.
+
+Scores are n times leakages, so that one pass serves every n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.leakage.table_law import TableLaw
+from leakscore.typing import Doubles
+from leakscore_app.passes.cells import InCells
+from leakscore_app.passes.copies import Words, mixed
+from leakscore_app.passes.histogram import Histogram
+from leakscore_app.passes.middle import Middle
+from leakscore_app.tables.sources.blocks import Block
+
+Integers = npt.NDArray[np.int64]
+KEPT = 5000
+"""Rows of largest score that are kept."""
+GUESSED = 1000
+"""The same, where the law is guessed from a sample."""
+_NONE = np.zeros(0)
+SAMPLED = 65_536
+"""Rows of the sample, or a few more or less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Rows of largest score, the largest first; of equal scores, the first rows.
+
+    Attributes
+    ----------
+    rows : (k,) ndarray of int
+        Numbers in the table, from 0.
+    scores, weaker : (k,) ndarray
+        To the informed attacker, and to the weaker one.
+    values : (k, d) ndarray
+        Of the judged columns.
+    """
+
+    rows: Integers
+    scores: Doubles
+    weaker: Doubles
+    values: Doubles
+
+    def most(self, count: int | None) -> Kept:
+        """Return so many of them."""
+        order = np.lexsort((self.rows, -self.scores))[:count]
+        return Kept(self.rows[order], self.scores[order], self.weaker[order], self.values[order])
+
+    def joined(self, other: Kept) -> Kept:
+        """Return both, in no order."""
+        return Kept(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.scores, other.scores]),
+            np.concatenate([self.weaker, other.weaker]),
+            np.concatenate([self.values, other.values]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows whose keyed hash of their number is below a limit, in the order of the table."""
+
+    rows: Integers
+    values: Doubles
+
+    def merge(self, other: Sample) -> Sample:
+        """Add later rows."""
+        rows = np.concatenate([self.rows, other.rows])
+        return Sample(rows, np.concatenate([self.values, other.values]))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What the second pass knows of some blocks.
+
+    Attributes
+    ----------
+    informed, weaker : Histogram
+    above : (2, t) ndarray of int
+        Rows with a score above each threshold, for both attackers.
+    kept : Kept
+    sample : Sample
+    worst : (float, int)
+        The largest score to the weaker attacker, and its row.
+    middle : tuple of Middle
+        Scores about the median, for both attackers.
+    every : tuple of (rows, scores, weaker, in-sample distances), or None
+        Of all rows, where they are to be listed.
+    cells : tuple of InCells
+        Of each table by group.
+    """
+
+    informed: Histogram
+    weaker: Histogram
+    above: Integers
+    kept: Kept
+    sample: Sample
+    worst: tuple[float, int]
+    middle: tuple[Middle, Middle]
+    every: tuple[Integers, Doubles, Doubles] | None
+    cells: tuple[InCells, ...] = ()
+
+    def merge(self, other: Scores) -> Scores:
+        """Add later blocks."""
+        every = None
+        if self.every is not None and other.every is not None:
+            every = tuple(map(np.concatenate, zip(self.every, other.every, strict=True)))
+        histograms = self.informed.merge(other.informed), self.weaker.merge(other.weaker)
+        joined = zip(self.middle, other.middle, histograms, strict=True)
+        return Scores(
+            *histograms,
+            self.above + other.above,
+            self.kept.joined(other.kept).most(KEPT),
+            self.sample.merge(other.sample),
+            max(self.worst, other.worst, key=lambda worst: worst[0]),
+            tuple(one.merge(more, counted) for one, more, counted in joined),  # type: ignore[arg-type]
+            every,  # type: ignore[arg-type]
+            tuple(one.merge(more) for one, more in zip(self.cells, other.cells, strict=True)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The second pass over a block: a function that travels to where the rows are.
+
+    Attributes
+    ----------
+    law : TableLaw
+    thresholds : (t,) ndarray
+        Scores above which rows are counted.
+    every : bool
+        Whether the scores of all rows are returned.
+    cells : tuple of int
+        How many cells each table by group has. The last columns of a block are, for each of these
+        tables, the number of a row's cell.
+    """
+
+    law: TableLaw
+    thresholds: Doubles
+    every: bool = False
+    cells: tuple[int, ...] = ()
+
+    def __call__(self, block: Block) -> Scores:
+        """Return what the second pass knows of a block."""
+        law = self.law
+        values, places = law.chosen(block.values)
+        rows = places + block.start
+        informed, weaker = law.both(values)
+        above = [[int((one > at).sum()) for at in self.thresholds] for one in (informed, weaker)]
+        worst = _largest(informed, KEPT)
+        sampled = sampled_rows(rows, law.rows)
+        histograms = Histogram.of(informed), Histogram.of(weaker)
+        return Scores(
+            *histograms,
+            np.array(above, np.int64).reshape(2, len(self.thresholds)),
+            Kept(rows[worst], informed[worst], weaker[worst], values[worst]).most(KEPT),
+            Sample(rows[sampled], values[sampled]),
+            _worst(weaker, rows),
+            (
+                Middle.of(informed, rows, histograms[0]),
+                Middle.of(weaker, rows, histograms[1]),
+            ),
+            (rows, informed, weaker) if self.every else None,
+            tuple(self._cells(block.values[places], rows, informed)),
+        )
+
+    def _cells(self, values: Doubles, rows: Integers, scores: Doubles) -> Iterator[InCells]:
+        for at, count in enumerate(self.cells, start=-len(self.cells)):
+            yield InCells.of(values[:, at].astype(np.intp), count, rows, scores, self.thresholds)
+
+
+def _worst(scores: Doubles, rows: Integers) -> tuple[float, int]:
+    if not len(rows):
+        return -np.inf, -1
+    place = int(scores.argmax())
+    return float(scores[place]), int(rows[place])
+
+
+def _largest(scores: Doubles, most: int) -> Integers:
+    """Return the places of the largest scores, with all that equal the least of them."""
+    if len(scores) <= most:
+        return np.arange(len(scores))
+    least = np.partition(scores, len(scores) - most)[len(scores) - most]
+    return np.flatnonzero(scores >= least)
+
+
+def sampled_rows(rows: Integers, size: int) -> npt.NDArray[np.bool_]:
+    """Return which rows of a table are in the sample: their hash is below what `size` asks for."""
+    if size <= SAMPLED:
+        return np.ones(len(rows), bool)
+    words: Words = (rows + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(mixed(words) <= np.uint64(int(SAMPLED / size * 2**64)))
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """How many rows have a score above each threshold (t,), and the worst rows, at most `most`."""
+
+    above: Integers
+    kept: Kept
+    most: int
+
+    def merge(self, other: Counted) -> Counted:
+        """Add later blocks."""
+        kept = self.kept.joined(other.kept).most(self.most)
+        return Counted(self.above + other.above, kept, self.most)
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """What one pass knows of some blocks under several laws."""
+
+    found: tuple[Counted, ...]
+
+    def merge(self, other: Views) -> Views:
+        """Add later blocks."""
+        pairs = zip(self.found, other.found, strict=True)
+        return Views(tuple(one.merge(more) for one, more in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """A pass that scores rows under several laws: other columns, clipped values, noise.
+
+    Attributes
+    ----------
+    laws : tuple of TableLaw
+    thresholds : tuple of (t,) ndarray
+        For each law.
+    without : tuple of frozenset of int
+        Rows that each law leaves out.
+    """
+
+    laws: tuple[TableLaw, ...]
+    thresholds: tuple[Doubles, ...]
+    without: tuple[frozenset[int], ...]
+
+    def __call__(self, block: Block) -> Views:
+        """Return what the pass knows of a block."""
+        found = []
+        for law, thresholds, without in zip(self.laws, self.thresholds, self.without, strict=True):
+            values, places = law.chosen(block.values)
+            rows = places + block.start
+            if without:
+                inside = ~np.isin(rows, list(without))
+                values, rows = values[inside], rows[inside]
+            found.append(counted(law, values, rows, thresholds))
+        return Views(tuple(found))
+
+
+def counted(
+    law: TableLaw,
+    values: Doubles,
+    rows: Integers,
+    thresholds: Doubles = _NONE,
+    most: int | None = None,
+) -> Counted:
+    """Count rows above each threshold and keep the worst, 5000 or as many as `most` says."""
+    most = KEPT if most is None else most
+    scores = law.distances(values)
+    above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
+    worst = _largest(scores, most)
+    kept = Kept(rows[worst], scores[worst], scores[worst], values[worst]).most(most)
+    return Counted(above, kept, most)
+
+
+@dataclass(frozen=True, eq=False)
+class InBins:
+    """Rows whose scores lie in one of some bins: rows, scores and values."""
+
+    found: Kept
+
+    def merge(self, other: InBins) -> InBins:
+        """Add later blocks."""
+        return InBins(self.found.joined(other.found))
+
+
+Pass = Callable[[Block], object]

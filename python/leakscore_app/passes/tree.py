@@ -1,0 +1,112 @@
+"""Merging the results of blocks in an order that their numbers fix, whoever computed them.
+
+Node (level, index) stands for the blocks [index 2^level, (index + 1) 2^level). Two neighbours are
+merged as soon as both are there, and what has no neighbour at the end is merged from the last block
+to the first. Floating-point sums then have the same bits for any number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
+
+from leakscore_app.tables.sources.blocks import Block, Source, Span
+
+
+class Mergeable(Protocol):
+    """What is known of some blocks."""
+
+    def merge(self: M, other: M) -> M:
+        """Return what is known of these blocks and of `other`, which follow them."""
+
+
+M = TypeVar("M", bound=Mergeable)
+
+
+class Tree(Generic[M]):
+    """Results of blocks; each number may be added once, in any order.
+
+    Examples
+    --------
+    >>> from leakscore_app.passes.tree import Tree
+    >>> class Text(str):
+    ...     def merge(self, other):
+    ...         return Text(f"({self}{other})")
+    >>> tree = Tree()
+    >>> for number in (2, 0, 1, 4, 3):
+    ...     tree.add(number, Text(number))
+    >>> tree.result()
+    '(((01)(23))4)'
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[tuple[int, int], M] = {}
+
+    def add(self, number: int, result: M) -> None:
+        """Add the result of a block."""
+        self._place(0, number, result)
+
+    def merge(self, other: Tree[M]) -> None:
+        """Add the blocks of another tree."""
+        for (level, index), result in other.nodes.items():
+            self._place(level, index, result)
+
+    def _place(self, level: int, index: int, result: M) -> None:
+        while (level, index ^ 1) in self.nodes:
+            beside = self.nodes.pop((level, index ^ 1))
+            result = result.merge(beside) if index % 2 == 0 else beside.merge(result)
+            level, index = level + 1, index // 2
+        if (level, index) in self.nodes:
+            raise ValueError(f"block {index << level} was added twice")
+        self.nodes[level, index] = result
+
+    def result(self) -> M:
+        """Merge what is left, the later, smaller nodes first; refuse lost and repeated blocks."""
+        ordered = sorted(self.nodes.items(), key=lambda node: node[0][1] << node[0][0])
+        if not ordered:
+            raise ValueError("no block was added")
+        known = 0
+        for (level, index), _ in ordered:
+            if index << level != known:
+                what = "is missing" if index << level > known else "was added twice"
+                raise ValueError(f"block {min(known, index << level)} {what}")
+            known = (index + 1) << level
+        *rest, (_, result) = ordered
+        for _, node in reversed(rest):
+            result = node.merge(result)
+        return result
+
+
+def run(
+    source: Source,
+    one: Callable[[Block], M],
+    span: Span | None = None,
+    told: Callable[[int], None] | None = None,
+) -> Tree[M]:
+    """Return the results of one pass over a span, or over the whole source.
+
+    Parameters
+    ----------
+    source : Source
+    one : callable
+        The result of a block; a pure function, which may run anywhere and twice.
+    span : Span, optional
+    told : callable, optional
+        Called after each block with the rows that are done.
+    """
+    tree: Tree[M] = Tree()
+    done = 0
+    for block in source.blocks(span):
+        tree.add(block.number, one(block))
+        done += len(block.values)
+        if told is not None:
+            told(done)
+    return tree
+
+
+def joined(trees: Iterable[Tree[M]]) -> M:
+    """Return the result of all blocks from the trees of spans, in any order."""
+    whole: Tree[M] = Tree()
+    for tree in trees:
+        whole.merge(tree)
+    return whole.result()

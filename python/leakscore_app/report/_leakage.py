@@ -1,0 +1,595 @@
+"""What every person leaks to the two attackers, each person left out of what they know.
+
+The informed attacker knows mean mu and covariance C of the population and compares the release
+with the target z through w = C^-1 (z - mu) (Azize & Basu 2024, covariance score). The weaker one
+knows the variances D only: w = D^-1 (z - mu). Both scores are linear, so on a release of n records
+with a = z - mu each is a Gaussian test of leakage m = (w'a)^2 / (n w'Cw).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import leakage, tradeoff
+from leakscore.leakage import groups as grouped
+from leakscore.leakage.joint import release_modes
+from leakscore.leakage.owned import OwnedTable
+from leakscore.numeric import frozen
+from leakscore.reference import Reference, left_out
+from leakscore_app.report._model import (
+    ALPHA,
+    LEVELS,
+    LOW_PRIOR,
+    Counts,
+    Covariance,
+    Doubles,
+    Driver,
+    Drivers,
+    Risk,
+)
+from leakscore_app.report._published import Published
+from leakscore_app.tables.records import independent_columns
+
+Shrinkage: TypeAlias = float | Literal["auto"] | None
+Integers: TypeAlias = npt.NDArray[np.intp]
+
+# A column in which all other records are alike, to rounding.
+_ALONE = 1e-9
+
+
+class Population:
+    """A table as the population that an attacker knows, and from which records are averaged.
+
+    Columns are held in units of their standard deviation, which changes no leakage. What is judged
+    is a person: one record, or all records of one owner. An attacker knows the population from the
+    records of the others.
+
+    Parameters
+    ----------
+    values : (N, d) ndarray
+        Records, rank d (or shrinkage > 0).
+    n : int
+        Records in the present mean.
+    finite : bool
+        True if the n are drawn from these N without replacement; then the mean varies less, by
+        1 - n/N.
+    shrinkage : float, "auto" or None
+        Of the covariance towards its diagonal, anew without each person.
+    published : Published, optional
+        Persons and batches. Default: each record is a person, and one mean is published.
+    told : (P,) ndarray, optional
+        What earlier means told of each person, if these values are not theirs.
+    weights : (N,) ndarray, optional
+        Weights of the records in the one mean, each a person's only one, that everybody knows.
+        With `pull` w over its mean, a mean of n records is C mean(pull^2) / n about its
+        expectation, and moves by pull (z - mu) / n with a record z in it.
+    """
+
+    pooled = False  # whether cells of few records are judged by one covariance
+
+    def __init__(
+        self,
+        values: Doubles,
+        n: int,
+        *,
+        finite: bool,
+        shrinkage: Shrinkage,
+        published: Published | None = None,
+        told: Doubles | None = None,
+        weights: Doubles | None = None,
+    ) -> None:
+        self.scale = values.std(axis=0)
+        self.values = values / self.scale
+        self.n = n
+        self.finite = finite
+        self.shrinkage = shrinkage
+        self.size, self.dim = values.shape
+        self.pull = None if weights is None else weights / weights.mean()
+        self.correction = 1 - n / self.size if finite else 1.0
+        if self.pull is not None:
+            self.correction = float(np.mean(self.pull**2))
+        self.reference = Reference.fit(self.values, shrinkage=shrinkage)
+        self.centred = self.values - self.reference.mean
+        self.published = published or Published.of(None, self.size, n)
+        self.owned = self.published.owned
+        self._told = told
+        self._known: dict[int, Reference] = {}
+
+    @property
+    def persons(self) -> int:
+        """How many persons there are."""
+        return len(self.owned.sizes)
+
+    @property
+    def batch_size(self) -> int:
+        """Records of which an attacker gets the mean by subtracting what was published before."""
+        return int(self.published.sizes[-1])
+
+    @cached_property
+    def divisors(self) -> Doubles:
+        """What the squared distance of each record is divided by, (N,)."""
+        every = np.asarray(self.published.sizes[self.published.batch] * self.correction)
+        if self.pull is None:
+            return every
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.asarray(every / self.pull**2)
+
+    def replaced(self, values: Doubles) -> Population:
+        """Return the release of other values; what earlier means told remains."""
+        return self._other(values, self.n, self.published, self.told)
+
+    def with_columns(self, kept: Sequence[int]) -> Population:
+        """Return the release of some of the columns."""
+        values = self.values[:, kept]
+        if self.size < self.dim + 2:  # so few records that all columns seemed to depend
+            values = values[:, independent_columns(values)]
+        return self.replaced(values)
+
+    def without_records(self, rows: Integers) -> tuple[Population | None, Integers]:
+        """Return the release without some records of the last batch, and which persons remain.
+
+        None if the other records are all the same: a mean tells nothing.
+        """
+        kept = np.delete(np.arange(self.size), rows)
+        published, persons = self.published.kept(kept)
+        values, told = self.values[kept], self.told[persons]
+        columns = independent_columns(values)
+        if not columns:
+            return None, persons
+        n = min(self.n, len(kept)) if published.last == 0 else self.n - len(rows)
+        return self._other(values[:, columns], n, published, told, kept), persons
+
+    def can_spare(self, rows: Integers) -> bool:
+        """Tell whether the release can be judged without some records of the last batch."""
+        rest = self.size - len(rows)
+        of_row = np.delete(self.owned.of_row, rows)
+        others = rest - int(np.bincount(of_row).max(initial=0))
+        fewest = 2 if self.shrinkage else max(2, self.dim + 1)
+        return others >= fewest and self._can_draw(rows)
+
+    def _can_draw(self, rows: Integers) -> bool:
+        """Tell whether the records without some of the last batch are enough to draw from."""
+        rest = self.size - len(rows)
+        others = rest - int(np.bincount(np.delete(self.owned.of_row, rows)).max(initial=0))
+        drawn = min(self.n, rest) if self.published.last == 0 else self.batch_size - len(rows)
+        return drawn >= 2 and not (self.finite and self.n > others - 1)
+
+    @property
+    def most_drawn(self) -> int:
+        """How many records a finite population can give without any of its persons."""
+        return int(self.size - self.owned.sizes.max())
+
+    def added_record(self, person: int, known: Reference) -> Doubles:
+        """Return the record that alone would move the last batch's mean as this person does."""
+        rows = self.owned.rows(person)
+        rows = rows[self.published.batch[rows] == self.published.last]
+        if len(rows) == 1:
+            row = self.values[rows[0]]
+            if self.pull is None:
+                return np.asarray(row)
+            return np.asarray(known.mean + self.pull[rows[0]] * (row - known.mean))
+        return np.asarray(known.mean + (self.values[rows] - known.mean).sum(axis=0))
+
+    def _other(
+        self,
+        values: Doubles,
+        n: int,
+        published: Published,
+        told: Doubles,
+        kept: Integers | slice = slice(None),
+    ) -> Population:
+        return Population(
+            values,
+            n,
+            finite=self.finite,
+            shrinkage=self.shrinkage,
+            published=published,
+            told=told,
+            weights=None if self.pull is None else self.pull[kept],
+        )
+
+    def informed_of(self, values: Doubles) -> Doubles:
+        """Return the leakage to the informed attacker if these values were averaged instead.
+
+        Columns that now tell nothing more are left out.
+        """
+        kept = independent_columns(values)
+        if not kept:
+            return self.told  # the records are all the same: a mean tells nothing
+        return self.replaced(values[:, kept]).informed()
+
+    def larger(self, size: int) -> Population:
+        """Return the same population with so many records in the last batch."""
+        n = self.n + size - self.batch_size
+        return self._other(self.values, n, self.published.grown(size), self.told)
+
+    def in_sample(self) -> Doubles:
+        """Leakage with the person in the reference: too small for the unusual ones."""
+        person, batch, sums = self.published.sums(self.centred)
+        alone = self.owned.alone[person]
+        near = np.empty(len(person))
+        if alone.any():
+            every = 2 * leakage.leakage_score(self.values, self.reference, 2)
+            near[alone] = every[self.owned.first[person[alone]]]
+        if not alone.all():
+            several = sums[~alone]
+            near[~alone] = np.sum(several * self.reference.solve(several), axis=1)
+        near = near / self.published.sizes[batch] / self.correction
+        if self.pull is not None:
+            near = near * self.pull[self.owned.first[person]] ** 2
+        return np.bincount(person, near, minlength=self.persons).astype(np.float64)
+
+    @cached_property
+    def told(self) -> Doubles:
+        """Leakage to the informed attacker from the earlier means, (P,)."""
+        if self._told is not None:
+            return self._told
+        if self.published.last == 0:
+            return np.zeros(self.persons)
+        before = self.published.batch < self.published.last
+        scores = self._leakages(None, before)
+        scores[self.published.given_away(slice(0, -1))] = np.inf
+        return scores
+
+    def added(self, noise_std: float = 0.0) -> Doubles:
+        """Leakage to the informed attacker from the batch that the present mean adds, (P,).
+
+        `noise_std` is that of `informed`.
+        """
+        share = self.n / self.batch_size  # the attacker multiplies the noise when subtracting
+        variance = self.batch_size * (share * noise_std) ** 2 / self.correction
+        now = self.published.batch == self.published.last
+        scores = self._leakages(variance, now)
+        scores[self.published.given_away(slice(-1, None))] = np.inf
+        return scores
+
+    def shaped(self, noise_cov: Doubles) -> Doubles:
+        """Leakage of every record if one mean is published with noise of a covariance, (N,).
+
+        In units of these values, without shrinkage. By the formula of Sherman and Morrison, as in
+        `leakage.noise_for_table`.
+        """
+        grow = self.size / (self.size - 1)
+        known = self.correction * grow * self.reference.cov + self.n * noise_cov
+        weights = Reference(np.zeros(self.dim), known).solve(self.centred)
+        distances = np.einsum("ij,ij->i", self.centred, weights)
+        left = 1 - self.correction * grow / (self.size - 1) * distances
+        with np.errstate(divide="ignore"):
+            return np.asarray(grow**2 * distances / np.maximum(left, 0.0) / self.n)
+
+    @cached_property
+    def table(self) -> OwnedTable:
+        """Return the records with persons and batches, for noise of any shape (no shrinkage)."""
+        return OwnedTable(
+            table=self.values,
+            reference=self.reference,
+            fit=left_out.require_own_table(self.values, self.reference),
+            n=self.n,
+            owned=self.owned,
+            batch=self.published.batch,
+            sizes=self.published.sizes,
+            share=self.correction,
+        )
+
+    @property
+    def plain(self) -> bool:
+        """Whether every person has one record, and one mean is published."""
+        return self.published.last == 0 and bool(self.owned.alone.all())
+
+    def anew(self, person: int, noise_cov: Doubles) -> float:
+        """Leakage of a person from the last batch, under noise on the mean of a covariance."""
+        known, table = self.without(person), self.table
+        rows = self.owned.rows(person)
+        rows = rows[self.published.batch[rows] == self.published.last]
+        away = (self.values[rows] - known.mean).sum(axis=0)
+        law = Reference(known.mean, known.cov + table.per_record * noise_cov)
+        return float(away @ law.solve(away) / table.size)
+
+    def informed(self, noise_std: float = 0.0) -> Doubles:
+        """Leakage to the informed attacker from all means, (P,); inf where it is certain.
+
+        `noise_std`, on the present mean, is in standard deviations of a record.
+        """
+        if noise_std == 0:
+            return self._informed
+        return self.told + self.added(noise_std)
+
+    @cached_property
+    def _informed(self) -> Doubles:
+        return frozen(self.told + self.added())
+
+    def noisy_from_the_start(self, noise_std: float) -> Doubles:
+        """Leakage to the informed attacker had all means carried noise, independent each time."""
+        scores, alone = np.zeros(self.persons), self.owned.alone
+        sizes, batch = self.published.sizes, self.published.batch
+        scales, vectors = release_modes(np.cumsum(sizes).astype(np.float64))
+        for scale, vector in zip(scales.tolist(), vectors.T, strict=True):
+            variance = noise_std**2 * scale
+            weight = (vector / np.sqrt(sizes))[batch]
+            scores[alone] += (weight**2 * self._distances(variance))[self.owned.first[alone]]
+            known = self._noisy(variance)
+            scores += grouped.distances(
+                self.values, known, self.owned, np.zeros_like(batch), weight
+            )
+        return scores
+
+    def _leakages(self, variance: float | None, chosen: npt.NDArray[np.bool_]) -> Doubles:
+        """Leakage of each person's chosen records, the person left out, (P,).
+
+        `variance` of noise, if any, is added to that of one record.
+        """
+        scores, alone = np.zeros(self.persons), self.owned.alone
+        if alone.any():
+            every = np.where(chosen, self._distances(variance) / self.divisors, 0.0)
+            scores[alone] = every[self.owned.first[alone]]
+        if not alone.all():
+            weight = np.where(chosen, 1 / np.sqrt(self.divisors), 0.0)
+            with self._too_few_records():
+                scores += grouped.distances(
+                    self.values, self._noisy(variance), self.owned, self.published.batch, weight
+                )
+        return scores
+
+    def _noisy(self, variance: float | None) -> Reference:
+        return self.reference if variance is None else self.reference.add_diagonal(variance)
+
+    def _distances(self, variance: float | None) -> Doubles:
+        """Squared distance of each record from the others, (N,)."""
+        with self._too_few_records():
+            return 2 * leakage.leave_one_out(self.values, self._noisy(variance), 2)
+
+    @contextmanager
+    def _too_few_records(self) -> Iterator[None]:
+        try:
+            yield
+        except ValueError:
+            if self.shrinkage is None:
+                raise
+            raise ValueError(
+                f"{self.size} records of {self.dim} columns do not determine their covariance, and "
+                "it would take too long to shrink it again without each record; publish fewer "
+                "columns (--columns, --exclude)"
+            ) from None
+
+    def without(self, person: int) -> Reference:
+        """Mean and covariance (times 1 - n/N if finite) of the others' records."""
+        if person not in self._known:  # a person is played many times
+            self._known[person] = self._fit_without(person)
+        return self._known[person]
+
+    def _fit_without(self, person: int) -> Reference:
+        others = np.delete(self.values, self.owned.rows(person), axis=0)
+        mean = others.mean(axis=0)
+        others -= mean
+        others *= np.sqrt(self.correction)
+        others += mean
+        return Reference.fit(others, shrinkage=self.shrinkage)
+
+    def weaker(self) -> Doubles:
+        """Leakage to the attacker who knows the columns' means and variances only, (P,)."""
+        if self.shrinkage:
+            scores = self._weaker_refitted()
+        else:
+            scores, alone = np.zeros(self.persons), self.owned.alone
+            if alone.any():
+                scores[alone] = self._weaker_of_one()[self.owned.first[alone]]
+            for block, rows in self.owned.blocks(self.dim):
+                scores[block] = self._weaker_of_several(rows)
+        scores[self.published.given_away()] = np.inf
+        return scores
+
+    def _weaker_of_one(self) -> Doubles:
+        """Return the leakage of every record by itself, (N,)."""
+        delta, rest = self.centred, self.size - 1
+        grow = self.size / rest
+        variance = np.mean(delta * delta, axis=0)
+        left = grow * (variance - delta * delta / rest)
+        alone = left <= _ALONE * variance
+        weight = np.divide(grow * delta, left, out=np.zeros_like(delta), where=~alone)
+        along = np.sum(weight * delta, axis=1)
+        cov = delta.T @ delta / self.size
+        spread = grow * (np.sum((weight @ cov) * weight, axis=1) - along**2 / rest)
+        scores = (grow * along) ** 2 / np.where(spread > 0, spread, 1.0)
+        scores[alone.any(axis=1)] = np.inf
+        return np.asarray(scores / self.divisors)
+
+    def _weaker_of_several(self, rows: Integers) -> Doubles:
+        """Return the leakage of persons of k records, (g, k), by the formula of `_Fitted.changed`.
+
+        The scores of the batches add up, each weighted as if the columns were independent.
+        """
+        size = rows.shape[1]
+        weights = grouped.sums_of(self.published.batch[rows], 1 / np.sqrt(self.divisors[rows]))
+        away, weights = grouped.grown(self.centred[rows], weights, self.size)
+        scatter, rest = self.centred.T @ self.centred, self.size - size
+        variance = np.diag(scatter) - np.sum(away * away, axis=1)
+        alone = (variance <= _ALONE * np.diag(scatter))[:, np.newaxis]
+        sums = weights.transpose(0, 2, 1) @ away
+        weight = np.divide(
+            sums, variance[:, np.newaxis] / rest, out=np.zeros_like(sums), where=~alone
+        )
+        along = np.sum(weight * sums, axis=(1, 2))
+        spread = np.sum((weight @ scatter) * weight, axis=(1, 2))
+        spread -= np.sum((weight @ away.transpose(0, 2, 1)) ** 2, axis=(1, 2))
+        scores = along**2 / np.where(spread > 0, spread / rest, 1.0)
+        scores[(alone & (sums != 0)).any(axis=(1, 2))] = np.inf
+        return np.asarray(scores)
+
+    def _weaker_refitted(self) -> Doubles:
+        """Do the same with the shrunk covariance of the others for the truth."""
+        scores, alone = np.full(self.persons, np.nan), self.owned.alone
+        if alone.any() and self.pull is None:
+            every = left_out.weaker_if_shrunk(self.values, self.reference) / self.divisors
+            scores[alone] = every[self.owned.first[alone]]
+        left = np.flatnonzero(np.isnan(scores))
+        scores[left] = np.inf
+        for person in left.tolist():
+            known = self._fit_without(person)
+            sums, variance = self.shifts(person, known), np.diag(known.cov)
+            if (variance > _ALONE).all() and self.owned.alone[person]:
+                row = self.owned.first[person]
+                away = self.values[row] - known.mean
+                weight = away / variance
+                scores[person] = (weight @ away) ** 2 / (weight @ known.cov @ weight)
+                scores[person] /= self.published.sizes[self.published.batch[row]]
+            elif (variance > _ALONE).all():
+                weight = sums / variance
+                along = float(weight.ravel() @ sums.ravel())
+                spread = float(np.sum((weight @ known.cov) * weight))
+                scores[person] = along**2 / spread if spread > 0 else 0.0
+        return scores
+
+    def shifts(self, person: int, known: Reference) -> Doubles:
+        """Return how far a person moves the mean of each batch, (t, d).
+
+        In units in which the covariance of such a mean is that of one record: the sum of the
+        person's records less the others' mean, over the root of the batch's size.
+        """
+        return np.array(
+            [
+                (self.values[part.rows] - known.mean).sum(axis=0)
+                / np.sqrt(self.published.sizes[part.batch])
+                for part in self.published.parts(person)
+            ]
+        )
+
+    def shares(self, person: int) -> tuple[Doubles, Doubles]:
+        """Shares of the columns in a person's leakage, and what remains without each.
+
+        M = sum_j a_j (C^-1 a)_j is exact and a share may be negative. Without column j,
+        M falls by (C^-1 a)_j^2 / (C^-1)_jj. A record at the mean has no leakage to share. What
+        remains is the in-sample M of a person of one record, and otherwise a leakage.
+        """
+        if self.owned.alone[person]:
+            known, sums = self.reference, self.centred[[self.owned.first[person]]]
+        else:
+            known = self.without(person)
+            sums = self.shifts(person, known)
+        weight = known.solve(sums)
+        products = np.sum(sums * weight, axis=0)
+        total = float(sums.ravel() @ weight.ravel())
+        precision = np.diag(known.solve(np.eye(self.dim)))
+        shares = products / total if total else np.zeros_like(products)
+        return shares, total - np.sum(weight**2, axis=0) / precision
+
+    def left_out(self, person: int, remaining: Doubles) -> Doubles:
+        """Leakage of a person, left out, from what `shares` says remains (no shrinkage).
+
+        The closed form of `leakage.leave_one_out` for distances that no reference stands for.
+        """
+        if not self.owned.alone[person]:
+            return remaining
+        rest = self.size - 1
+        remains = 1 - remaining / rest
+        remains[remains <= _ALONE] = 0.0
+        with np.errstate(divide="ignore"):
+            left = remaining * (self.size / rest) / remains
+        return np.asarray(left / self.divisors[self.owned.first[person]])
+
+
+def risk_of(scores: Doubles, base_rate: float | None) -> Risk:
+    """Advantage, power at 1 % false positives and predictive values of leakage scores."""
+    curve = tradeoff.gaussian(leakage=scores)
+    return Risk(
+        leakage=scores,
+        advantage=curve.advantage(),
+        power=curve.power(ALPHA),
+        ppv_at_base_rate=None if base_rate is None else curve.ppv(ALPHA, base_rate),
+        ppv_at_low_prior=curve.ppv(ALPHA, LOW_PRIOR),
+    )
+
+
+def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[float, float]:
+    """Interval for a leakage score whose covariance was estimated (ddof 0) on `rows` records.
+
+    If the records are Gaussian, true over estimated leakage is chi-square with rows - dim degrees
+    of freedom over rows (a law of the Wishart matrix); heavier tails make the interval wider.
+    """
+    from scipy.special import chdtri
+
+    tails = np.array([(1 + confidence) / 2, (1 - confidence) / 2])
+    low, high = score * chdtri(rows - dim, tails) / rows
+    return float(low), float(high)
+
+
+def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> Counts:
+    """How many records the attacker identifies, the middle one and the worst one.
+
+    Of records with equal leakage the first is named, as in long tables.
+    """
+    order = np.argsort(risk.leakage, kind="stable")
+    middle = risk.leakage[order[(len(order) - 1) // 2]]
+    worst, middle = (int((risk.leakage == one).argmax()) for one in (risk.leakage.max(), middle))
+    return Counts(
+        attacker=attacker,
+        records=len(order),
+        above=above(risk.power),
+        median_power=float(np.median(risk.power)),
+        worst_power=float(risk.power[worst]),
+        median_advantage=float(np.median(risk.advantage)),
+        worst_advantage=float(risk.advantage[worst]),
+        median_row=int(rows[middle]),
+        worst_row=int(rows[worst]),
+    )
+
+
+def above(power: Doubles) -> dict[str, int]:
+    """Count the records above each level of power."""
+    return {f"{100 * level:g}%": int((power > level).sum()) for level in LEVELS}
+
+
+def drivers_of(
+    people: Population, index: int, row: int, columns: Sequence[str], values: Doubles | None
+) -> Drivers:
+    """Return what each column has in the leakage of a person; `values` if they may be shown."""
+    shares, without = people.shares(index)
+    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
+    order = np.argsort(-shares, kind="stable")
+    return Drivers(
+        row=row,
+        columns=tuple(
+            Driver(
+                column=columns[j],
+                share=float(shares[j]),
+                leakage_without=float(left[j]),
+                value=None if values is None else float(values[j]),
+            )
+            for j in order
+        ),
+        negative_shares=int((shares < 0).sum()),
+    )
+
+
+def covariance_of(
+    people: Population,
+    rows: npt.NDArray[np.int64],
+    index: int,
+    scores: Doubles,
+    confidence: float,
+) -> Covariance:
+    """Say how well the covariance is known, and what that does to the worst leakage."""
+    worst = float(scores[index])
+    others = people.size - int(people.owned.sizes[index])
+    low = high = power_low = power_high = None
+    if not people.shrinkage and not people.pooled:
+        low, high = interval_of(worst, others, people.dim, confidence)
+        power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
+    return Covariance(
+        kind="pooled" if people.pooled else "full",
+        shrinkage=people.reference.shrinkage if people.shrinkage else None,
+        condition_number=float(np.linalg.cond(people.reference.cov)),
+        rows_per_column=people.size / people.dim,
+        worst_row=int(rows[index]),
+        worst_leakage=worst,
+        interval_confidence=confidence,
+        leakage_low=low,
+        leakage_high=high,
+        power_low=power_low,
+        power_high=power_high,
+    )

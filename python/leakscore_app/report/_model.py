@@ -1,0 +1,634 @@
+"""What a report holds: frozen dataclasses of numbers and words, no arithmetic.
+
+The text, HTML and JSON forms all read the same `Content`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app._visible import in_json
+from leakscore_app.document.document import Notice
+
+Doubles = npt.NDArray[np.float64]
+
+ALPHA = 0.01
+"""Rate of false positives at which the power is told."""
+
+LOW_PRIOR = 0.01
+"""Base rate of the second positive predictive value."""
+
+LEVELS = (0.1, 0.5, 0.9)
+"""Powers above which records are counted."""
+
+_HIDDEN = {"hidden": True}  # kept for the charts, left out of the JSON
+
+
+@dataclass(frozen=True)
+class Input:
+    """What was read, and what of it is judged."""
+
+    name: str
+    path: str | None
+    sha256: str
+    rows: int
+    columns: int
+    rows_judged: int
+    columns_judged: tuple[str, ...]
+    columns_left_out: tuple[Any, ...]
+    columns_published: int
+    columns_unjudged: tuple[str, ...]
+    rows_left_out: tuple[Any, ...]
+    dependent_columns: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """What is published, and how its n records come about."""
+
+    statistic: str
+    exact: str
+    what: str
+    n: int
+    population: str
+    draw: str
+    neighbours: str
+    base_population: int | None
+    base_rate: float | None
+    alpha: float
+    low_prior: float
+
+
+@dataclass(frozen=True)
+class ThreatModel:
+    """Who attacks, and what is known to this attacker."""
+
+    name: str
+    knows: str
+    does_not_know: str
+    score: str
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What one attacker makes of every record, arrays (k,); infinite leakage is certainty."""
+
+    leakage: Doubles
+    advantage: Doubles
+    power: Doubles
+    ppv_at_base_rate: Doubles | None
+    ppv_at_low_prior: Doubles
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many records an attacker identifies with more than 10, 50 and 90 % power."""
+
+    attacker: str
+    records: int
+    above: dict[str, int]
+    median_power: float
+    worst_power: float
+    median_advantage: float
+    worst_advantage: float
+    median_row: int
+    worst_row: int
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Share of one column in a record's leakage; the shares of all columns add up to 1."""
+
+    column: str
+    share: float
+    leakage_without: float
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """The columns that drive one record, largest share first."""
+
+    row: int
+    columns: tuple[Driver, ...]
+    negative_shares: int
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """How well the covariance is known, and what that does to the worst record."""
+
+    kind: str
+    shrinkage: float | None
+    condition_number: float
+    rows_per_column: float
+    worst_row: int
+    worst_leakage: float
+    interval_confidence: float
+    leakage_low: float | None
+    leakage_high: float | None
+    power_low: float | None
+    power_high: float | None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A number of the theory beside the simulated one; the error is one standard error."""
+
+    theory: float
+    simulated: float
+    std_error: float
+    upper: float | None = None
+    """Upper end of the simulated one with 95 % confidence, where a verdict hangs on it."""
+
+    @property
+    def z(self) -> float:
+        """How many standard errors the two are apart."""
+        return (self.simulated - self.theory) / self.std_error
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a game differs from the theory, told only if it explains the difference.
+
+    `edgeworth` is the share (power or advantage, as `quantity` says) by the law with skewness and
+    kurtosis; `row` is the record with most of the variance along the attack, `share` of it.
+    """
+
+    quantity: str
+    edgeworth: float
+    row: int
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """One record in the simulated game, half of the rounds with it and half without."""
+
+    row: int
+    attacker: str
+    rounds: int
+    leakage: float
+    noise_std: float
+    advantage: Compared
+    power: Compared
+    false_positives: Compared
+    mean: tuple[Compared, Compared]
+    variance: tuple[Compared, Compared]
+    skewness: float
+    differs: bool
+    reason: Reason | None
+    roc: dict[str, list[float]]
+    members: Doubles = field(repr=False, metadata=_HIDDEN)
+    nonmembers: Doubles = field(repr=False, metadata=_HIDDEN)
+
+    @property
+    def acts_by(self) -> str:
+        """Power or advantage: that in which game and theory are farther apart."""
+        return "advantage" if abs(self.advantage.z) > abs(self.power.z) else "power"
+
+    def to_act_on(self, quantity: str) -> float:
+        """Return power or advantage as one should act on it: the game's where theory differs."""
+        compared: Compared = getattr(self, quantity)
+        return compared.simulated if self.differs else compared.theory
+
+
+@dataclass(frozen=True)
+class ToldGame:
+    """A game in which the noise is computed anew from every table drawn, and its matrix is known.
+
+    Half of the `tables` hold the record. `advantage` is that of an attack on matrix and mean, which
+    others may surpass; `upper` is its upper end with 95 % confidence.
+    """
+
+    tables: int
+    advantage: float
+    std_error: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the matrix of the noise tells of a record, where the attacker is told the matrix.
+
+    `leakage` is that under the noise computed with the record in the table, the others those
+    under the noise computed without it. `anew` is the game with noise computed from every table, or
+    None, and then `why_not_played` says why; `public` is the advantage, with its standard error,
+    in the game of the same record with the one matrix that does not depend on the round's table.
+    """
+
+    row: int
+    leakage: float
+    leakage_without: float
+    advantage_without: float
+    power_without: float
+    public: float
+    public_std_error: float
+    anew: ToldGame | None
+    why_not_played: str
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The Gaussian noise on the mean that brings every record under the budget.
+
+    `theory_standard_errors` is what the theory asks. `standard_errors`, never less, is the noise
+    offered: with it the game's upper end is within the budget, too, if `confirmed`, for the records
+    `rows_played`, the worst ones. Both are root mean squares over the columns.
+
+    `shape` is "optimal", "independent" (between columns) or "same" (in every column); `why_same`
+    says why nothing cheaper is offered. The rest is that of the first two. `cost` is the sum of the
+    squares of `column_standard_errors`; no noise of this shape that is within the limit in theory
+    costs less than (1 - gap) cost. `covariance` is that of the noise on the mean, in the
+    columns' units, of the first one. `beside` is what the
+    other shapes take in theory, in standard errors. Of the first one, too, everyone within the
+    Mahalanobis distance `protected_radius` of the mean is protected, in the table or not.
+    `noisy_mean` is the mean with one draw of the noise, where it was asked for.
+    """
+
+    budget: dict[str, float]
+    binding_row: int
+    standard_errors: float
+    theory_standard_errors: float
+    confirmed: bool
+    rows_played: tuple[int, ...]
+    noise_std: dict[str, float]
+    leakage: float
+    advantage: float
+    power: float
+    game: Game
+    shape: str = "same"
+    why_same: str = ""
+    column_standard_errors: dict[str, float] = field(default_factory=dict)
+    cost: float | None = None
+    gap: float | None = None
+    rows_at_limit: tuple[int, ...] = ()
+    covariance: Doubles | None = None
+    told: Told | None = None
+    beside: dict[str, float] | None = None
+    protected_radius: float | None = None
+    noisy_mean: dict[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A cheaper change of the release, and the worst record after it."""
+
+    kind: str
+    what: str
+    cost: str
+    worst_row: int
+    leakage: float
+    advantage: float
+    power: float
+    above: dict[str, int]
+    clipped: float | None = field(default=None, metadata=_HIDDEN)  # at this quantile, and above
+    mean_shift: float = field(default=0.0, metadata=_HIDDEN)  # standard errors, if clipped
+    records_missing: int = field(default=0, metadata=_HIDDEN)  # that the table does not have
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of the file that came between two means, and how many are identified."""
+
+    rows: tuple[int, int]
+    records: int
+    new: bool
+    alone: Counts
+    joint: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Previous:
+    """The means that were published before, and for comparison the present one alone.
+
+    All other numbers of a report are what all means tell together. `told` is what the earlier ones
+    told of each person, which nothing takes back, `added` what the present one adds; `new` are the
+    persons in the last batch, `given_away` those who are all of a batch.
+    """
+
+    rows_published: tuple[int, ...]
+    records_published: tuple[int, ...]
+    alone: Risk = field(metadata=_HIDDEN)
+    told: Doubles = field(metadata=_HIDDEN)
+    added: Doubles = field(metadata=_HIDDEN)
+    new: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
+    given_away: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
+    batch_sizes: list[list[int]] = field(metadata=_HIDDEN)
+    power_if_gaussian: Doubles = field(metadata=_HIDDEN)
+    batches: tuple[Batch, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Owned:
+    """Whose records are judged: labels (P,), and numbers and persons of all records, (N,)."""
+
+    ids: npt.NDArray[np.str_]
+    rows: npt.NDArray[np.int64]
+    person: npt.NDArray[np.intp]
+
+    @property
+    def alone(self) -> bool:
+        """Whether every person has one record."""
+        return len(self.ids) == len(self.rows)
+
+    def records_of(self, row: int) -> int:
+        """Return how many records the owner of a record has."""
+        person = self.person[np.searchsorted(self.rows, row)]
+        return int((self.person == person).sum())
+
+    def rows_of(self) -> list[list[int]]:
+        """Return the numbers of each person's records."""
+        rows = self.rows[np.argsort(self.person, kind="stable")].tolist()
+        ends = [0, *np.cumsum(np.bincount(self.person)).tolist()]
+        return [rows[start:stop] for start, stop in pairwise(ends)]
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Certified lower bound on epsilon of the simulated game; 0 is no evidence."""
+
+    row: int
+    rounds: int
+    epsilon: float
+    max_certifiable: float
+    delta: float
+    confidence: float
+    method: str
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The record that a verdict hangs on, and how large its advantage or power may be."""
+
+    row: int
+    quantity: str
+    value: float
+    theory: float
+    simulated: float | None
+    upper: float | None
+    power: float
+    certain: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to publish, and why; `noise_standard_errors` is what publishing would take.
+
+    `decision` is "publish", "publish with noise" or "do not publish"; `limit` is the most that may
+    leak of any record.
+    """
+
+    decision: str
+    why: str
+    worst: Worst
+    limit: dict[str, float]
+    max_noise: float
+    noise_standard_errors: float | None
+    given_away: tuple[int, ...]
+
+    @property
+    def line(self) -> str:
+        """The first line of text and page."""
+        return f"{self.decision.upper()}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table by group, and its worst record or person."""
+
+    cell: str
+    records: int
+    persons: int
+    row: int
+    leakage: float
+    advantage: float
+    power: float
+    above_half: int
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Leakages of all records of a long table: the least value of each bin, and how many."""
+
+    least: Doubles
+    counts: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Content:
+    """All numbers and words of a report, which its text, its page and its JSON tell."""
+
+    tool_version: str
+    seed: int
+    input: Input
+    release: Release
+    threat_models: tuple[ThreatModel, ThreatModel]
+    rows: npt.NDArray[np.int64]
+    in_sample: Doubles
+    informed: Risk
+    weaker: Risk
+    listed: npt.NDArray[np.int64]  # indices of the records that the JSON lists
+    listed_as: str  # "all", "worst" or "none"
+    gaussian_epsilon: Doubles  # of these
+    gaussian_delta: float
+    counts: tuple[Counts, Counts]
+    worst: tuple[int, ...]
+    drivers: tuple[Drivers, ...]
+    covariance: Covariance
+    games: tuple[Game, ...]
+    noise: Noise | None
+    remedies: tuple[Remedy, ...]
+    audit: AuditResult | None
+    warnings: tuple[Notice, ...]
+    previous: Previous | None = None
+    verdict: Verdict | None = None
+    lines: npt.NDArray[np.int64] | None = None
+    owned: Owned | None = None
+    cells: tuple[Cell, ...] = ()
+    min_cell: int = 10
+    pooled_cells: tuple[str, ...] = ()  # judged by the covariance within all cells
+    effective_n: float | None = None  # of a plain mean that varies as that with known weights
+    bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
+
+    @property
+    def records(self) -> int:
+        """How many records, or persons, are judged."""
+        return self.counts[0].records
+
+    def place(self, row: int) -> dict[str, Any]:
+        """Return line and person of a record, as far as they are known."""
+        rows = self.rows if self.owned is None else self.owned.rows
+        index = int(np.searchsorted(rows, row))
+        known: dict[str, Any] = {}
+        if index == len(rows) or rows[index] != row:  # a row of a long table that is not kept
+            return known
+        if self.lines is not None:
+            known["line"] = int(self.lines[index])
+        if self.owned is not None:
+            known["id"] = str(self.owned.ids[self.owned.person[index]])
+        return known
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and dicts; what is infinite or undefined is None."""
+        plain = {
+            "schema_version": 1,
+            "tool": "leakscore",
+            "tool_version": self.tool_version,
+            "seed": self.seed,
+            "verdict": self.verdict,
+            "input": self.input,
+            "release": self.release,
+            "threat_models": self.threat_models,
+            "differential_privacy": {
+                "is_a_guarantee": False,
+                "why": "a mean without noise has no finite epsilon",
+                "gaussian_equivalent_delta": self.gaussian_delta,
+            },
+            "counts": self.counts,
+            "worst_rows": [int(self.rows[i]) for i in self.worst],
+            "drivers": self.drivers,
+            "covariance": self.covariance,
+            "game": self.games,
+            "noise": self.noise,
+            "remedies": self.remedies,
+            "audit": self.audit,
+            "warnings": self.warnings,
+        }
+        if self.previous is not None:
+            plain["previous"] = self.previous
+        if self.cells:
+            plain |= {"cells": self.cells, "min_cell": self.min_cell}
+        if self.pooled_cells:
+            plain["pooled_cells"] = self.pooled_cells
+        if self.effective_n is not None:
+            plain["effective_n"] = self.effective_n
+        plain["records_listed"] = {
+            "which": self.listed_as,
+            "count": len(self.listed),
+            "of": self.records,
+        }
+        return {**self._placed(_plain(plain)), "records": self._records()}
+
+    def _placed(self, value: Any) -> Any:
+        """Write line and person, where they are known, beside every record's number."""
+        if isinstance(value, list):
+            return [self._placed(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        placed: dict[str, Any] = {}
+        for key, item in value.items():
+            placed[key] = self._placed(item)
+            if key == "row" and isinstance(item, int):
+                placed |= self.place(item)
+        return placed
+
+    def _records(self) -> list[dict[str, Any]]:
+        """One dict for each listed record, built from whole columns."""
+        listed = self.listed
+        weaker = _risk_columns(self.weaker, listed)
+        names = list(weaker)
+        nested = [dict(zip(names, row, strict=True)) for row in zip(*weaker.values(), strict=True)]
+        columns = {
+            "row": self.rows[listed].tolist(),
+            **self._owner_columns(),
+            **_risk_columns(self.informed, listed),
+            "leakage_in_sample": _finite_list(self.in_sample[listed]),
+            "certain": np.isinf(self.informed.leakage[listed]).tolist(),
+            "gaussian_equivalent_epsilon": _finite_list(self.gaussian_epsilon),
+            "weaker": nested,
+            **self._previous_columns(),
+        }
+        names = list(columns)
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def _owner_columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
+        if self.lines is not None:
+            first = self.lines
+            if self.owned is not None:
+                first = first[np.searchsorted(self.owned.rows, self.rows)]
+            columns["line"] = first[self.listed].tolist()
+        if self.owned is not None:
+            columns["id"] = self.owned.ids[self.listed].tolist()
+            rows = self.owned.rows_of()
+            columns["rows"] = [rows[i] for i in self.listed.tolist()]
+        return columns
+
+    def _previous_columns(self) -> dict[str, list[Any]]:
+        if self.previous is None:
+            return {}
+        alone, listed = self.previous.alone, self.listed
+        columns = {
+            "leakage": _finite_list(alone.leakage[listed]),
+            "advantage": alone.advantage[listed].tolist(),
+            "power": alone.power[listed].tolist(),
+        }
+        rows = zip(*columns.values(), strict=True)
+        return {
+            "new": self.previous.new[listed].tolist(),
+            "batch_sizes": [self.previous.batch_sizes[i] for i in listed.tolist()],
+            "power_if_gaussian": _finite_list(self.previous.power_if_gaussian[listed]),
+            "alone": [dict(zip(columns, row, strict=True)) for row in rows],
+        }
+
+    def to_json(self) -> str:
+        """Return strict JSON, no NaN and no Infinity; one line for each record."""
+        plain = self.to_dict()
+        encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+        records = ",\n    ".join(encode(record) for record in plain.pop("records"))
+        head = json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
+        listed = f"[\n    {records}\n  ]" if records else "[]"
+        return in_json(f'{head[:-2]},\n  "records": {listed}\n}}')
+
+
+def _finite_list(values: Doubles) -> list[float | None]:
+    return [x if math.isfinite(x) else None for x in values.tolist()]
+
+
+def _risk_columns(risk: Risk, listed: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
+    at_base_rate = risk.ppv_at_base_rate
+    return {
+        "leakage": _finite_list(risk.leakage[listed]),
+        "advantage": _finite_list(risk.advantage[listed]),
+        "power": _finite_list(risk.power[listed]),
+        "ppv_at_base_rate": [None] * len(listed)
+        if at_base_rate is None
+        else _finite_list(at_base_rate[listed]),
+        "ppv_at_1_percent": _finite_list(risk.ppv_at_low_prior[listed]),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses to dicts, tuples to lists, numpy numbers to Python's, non-finite to None."""
+    if isinstance(value, Compared):
+        compared = {
+            "theory": value.theory,
+            "simulated": value.simulated,
+            "std_error": value.std_error,
+            "z": value.z,
+        }
+        return _plain(compared if value.upper is None else {**compared, "upper": value.upper})
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            entry.name: _plain(getattr(value, entry.name))
+            for entry in fields(value)
+            if entry.metadata != _HIDDEN
+        }
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

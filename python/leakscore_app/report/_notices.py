@@ -1,0 +1,363 @@
+"""What the reader must know to read the numbers: assumptions (notes) and doubts (warnings)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app._visible import visible
+from leakscore_app.document.document import Notice
+from leakscore_app.document.text import counted
+from leakscore_app.report._game import DIFFERENCE, default_rounds
+from leakscore_app.report._model import Compared, Content, Doubles, Game
+from leakscore_app.report._words import capitalised, named, times
+from leakscore_app.tables.doubts import option_value
+from leakscore_app.tables.records import Records
+from leakscore_app.tables.table import Table
+
+_FEW_ROWS_PER_COLUMN = 10
+_ILL_CONDITIONED = 1e8
+_SMALL_N = 30
+_MUCH = 0.1  # of the variation along an attack: too much for one record of a mean
+
+
+def notices_of(report: Content, table: Table, records: Records) -> tuple[Notice, ...]:
+    """Collect them, warnings first."""
+    counting = tuple(
+        name
+        for name, column in zip(records.columns, records.values.T, strict=True)
+        if (np.abs(np.diff(column)) == 1).all()
+    )
+    about_persons = tuple(_about_persons(report, table, records))
+    note = table.notes[0] if table.path is None else None
+    return sorted_notices(report, counting, about_persons, note)
+
+
+def sorted_notices(
+    report: Content,
+    counting: Sequence[str],
+    about_persons: Sequence[Notice],
+    embedded: str | None,
+) -> tuple[Notice, ...]:
+    """Collect notices, warnings first.
+
+    Parameters
+    ----------
+    report : Content
+    counting : sequence of str
+        Columns that count the records.
+    about_persons : sequence of Notice
+    embedded : str or None
+        What is to be said of the embedded table, if it is judged.
+    """
+    found = [
+        *_about_table(report, counting),
+        *_about_release(report, embedded),
+        *about_persons,
+        *_about_previous(report),
+        *_about_covariance(report),
+        *_about_games(report),
+    ]
+    return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
+
+
+def _warning(code: str, message: str) -> Notice:
+    return Notice("warning", code, message)
+
+
+def _note(code: str, message: str) -> Notice:
+    return Notice("note", code, message)
+
+
+def _about_table(report: Content, counting: Sequence[str]) -> Iterator[Notice]:
+    if report.input.rows_left_out:
+        lost = report.input.rows - report.input.rows_judged
+        yield _warning(
+            "rows-left-out",
+            f"{lost} of {report.input.rows} records are left out and not judged; the mean of the "
+            "others is what this report speaks of.",
+        )
+    if report.input.columns_left_out:
+        unjudged = report.input.columns_unjudged
+        yield (_warning if unjudged else _note)(
+            "columns-left-out",
+            f"{len(report.input.columns_left_out)} of {report.input.columns} columns are left out"
+            f"{f' ({_names(unjudged)} could not be judged)' if unjudged else ''}; a column that is "
+            "published all the same is not judged here, unless it follows from the others.",
+        )
+    if report.input.dependent_columns:
+        yield _note(
+            "dependent-columns",
+            "Columns that follow exactly from others change nothing without noise. With noise, "
+            "compute them from the noisy means of the others: noise of their own would be a "
+            "second look at the same numbers.",
+        )
+    if counting:
+        yield _warning(
+            "identifier",
+            f"{_names(counting)} counts the records: an identifier? Leave it out with --exclude.",
+        )
+
+
+def _about_release(report: Content, embedded: str | None) -> Iterator[Notice]:
+    release, size = report.release, report.input.rows_judged
+    if embedded is not None:
+        yield _note(
+            "embedded-table",
+            f"No table was given: this is the embedded one ({embedded}), with n = "
+            f"{release.n}{'' if report.previous else ' unless --n says otherwise'}.",
+        )
+    if release.population == "infinite":
+        yield _note("infinite-population", _infinite(report))
+    else:
+        yield _note(
+            "finite-population",
+            f"The {release.n} records are drawn without replacement from these {size}, which are "
+            "the whole population that the attacker knows. If the table is itself a sample, use "
+            "--population infinite.",
+        )
+    if release.base_rate is None:
+        yield _note(
+            "base-rate-unknown",
+            "All records are averaged, so the table does not tell how many people might have been "
+            "in it: give --base-population N for the predictive value at the base rate n/N.",
+        )
+    if report.effective_n is not None:
+        yield _note(
+            "known-weights",
+            "The weights are taken as known to everybody. With them this mean varies as one of "
+            f"{report.effective_n:.4g} records with equal weights, and a record leaks in proportion"
+            " to the square of its weight.",
+        )
+    if (report.effective_n or release.n) < _SMALL_N:
+        yield _warning(
+            "small-n",
+            f"With n = {report.effective_n or release.n:.4g} the normal theory is rough; trust the "
+            "simulated game.",
+        )
+
+
+def _about_previous(report: Content) -> Iterator[Notice]:
+    previous = report.previous
+    if previous is None:
+        return
+    yield _note(
+        "order-of-rows",
+        "The first rows are taken as those of the earlier means, in the order of the file; rows "
+        "that were withdrawn or changed since would leak by their difference, too.",
+    )
+    rows = report.rows[previous.given_away]
+    if len(rows):
+        yield _warning(
+            "batch-of-one",
+            f"{capitalised(_rows(report, rows))} came alone between two means: their difference is "
+            "the record itself, all its values, not its membership only (of a person's records, "
+            "their mean).",
+        )
+    smallest = min((batch.records for batch in previous.batches if batch.records > 1), default=0)
+    if 0 < smallest < _SMALL_N:
+        yield _warning(
+            "small-batch",
+            f"A batch has {smallest} records: the normal theory of so small a mean is rough, and "
+            "the best test may do better or worse than the leakage says; mind the game.",
+        )
+    told = report.rows[previous.new & (previous.told > 0)]
+    if len(told):
+        yield _note(
+            "old-and-new",
+            f"{counted(len(told), 'person')} with new records had records in the earlier means, "
+            f"too ({_rows(report, told)}): what these told is counted with what is added now, and "
+            "cannot be taken back.",
+        )
+
+
+def _about_persons(report: Content, table: Table, records: Records) -> Iterator[Notice]:
+    """Say how many records a person has, or that equal records might be one person's."""
+    owned = report.owned
+    if owned is not None:
+        sizes = np.bincount(owned.person)
+        worst = int(sizes.argmax())
+        if sizes[worst] > 1:
+            yield _note(
+                "persons",
+                f"{len(owned.rows)} records belong to {counted(len(sizes), 'person')}; "
+                f"{owned.ids[worst]} has {sizes[worst]}. A person is judged by all of them, and "
+                "known to nobody by what they tell.",
+            )
+        yield from _partly_left_out(table, records)
+        return
+    for name, different in table.shared.items():
+        yield _warning(
+            "records-of-one",
+            f"{visible(name)} has {different} different values in {len(table.values)} records. If "
+            "it tells whose the records are, each person is recognised by all of them together, "
+            "more surely than this report says, which judges every record alone: say "
+            f"--id {option_value(visible(name))}.",
+        )
+    copies = _copies(records.values)
+    if len(copies):
+        yield about_copies(f"{int(copies.sum())} of {len(records.rows)}", int(copies.max()))
+
+
+def about_copies(how_many: str, most: int) -> Notice:
+    """Say that records are equal, `most` of them at most."""
+    return _note(
+        "duplicates",
+        f"{how_many} records are equal to another one (up to {most} alike). If they are copies of "
+        f"one person's record, k of them leak k\u00b2 times as much as one, here up to {most**2} "
+        "times: say whose the records are (--id), then persons are judged.",
+    )
+
+
+def _partly_left_out(table: Table, records: Records) -> Iterator[Notice]:
+    """Tell of persons of whom some records are judged and others are not."""
+    if table.ids is None or records.ids is None or len(records.rows) == len(table.ids):
+        return
+    left = np.delete(table.ids, records.rows - 1)
+    some, none = np.isin(left, records.ids), ~np.isin(left, records.ids)
+    partly, wholly = len(np.unique(left[some])), len(np.unique(left[none]))
+    parts = []
+    if partly:
+        parts.append(f"{counted(partly, 'person')} by the rest of their records only")
+    if wholly:
+        parts.append(f"{counted(wholly, 'person')} not at all")
+    yield _warning(
+        "persons-left-out",
+        f"As {counted(len(left), 'record')} miss a value, these are judged: "
+        f"{' and '.join(parts)}. What the records that are left out tell is not counted.",
+    )
+
+
+def _copies(values: Doubles) -> npt.NDArray[np.int64]:
+    """Return how often each record occurs that occurs more than once.
+
+    Equal records have equal hashes; only records whose hash occurs twice are compared.
+    """
+    rows = np.ascontiguousarray(values + 0.0)  # -0 and 0 are the same value
+    factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
+    hashes = rows.view(np.uint64) @ factors  # modulo 2^64
+    _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    alike = rows[counts[place.reshape(-1)] > 1]
+    counts = np.unique(alike, axis=0, return_counts=True)[1] if len(alike) else counts[:0]
+    return np.asarray(counts[counts > 1])
+
+
+def _infinite(report: Content) -> str:
+    n, size = report.release.n, report.input.rows_judged
+    text = (
+        f"The {n} records are taken as draws from a larger population, of which these {size} are "
+        "a sample."
+    )
+    if n > size - 2:
+        return text
+    scores = report.informed.leakage
+    worst = float(scores.max())
+    if not np.isfinite(worst):
+        return text
+    return (
+        f"{text} If they are drawn from these {size} themselves, use --population finite: the "
+        f"worst leakage is then {worst / (1 - n / size):.4g} instead of {worst:.4g}."
+    )
+
+
+def _about_covariance(report: Content) -> Iterator[Notice]:
+    known = report.covariance
+    alone = np.isinf(report.informed.leakage)
+    if report.previous is not None:
+        alone &= ~report.previous.given_away
+    certain = report.rows[alone]
+    if len(certain):
+        yield _warning(
+            "certain-records",
+            f"{counted(len(certain), 'record')} can be given away ({_rows(report, certain)}): in "
+            "some direction all others are alike, so that any trace of it in the mean proves "
+            "membership. No game is played for them.",
+        )
+    if known.shrinkage:
+        yield _warning(
+            "shrinkage",
+            f"{report.input.rows_judged} records do not determine the covariance of "
+            f"{len(report.input.columns_judged)} columns: it is shrunk towards its diagonal by "
+            f"{known.shrinkage:.3g}. The leakage depends on that choice, and theory and game may "
+            "differ.",
+        )
+    elif report.pooled_cells:
+        yield _warning("pooled-covariance", _pooled(report))
+    elif known.rows_per_column < _FEW_ROWS_PER_COLUMN:
+        yield _warning(
+            "few-rows",
+            f"Only {known.rows_per_column:.1f} records a column: the covariance is uncertain, and "
+            "leakage looks larger than it is to an attacker who knows no more than this table.",
+        )
+    if known.condition_number > _ILL_CONDITIONED:
+        yield _warning(
+            "ill-conditioned",
+            f"The correlations have condition number {known.condition_number:.1e}: some columns "
+            "nearly follow from others, and what leaks along them hangs on their last digits.",
+        )
+
+
+def _pooled(report: Content) -> str:
+    cells = report.pooled_cells
+    return (
+        f"{_some(cells)} {'holds' if len(cells) == 1 else 'hold'} fewer than 10 (d + 1) records, "
+        "d the columns of numbers: too few to tell how these vary together. The covariance within "
+        f"all cells is taken for {'its own' if len(cells) == 1 else 'theirs'}; the game draws the "
+        "records themselves, so theory and game may differ there."
+    )
+
+
+def _some(cells: Sequence[str]) -> str:
+    """Name a cell or some."""
+    if len(cells) == 1:
+        return f"The cell {cells[0]}"
+    shown = ", ".join(cells[:3]) + (", ..." if len(cells) > 3 else "")
+    return f"{len(cells)} of the cells ({shown})"
+
+
+def _about_games(report: Content) -> Iterator[Notice]:
+    noisy = () if report.noise is None else (report.noise.game,)
+    differing = [game for game in (*report.games, *noisy) if game.differs]
+    if differing:
+        told = " ".join(_difference(report, game) for game in dict.fromkeys(differing))
+        yield _warning("theory-differs", f"{told} {_RULE}")
+    rounds = report.games[0].rounds
+    size = report.records
+    if rounds == default_rounds(report.release.n, size) < default_rounds(2, size):
+        yield _note("rounds", f"{rounds} rounds a game, for speed; more with --rounds.")
+
+
+_RULE = (
+    f"Theory and game differ by more than {DIFFERENCE:g} standard errors there: the number to act "
+    "on is the game's."
+)
+
+
+def _difference(report: Content, game: Game) -> str:
+    """Say what the game finds and what the formula, and why, if the reason explains it."""
+    compared: Compared = getattr(game, game.acts_by)
+    found, formula = times(compared.simulated), times(compared.theory)
+    which = "" if game.acts_by == "power" else " as the advantage"
+    noisy = ", with noise" if game.noise_std else ""
+    weaker = ", weaker attacker" if game.attacker == "weaker" else ""
+    why = ""
+    if game.reason is not None:
+        share = f"{100 * game.reason.share:.2g}\u00a0% of the variation along this attack"
+        alone = " alone" if game.reason.share > _MUCH else ""
+        why = f": {named(report, game.reason.row, whole=False)}{alone} makes {share}"
+    return (
+        f"{capitalised(named(report, game.row))}{weaker}{noisy}: the simulation finds {found} in "
+        f"100{which}, the formula {formula}{why}. Use {found}."
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _rows(report: Content, rows: np.ndarray) -> str:
+    return ", ".join(named(report, int(row)) for row in rows[:5]) + (
+        ", ..." if len(rows) > 5 else ""
+    )

@@ -1,0 +1,414 @@
+"""What a report says: its sections, built once for the text and the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from leakscore_app.document import document as doc
+from leakscore_app.document.text import counted
+from leakscore_app.report import _charts as charts
+from leakscore_app.report._model import Content, Driver, Remedy
+from leakscore_app.report._previous import batches, earlier_means, worst_old
+from leakscore_app.report._words import (
+    ABOVE,
+    capitalised,
+    label,
+    limited,
+    named,
+    number,
+    percent,
+    plus_minus,
+    remedies_table,
+    several,
+    times,
+)
+from leakscore_app.report.noise.section import noise_section
+
+_SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
+_DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
+
+
+def document(report: Content) -> doc.Document:
+    """Return the sections of a report, in their order."""
+    return doc.Document(
+        f"leakscore report: {report.input.name}",
+        _head(report),
+        (
+            _counts(report),
+            _worst(report),
+            *_cells(report),
+            _drivers(report),
+            _games(report),
+            noise_section(report),
+            _remedies(report),
+            *_audit(report),
+            doc.Section("To know", [doc.Notices(report.warnings)]),
+            _read(report),
+        ),
+    )
+
+
+def _head(report: Content) -> list[list[doc.Part]]:
+    informed, weaker = report.threat_models
+    who = "record" if report.owned is None or report.owned.alone else "person"
+    asked = f"The attacker knows {informed.knows}, not the other members, and asks: is that {who}"
+    guarantee = (
+        "This is not a differential-privacy guarantee. Without noise no epsilon exists. The "
+        "numbers hold for these two attackers; an attacker who knows more, such as other members, "
+        "may learn more."
+    )
+    what = f"{report.release.what} {_is_or_are(report)} published, without noise."
+    verdict = report.verdict
+    first = [] if verdict is None else [doc.Heading(verdict.line)]
+    return [
+        [*first],
+        [
+            doc.Paragraph(what, "lead"),
+            *earlier_means(report),
+            doc.Paragraph(f"{asked} in the {_kind(report)}?", "lead"),
+            doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
+        ],
+        [doc.Cards([*_verdict(report), *_cards(report), *worst_old(report)])],
+        [doc.Paragraph(guarantee, "plain")],
+    ]
+
+
+def _is_or_are(report: Content) -> str:
+    return "is" if report.release.statistic in _SINGULAR else "are"
+
+
+def _kind(report: Content) -> str:
+    return "mean" if report.release.statistic == "mean" else "data"
+
+
+def _cells(report: Content) -> Iterator[doc.Section]:
+    """List the cells of a table by group."""
+    if not report.cells:
+        return
+    whom = "record" if report.owned is None else "person"
+    rows = [
+        [
+            cell.cell,
+            str(cell.persons),
+            named(report, cell.row),
+            percent(cell.power),
+            percent(cell.advantage),
+            str(cell.above_half),
+        ]
+        for cell in report.cells
+    ]
+    header = ["cell", f"{whom}s", f"worst {whom}", "power", "advantage", "> 50\u00a0%"]
+    caption = (
+        f"Power at 1\u00a0% false positives, advantage in theory. Cells of fewer than "
+        f"{report.min_cell} {whom}s are not to be published. In a cell of few {whom}s the normal "
+        "theory is rough: trust the simulated game."
+    )
+    yield doc.Section("The cells", [doc.Table(header, rows, caption)])
+
+
+def _verdict(report: Content) -> Iterator[doc.Card]:
+    """Show the decision, and the limit that it was held against."""
+    verdict = report.verdict
+    if verdict is None:
+        return
+    text = (
+        f"Limit for every record: {limited(verdict.limit)}, held against theory and against the "
+        "upper 95\u00a0% end of the simulated game; noise of at most "
+        f"{several(verdict.max_noise)} of the mean."
+    )
+    style = verdict.decision.replace(" ", "-")
+    yield doc.Card(f"verdict {style}", "Verdict", verdict.decision.upper(), "", text)
+
+
+def _cards(report: Content) -> Iterator[doc.Card]:
+    row = report.counts[0].worst_row if report.verdict is None else report.verdict.worst.row
+    index = int(np.searchsorted(report.rows, row))
+    who, certain = named(report, row), math.isinf(report.informed.leakage[index])
+    power, more = _to_act_on(report, row, "informed", report.informed.power[index])
+    text = (
+        f"If {who} is in the table, the attack says so {times(power)} times in 100{more}; if it is "
+        "not, once in 100 (chosen rate of false alarms)."
+    )
+    if certain:
+        text = (
+            f"{capitalised(who)} gives itself away: every table with this record is recognised, "
+            "and no table without it is taken for one."
+        )
+    if report.previous is not None and report.previous.given_away[index]:
+        text = f"{capitalised(who)} is given away: the difference of the two means is its values."
+    yield doc.Card("informed", "Worst record", percent(power), "recognised", text)
+    power, more = _to_act_on(report, row, "weaker", report.weaker.power[index])
+    text = (
+        f"Without knowing how the columns vary together, a weaker attacker is right {times(power)} "
+        f"times in 100{more}."
+    )
+    yield doc.Card("weaker", "Same record, weaker attacker", percent(power), "recognised", text)
+    counts, weaker = report.counts
+    judged = "records" if report.owned is None else "persons"
+    half = (
+        f"For half of the {judged} the attack is right at most {times(counts.median_power)} times "
+        f"in 100 (weaker attacker {times(weaker.median_power)}), where blind guessing is right "
+        f"once. {counts.above['50%']} of {counts.records} {judged} are recognised more often than "
+        "not."
+    )
+    yield doc.Card("", f"Half of the {judged}", percent(counts.median_power), "at most", half)
+
+
+def _to_act_on(report: Content, row: int, attacker: str, power: float) -> tuple[float, str]:
+    """Return the power to act on, and in brackets that of the theory, if the game differs."""
+    games = (g for g in report.games if g.row == row and g.attacker == attacker)
+    game = next(games, None)
+    if game is None or not game.differs:
+        return power, ""
+    return game.to_act_on("power"), f" (theory {times(power)})"
+
+
+def _counts(report: Content) -> doc.Section:
+    rows = [
+        [
+            f"{counts.attacker} attacker",
+            *map(str, counts.above.values()),
+            percent(counts.median_power),
+            percent(counts.worst_power),
+        ]
+        for counts in report.counts
+    ]
+    header = ["power at 1\u00a0% false positives", *ABOVE, "median", "worst"]
+    judged = "records" if report.owned is None else "persons"
+    tables = [doc.Table(header, rows, f"Of {report.counts[0].records} {judged}, in theory")]
+    if report.previous is not None:
+        tables.append(batches(report.previous))
+    drawn = doc.PageOnly(
+        [
+            doc.Figures([charts.leakages(report), charts.roc(report)]),
+            charts.leakages_table(report),
+            charts.roc_table(report),
+        ]
+    )
+    return doc.Section("How many records are identified", [*tables, drawn])
+
+
+def _worst(report: Content) -> doc.Section:
+    informed, base = report.informed, report.informed.ppv_at_base_rate
+    header = ["record", "leakage\nleft out", "leakage\nin sample", "advantage", "power\ninformed"]
+    header += ["power\nweaker", "flag true\nat n/N", "flag true\nat 1\u00a0%"]
+    alone = None if report.previous is None else report.previous.alone
+    header += [] if alone is None else ["present\nmean alone"]
+    rows = [
+        [
+            label(report, int(report.rows[i])),
+            number(informed.leakage[i]),
+            number(report.in_sample[i]),
+            percent(informed.advantage[i]),
+            percent(informed.power[i]),
+            percent(report.weaker.power[i]),
+            "-" if base is None else percent(base[i]),
+            percent(informed.ppv_at_low_prior[i]),
+            *([] if alone is None else [percent(alone.power[i])]),
+        ]
+        for i in report.worst
+    ]
+    release = report.release
+    rate = (
+        "n/N (not known: --base-population)"
+        if release.base_rate is None
+        else f"n/N = {release.n}/{release.base_population} = {percent(release.base_rate)}"
+    )
+    legend = (
+        "Left out: the attacker knows the population from the other records. In sample: this "
+        "record is among them and hides itself. Power: the share of tables with the record that "
+        "are flagged, at 1\u00a0% false positives. Flag true: the share of flagged tables that "
+        f"hold the record, at the base rate {rate} and at 1\u00a0%."
+    )
+    crowded = ["leakage\nin sample"] if _long_names(report) else []
+    crowded += ["flag true\nat n/N"] if alone is not None else []
+    table = doc.Table(header, rows, _numbering(report), page_only=crowded)
+    return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft")])
+
+
+def _long_names(report: Content) -> bool:
+    """Tell whether the names of records leave a text no room for every column."""
+    return report.lines is not None or report.owned is not None
+
+
+def _numbering(report: Content) -> str:
+    lines = "" if report.lines is None else "; lines are those of the file"
+    return f"Records are numbered from 1, in the order of the file{lines}"
+
+
+def _drivers(report: Content) -> doc.Section:
+    lines = [
+        (
+            named(report, drivers.row),
+            ", ".join(f"{_named(one)} {_share(one)}" for one in drivers.columns[:_DRIVING]),
+        )
+        for drivers in report.drivers[:_DRIVEN]
+    ]
+    legend = (
+        "Shares of the leakage: all columns add up to 100\u00a0%; a column that the others predict "
+        "can have a negative share."
+    )
+    return doc.Section(
+        "Which columns drive them",
+        [
+            doc.Definitions(lines),
+            doc.PageOnly([_bars(report)]),
+            doc.Paragraph(legend, "soft"),
+            doc.Paragraph(_covariance(report), "soft"),
+        ],
+    )
+
+
+def _covariance(report: Content) -> str:
+    """Say how well the covariance is known."""
+    known = report.covariance
+    how = "pooled" if known.kind == "pooled" else "shrunk"
+    interval = f"no interval, as the covariance is {how}"
+    low, high = known.leakage_low, known.leakage_high
+    least, most = known.power_low, known.power_high
+    if not (low is None or high is None or least is None or most is None):
+        interval = (
+            f"{100 * known.interval_confidence:g}\u00a0% interval {number(low)} to {number(high)}, "
+            f"power {percent(least)} to {percent(most)}, if the records are Gaussian"
+        )
+    condition = known.condition_number
+    return (
+        f"{known.rows_per_column:.1f} records a column; condition number of the correlations "
+        f"{condition:{'.0f' if condition < 1e6 else '.1e'}}. Leakage of "
+        f"{named(report, known.worst_row)}, from a covariance estimated on these records: "
+        f"{number(known.worst_leakage)} ({interval})."
+    )
+
+
+def _bars(report: Content) -> doc.Table:
+    """Draw the shares of the worst record's columns, those of either sign."""
+    first = report.drivers[0]
+    ranked = sorted(first.columns, key=lambda one: -abs(one.share))[:_DRAWN]
+    ranked.sort(key=lambda one: -one.share)
+    low, high = min(0.0, ranked[-1].share), max(0.0, ranked[0].share)
+    rows: list[list[str | doc.Bar]] = []
+    for one in ranked:
+        start, length = min(one.share, 0.0) - low, abs(one.share)
+        style = "negative" if one.share < 0 else "informed"
+        bar = doc.Bar(length / (high - low), start / (high - low), style)
+        rows.append([_named(one), bar, _share(one)])
+    return doc.Table(
+        ["column", "", "share"],
+        rows,
+        f"Shares of the columns in the leakage of {named(report, first.row)}",
+    )
+
+
+def _named(one: Driver) -> str:
+    """Name a column that drives a record, with its value if it may be shown."""
+    return one.column if one.value is None else f"{one.column} (value {one.value:g})"
+
+
+def _share(one: Driver) -> str:
+    return f"{100 * one.share:+.0f}\u00a0%"
+
+
+def _games(report: Content) -> doc.Section:
+    noisy = () if report.noise is None else (report.noise.game,)
+    games = tuple(dict.fromkeys((*report.games, *noisy)))
+    header = ["record", "attacker", "advantage\nin theory", "advantage\nin the game"]
+    header += ["power\nin theory", "power\nin the game", "agree"]
+    rows = [
+        [
+            label(report, game.row),
+            "with noise" if game.noise_std else game.attacker,
+            percent(game.advantage.theory),
+            plus_minus(game.advantage),
+            percent(game.power.theory),
+            plus_minus(game.power),
+            doc.Flag("no") if game.differs else "yes",
+        ]
+        for game in games
+    ]
+    legend = (
+        f"{games[0].rounds} rounds each, half with the record, half without it; the others "
+        f"drawn {report.release.draw}; ± one standard error; seed {report.seed}."
+    )
+    informed = next(game for game in report.games if game.attacker == "informed")
+    crowded = ["agree"] if _long_names(report) else []
+    table = doc.Table(header, rows, legend, words=["attacker"], page_only=crowded)
+    drawn: list[doc.Part] = [
+        doc.Figures([charts.ratios(report, informed)]),
+        charts.ratios_table(informed),
+    ]
+    return doc.Section("Theory beside the simulated game", [table, doc.PageOnly(drawn)])
+
+
+def _remedies(report: Content) -> doc.Section:
+    remedies, size = report.remedies, report.input.rows_judged
+    caption = (
+        "Power of the informed attacker against the worst record, and how many records are above "
+        "50\u00a0% and 10\u00a0%"
+    )
+    now, previous = report.counts[0], report.previous
+    if previous is not None:
+        now = previous.batches[-1].joint
+        caption += ", of the new records by all means together (noise on every mean: of all)"
+    parts: list[doc.Part] = [remedies_table(report, "the release", remedies, caption, now)]
+    if any(remedy.clipped for remedy in remedies):
+        parts.append(doc.Paragraph(_clipping(remedies), "soft"))
+    if any(remedy.records_missing for remedy in remedies):
+        beyond = f"A mean of more than {size} records needs more than this table."
+        parts.append(doc.Paragraph(beyond, "soft"))
+    return doc.Section("Cheaper remedies, scored again", parts)
+
+
+def _clipping(remedies: Sequence[Remedy]) -> str:
+    costs = ", ".join(
+        f"at {100 * remedy.clipped:g} % and {100 - 100 * remedy.clipped:g} % by up to "
+        f"{remedy.mean_shift:.2g} standard errors"
+        for remedy in remedies
+        if remedy.clipped is not None
+    )
+    return (
+        f"Clipping moves a mean: {costs}. Fix its limits beforehand: quantiles of this table are "
+        "data of these people too, and so is the choice of records to leave out."
+    )
+
+
+def _audit(report: Content) -> Iterator[doc.Section]:
+    found = report.audit
+    if found is None:
+        return
+    meaning = " (0 is no evidence, not privacy)" if found.epsilon == 0 else ""
+    text = (
+        f"{capitalised(named(report, found.row))}, {found.rounds} rounds: "
+        f"epsilon >= {found.epsilon:.3g}{meaning} at delta = {found.delta:g} with "
+        f"{100 * found.confidence:g}\u00a0% confidence ({found.method}). "
+        f"The most that so many rounds can certify is {found.max_certifiable:.3g}."
+    )
+    yield doc.Section("Audit of the simulated game", [doc.Paragraph(text)])
+
+
+def _read(report: Content) -> doc.Section:
+    """Say how the file was read, and what of it is judged."""
+    seen = report.input
+    judged = (
+        f"{seen.name} holds {counted(seen.rows, 'record')} in {counted(seen.columns, 'column')}; "
+        f"{counted(seen.rows_judged, 'record')} in {counted(len(seen.columns_judged), 'column')} "
+        "are judged."
+    )
+    said = [doc.Paragraph(judged)]
+    if seen.notes:
+        said.append(doc.Paragraph(f"How it was read: {'; '.join(seen.notes)}."))
+    for rows in seen.rows_left_out:
+        shown = ", ".join(str(row) for row in rows.first)
+        many = counted(rows.count, "record") + (" is" if rows.count == 1 else " are")
+        more = ", ..." if rows.count > len(rows.first) else ""
+        which = "record" if rows.count == 1 else "records"
+        said.append(doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}{more})."))
+    for column in seen.columns_left_out:
+        said.append(doc.Paragraph(f"{column.name} is left out: {column.reason}."))
+    made = [
+        ("sha256", seen.sha256),
+        ("made by", f"leakscore {report.tool_version}, seed {report.seed}"),
+    ]
+    return doc.Section("What was read", [*said, doc.Definitions(made)])

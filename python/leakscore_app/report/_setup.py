@@ -1,0 +1,322 @@
+"""What a report is about, from what the caller asked for: release, budget, attackers, input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import validation
+from leakscore.statistics import Mean, Quantile, Statistic
+from leakscore_app._visible import visible
+from leakscore_app.document.text import counted
+from leakscore_app.report._game import default_rounds
+from leakscore_app.report._leakage import Shrinkage
+from leakscore_app.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
+from leakscore_app.report._published import Published
+from leakscore_app.report._remedies import Budget
+from leakscore_app.tables.columns import NOT_PUBLISHED
+from leakscore_app.tables.records import Records
+from leakscore_app.tables.table import Table
+
+DEFAULT_ADVANTAGE = 0.2
+_EMBEDDED_N = 100
+_MOST_LISTED = 10_000  # records, if nothing is asked
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a report is asked for; `leakscore_app.analyse` says what each means."""
+
+    n: int | None
+    previous: int | Sequence[int] | None
+    population: str
+    base_population: int | None
+    columns: Sequence[str] | None
+    exclude: Sequence[str]
+    missing: str
+    shrinkage: Shrinkage
+    max_advantage: float | None
+    max_power: float | None
+    epsilon: float | None
+    delta: float
+    max_noise: float
+    worst: int
+    rounds: int | None
+    seed: int
+    audit: bool
+    confidence: float
+    show_values: bool
+    statistic: Statistic | None = None
+    min_cell: int = 10
+    noise_shape: str | None = None
+    records: str | None = None
+    draw_noise: int | None = None
+
+
+def checked(asked: Options) -> Options:
+    """Refuse what no table can be judged by; the rest is for the parts that know more."""
+    validation.choice("population", asked.population, ("infinite", "finite"))
+    validation.choice("missing", asked.missing, ("rows", "columns"))
+    if asked.records is not None:
+        validation.choice("records", asked.records, ("all", "worst", "none"))
+    if asked.noise_shape is not None:
+        validation.choice("noise_shape", asked.noise_shape, ("optimal", "independent", "same"))
+    if asked.draw_noise is not None:
+        validation.count("draw_noise", asked.draw_noise, high=None)
+        if asked.statistic is not None and type(asked.statistic) is not Mean:
+            raise ValueError("Expected draw_noise with the mean only, not with another statistic")
+    if asked.statistic is not None and not isinstance(asked.statistic, Statistic):
+        raise TypeError(f"Expected statistic={asked.statistic!r} to be one of leakscore.statistics")
+    if isinstance(asked.statistic, Quantile):
+        raise ValueError(
+            "Expected statistic to be another one than Quantile: a published quantile may be the "
+            "value of a record itself, which no distance bounds; publish counts between fixed "
+            "limits instead (Histogram)"
+        )
+    return replace(
+        asked,
+        max_noise=validation.scalar("max_noise", asked.max_noise, 0, np.inf, closed="left"),
+        worst=validation.count("worst", asked.worst, low=1),
+        min_cell=validation.count("min_cell", asked.min_cell, low=1),
+        seed=validation.count("seed", asked.seed, high=None),
+        confidence=validation.scalar("confidence", asked.confidence, 0, 1, closed="neither"),
+    )
+
+
+def require_all_drawn(asked: Options, n: int, size: int) -> None:
+    """Refuse a draw of noise for the mean of some of the records, which is not known."""
+    if asked.draw_noise is not None and n != size:
+        raise ValueError(
+            f"Expected draw_noise with the mean of all {size} records, not of n={n}: which records "
+            "are averaged is not known"
+        )
+
+
+def require_plain(asked: Options, release: Release, published: Published) -> None:
+    """Refuse known weights where they do not tell which weight a record has in the mean."""
+    size = len(published.batch)
+    why = ""
+    if release.n != size:
+        why = f"the mean of all {size} records, not of n={release.n}: which weights these have"
+    elif asked.population == "finite":
+        why = "an infinite population: which weights a record drawn from the table gets"
+    elif asked.previous is not None:
+        why = "one mean, without previous ones: which weights these had"
+    elif not published.owned.alone.all():
+        why = "one record a person, without ids: of several records which law holds"
+    if why:
+        raise ValueError(f"Expected known weights with {why} is not known")
+
+
+def rounds_of(rounds: int | None, n: int, size: int) -> int:
+    """Return the rounds of a game, an even number: as asked, or as many as n of `size` allow."""
+    if rounds is None:
+        return default_rounds(n, size)
+    rounds = validation.count("rounds", rounds, low=200)
+    return rounds + rounds % 2
+
+
+def budget_of(asked: Options) -> Budget:
+    """Return the limit of what may leak of any record: as asked, or an advantage."""
+    delta = validation.scalar("delta", asked.delta, 0, 1, closed="neither")
+    given = {name: getattr(asked, name) for name in ("max_advantage", "max_power", "epsilon")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if len(given) > 1:
+        raise ValueError(f"Expected one limit of {', '.join(given)}, not both")
+    epsilon, power = asked.epsilon, asked.max_power
+    if epsilon is not None:
+        epsilon = validation.scalar("epsilon", epsilon, 0)
+    if power is not None:
+        power = validation.scalar("max_power", power, ALPHA, 1, closed="neither")
+    limit = DEFAULT_ADVANTAGE if asked.max_advantage is None else asked.max_advantage
+    limit = validation.scalar("max_advantage", limit, 0, 1, closed="neither")
+    return Budget(max_advantage=limit, epsilon=epsilon, delta=delta, max_power=power)
+
+
+def release_of(
+    table: Table,
+    records: Records,
+    n: int | None,
+    population: str,
+    base_population: int | None,
+    statistic: Statistic,
+) -> Release:
+    """Return what is published; refuse an n that these records cannot give."""
+    if n is None and table.path is None:
+        n = min(_EMBEDDED_N, len(records.rows))
+    sizes = len(records.rows), len(table.values)
+    return release_from(sizes, len(records.columns), n, population, base_population, statistic)
+
+
+def release_from(
+    sizes: tuple[int, int],
+    columns: int,
+    n: int | None,
+    population: str,
+    base_population: int | None,
+    statistic: Statistic,
+) -> Release:
+    """Do the same for a table of which `sizes` rows are judged and there."""
+    size, rows = sizes
+    finite = population == "finite"
+    n = validation.count("n", size if n is None else n, low=2)
+    if n > size:
+        judged = "" if size == rows else f" judged (of {rows})"
+        raise ValueError(f"Expected n={n} <= {size}, the number of records{judged}")
+    if finite and n > size - 2:
+        raise ValueError(
+            f"Expected n={n} <= {size - 2} with a finite population of {size} records: the mean of "
+            "all of them is one number, with no other table to tell it from; choose a smaller n, "
+            "or the infinite population"
+        )
+    if base_population is None and n < size:
+        base_population = size
+    elif base_population is not None:
+        base_population = validation.count("base_population", base_population, low=n)
+    return Release(
+        statistic=statistic.kind,
+        exact=statistic.exact,
+        what=statistic.published(n, counted(columns, "column")),
+        n=n,
+        population=population,
+        draw="without replacement" if finite else "with replacement",
+        neighbours="replace",
+        base_population=base_population,
+        base_rate=None if base_population is None else n / base_population,
+        alpha=ALPHA,
+        low_prior=LOW_PRIOR,
+    )
+
+
+def published_of(records: Records, release: Release, totals: tuple[int, ...]) -> Published:
+    """Return persons and batches; refuse persons whom no law is known for.
+
+    An attacker knows the population from the records of the others: two at least.
+    """
+    size, n = len(records.rows), release.n
+    if records.ids is not None:
+        blank = np.flatnonzero(np.char.strip(records.ids) == "")
+        if len(blank):
+            raise ValueError(
+                f"record {records.rows[blank[0]]} has no id, as {len(blank)} of {size} records: "
+                "whose they are decides what is judged; give them ids, or leave them out"
+            )
+    published = Published.of(records.ids, size, n, totals)
+    largest = int(published.owned.sizes.argmax())
+    most = int(published.owned.sizes[largest])
+    if records.ids is None or most == 1:
+        return published
+    who = f"person {visible(str(records.ids[published.owned.first[largest]]))} has {most} of {size}"
+    if size - most < 3:
+        raise ValueError(
+            f"{who} records: the {size - most} records of others do not tell what is usual, at "
+            "least 3 are needed; leave that person out, or add others"
+        )
+    if not totals and n <= most:
+        raise ValueError(
+            f"{who} records, and a mean of n={n} records would be that person's alone; choose n "
+            f"of at least {most + 1}"
+        )
+    if release.population == "finite" and n > size - most - 1:
+        raise ValueError(
+            f"{who} records: a mean of n={n} cannot be drawn from the other {size - most}; choose "
+            f"n of at most {size - most - 1}, or the infinite population"
+        )
+    return published
+
+
+def listed_of(
+    asked: str | None, size: int, worst: Sequence[int]
+) -> tuple[str, npt.NDArray[np.int64]]:
+    """Return which records the JSON lists, as a word and by index: the worst are in their order."""
+    which = asked or ("all" if size <= _MOST_LISTED else "worst")
+    if which == "all":
+        return which, np.arange(size)
+    return which, np.array(worst if which == "worst" else [], dtype=np.int64)
+
+
+def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinkage:
+    """Shrink as asked, or automatically where the records are too few for their columns.
+
+    Records that count are those of all but a person with the `largest` number of them, and one.
+    """
+    size, dim = len(values) - largest + 1, values.shape[1]
+    few = size < dim + 2
+    if isinstance(shrinkage, str):
+        validation.choice("shrinkage", shrinkage, ("auto",))
+        return shrinkage
+    if shrinkage is None:
+        return "auto" if few else None
+    shrinkage = validation.scalar("shrinkage", shrinkage, 0, 1)
+    if few and shrinkage == 0:
+        raise ValueError(
+            f"Expected shrinkage=0 to be larger: {size} records do not determine the covariance of "
+            f"{dim} columns"
+        )
+    return shrinkage or None
+
+
+def input_of(table: Table, records: Records, asked: Options, used: Sequence[str] = ()) -> Input:
+    """Return what was read and what of it is judged; `used` are columns that features are of."""
+    published = [
+        name
+        for j, name in enumerate(table.columns)
+        if (asked.columns is None or name in asked.columns)
+        and name not in asked.exclude
+        and table.left.get(j) not in NOT_PUBLISHED
+    ]
+    return Input(
+        name=table.name,
+        path=table.path,
+        sha256=table.sha256,
+        rows=len(table.values),
+        columns=len(table.columns),
+        rows_judged=len(records.rows),
+        columns_judged=records.columns,
+        columns_left_out=records.left_columns,
+        columns_published=len(published),
+        columns_unjudged=tuple(
+            _unjudged(table, {*records.columns, *records.dependent, *used}, published)
+        ),
+        rows_left_out=records.left_rows,
+        dependent_columns=records.dependent,
+        notes=table.notes,
+    )
+
+
+def _unjudged(table: Table, known: set[str], published: Sequence[str]) -> Iterator[str]:
+    """Name the columns that would be published and that nothing here speaks of.
+
+    A column that is the same everywhere tells nothing, and one that follows from others no more
+    than they do; a column of text or with holes may tell anything.
+    """
+    for name in published:
+        values = table.values[:, table.columns.index(name)]
+        if name not in known and not np.isfinite(values).all():
+            seen = values[np.isfinite(values)]
+            if not len(seen) or (seen != seen[0]).any():
+                yield name
+
+
+def threat_models_of(dim: int, persons: bool) -> tuple[ThreatModel, ThreatModel]:
+    """Describe the two attackers, of records or of persons with several records."""
+    rest = "the other members"
+    values = f"all {dim} values" if dim > 1 else "the value"
+    whose = "of all records of one person" if persons else "of one record"
+    return (
+        ThreatModel(
+            name="informed",
+            knows=f"the population's mean and covariance, and {values} {whose}",
+            does_not_know=rest,
+            score="(z - mu)' C^-1 (release - mu), the covariance attack",
+        ),
+        ThreatModel(
+            name="weaker",
+            knows=f"each column's mean and variance, and {values} {whose}",
+            does_not_know=f"{rest}, nor how the columns vary together",
+            score="(z - mu)' D^-1 (release - mu), D the variances",
+        ),
+    )

@@ -1,0 +1,244 @@
+"""Whether to publish: the larger of theory and game against the limit, and the noise it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app.document.text import counted
+from leakscore_app.report._leakage import risk_of
+from leakscore_app.report._model import Content, Doubles, Game, Noise, Verdict, Worst
+from leakscore_app.report._remedies import Budget
+from leakscore_app.report._words import named, rounded_up, several, share_beside, times
+
+PUBLISH, PUBLISH_WITH_NOISE = "publish", "publish with noise"
+DO_NOT_PUBLISH = "do not publish"
+
+EXIT_CODES = {PUBLISH: 0, PUBLISH_WITH_NOISE: 2, DO_NOT_PUBLISH: 3}
+"""Of `leakscore report --check`, by decision; 1 is an error."""
+
+_LOST = 0.05  # share of the records beyond which the verdict tells how many are judged
+_MOST_ROUNDS = 1e7  # that it makes sense to ask for
+_NAMED = 5  # columns left out that the verdict names
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a verdict rests on.
+
+    Attributes
+    ----------
+    rows : (k,) ndarray of int
+        Numbers of the records judged.
+    leakage : (k,) ndarray
+        What is known of them from all that is published.
+    games : tuple of Game
+        Those without noise against the informed attacker.
+    noise : Noise or None
+        What brings them under the limit; None if nothing does.
+    refused : str
+        The sentences on why no noise will do, and what will; empty if noise may.
+    remedy : str
+        A sentence on what helps where too much noise would be needed.
+    """
+
+    rows: npt.NDArray[np.int64]
+    leakage: Doubles
+    games: tuple[Game, ...]
+    noise: Noise | None
+    refused: str
+    remedy: str
+
+
+def judged(report: Content, budget: Budget) -> Judged:
+    """Collect what the verdict rests on; with earlier means, that of the new records and all means.
+
+    What earlier means told does not hang on this release: those in no new batch are not judged, and
+    of a person of whom they told more than the limit, what this release adds is.
+    """
+    rows, leakage, noise = report.rows, report.informed.leakage, report.noise
+    games = tuple(game for game in report.games if game.attacker == "informed")
+    remedy, how = _remedy(report, budget), "gives itself away: every mean with it shows it"
+    previous = report.previous
+    if previous is not None:
+        answered = budget.answered_for(previous.told, previous.added)[previous.new]
+        played = rows[previous.new & (previous.told <= budget.largest_leakage())]
+        games = tuple(game for game in games if game.row in played)
+        rows, leakage = rows[previous.new], answered
+        how = "is given away by the difference of two means"
+    certain = rows[np.isinf(leakage)]
+    refused = ""
+    if len(certain):
+        refused = f"{named(report, int(certain[0]))} {how}. {remedy}"
+    refused = refused or _small_cells(report)
+    return Judged(rows, leakage, games, noise, refused, remedy)
+
+
+def _small_cells(report: Content) -> str:
+    """Say which cells hold too few records to be published."""
+    small = [cell for cell in report.cells if cell.persons < report.min_cell]
+    if not small:
+        return ""
+    whom = "record" if report.owned is None else "person"
+    first, more = small[0], f" and {counted(len(small) - 1, 'more cell')}" if len(small) > 1 else ""
+    return (
+        f"the cell {first.cell} holds {counted(first.persons, whom)}{more}, fewer than "
+        f"{report.min_cell} (--min-cell). Join cells, or leave them out."
+    )
+
+
+def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
+    """Judge the release.
+
+    Compared with the limit is the larger of theory, for all records, and the game's upper 95 % end,
+    for the records that were played.
+    """
+    found = judged(report, budget)
+    within = budget.met_by(float(found.leakage.max())) and all(
+        budget.upper(game) <= budget.limit for game in found.games
+    )
+    noise = found.noise
+    if found.refused:
+        decision = DO_NOT_PUBLISH
+    elif within:
+        decision = PUBLISH
+    elif noise is not None and noise.confirmed and noise.standard_errors <= max_noise:
+        decision = PUBLISH_WITH_NOISE
+    else:
+        decision = DO_NOT_PUBLISH
+    verdict = Verdict(
+        decision=decision,
+        why="",
+        worst=_worst(found, budget),
+        limit=budget.options(),
+        max_noise=max_noise,
+        noise_standard_errors=None if noise is None else noise.standard_errors,
+        given_away=tuple(found.rows[np.isinf(found.leakage)].tolist()),
+    )
+    parts = [_why(report, found, verdict, budget), *_rounds(verdict, found, budget)]
+    return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
+
+
+def _worst(found: Judged, budget: Budget) -> Worst:
+    """Return the record with the largest advantage or power, by theory or by the game's end."""
+    theory = budget.shares(found.leakage)
+    values = theory.copy()
+    played = {int(np.searchsorted(found.rows, game.row)): game for game in found.games}
+    for index, game in played.items():
+        values[index] = max(values[index], budget.upper(game))
+    index = int(np.lexsort((found.leakage, values))[-1])  # of equal shares, the larger leakage
+    known = played.get(index)
+    power = float(risk_of(found.leakage[[index]], None).power[0])
+    return Worst(
+        row=int(found.rows[index]),
+        quantity=budget.quantity,
+        value=float(values[index]),
+        theory=float(theory[index]),
+        simulated=None if known is None else getattr(known, budget.quantity).simulated,
+        upper=None if known is None else budget.upper(known),
+        power=power if known is None else known.to_act_on("power"),
+        certain=bool(np.isinf(found.leakage[index])),
+    )
+
+
+def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> str:
+    """Say in one or two sentences what the decision rests on."""
+    digits = 6 if budget.epsilon is None else 4  # as asked, or what the epsilon allows
+    worst, limit = verdict.worst, f"{100 * budget.limit:.{digits}g}\u00a0%"
+    source = "" if budget.epsilon is None else f" for epsilon {budget.epsilon:g}"
+    who, value = named(report, worst.row), share_beside(worst.value, budget.limit)
+    new = "" if report.previous is None else "new "
+    if found.refused:
+        return found.refused
+    if verdict.decision == PUBLISH:
+        most = f"{budget.quantity} at most {limit}{source}"
+        return f"no {new}record exceeds the limit ({most}; worst {who}: {value})."
+    seen = (
+        f"{who} is recognised {times(worst.power)} times in 100 ({budget.quantity} up to {value}, "
+        f"at most {limit} allowed{source})"
+    )
+    if found.noise is None or not found.noise.confirmed:
+        return f"{seen}, and no noise was found that the simulated attack confirms. {found.remedy}"
+    noise = _amount(found.noise)
+    if verdict.decision == PUBLISH_WITH_NOISE:
+        secret = "" if found.noise.shape == "same" else ", if its shape stays secret"
+        return f"{seen}; noise of {noise} brings every {new}record under {limit}{secret}."
+    return (
+        f"{seen}; it would take noise of {noise}, and at most "
+        f"{verdict.max_noise:g} is allowed. {found.remedy}"
+    )
+
+
+def _amount(noise: Noise) -> str:
+    """Say how much noise it is: on each mean, or as a root mean square over the means."""
+    amount = several(noise.standard_errors)
+    if noise.shape == "same":
+        return f"{amount} on each mean"
+    kind = "independent" if noise.shape == "independent" else "shaped"
+    return f"{amount} (root mean square, {kind})"
+
+
+def _rounds(verdict: Verdict, found: Judged, budget: Budget) -> Iterator[str]:
+    """Ask for more rounds, where nothing but their number keeps the game from confirming it."""
+    if verdict.decision == PUBLISH or found.refused:
+        return
+    pairs = [(getattr(game, budget.quantity), game.rounds) for game in found.games]
+    inside = budget.met_by(float(found.leakage.max()))
+    if not (inside and all(one.simulated < budget.limit for one, _ in pairs)):
+        return
+    # The error falls as the root of the rounds.
+    needed = max(
+        rounds * ((one.upper - one.simulated) / (budget.limit - one.simulated)) ** 2
+        for one, rounds in pairs
+    )
+    if needed < _MOST_ROUNDS:
+        yield (
+            f"Theory and simulation are within the limit, but {pairs[0][1]} rounds are too few to "
+            f"confirm it: try --rounds {float(rounded_up(needed, 2)):.0f}."
+        )
+
+
+def _remedy(report: Content, budget: Budget) -> str:
+    """Name the first change of the release that meets the limit in theory."""
+    for remedy in report.remedies:
+        if remedy.kind == "larger batch" and budget.met_by(remedy.leakage):
+            return f"{remedy.what[:1].upper()}{remedy.what[1:]}."
+        if remedy.kind != "noise on every mean" and budget.met_by(remedy.leakage):
+            how = remedy.what if remedy.what.startswith("without") else f"for {remedy.what}"
+            missing = f" ({remedy.cost})" if remedy.records_missing else ""
+            return f"In theory the limit holds {how}{missing}."
+    return "No other change that was tried is enough."
+
+
+def _told(report: Content, budget: Budget) -> Iterator[str]:
+    """Say of how many the earlier means told more than the limit: no verdict changes that."""
+    if report.previous is None:
+        return
+    beyond = int((report.previous.told > budget.largest_leakage()).sum())
+    if beyond:
+        who = "record" if report.owned is None else "person"
+        yield (
+            f"Of {counted(beyond, who)} the earlier means told more already, which cannot be taken "
+            "back."
+        )
+
+
+def _scope(report: Content) -> Iterator[str]:
+    """Say of how many columns and records the verdict speaks, if some were left out unasked."""
+    seen, parts = report.input, []
+    if seen.columns_unjudged:
+        total, names = seen.columns_published, seen.columns_unjudged
+        shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+        parts.append(
+            f"of the {total - len(names)} of {counted(total, 'column')} that were judged "
+            f"({shown} left out)"
+        )
+    if seen.rows - seen.rows_judged > _LOST * seen.rows:
+        parts.append(
+            f"of the {seen.rows_judged} of {counted(seen.rows, 'record')} that were judged"
+        )
+    if parts:
+        yield f"This speaks only {' and '.join(parts)}."

@@ -1,0 +1,224 @@
+"""How a report tells of noise: what to draw, what confirms it, what it does not promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import floor, log10
+
+from leakscore_app.document import document as doc
+from leakscore_app.report._model import Compared, Content, Noise, Told
+from leakscore_app.report._words import (
+    budget,
+    capitalised,
+    named,
+    number,
+    percent,
+    plus_minus,
+    rounded_up,
+    several,
+)
+
+_NOISY_COLUMNS = 40  # that a text lists
+
+
+def noise_section(report: Content) -> doc.Section:
+    """Return the section on noise."""
+    noise, earlier = report.noise, report.previous is not None
+    if noise is None:
+        none = (
+            "A batch of one is no mean: no noise is computed. "
+            f"{'; '.join(capitalised(one.what) for one in report.remedies)}."
+        )
+        return doc.Section("Noise", [doc.Paragraph(none)])
+    if noise.standard_errors == 0:
+        every = "every new record, whatever is subtracted" if earlier else "every record"
+        none = f"No noise is needed for {budget(noise)} of {every}."
+        return doc.Section("Noise", [doc.Paragraph(none)])
+    told = [doc.Paragraph(text) for text in _paragraphs(report, noise)]
+    return doc.Section("Noise", [*told, _columns(noise)])
+
+
+def _columns(noise: Noise) -> doc.InWords:
+    """List the noise of every column, in its units; in standard errors, too, where they differ."""
+    stds = [(name, rounded_up(std, 4)) for name, std in noise.noise_std.items()]
+    errors = [rounded_up(error) for error in noise.column_standard_errors.values()]
+    if errors:
+        header = ["column", "noise", "standard errors"]
+        rows = [[*one, error] for one, error in zip(stds, errors, strict=True)]
+        items = [f"{name} {std} ({error})" for name, std, error in rows]
+        unit = " (in standard errors of the mean)"
+    else:
+        header, rows = ["column", "noise"], [list(one) for one in stds]
+        items, unit = [f"{name} {std}" for name, std in stds], ""
+    more = len(stds) - _NOISY_COLUMNS
+    rest = f"; and {more} more (--html, --json)" if more > 0 else ""
+    caption = "Standard deviation of the noise, in the column's units"
+    listed = (
+        f"Its standard deviation, in the column's units{unit}: "
+        f"{'; '.join(items[:_NOISY_COLUMNS])}{rest}."
+    )
+    return doc.InWords(doc.Table(header, rows, caption), listed)
+
+
+def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
+    """Tell what noise the theory asks for, what the game confirms, and what else must be said."""
+    every, earlier = "record", ""
+    if report.previous is not None:
+        every = "new record, whatever is subtracted"
+        earlier = " What the earlier means told cannot be taken back."
+    yield (
+        f"For {budget(noise)} of every {every}, {_asked(noise)} {_confirmed(noise)} "
+        f"{_worst(report, noise)} This bounds what "
+        "the informed attacker learns of these records; a guarantee of differential privacy needs "
+        f"bounded records.{earlier}"
+    )
+    if noise.why_same:
+        yield f"The noise is the same in every column: {noise.why_same}."
+    if noise.shape == "optimal":
+        yield _how_to_draw(noise)
+        yield _not_promised(report, noise)
+    elif noise.shape == "independent":
+        yield (
+            "No other independent noise is within the limit in theory with less than "
+            f"{_bound(noise)} of this variance, in squared standard errors. {_SECRET}"
+        )
+    if noise.beside is not None:
+        yield _beside(noise.beside)
+    if noise.noisy_mean is not None:
+        yield _drawn(noise.noisy_mean)
+
+
+def _asked(noise: Noise) -> str:
+    size = rounded_up(noise.standard_errors)
+    if noise.shape == "same":
+        return f"add Gaussian noise of {size} standard errors of the mean to each column."
+    kind = {
+        "optimal": "of the shape that costs least, correlated between columns",
+        "independent": "independent between columns",
+    }[noise.shape]
+    return (
+        f"add Gaussian noise {kind}: {size} standard errors of the mean, root mean square over the "
+        "columns."
+    )
+
+
+def _confirmed(noise: Noise) -> str:
+    asked, offered = rounded_up(noise.theory_standard_errors), rounded_up(noise.standard_errors)
+    if not noise.confirmed:
+        return f"The theory asks for {asked}; the simulated game did not confirm {offered}."
+    if noise.standard_errors == noise.theory_standard_errors:
+        return "The theory asks for it, and the simulated game confirms it."
+    return f"The theory asks for {asked}; the simulated game confirms {offered}."
+
+
+def _worst(report: Content, noise: Noise) -> str:
+    game = noise.game
+    played: Compared = game.power if "max_power" in noise.budget else game.advantage
+    upper = 1.0 if played.upper is None else played.upper
+    return (
+        f"{capitalised(named(report, noise.binding_row))} is then the worst: leakage "
+        f"{number(noise.leakage)}, advantage {percent(noise.advantage)} (game "
+        f"{plus_minus(game.advantage)}), power {percent(noise.power)} (game "
+        f"{plus_minus(game.power)}); the game's upper end is {percent(upper)}."
+    )
+
+
+def _how_to_draw(noise: Noise) -> str:
+    return (
+        "Draw it once, with numpy.random.default_rng().multivariate_normal(means, covariance): the "
+        "matrix is noise.covariance of --json. The mean of repeated draws has less noise. No other "
+        f"noise is within the limit in theory with less than {_bound(noise)} of this variance, in "
+        "squared standard errors."
+    )
+
+
+def _bound(noise: Noise) -> str:
+    """Return the share of the variance that any noise must have; less rather than more."""
+    return f"{floor(1000 * (1 - (noise.gap or 0.0))) / 10:.1f}\u00a0%"
+
+
+_SECRET = (
+    "The noise is computed from these records, and whoever sees how much there is learns of them. "
+    "The limit holds for an attacker who is not told, or if the noise is computed from another "
+    "table (an earlier, a public or a simulated one)."
+)
+
+
+def _not_promised(report: Content, noise: Noise) -> str:
+    told, measured = noise.told, " How much it tells of the worst record was not computed."
+    if told is not None:
+        measured = (
+            f" Whoever is told the matrix can compare: under the matrix of this table the leakage "
+            f"of {named(report, told.row)} is {number(told.leakage)}, under that of the table "
+            f"without it {number(told.leakage_without)} (advantage "
+            f"{percent(told.advantage_without)}, power {percent(told.power_without)})."
+        )
+        measured += _played(told)
+    return (
+        "Keep the matrix to yourself: it is computed from these records, and whoever sees it "
+        "learns of them. The limit holds for an attacker who is not told the matrix, or if the "
+        "matrix is computed from another table (an earlier, a public or a simulated one)."
+        f"{measured} The noise protects the records in this table, not everyone who might be in "
+        f"it{_radius(noise)}. It is no differential privacy."
+    )
+
+
+_CERTAIN = (
+    "Whoever knows all other records computes the matrix with the record and without it: if the "
+    "matrix is published exactly, this attacker is certain, whatever the noise."
+)
+
+
+def _played(told: Told) -> str:
+    """Tell both games: with a matrix that is public, and with that of each table."""
+    error = max(100 * told.public_std_error, 0.1)
+    public = f"{100 * told.public:.1f}\u00a0±\u00a0{error:.1f}\u00a0%"
+    if told.anew is None:
+        return (
+            f" In the game with one public matrix the advantage is {public}; of the game in which "
+            f"each table has its own: {told.why_not_played}. {_CERTAIN}"
+        )
+    game = told.anew
+    return (
+        " Played: with one public matrix, which does not depend on the table, the advantage is "
+        f"{public}; with a matrix computed anew from each of {game.tables} tables and given to an "
+        "attacker who knows the population only, an attack on matrix and mean has "
+        f"{100 * game.advantage:.0f}\u00a0±\u00a0{max(100 * game.std_error, 1):.0f}\u00a0%, and "
+        f"another may have more. {_CERTAIN}"
+    )
+
+
+def _radius(noise: Noise) -> str:
+    if noise.protected_radius is None:
+        return ""
+    return (
+        f": beyond the table, whoever is within a Mahalanobis distance of "
+        f"{_rounded_down(noise.protected_radius)} of the mean"
+    )
+
+
+def _rounded_down(value: float) -> str:
+    """Return a number in three digits, never more than it is."""
+    step = 10.0 ** (floor(log10(value)) - 2)
+    return f"{floor(value / step) * step:.3g}"
+
+
+def _drawn(noisy: dict[str, float]) -> str:
+    """Tell the means to publish; a page of very many columns has them in the JSON."""
+    items = [f"{name} {value:.10g}" for name, value in noisy.items()]
+    more = len(items) - _NOISY_COLUMNS
+    rest = f"; and {more} more (--json)" if more > 0 else ""
+    return (
+        f"The mean with one draw of this noise, to be published: "
+        f"{'; '.join(items[:_NOISY_COLUMNS])}{rest}. Whoever has the seed of --draw-noise takes "
+        "the noise off again: it must be a number that nobody guesses, stay secret, and never be "
+        "used for another release."
+    )
+
+
+def _beside(beside: dict[str, float]) -> str:
+    return (
+        "If the noise must be independent between columns, it takes "
+        f"{several(beside['independent'])} in theory (--noise-shape independent), and the same in "
+        f"every column {rounded_up(beside['same'])} (--noise-shape same)."
+    )

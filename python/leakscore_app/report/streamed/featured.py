@@ -1,0 +1,292 @@
+"""Other statistics than the mean of a long table: blocks of features in the place of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.statistics import Mean, Statistic
+from leakscore_app._visible import visible
+from leakscore_app.passes.first import First, Lost, first
+from leakscore_app.passes.scores import SAMPLED
+from leakscore_app.report._model import Doubles
+from leakscore_app.report.statistic.featured import UNCOUNTED, by_group, learns, only_counts
+from leakscore_app.report.streamed.grouped import cell_columns, levels_of
+from leakscore_app.report.streamed.judged import Judged, Passes, judged_of
+from leakscore_app.tables import memory_limit
+from leakscore_app.tables.columns import NOT_PUBLISHED
+from leakscore_app.tables.records import LeftColumn
+from leakscore_app.tables.sources.blocks import Block, Source, Span
+from leakscore_app.tables.sources.opened import Opened
+
+_NUMBERS = 1 << 25  # of a block, at most: 256 MB
+_BY_GROUP = 1 << 22  # the same of a table by group, whose features are put together of parts
+_FEWEST = 1024  # rows of a block
+
+
+@dataclass(frozen=True, eq=False)
+class Features(Source):
+    """The features of a statistic as the columns of a table; `columns` are those that are wanted.
+
+    Rows in which a column that is read is missing or infinite have no features: they are NaN.
+
+    Attributes
+    ----------
+    read : tuple of str
+        Columns of the parts.
+    statistic : Statistic
+        Bound to some of them, and prepared.
+    cells : bool
+        Whether the number of each record's cell follows its features, for each table by group.
+    numbers : dict
+        Column of categories -> which number each level that is read has in the statistic, where
+        it is another one.
+    """
+
+    read: tuple[str, ...] = ()
+    statistic: Statistic = field(default_factory=Mean)
+    cells: bool = False
+    numbers: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+
+    def blocks(self, span: Span | None = None) -> Iterator[Block]:
+        """Yield the features of the blocks of a span, or of all parts one after another."""
+        rows = Source(self.parts, self.read, self.size, self.missing, self.memory, self.levels)
+        of = [self.read.index(name) for name in self.statistic.columns]
+        at = {name: j for j, name in enumerate(self.statistic.names)}
+        chosen = [at[name] for name in self.columns]
+        tables = list(by_group(self.statistic)) if self.cells else []
+        for block in rows.blocks(span):
+            complete = np.asarray(np.isfinite(block.values).all(axis=1))
+            self._require_weights(block)
+            values = np.full((len(complete), len(chosen) + len(tables)), np.nan)
+            if complete.all():
+                values = np.ascontiguousarray(self._of(block.values[:, of], chosen))
+            elif complete.any():
+                values[complete] = self._of(block.values[complete][:, of], chosen)
+            yield Block(block.number, block.start, values)
+
+    def _of(self, rows: Doubles, chosen: list[int]) -> Doubles:
+        """Return the chosen features of complete rows, and their cells."""
+        for name, numbers in self.numbers.items():
+            at = self.statistic.columns.index(name)
+            rows[:, at] = numbers[rows[:, at].astype(np.intp)]
+        with np.errstate(over="ignore"):  # what is infinite is refused by name
+            found = self.statistic.features(rows)
+        if chosen != list(range(found.shape[1])):
+            found = found[:, chosen]
+        if self.cells:
+            found = np.hstack([found, cell_columns(self.statistic, rows)])
+        return found
+
+    def _require_weights(self, block: Block) -> None:
+        """Refuse a weight that is missing or none: without it there is no weighted mean."""
+        name = getattr(self.statistic, "weights", None)
+        if name is not None:
+            require_weights(name, block.values[:, self.read.index(name)], block.start)
+
+
+def require_weights(name: str, weights: Doubles, start: int) -> None:
+    """Refuse weights that are missing, infinite or negative; `start` records lie above."""
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"Expected the weights ({visible(name)!r}) to be finite and at least 0, not "
+            f"{float(weights[row])} in record {start + row + 1}"
+        )
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """The first pass over some columns of the rows in which all that are read are finite.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    weights : str, optional
+        Name of the last of them, if it holds weights.
+    """
+
+    columns: tuple[int, ...]
+    weights: str | None
+
+    def __call__(self, block: Block) -> First:
+        """Return what the first pass knows of a block; refuse what are no weights."""
+        values = block.values[:, self.columns]
+        if self.weights is not None:
+            require_weights(self.weights, values[:, -1], block.start)
+        absent, infinite = (test(block.values).any(axis=1) for test in (np.isnan, np.isinf))
+        values[infinite, 0] = np.inf  # so that it is lost for the reason for which the row is
+        values[absent, 0] = np.nan
+        return first(Block(block.number, block.start, values))
+
+
+def features_of(
+    opened: Opened,
+    passes: Passes,
+    statistic: Statistic,
+    *,
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    missing: str,
+) -> tuple[Judged, Statistic]:
+    """Judge the features of a statistic; its columns are judged first.
+
+    Parameters
+    ----------
+    opened, passes, columns, exclude, missing
+        As in `judged_of`.
+    statistic : Statistic
+        One that is `blockwise`.
+
+    Returns
+    -------
+    Judged, Statistic
+        The features, and the statistic with all that it must know.
+    """
+    apart = _apart(opened, statistic, exclude)
+    base = _base_of(opened, passes, statistic, apart, columns, exclude, missing)
+    groups, found = opened.groups, base.found
+    source = replace(base.source, columns=(*groups, *base.source.columns, *apart))
+    bound = statistic.on((*groups, *base.columns, *apart), groups)
+    groupless = Lost(0, ())
+    numbers: Mapping[str, npt.NDArray[np.int64]] = {}
+    if groups:
+        groups, numbers, groupless = levels_of(source, passes, bound, groups, len(base.columns))
+        bound = statistic.on(bound.columns, groups)
+        _require_room(len(bound.names))
+    elif apart or learns(bound):
+        at = tuple(source.columns.index(name) for name in bound.columns)
+        needed = _Needed(at, getattr(bound, "weights", None))
+        found = passes(source, needed, "estimating what features need")
+        bound = bound.prepare(found.moments)
+    judged = judged_of(
+        _featured(opened, source, bound, numbers),
+        passes,
+        columns=None,
+        exclude=(),
+        missing="rows",
+    )
+    none, copies = Lost(0, ()), None if groups or found is None else found.copies
+    left = [one for one in base.left if one.name not in apart]
+    return replace(
+        judged,
+        source=replace(cast(Features, judged.source), cells=any(by_group(bound))),
+        found=replace(
+            judged.found,
+            missing=none if found is None else found.missing,
+            infinite=none if found is None else found.infinite,
+            copies=copies or judged.found.copies,
+        ),
+        left=(*left, *judged.left),
+        dependent=(*base.dependent, *judged.dependent),
+        unjudged=base.unjudged,
+        published=base.published + len(apart),
+        groupless=groupless,
+    ), bound
+
+
+def _require_room(features: int) -> None:
+    """Refuse more features of a table by group than a sample of them may take in memory."""
+    needed = 8 * SAMPLED * features
+    if needed > memory_limit.DEFAULT:
+        raise ValueError(
+            f"{features} features of a sample of {SAMPLED} records need "
+            f"{memory_limit.shown(needed)} of memory, more than "
+            f"{memory_limit.shown(memory_limit.DEFAULT)}: publish fewer columns or coarser groups"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """What of the table's columns is judged; see `Judged`."""
+
+    source: Source
+    found: First | None
+    columns: tuple[str, ...]
+    left: tuple[LeftColumn, ...]
+    dependent: tuple[str, ...]
+    unjudged: tuple[str, ...]
+    published: int
+
+
+def _base_of(
+    opened: Opened,
+    passes: Passes,
+    statistic: Statistic,
+    apart: tuple[str, ...],
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    missing: str,
+) -> Judged | _Base:
+    """Judge the columns of numbers; of counts alone, none is."""
+    among = opened.asked if columns is None else columns
+    if not only_counts(statistic):
+        return judged_of(
+            opened,
+            passes,
+            columns=None if columns is None else [name for name in columns if name not in apart],
+            exclude=(*exclude, *apart),
+            missing=missing,
+        )
+    why = {name: opened.left.get(name, UNCOUNTED) for name in opened.columns}
+    asked = {name for name in opened.columns if among is None or name in among} - set(exclude)
+    return _Base(
+        source=replace(opened.source, columns=()),
+        found=None,
+        columns=(),
+        left=tuple(LeftColumn(name, reason) for name, reason in why.items()),
+        dependent=(),
+        unjudged=(),
+        published=sum(why[name] not in NOT_PUBLISHED for name in asked),
+    )
+
+
+def _apart(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that a statistic names, as far as the table has them."""
+    names = tuple(n for n in statistic.apart if n in opened.columns and n not in exclude)
+    for name in names:
+        why = opened.refused.get(name) or opened.left.get(name)
+        if why:
+            raise ValueError(f"Expected column {visible(name)!r} to be judged, but: {why}")
+    return names
+
+
+def _featured(
+    opened: Opened,
+    source: Source,
+    statistic: Statistic,
+    numbers: Mapping[str, npt.NDArray[np.int64]],
+) -> Opened:
+    """Open the features; a block of many has fewer rows."""
+    size, most = source.size, _BY_GROUP if opened.groups else _NUMBERS
+    while size > _FEWEST and size * len(statistic.names) > most:
+        size //= 2
+    features = Features(
+        source.parts,
+        statistic.names,
+        size,
+        source.missing,
+        source.memory,
+        source.levels,
+        source.columns,
+        statistic,
+        numbers=numbers,
+    )
+    return replace(
+        opened,
+        source=features,
+        columns=statistic.names,
+        left={},
+        shares={},
+        refused={},
+        index=frozenset(),
+        sums=False,
+        codes=False,
+        understood=True,
+        asked=None,
+    )

@@ -1,0 +1,216 @@
+"""The cells of a table before they are understood: typed numbers, text, or both in one column."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import validation
+from leakscore_app.tables import memory_limit
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a file is to be read; what is None or "auto" is found out, or the file is refused.
+
+    Attributes
+    ----------
+    delimiter, decimal, thousands, encoding, header
+        Of a text; `thousands` "none" stands for no mark, " " for every kind of blank.
+    skip_lines : int
+        Lines that are left out above the header.
+    skip_last : int, optional
+        Records that are left out at the end. Where a number is given, 0 included, the last record
+        may equal the sum or mean of the others.
+    sheet, key : str, optional
+        Which sheet of a workbook, which array or file of an archive.
+    missing_values : tuple of str
+        Words and numbers that stand for a missing value; "none": no number does.
+    bad_cells : {"refuse", "missing"}
+        What becomes of cells that are no numbers in a column of numbers.
+    id : str, optional
+        The column that tells who a record belongs to.
+    groups : tuple of str
+        Columns of categories that divide the records into groups.
+    proportions : tuple of str
+        Columns of categories, of which the share of each level is published.
+    columns, exclude
+        The columns that are published, if not all: no other column is looked at.
+    complete : bool
+        Whether every record counts, so that none can be left out.
+    words : mapping
+        What stands for numbers besides yes and no, in lower case.
+    max_memory : int
+        Bytes that the file, packed and unpacked, may take.
+    """
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+    header: str = "auto"
+    skip_lines: int = 0
+    skip_last: int | None = None
+    sheet: str | None = None
+    key: str | None = None
+    missing_values: tuple[str, ...] = ()
+    bad_cells: str = "refuse"
+    id: str | None = None
+    groups: tuple[str, ...] = ()
+    proportions: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    complete: bool = False
+    words: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    max_memory: int = memory_limit.DEFAULT
+
+    def __post_init__(self) -> None:
+        """Refuse values that no option has."""
+        validation.choice("header", self.header, ("auto", "yes", "no"))
+        validation.choice("bad_cells", self.bad_cells, ("refuse", "missing"))
+        if self.decimal is not None:
+            validation.choice("decimal", self.decimal, (".", ","))
+        if self.thousands is not None:
+            validation.choice("thousands", self.thousands, (",", ".", "'", " ", "none"))
+        if self.decimal is not None and self.decimal == self.thousands:
+            raise ValueError(
+                f"Expected thousands={self.thousands!r} to differ from decimal={self.decimal!r}"
+            )
+        mark = self.delimiter
+        if mark not in (None, "space") and (len(str(mark)) != 1 or str(mark) in '\r\n"'):
+            raise ValueError(f"Expected delimiter={mark!r} to be one character or 'space'")
+        validation.count("skip_lines", self.skip_lines, low=0)
+        if self.skip_last is not None:
+            validation.count("skip_last", self.skip_last, low=0)
+        validation.count("max_memory", self.max_memory, low=1)
+
+    def publishes(self, name: str) -> bool:
+        """Tell whether a column of numbers is published, where these are names of the table."""
+        if name in self.exclude or name in self.groups or name in self.proportions:
+            return False
+        return self.columns is None or name in self.columns
+
+    def of_text(self) -> tuple[object, ...]:
+        """Return what is said of how a text is written."""
+        marks = self.delimiter, self.decimal, self.thousands
+        return *marks, self.encoding, self.header, self.skip_lines
+
+    def reading(self) -> dict[str, Any]:
+        """Return the arguments of `read_table`."""
+        names = [one.name for one in fields(self) if one.name not in ("complete", "words")]
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass
+class Cells:
+    """One column.
+
+    Attributes
+    ----------
+    name : str
+        As the file has it.
+    numbers : (N,) ndarray of float64 or None
+        Typed numbers, NaN where a cell is none.
+    text : pyarrow.ChunkedArray of string, or None
+        Null where the cell is blank or a typed number.
+    other : str
+        What the column holds if neither of both can tell, "dates" for example.
+    index : bool
+        Whether the file marks the column as names of its rows.
+    """
+
+    name: str
+    numbers: npt.NDArray[np.float64] | None = None
+    text: Any = None
+    other: str = ""
+    index: bool = False
+
+
+@dataclass
+class Grid:
+    """The columns of a file.
+
+    Attributes
+    ----------
+    name : str
+        The file's name in messages.
+    columns : list of Cells
+    rows : int
+    lines : (rows,) ndarray of int or None
+        The line or sheet row on which each record begins.
+    notes : list of str
+        What had to be found out.
+    header : str
+        "yes" if the names are the file's, "no" if the columns are numbered, "short" if one was
+        lacking.
+    """
+
+    name: str
+    columns: list[Cells]
+    rows: int
+    lines: npt.NDArray[np.int64] | None = None
+    notes: list[str] = field(default_factory=list)
+    header: str = "yes"
+
+    def place(self, row: int) -> str:
+        """Name the place of a record in a message."""
+        return f"record {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+
+    def without_last(self, count: int | None) -> Grid:
+        """Return the grid without its last records."""
+        if not count:
+            return self
+        rows = max(0, self.rows - count)
+        columns = [
+            replace(
+                cells,
+                numbers=None if cells.numbers is None else cells.numbers[:rows],
+                text=None if cells.text is None else cells.text[:rows],
+            )
+            for cells in self.columns
+        ]
+        lines = None if self.lines is None else self.lines[:rows]
+        return replace(self, columns=columns, rows=rows, lines=lines)
+
+
+def text_of(words: Sequence[str | None]) -> Any:
+    """Return cells of text as pyarrow has them."""
+    import pyarrow
+
+    return pyarrow.chunked_array([pyarrow.array(words, pyarrow.string())])
+
+
+def blank_at_end(cells: Cells) -> int:
+    """Return the number of blank cells at the end of a column."""
+    import pyarrow.compute as compute
+
+    filled = np.zeros(0, bool)
+    if cells.text is not None:
+        words = compute.not_equal(compute.utf8_trim_whitespace(cells.text), "")
+        filled = np.asarray(words.fill_null(False).to_numpy(), bool)
+    if cells.numbers is not None:
+        typed = ~np.isnan(cells.numbers)
+        filled = typed if cells.text is None else filled | typed
+    return int(len(filled) - 1 - filled.nonzero()[0][-1]) if filled.any() else len(filled)
+
+
+def names_in(text: str) -> list[str]:
+    """Split a list of names: one line of csv, so that a name with a comma stands in quotes.
+
+    Examples
+    --------
+    >>> from leakscore_app.tables.cells import names_in
+    >>> names_in('age,"cost, EUR"')
+    ['age', 'cost, EUR']
+    """
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise ValueError(f"{text!r} is no list of names: {error}") from None
+    return [name.strip() for row in rows for name in row if name.strip()]

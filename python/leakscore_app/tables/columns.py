@@ -1,0 +1,288 @@
+"""What the columns of a file mean: numbers, categories, names of rows; and what must be settled.
+
+A column that cannot be read without a guess gets a refusal, which is raised when it is to be
+judged: a column that is left out may hold what it likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app._visible import listed, visible
+from leakscore_app.tables import below, doubts, labels, row_names
+from leakscore_app.tables.cells import Cells, Grid, Options
+from leakscore_app.tables.grammar.conventions import CONVENTIONS
+from leakscore_app.tables.grammar.numbers import Survey, survey_of
+from leakscore_app.tables.grammar.vote import Vote, vote_of
+from leakscore_app.tables.row_names import INDEX
+
+ASKED = "not to be published, as asked"
+OWNER = "it tells who a record belongs to"
+GROUP = "it tells which group a record belongs to"
+NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER, GROUP})
+
+
+@dataclass
+class Column:
+    """One column that is understood.
+
+    Attributes
+    ----------
+    name : str
+    values : (N,) ndarray of float64
+        NaN where a value is missing or is no number.
+    left : str
+        Why it is not judged; empty if it can be.
+    refused : str
+        What must be settled before it can be judged; empty if nothing.
+    remedy : str
+        What settles it.
+    """
+
+    name: str
+    values: npt.NDArray[np.float64]
+    left: str = ""
+    refused: str = ""
+    remedy: str = ""
+
+
+@dataclass
+class Content:
+    """The columns of a table, who its records belong to, and notes on how it was read.
+
+    `shared` are columns that may tell whom records belong to, and how many they name.
+    """
+
+    columns: list[Column]
+    ids: npt.NDArray[np.str_] | None = None
+    groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    shared: dict[str, int] = field(default_factory=dict)
+
+
+def content_of(grid: Grid, options: Options) -> Content:
+    """Say what the columns of a file hold.
+
+    Parameters
+    ----------
+    grid : Grid
+    options : Options
+
+    Returns
+    -------
+    Content
+
+    Raises
+    ------
+    ValueError
+        If two columns have one name, a named column does not exist, or the last records sum up the
+        others.
+    """
+    notes = list(grid.notes)
+    names = _named(grid)
+    options = with_names(grid.name, names, options)
+    wanted = dict.fromkeys(name for name in names if _is_wanted(name, options))
+    surveys = _surveys(names, wanted, options)
+    numeric = {n: s for n, s in surveys.items() if _is_numeric(names[n], s)}
+    voters = {name: survey for name, survey in numeric.items() if survey.numbers}
+    vote = vote_of(voters, options.decimal, options.thousands)
+    if vote.told:
+        notes.append(f"numbers are read with {CONVENTIONS[vote.convention].words}")
+    columns = []
+    for name, cells in names.items():
+        if name not in wanted:
+            columns.append(_empty(name, grid.rows, _why_not_wanted(name, options)))
+        elif name in options.proportions:
+            levels = labels.proportions_of(name, cells, grid, options)
+            require_other_names(grid.name, name, levels, names)
+            columns.extend(Column(level, values) for level, values in levels.items())
+        else:
+            columns.append(_column(grid, name, cells, surveys.get(name), vote, options))
+    for name in numeric:
+        notes.extend(f"{visible(name)}: {note}" for note in surveys[name].notes)
+    _leave_out_names_of_rows(columns, names, grid, options)
+    if options.skip_last != 0:
+        below.require_no_summary(grid, columns, names)
+    doubts.refuse_marks(columns, surveys, vote, grid)
+    if "none" not in map(str.lower, options.missing_values):
+        doubts.refuse_codes(columns, grid, complete=options.complete)
+    ids = None if options.id is None else labels.ids_of(grid, names[options.id], options.id)
+    groups = {name: labels.groups_of(grid, names[name], name) for name in options.groups}
+    asked = {*(options.columns or ()), *options.groups}
+    unasked = {name: cells for name, cells in names.items() if name not in asked}
+    shared = {} if options.id is not None else labels.shared(grid, unasked)
+    return Content(columns, ids, groups, notes, shared)
+
+
+# --- which columns -------------------------------------------------------------------------------
+
+
+def _named(grid: Grid) -> dict[str, Cells]:
+    names: dict[str, Cells] = {}
+    for index, cells in enumerate(grid.columns, start=1):
+        name = cells.name.strip() or f"column {index}"
+        if name in names:
+            first = list(names).index(name) + 1
+            raise ValueError(
+                f"{grid.name}: columns {first} and {index} are both named {visible(name)!r}: "
+                "rename one of them, or number them by --header no and --skip-lines"
+            )
+        names[name] = cells
+    return names
+
+
+def with_names(file: str, names: Collection[str], options: Options) -> Options:
+    """Return the options with the names of the file; a name may be given as messages show it."""
+    shown = {visible(name): name for name in names}
+
+    def known(option: str, wanted: Sequence[str]) -> tuple[str, ...]:
+        for name in wanted:
+            if name not in names and name not in shown:
+                raise ValueError(
+                    f"{file} has no column {visible(name)!r}; it has {listed(list(names))} "
+                    f"({option})"
+                )
+        return tuple(name if name in names else shown[name] for name in wanted)
+
+    return replace(
+        options,
+        columns=None if options.columns is None else known("--columns", options.columns),
+        exclude=known("--exclude", options.exclude),
+        proportions=known("--proportions", options.proportions),
+        groups=known("--group-by", options.groups),
+        id=None if options.id is None else known("--id", (options.id,))[0],
+    )
+
+
+def _is_wanted(name: str, options: Options) -> bool:
+    if name == options.id or name in options.exclude or name in options.groups:
+        return False
+    return options.columns is None or name in options.columns or name in options.proportions
+
+
+def _why_not_wanted(name: str, options: Options) -> str:
+    if name in options.groups:
+        return GROUP
+    return OWNER if name == options.id else ASKED
+
+
+def _empty(name: str, rows: int, left: str) -> Column:
+    return Column(name, np.full(rows, np.nan), left)
+
+
+def _surveys(
+    names: Mapping[str, Cells], wanted: Iterable[str], options: Options
+) -> dict[str, Survey]:
+    missing = frozenset(word.lower() for word in options.missing_values if word.lower() != "none")
+    return {
+        name: survey_of(names[name].text, words=options.words, missing=missing)
+        for name in wanted
+        if names[name].text is not None
+        and not names[name].other
+        and name not in options.proportions
+    }
+
+
+def _is_numeric(cells: Cells, survey: Survey) -> bool:
+    """Whether at least half of the cells are numbers."""
+    typed = _typed(cells)
+    return 2 * (survey.numbers + survey.near + typed) >= survey.cells + typed > 0
+
+
+def require_other_names(
+    file: str, name: str, levels: Iterable[str], names: Collection[str]
+) -> None:
+    """Refuse a column that has the name of a level of another."""
+    for level in levels:
+        if level in names:
+            raise ValueError(
+                f"{file}: column {visible(level)!r} has the name of a level of column "
+                f"{visible(name)!r} (--proportions): rename it"
+            )
+
+
+# --- one column ----------------------------------------------------------------------------------
+
+
+def _column(
+    grid: Grid, name: str, cells: Cells, survey: Survey | None, vote: Vote, options: Options
+) -> Column:
+    if cells.other:
+        return _empty(name, grid.rows, reason_of(cells.other))
+    if survey is None:
+        numbers = np.full(grid.rows, np.nan) if cells.numbers is None else cells.numbers
+        return Column(name, _without_missing(numbers, options))
+    if not survey.cells:
+        values = np.full(grid.rows, np.nan) if cells.numbers is None else cells.numbers
+        return Column(name, _without_missing(values, options))
+    if not _is_numeric(cells, survey):
+        shown = visible(_cell(cells, survey.bad))
+        count = survey.cells - survey.numbers
+        total = survey.cells + _typed(cells)
+        place = grid.place(survey.bad or 0)
+        reason = f"text in {count} of {total} cells ({place}: {shown[:40]!r})"
+        return _empty(name, grid.rows, reason)
+    return _numbers(grid, name, cells, survey, vote, options)
+
+
+def reason_of(other: str) -> str:
+    """Say why a column that holds neither numbers nor text is not judged."""
+    return f"{other}, no numbers" if other == "dates" else f"it holds {other}, no numbers"
+
+
+def _typed(cells: Cells) -> int:
+    return 0 if cells.numbers is None else int((~np.isnan(cells.numbers)).sum())
+
+
+def _cell(cells: Cells, row: int | None) -> str:
+    return "" if row is None else str(cells.text[row].as_py()).strip()
+
+
+def _numbers(
+    grid: Grid, name: str, cells: Cells, survey: Survey, vote: Vote, options: Options
+) -> Column:
+    values, bad = survey.values(vote.convention), survey.bad_rows(vote.convention)
+    if cells.numbers is not None:
+        values = np.where(np.isnan(values), cells.numbers, values)
+    column = Column(name, _without_missing(values, options))
+    if bad.any() and options.bad_cells == "refuse":
+        total = survey.cells + _typed(cells)
+        read = f" with {CONVENTIONS[vote.convention].words}" if survey.is_number(bad) else ""
+        column.refused, column.remedy = doubts.bad_cells(
+            grid, name, cells, bad, total, read=read, complete=options.complete
+        )
+    return column
+
+
+def _without_missing(values: npt.NDArray[np.float64], options: Options) -> npt.NDArray[np.float64]:
+    """Replace the numbers that stand for missing values."""
+    codes = []
+    for word in options.missing_values:
+        try:
+            codes.append(float(word.replace(",", ".")))
+        except ValueError:
+            continue
+    codes = [code for code in codes if np.isfinite(code)]
+    if not codes:
+        return values
+    return np.where(np.isin(values, codes), np.nan, values)
+
+
+# --- names of rows --------------------------------------------------------------------------------
+
+
+def _leave_out_names_of_rows(
+    columns: list[Column], names: Mapping[str, Cells], grid: Grid, options: Options
+) -> None:
+    """Leave out a column that counts or names the records, unless it is asked for by name."""
+    for position, column in enumerate(columns):
+        cells = names.get(column.name)
+        if cells is None or column.left or column.name in (options.columns or ()):
+            continue
+        column.left = row_names.why_left(column, cells, grid, first=position == 0)
+        if column.left:
+            column.refused = ""

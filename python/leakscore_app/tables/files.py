@@ -1,0 +1,192 @@
+"""Files of numbers: reading up to a limit, and recognising the format by the content.
+
+Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from leakscore_app._visible import visible
+from leakscore_app.tables import memory_limit
+from leakscore_app.tables.formats import packed
+
+_PICKLES = frozenset({".pkl", ".pickle", ".pt", ".pth", ".joblib"})
+_PICKLED = re.compile(rb"\x80[\x02-\x05]")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_START = 4096  # bytes from which the format is recognised
+
+KINDS = {
+    "npy": "npy",
+    "npz": "npz",
+    "zip": "zip",
+    "parquet": "parquet",
+    "feather": "feather",
+    "arrow stream": "Arrow",
+    "workbook": "workbook",
+    "sav": "SPSS",
+    "por": "SPSS",
+    "dta": "Stata",
+    "sas7bdat": "SAS",
+    "xpt": "SAS",
+    "text": "csv",
+}
+"""The formats, and what they are called."""
+
+_MAGIC = (
+    (b"\x93NUMPY", "npy"),
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "feather"),
+    (b"FEA1", "feather"),
+    (b"\xff\xff\xff\xff", "arrow stream"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "workbook"),
+    (b"$FL2", "sav"),
+    (b"$FL3", "sav"),
+    (b"<stata_dta>", "dta"),
+    (b"HEADER RECORD*******LIB", "xpt"),
+    (bytes(12) + b"\xc2\xea\x81\x60\xb3\x14\x11\xcf\xbd\x92\x08\x00\x09\xc7\x31\x8c", "sas7bdat"),
+)
+_STATA = re.compile(rb"[\x68-\x73][\x01\x02]\x01\x00")  # versions 104 to 115
+
+_NO_TABLES = (
+    (re.compile(rb"\s*<(?:!doctype html|html|table|head|meta|!--)", re.IGNORECASE), "a web page"),
+    (re.compile(rb"\s*<\?xml", re.IGNORECASE), "an XML file"),
+    (re.compile(rb"%PDF"), "a PDF"),
+    (re.compile(rb"\{\\rtf"), "an RTF text"),
+    (re.compile(rb"\x28\xb5\x2f\xfd"), "compressed (zstandard)"),
+)
+
+
+@dataclass(frozen=True)
+class File:
+    """The bytes of a file and what to call it.
+
+    Attributes
+    ----------
+    name : str
+        For display: without the folder, hidden characters escaped.
+    data : bytes
+        Unpacked if the file is compressed.
+    limit : int
+        Bytes that `data`, packed and unpacked, may take.
+    packed : bytes or None
+        The bytes of the file itself if it is compressed.
+    """
+
+    name: str
+    data: bytes = field(repr=False)
+    limit: int = memory_limit.DEFAULT
+    packed: bytes | None = field(default=None, repr=False)
+
+    @cached_property
+    def kind(self) -> str:
+        """The format by the content, one of `KINDS`; "text" if it is none of the others."""
+        for magic, kind in _MAGIC:
+            if self.data.startswith(magic):
+                return kind
+        if packed.is_zip(self.data):
+            return packed.kind_of_zip(self.data)
+        if _STATA.match(self.data):
+            return "dta"
+        return "por" if b"SPSS PORT FILE" in self.data[:500] else "text"
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the bytes of the file."""
+        return hashlib.sha256(self.data if self.packed is None else self.packed).hexdigest()
+
+    def require(self, needed: int, what: str | None = None) -> None:
+        """Refuse to unpack an amount that exceeds, together with the file, the limit."""
+        memory_limit.require(what or self.name, len(self.data) + needed, self.limit)
+
+
+def open_file(path: str, limit: int = memory_limit.DEFAULT) -> File:
+    """Read a file, or the standard input for ``-``; refuse an empty, foreign or pickled one.
+
+    `limit` is the number of bytes that the file, packed and unpacked, may take. A file that is
+    compressed by gzip, bzip2 or xz is unpacked.
+    """
+    name = "standard input" if path == "-" else visible(Path(path).name)
+    with _opened(path) as stream:
+        before = _status(path, stream)
+        if before is not None:
+            memory_limit.require(name, before[0], limit)
+        start = stream.read(_START)
+        _require_known(File(name, start), path)  # at once: a stream of other content may never end
+        data = memory_limit.read_bounded(stream, name, limit, start)
+        if before != _status(path, stream):
+            raise ValueError(f"{name} changed while it was read: wait until it is complete")
+    return _unpacked(name, data, limit, path)
+
+
+def _status(path: str, stream: Any) -> tuple[int, int] | None:
+    """Return size and time of change of a regular file."""
+    if path == "-":
+        return None
+    status = os.fstat(stream.fileno())
+    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+def _unpacked(name: str, data: bytes, limit: int, path: str) -> File:
+    inner = packed.decompressed(name, data, limit)
+    if inner is None:
+        return File(name, data, limit)
+    file = File(name, inner, limit, data)
+    if packed.is_compressed(inner):
+        raise ValueError(f"{name} is compressed twice: unpack it first")
+    _require_known(File(name, inner[:_START]), path)
+    return file
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    if path != "-":
+        with Path(path).open("rb") as file:
+            yield file
+    elif sys.stdin is None:
+        raise ValueError("standard input is closed")
+    else:
+        yield sys.stdin.buffer
+
+
+def _require_known(start: File, path: str) -> None:
+    """Refuse a file whose first bytes show that it is not a file of numbers."""
+    if not start.data:
+        raise ValueError(f"{start.name} is empty")
+    for pattern, what in _NO_TABLES:
+        if pattern.match(start.data):
+            raise ValueError(f"{start.name} is {what}: save the table as csv, xlsx or parquet")
+    if packed.is_compressed(start.data):
+        return
+    named = start.kind == "text" and Path(path).suffix.lower() in _PICKLES
+    if named or _PICKLED.match(start.data):
+        raise ValueError(pickled(start.name))
+    if start.kind == "text" and b"\0" in start.data and not _is_utf_16(start.data):
+        raise ValueError(
+            f"{start.name} is neither csv, npz, npy, parquet, feather, a workbook nor a file of "
+            "SPSS, Stata or SAS: save the table as one of these"
+        )
+
+
+def _is_utf_16(start: bytes) -> bool:
+    """Whether a text begins with a byte order mark, or every second byte is null."""
+    nulls = [2 * start[k::2].count(0) / len(start) > 0.8 for k in (0, 1)]
+    return start.startswith(_UTF_16) or (len(start) > 3 and nulls[0] != nulls[1])
+
+
+def pickled(name: str) -> str:
+    """Say why a pickle is refused."""
+    return (
+        f"{name} is pickled: reading it could run any program; only numbers are read "
+        "(save its arrays with numpy.savez)"
+    )

@@ -1,0 +1,266 @@
+"""Parquet, feather and Arrow streams by pyarrow: their metadata are checked before all else."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app._visible import visible
+from leakscore_app.tables.cells import Cells, Grid, Options
+from leakscore_app.tables.files import File
+from leakscore_app.tables.formats import announced
+
+_FLOAT = 8
+_MARK = b"ARROW1\0\0"
+
+
+class ArrowFile:
+    """The columns of a file; those of parquet are read on first use.
+
+    Attributes
+    ----------
+    names : tuple of str
+    index : set of str
+        The columns that pandas calls names of rows.
+    types : dict
+        Name -> pyarrow's type.
+    rows : int
+    """
+
+    def __init__(self, file: File) -> None:
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise ImportError(
+                f"{file.name} is a {file.kind} file: reading it needs pyarrow "
+                "(pip install 'leakscore[tables]')"
+            ) from None
+        self._file = file
+        source = pyarrow.BufferReader(file.data)
+        self._table: Any = None
+        self._reader: Any = None
+        with damage(file.name):
+            if file.kind == "parquet":
+                self._reader = pyarrow.parquet.ParquetFile(source)
+                schema, rows = self._reader.schema_arrow, self._reader.metadata.num_rows
+            else:
+                self._table = _table(file, source)
+                schema, rows = self._table.schema, self._table.num_rows
+            self.names = tuple(schema.names)
+            self.types = dict(zip(schema.names, schema.types, strict=True))
+            self.rows = int(rows)
+            self.index = index_of(schema)
+        if len(self.types) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise ValueError(
+                f"{file.name} has two columns named {visible(twice)!r}: rename one of them"
+            )
+        if self.rows < 0:
+            raise ValueError(f"{file.name} is damaged: it announces {self.rows} rows")
+
+    def numbers(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a column of numbers as float64, NaN where a value is missing."""
+        import pyarrow
+
+        column = self.column(name)
+        with damage(self._file.name):
+            return np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(), np.float64)
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """Return a column of numbers as an array of its own dtype."""
+        import pyarrow
+
+        column = self.column(name)
+        kinds, kind = pyarrow.types, column.type
+        with damage(self._file.name):
+            if kinds.is_boolean(kind) or kinds.is_decimal(kind) or column.null_count:
+                column = column.cast(pyarrow.float64(), safe=False)
+            return np.asarray(column.to_numpy())
+
+    def text(self, name: str) -> Any:
+        """Return a column of text, null where it is blank."""
+        import pyarrow
+
+        column = self.column(name)
+        with damage(self._file.name):
+            if pyarrow.types.is_dictionary(column.type):
+                self._require_decoded(column)
+            return column.cast(pyarrow.string())
+
+    def _require_decoded(self, column: Any) -> None:
+        """Refuse a dictionary whose words, written out, do not fit."""
+        widths = [
+            max((len(word or "") for word in chunk.dictionary.to_pylist()), default=0)
+            for chunk in column.chunks
+        ]
+        self._file.require(max(widths, default=0) * self.rows)
+
+    def column(self, name: str) -> Any:
+        """Read a column after a check that it fits into the limit."""
+        self._require()
+        with damage(self._file.name):
+            if self._table is not None:
+                return self._table.column(name)
+            column = self._reader.read(columns=[name], use_threads=False).column(name)
+            if len(column) != self.rows:
+                raise ValueError(f"{len(column)} values of {name!r} in {self.rows} rows")
+            return column
+
+    def _require(self) -> None:
+        """Refuse a file above the limit, with its pages, a column and the column's copy.
+
+        The sizes of single columns are not read: pyarrow ends the process where the metadata of a
+        column are damaged (its binding of ColumnChunk lets C++ exceptions through).
+        """
+        sizes = [0]
+        if self._reader is not None:
+            with damage(self._file.name):
+                metadata = self._reader.metadata
+                groups = range(metadata.num_row_groups)
+                sizes = [0, *(metadata.row_group(group).total_byte_size for group in groups)]
+        if min(sizes) < 0:
+            raise ValueError(f"{self._file.name} is damaged: it announces {min(sizes)} bytes")
+        self._file.require(sum(sizes) + 3 * _FLOAT * self.rows)
+
+
+def index_of(schema: Any) -> set[str]:
+    """Return the columns that are the index of a table of pandas."""
+    marked = {name for name in schema.names if name.startswith("__index_level_")}
+    about = schema.pandas_metadata if b"pandas" in (schema.metadata or {}) else {}
+    indices = about.get("index_columns", ()) if isinstance(about, dict) else ()
+    return marked | {name for name in indices if isinstance(name, str)}
+
+
+def _table(file: File, source: Any) -> Any:
+    """Read a feather file or a stream whole, after a check of what it unpacks to.
+
+    A file of version 2 is a stream between two marks; its footer, which points at the same
+    batches, is not needed.
+    """
+    import pyarrow.feather
+    import pyarrow.ipc
+
+    if file.data.startswith(b"FEA1"):
+        with warnings.catch_warnings():  # version 1 is an old one
+            warnings.simplefilter("ignore")
+            return pyarrow.feather.read_table(source)
+    skipped = len(_MARK) if file.data.startswith(_MARK) else 0
+    stream = pyarrow.py_buffer(file.data).slice(skipped)
+    file.require(announced.unpacked_bytes(stream))
+    table = pyarrow.ipc.open_stream(stream).read_all()
+    table.validate(full=True)
+    return table
+
+
+def read_arrow(file: File, options: Options) -> Grid:
+    """Read the columns that are wanted.
+
+    Parameters
+    ----------
+    file : File
+    options : Options
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, too large, or a wanted column is nested.
+    ImportError
+        If pyarrow is missing.
+    """
+    content = ArrowFile(file)
+    cells = [_cells(content, name) for name in content.names]
+    return Grid(file.name, cells, content.rows).without_last(options.skip_last)
+
+
+def _cells(content: ArrowFile, name: str) -> Cells:
+    kind, index = content.types[name], name in content.index
+    if is_number(kind):
+        return Cells(name, numbers=content.numbers(name), index=index)
+    if is_text(kind):
+        return Cells(name, text=content.text(name), index=index)
+    return Cells(name, other=kind_of(kind), index=index)
+
+
+def cells_of(content: Any, name: str, index: bool) -> Cells:
+    """Return a column of a pyarrow table that is in memory."""
+    import pyarrow
+
+    column = content.column(name)
+    if is_number(column.type):
+        numbers = column.cast(pyarrow.float64(), safe=False).to_numpy()
+        return Cells(name, numbers=np.asarray(numbers, np.float64), index=index)
+    if is_text(column.type):
+        return Cells(name, text=column.cast(pyarrow.string()), index=index)
+    return Cells(name, other=kind_of(column.type), index=index)
+
+
+def kind_of(kind: Any) -> str:
+    """Say what columns of a type hold that are no numbers."""
+    import pyarrow
+
+    kinds = pyarrow.types
+    if kinds.is_temporal(kind):
+        return "dates"
+    return f"nested ({kind})" if kinds.is_nested(kind) else str(kind)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type of pyarrow is one of numbers, in a dictionary or not."""
+    import pyarrow
+
+    kinds = pyarrow.types
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        kinds.is_integer(kind)
+        or kinds.is_floating(kind)
+        or kinds.is_boolean(kind)
+        or kinds.is_decimal(kind)
+    )
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type of pyarrow is one of strings, in a dictionary or not."""
+    import pyarrow
+
+    kinds = pyarrow.types
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        kinds.is_string(kind)
+        or kinds.is_large_string(kind)
+        or (hasattr(kinds, "is_string_view") and kinds.is_string_view(kind))
+    )
+
+
+@contextlib.contextmanager
+def damage(name: str) -> Iterator[None]:
+    """Report a file that pyarrow cannot read as damaged."""
+    import pyarrow
+
+    try:
+        yield
+    except (
+        pyarrow.ArrowException,
+        OSError,
+        ValueError,
+        struct.error,
+        TypeError,
+        KeyError,
+        IndexError,
+        OverflowError,
+        MemoryError,
+    ) as error:
+        if str(error).startswith(name):  # too large, not damaged
+            raise
+        raise ValueError(f"{name} is damaged: {error}") from None

@@ -1,0 +1,448 @@
+"""Texts of cells between delimiters, csv above all: pyarrow splits them, all cells stay text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app.tables import memory_limit
+from leakscore_app.tables.cells import Cells, Grid, Options
+from leakscore_app.tables.files import File
+from leakscore_app.tables.formats import sniff
+from leakscore_app.tables.formats.layout import Layout, layout_of
+
+_MOST_COLUMNS = 100_000
+_BELOW = 20  # lines below a table at most
+_BLOCK = 1 << 20  # bytes that pyarrow splits at a time
+_SHORT = 1 << 17  # of which a line may be a quarter
+LINE_END = re.compile(rb"\r\n|\r|\n")
+BLANK_BEFORE_QUOTE = re.compile(r'([,;|])[ \t]+(?="(?!"))')
+BYTE_ORDER_MARKS = (
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+
+
+def read_delimited(file: File, options: Options) -> Grid:
+    """Split a text into columns of cells.
+
+    Parameters
+    ----------
+    file : File
+    options : Options
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    ValueError
+        If the lines have different numbers of cells, or something cannot be told.
+    """
+    text, notes = _decoded(file, options)
+    if '"' in text and BLANK_BEFORE_QUOTE.search(text, 0, text.rfind('"') + 2):
+        # After blanks a quote begins a quoted cell all the same.
+        text = BLANK_BEFORE_QUOTE.sub(r"\1", text)
+    _require_room(file, text, options.delimiter)
+    require_lines(file.name, text)
+    delimiter = options.delimiter or delimiter_in(file.name, text, options)
+    data = file.data if _is_written_in(file.data, text) else b""
+    if delimiter == sniff.SPACE:
+        text, delimiter, data = sniff.spaced(text), "\t", b""
+    if '"' in text:
+        require_quotes(file.name, text, delimiter)
+    data = data or text.encode()
+    del text
+    data, below = without_lines(data, options.skip_lines, options.skip_last or 0)
+    if not data[:4096].strip() and not data.strip():  # a copy of long data costs a tenth
+        raise ValueError(
+            f"{file.name} has no line beside those that --skip-lines and --skip-last leave out"
+        )
+    sample = sniff.sample_of(file.name, start_of(data), delimiter)
+    layout = layout_of(file.name, sample.rows, options.header)
+    if layout.width == 1:
+        sniff.require_no_other(file.name, sample.rows[layout.body :], delimiter)
+    file.require(memory_limit.COLUMN * layout.width)
+    if layout.body < len(sample.lines):
+        above = sample.lines[layout.body] - 1
+        columns, lines = _split(file, below_line(data, above), delimiter, layout, below + above)
+    elif sample.whole:
+        columns, lines = _empty(layout.width), np.empty(0, np.int64)
+    else:
+        raise ValueError(
+            f"{file.name}: no table begins in its first {len(sample.lines)} lines: --skip-lines "
+            "leaves out lines above the table"
+        )
+    grid = _grid(file.name, columns, lines, layout)
+    grid.notes[:0] = notes
+    if options.skip_last:
+        grid.notes.append(_left_out(options.skip_last))
+    return grid
+
+
+def _left_out(count: int) -> str:
+    lines = "line is" if count == 1 else f"{count} lines are"
+    return f"the last {lines} left out, as asked"
+
+
+# --- bytes to text -------------------------------------------------------------------------------
+
+
+def _decoded(file: File, options: Options) -> tuple[str, list[str]]:
+    data = file.data
+    memory_limit.require(file.name, (2 if data.isascii() else 5) * len(data), file.limit)
+    if options.encoding is not None:
+        return _decode_as(file, options.encoding), []
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            text = _nonempty(file, data.decode(encoding, "replace"))
+            return text, [f"the file is read as {encoding.upper()}"]
+    try:
+        text = data.decode("utf-8-sig")
+        notes = []
+    except UnicodeDecodeError:
+        try:
+            text = data.decode("cp1252")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{file.name} is neither UTF-8 nor cp1252 (byte {error.start + 1}): name its "
+                "--encoding"
+            ) from None
+        notes = ["the file is not UTF-8: it is read as cp1252 (see --encoding)"]
+    if "\0" in text:
+        raise ValueError(
+            f"{file.name} is no text: it has null characters (of UTF-16 without a byte order mark? "
+            f"--encoding utf-16-{'be' if text.startswith(chr(0)) else 'le'})"
+        )
+    return _nonempty(file, text), notes
+
+
+def _decode_as(file: File, encoding: str) -> str:
+    try:
+        text = file.data.decode(encoding).removeprefix("\ufeff")
+    except LookupError:
+        raise ValueError(f"Expected encoding={encoding!r} to be one that Python knows") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file.name} is not written in {encoding}: byte {error.start + 1} stands for nothing"
+        ) from None
+    if not isinstance(text, str):
+        raise ValueError(f"Expected encoding={encoding!r} to be one of text")
+    return _nonempty(file, text)
+
+
+def _nonempty(file: File, text: str) -> str:
+    if not text[:4096].strip('" \t\r\n') and not text.strip('" \t\r\n'):
+        raise ValueError(f"{file.name} is empty")
+    return text
+
+
+def delimiter_in(name: str, text: str, options: Options) -> str:
+    body = text
+    if options.skip_lines:
+        body = "".join(text.splitlines(keepends=True)[options.skip_lines :])
+    if options.decimal == "," and not re.search(r"[;\t|]", body[: 1 << 18]):
+        first = sniff.sample_of(name, body, ",")
+        if all(len(row) <= 2 for row in first.rows) and '"' not in body[: 1 << 18]:
+            return ";"  # one column of numbers with decimal commas
+    return sniff.delimiter_of(name, body)
+
+
+# --- checks of the whole text --------------------------------------------------------------------
+
+
+def require_lines(name: str, text: str) -> None:
+    """Refuse a first line of very many cells before all candidates cut it."""
+    first = text[: max(text.find("\n"), text.find("\r"))]
+    columns = 1 + max(map(first.count, sniff.MARKS))
+    if columns > _MOST_COLUMNS:
+        raise ValueError(
+            f"{name} has {columns} columns, more than {_MOST_COLUMNS}: one record is one line; is "
+            "the table transposed?"
+        )
+
+
+def _require_room(file: File, text: str, delimiter: str | None) -> None:
+    marks = sniff.MARKS if delimiter in (None, sniff.SPACE) else (delimiter,)
+    counts = _counts(text, file.data, (*marks, "\n", "\r"))
+    cells = 1 + max(counts[:-2]) + counts[-2] + counts[-1]
+    memory_limit.require(file.name, len(file.data) + memory_limit.CELL * cells, file.limit)
+
+
+def _is_written_in(data: bytes, text: str) -> bool:
+    """Return whether the bytes are the text's characters: in EBCDIC as many bytes are others."""
+    return len(text) == len(data) and text.isascii() and data.isascii()
+
+
+def _counts(text: str, data: bytes, marks: Iterable[str]) -> list[int]:
+    """Count characters, in blocks that stay in the cache where the text's bytes are its characters.
+
+    ``str.count`` takes ten times as long for a character that is on every line.
+    """
+    if not _is_written_in(data, text):
+        return [text.count(mark) for mark in marks]
+    codes, block = [ord(mark) for mark in marks], 1 << 18
+    counts = [0] * len(codes)
+    for start in range(0, len(data), block):
+        part = np.frombuffer(data, np.uint8, min(block, len(data) - start), start)
+        for place, code in enumerate(codes):
+            counts[place] += int(np.count_nonzero(part == code))
+    return counts
+
+
+def require_quotes(name: str, text: str, delimiter: str) -> None:
+    """Refuse quotes that do not close, or that close within a cell: pyarrow would join cells."""
+    # Lines below the one of the last quote are fine if that line ends outside a cell.
+    last = text.find("\n", text.rfind('"')) + 1
+    if last and _quote_error(text[:last], delimiter) is None:
+        return
+    found = _quote_error(text, delimiter)
+    if found is not None:
+        line, error = found
+        raise ValueError(f"{name}, line {line}: {error} (a quoted cell does not end as it should)")
+
+
+def _quote_error(text: str, delimiter: str) -> tuple[int, csv.Error] | None:
+    """Return the line and the error of the first quotes that are wrong."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        with sniff.long_cells():
+            deque(reader, maxlen=0)
+    except csv.Error as error:
+        return reader.line_num, error
+    return None
+
+
+def without_lines(data: bytes, first: int, last: int) -> tuple[bytes, int]:
+    """Leave out the first lines and the last lines that are not blank; the second value counts."""
+    if first:
+        data = below_line(data, first)
+    for _ in range(last):
+        data = data.rstrip()
+        ends = max(data.rfind(b"\n"), data.rfind(b"\r"))
+        data = data[: max(ends, 0)]
+    return data, first
+
+
+def below_line(data: bytes, skipped: int) -> bytes:
+    """Return the text below so many lines."""
+    for count, end in enumerate(LINE_END.finditer(data), start=1):
+        if count == skipped:
+            return data[end.end() :]
+    return data if skipped == 0 else b""
+
+
+def start_of(data: bytes) -> str:
+    ends = (end.end() for end in LINE_END.finditer(data))
+    lines = next(itertools.islice(ends, sniff.FEWEST_ROWS, None), len(data))
+    start = data[: max(1 << 19, lines)]
+    return start.decode("utf-8", "ignore") if len(start) < len(data) else data.decode()
+
+
+# --- text to columns -----------------------------------------------------------------------------
+
+
+def _empty(width: int) -> list[Any]:
+    import pyarrow
+
+    return [pyarrow.chunked_array([], pyarrow.string()) for _ in range(width)]
+
+
+def _split(
+    file: File, data: bytes, delimiter: str, layout: Layout, above: int
+) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    """Return the columns and the line of each row; rows without any cell are left out."""
+    pyarrow = _pyarrow(file.name)
+    try:
+        columns, lines = split(data, delimiter, layout.width)
+    except RaggedError:
+        _refuse_ragged(file, data, delimiter, layout.width, above)
+        raise
+    except pyarrow.ArrowInvalid as error:
+        raise ValueError(f"{file.name} cannot be split into cells: {error}") from None
+    return columns, above + lines
+
+
+class RaggedError(ValueError):
+    """A line has another number of cells than the others."""
+
+
+def split(data: bytes, delimiter: str, width: int) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    """Return columns of text and the line of each row, from 1, without rows of blank cells."""
+    table, blank = cells_of(data, delimiter, width, {})
+    columns = list(table.columns)
+    return _without_blank_rows(columns, _lines(columns, blank, b'"' in data))
+
+
+def cells_of(
+    data: bytes, delimiter: str, width: int, kinds: Mapping[int, Any], among: Iterable[int] = ()
+) -> tuple[Any, list[int]]:
+    """Let pyarrow split lines into columns, and read them as these types, otherwise as text.
+
+    Parameters
+    ----------
+    data : bytes
+    delimiter : str
+    width : int
+        Cells of a line.
+    kinds : mapping
+        Number of a column -> type of pyarrow.
+    among : iterable of int
+        The columns that are read, if not all.
+
+    Returns
+    -------
+    table : pyarrow.Table
+    blank : list of int
+        Lines that hold no row, from 1.
+
+    Raises
+    ------
+    RaggedError
+        If a line has another number of cells.
+    pyarrow.ArrowInvalid
+        If a cell is not of its type.
+    """
+    import pyarrow
+    import pyarrow.csv as reader
+
+    wrong: list[Any] = []
+    blank: list[int] = []
+
+    def refuse(row: Any) -> str:
+        if row.text.strip():
+            wrong.append(row)
+            return "error"
+        blank.append(row.number)
+        return "skip"
+
+    names = [str(j) for j in range(width)]
+    text = pyarrow.string()
+    try:
+        table = reader.read_csv(
+            pyarrow.BufferReader(data),
+            reader.ReadOptions(use_threads=False, column_names=names, block_size=_block(data)),
+            reader.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=b'"' in data,
+                ignore_empty_lines=False,
+                invalid_row_handler=refuse,
+            ),
+            reader.ConvertOptions(
+                column_types={name: kinds.get(j, text) for j, name in enumerate(names)},
+                null_values=[""],
+                strings_can_be_null=True,
+                check_utf8=False,
+                include_columns=[str(j) for j in among],
+            ),
+        )
+    except pyarrow.ArrowInvalid:
+        if wrong:
+            raise RaggedError from None
+        raise
+    return table, blank
+
+
+def _block(data: bytes) -> int:
+    """Return a block that holds the longest line: pyarrow needs whole rows."""
+    start = data[: 1 << 22]
+    if all(start.find(b"\n", at, at + _SHORT) >= 0 for at in range(0, len(start), _SHORT)):
+        return _BLOCK  # no line is longer than twice as much
+    longest = max(map(len, start.splitlines() or [b""]))
+    return int(min(max(_BLOCK, 4 * longest), (1 << 31) - 1))
+
+
+def _pyarrow(name: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(
+            f"reading {name} needs pyarrow (pip install 'leakscore[tables]'); npy and npz files "
+            "are read without"
+        ) from None
+    return pyarrow
+
+
+def _refuse_ragged(file: File, data: bytes, delimiter: str, width: int, above: int) -> None:
+    """Name the first line with another number of cells, and what may be meant."""
+    text = io.StringIO(data.decode(), newline="")
+    reader, begin = csv.reader(text, delimiter=delimiter), above + 1
+    line = cells = rows = even = 0
+    with sniff.long_cells():
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                if len(row) != width and not line:
+                    line, cells = begin, len(row)
+                rows += bool(line)
+                even += bool(line) and len(row) == width
+            begin = above + reader.line_num + 1
+    hint = "--delimiter says what separates them, --skip-lines leaves out lines above the table"
+    if rows <= _BELOW and not even:
+        what, them = ("is it a line", "it") if rows == 1 else ("are these lines", "them")
+        hint = f"{what} below the table? --skip-last {rows} leaves {them} out"
+    raise ValueError(
+        f"{file.name}, line {line}: {cells} cells, but {width} in the other lines (cells are "
+        f"separated by {_shown(delimiter)}; {hint})"
+    )
+
+
+def _shown(delimiter: str) -> str:
+    return {"\t": "tabs or blanks"}.get(delimiter, repr(delimiter))
+
+
+def _lines(columns: list[Any], blank: list[int], quoted: bool) -> npt.NDArray[np.int64]:
+    """Return the line on which each row begins, from 1: a quoted cell may span several.
+
+    `blank` are the numbers, from 1, of lines that hold no row.
+    """
+    import pyarrow.compute as compute
+
+    size = len(columns[0]) if columns else 0
+    lines = np.arange(1, 1 + size + len(blank), dtype=np.int64)
+    lines = np.delete(lines, np.array(blank, np.int64) - 1)
+    if not quoted:
+        return lines
+    for column in columns:
+        if compute.any(compute.match_substring_regex(column, r"[\r\n]")).as_py():
+            ends = compute.count_substring_regex(column, r"\r\n|\r|\n").fill_null(0)
+            lines[1:] += np.cumsum(np.asarray(ends.to_numpy(), np.int64))[:-1]
+    return lines
+
+
+def _without_blank_rows(
+    columns: list[Any], lines: npt.NDArray[np.int64]
+) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    """Leave out the rows without any cell, as spreadsheets and final lines have them."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    filled = np.zeros(len(lines), bool)
+    for column in columns:
+        if not column.null_count:
+            blank = compute.match_substring_regex(column, r"^\s*$")
+            if not compute.any(blank).as_py():
+                return columns, lines
+            filled |= ~np.asarray(blank.to_numpy(zero_copy_only=False), bool)
+        else:
+            text = compute.invert(compute.match_substring_regex(column, r"^\s*$")).fill_null(False)
+            filled |= np.asarray(text.to_numpy(zero_copy_only=False), bool)
+        if filled.all():
+            return columns, lines
+    mask = pyarrow.array(filled)
+    return [column.filter(mask) for column in columns], lines[filled]
+
+
+def _grid(name: str, columns: list[Any], lines: npt.NDArray[np.int64], layout: Layout) -> Grid:
+    names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
+    cells = [Cells(given, text=text) for given, text in zip(names, columns, strict=True)]
+    return Grid(name, cells, len(lines), lines, list(layout.notes), layout.header)

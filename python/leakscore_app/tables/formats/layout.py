@@ -1,0 +1,297 @@
+"""Where a table begins in a text or a sheet: lines above the header, the header, units below it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from leakscore_app._visible import visible
+from leakscore_app.tables.grammar.affixes import is_near
+from leakscore_app.tables.grammar.conventions import shape_of
+from leakscore_app.tables.grammar.words import MISSING
+
+_YEARS = range(1800, 2200)
+_PLAIN = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_AFFIXES = re.compile(r"^[(\s$\u20ac\u00a3\u00a5]+|[)\s%$\u20ac\u00a3\u00a5]+$")
+_NUMBERS_AS_WORDS = frozenset({"true", "false", "inf", "-inf", "infinity", "-infinity"})
+
+
+@dataclass
+class Layout:
+    """How the first rows of a table are to be read.
+
+    Attributes
+    ----------
+    names : list of str or None
+        The header, None if there is none.
+    body : int
+        Index of the first row that is a record.
+    width : int
+        Cells of a record.
+    header : {"yes", "no", "short"}
+        "short": one name is lacking.
+    notes : list of str
+    """
+
+    names: list[str] | None
+    body: int
+    width: int
+    header: str
+    notes: list[str] = field(default_factory=list)
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number, in whatever convention, with whatever currency or percent."""
+    if _PLAIN.fullmatch(cell):  # most are
+        return True
+    plain = _AFFIXES.sub("", cell.strip().replace("\u2212", "-"))
+    return shape_of(plain) is not None or plain.lower() in _NUMBERS_AS_WORDS
+
+
+def _is_blank(cell: str) -> bool:
+    return not cell.strip()
+
+
+def _is_text(cell: str) -> bool:
+    return not (_is_blank(cell) or is_number(cell) or cell.strip().lower() in MISSING)
+
+
+def width_of(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of cells that most rows have; of equally frequent ones the largest."""
+    counts = Counter(len(row) for row in rows if not all(map(_is_blank, row)))
+    return max(counts, key=lambda width: (counts[width], width), default=0)
+
+
+def layout_of(name: str, rows: Sequence[Sequence[str]], header: str) -> Layout:
+    """Find where a table begins.
+
+    Parameters
+    ----------
+    name : str
+        The file's, for messages.
+    rows : sequence of rows of cells
+        The first rows; rows of a sheet have one width.
+    header : {"auto", "yes", "no"}
+
+    Returns
+    -------
+    Layout
+
+    Raises
+    ------
+    ValueError
+        If it cannot be told whether the first line holds names.
+    """
+    width = width_of(rows)
+    first, notes = _above(rows, width)
+    row = rows[first] if first < len(rows) else []
+    body = rows[first + 1 :]
+    if header == "no":
+        return _without_names(first, width, notes)
+    if header == "yes" or _is_header(name, row, body, notes):
+        return _with_names(name, rows, first, width, notes)
+    return _without_names(first, width, notes)
+
+
+def _without_names(first: int, width: int, notes: list[str]) -> Layout:
+    notes.append("the first line holds a record, no names: columns are numbered from 1")
+    return Layout(None, first, width, "no", notes)
+
+
+def _with_names(
+    name: str, rows: Sequence[Sequence[str]], first: int, width: int, notes: list[str]
+) -> Layout:
+    names = [cell.strip() for cell in rows[first]]
+    if names and names[0].startswith("#"):
+        names[0] = names[0].lstrip("# ")  # alone, it is no name
+        if not names[0]:
+            names = names[1:]
+    body = first + 1
+    if body < len(rows) and _is_units(rows[body], rows[body + 1 :]):
+        shown = ", ".join(visible(cell.strip()) for cell in rows[body] if cell.strip())
+        notes.append(f"the line of units below the names is left out ({shown[:60]})")
+        body += 1
+    if len(names) == width - 1:
+        return Layout(_completed(name, names, rows[body:], notes), body, width, "short", notes)
+    if len(names) > width and not any(names[width:]):
+        names = names[:width]
+    if len(names) != width:
+        raise ValueError(
+            f"{name}: {len(names)} names ({', '.join(map(visible, names[:3]))}, ...) stand above "
+            f"{width} columns: --skip-lines leaves out lines above the table, --delimiter says "
+            "what separates the cells"
+        )
+    return Layout(names, body, width, "yes", notes)
+
+
+def _completed(
+    name: str, names: list[str], body: Sequence[Sequence[str]], notes: list[str]
+) -> list[str]:
+    """Give the column without a name a place: the last if it is blank, else the first."""
+    whole = [row for row in body if len(row) == len(names) + 1]
+    if whole and all(_is_blank(row[-1]) for row in whole):
+        return [*names, ""]
+    firsts = [row[0].strip() for row in whole]
+    counting = all(
+        cell.isdecimal() and (i == 0 or int(cell) == int(firsts[i - 1]) + 1)
+        for i, cell in enumerate(firsts)
+    )
+    if whole and (counting or all(map(_is_text, firsts))):
+        notes.append("the header is one name short: the first column holds the names of the rows")
+        return ["", *names]
+    raise ValueError(
+        f"{name} has {len(names)} names for {len(names) + 1} columns: name each column, or say "
+        "--header no --skip-lines 1 to number them; --delimiter says what separates the cells"
+    )
+
+
+# --- above the header ----------------------------------------------------------------------------
+
+
+def _above(rows: Sequence[Sequence[str]], width: int) -> tuple[int, list[str]]:
+    """Return the index of the first row of the table, and a note on the rows above it."""
+    first, skipped = 0, 0
+    while first < len(rows) and _is_above(rows, first, width):
+        skipped += not all(map(_is_blank, rows[first]))
+        first += 1
+    if not skipped:
+        return first, []
+    lines = "line above the header is" if skipped == 1 else "lines above the header are"
+    start = next(cell for row in rows for cell in row if not _is_blank(cell)).strip()
+    return first, [f"{skipped} {lines} left out ({visible(start)[:40]!r})"]
+
+
+def _is_above(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
+    row = rows[index]
+    filled = [cell for cell in row if not _is_blank(cell)]
+    if not filled:
+        return True
+    start = filled[0].lstrip()
+    if start.startswith("#"):
+        # A comment of as many names as there are columns is a header.
+        names = len(filled) > 1 and len(row) - (start == "#") == width
+        return not (names and index + 1 < len(rows) and not _is_comment(rows[index + 1]))
+    if start.lower().startswith("sep="):
+        return True
+    if any(map(is_number, filled)):
+        return False
+    below = next((i for i in range(index + 1, len(rows)) if not _is_empty(rows[i])), len(rows))
+    if len(filled) < width and _are_names(rows, below, width):
+        return True
+    if len(row) == width:
+        return width >= 3 and len(filled) == 1 and _are_words(rows, below)
+    return len(row) != width - 1 and len(filled) <= (2 if width > 3 else 1)
+
+
+def _is_empty(row: Sequence[str]) -> bool:
+    return all(map(_is_blank, row))
+
+
+def _are_names(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
+    """Whether a row has text in every column, of which some hold numbers below."""
+    row = rows[index] if index < len(rows) else []
+    whole = len(row) == width and all(map(_is_text, row))
+    return whole and bool(_numeric_columns(rows[index + 1 :], width))
+
+
+def _are_words(rows: Sequence[Sequence[str]], index: int) -> bool:
+    row = rows[index] if index < len(rows) else []
+    return sum(map(_is_text, row)) > 1 and not any(map(is_number, row))
+
+
+def _is_comment(row: Sequence[str]) -> bool:
+    return bool(row) and row[0].lstrip().startswith("#")
+
+
+# --- the header ----------------------------------------------------------------------------------
+
+
+def _is_header(
+    name: str, row: Sequence[str], body: Sequence[Sequence[str]], notes: list[str]
+) -> bool:
+    """Whether the first row names the columns: text above numbers, or no number at all."""
+    text = [j for j, cell in enumerate(row) if _is_text(cell)]
+    numbers = [j for j, cell in enumerate(row) if is_number(cell)]
+    if not numbers:
+        return bool(text)
+    if _is_comment(row):
+        return True
+    counted = _count(row, numbers)
+    if counted == "index":
+        notes.append("the first line is read as names: its numbers count the columns")
+        return True
+    numeric = _numeric_columns(body, len(row))
+    above = [j for j in text if j in numeric]
+    if above and len(above) >= len([j for j in numbers if j in numeric]):
+        return True
+    if _are_years([row[j] for j in numbers]) and len(numbers) > 1:
+        if not _hold_years(body, numbers):
+            notes.append("the first line is read as names: its numbers are years")
+            return True
+    elif not above and not counted:
+        return False
+    raise ValueError(
+        f"{name}: the first line ({', '.join(visible(c) for c in row[:4])}, ...) may hold names or "
+        "a record: say which with --header yes or --header no"
+    )
+
+
+def _count(row: Sequence[str], numbers: Sequence[int]) -> str:
+    """Return "all" if the cells count the columns, "index" if the first one is blank beside them.
+
+    Two cells may be a record by chance.
+    """
+    cells = [row[j].strip() for j in numbers]
+    counting = cells in ([str(j) for j in range(k, k + len(cells))] for k in (0, 1))
+    if not counting:
+        return ""
+    if len(cells) == len(row) - 1 > 1 and _is_blank(row[0]):
+        return "index"
+    return "all" if len(cells) == len(row) > 2 else ""
+
+
+def _numeric_columns(body: Sequence[Sequence[str]], width: int) -> set[int]:
+    """Return the columns in which at least half of the cells are numbers."""
+    numeric = set()
+    for j in range(width):
+        cells = [row[j] for row in body if len(row) > j and not _is_blank(row[j])]
+        filled = [cell for cell in cells if cell.strip().lower() not in MISSING]
+        if filled and 2 * sum(map(is_number, filled)) >= len(filled):
+            numeric.add(j)
+    return numeric
+
+
+def _are_years(cells: Sequence[str]) -> bool:
+    years = [int(cell) for cell in map(str.strip, cells) if cell.isdecimal() and len(cell) == 4]
+    steps = {b - a for a, b in itertools.pairwise(years)}
+    return len(years) == len(cells) and years[0] in _YEARS and len(steps) <= 1 and 0 not in steps
+
+
+def _hold_years(body: Sequence[Sequence[str]], columns: Sequence[int]) -> bool:
+    """Whether the cells below could be years as well."""
+    cells = [row[j].strip() for row in body for j in columns if len(row) > j]
+    years = sum(cell.isdecimal() and len(cell) == 4 and int(cell) in _YEARS for cell in cells)
+    return 5 * years > len(cells)
+
+
+def _is_amount(cell: str) -> bool:
+    """Whether a cell is a number with a unit, or one beyond a limit of detection, such as <0.5."""
+    return is_near(cell.strip().lstrip("<>=\u2264\u2265").lstrip())
+
+
+def _is_units(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Whether a row below the names holds text in every column of numbers, two of them at least."""
+    if sum(map(_is_text, row)) < 2:
+        return False
+    numeric = [j for j in _numeric_columns(body, len(row)) if j < len(row)]
+    filled = [j for j in numeric if not _is_blank(row[j])]
+    # Below, these columns hold numbers without exception: what stands above them is no record.
+    return (
+        len(filled) >= 2
+        and len(body) >= 2
+        and all(_is_text(row[j]) and not _is_amount(row[j]) for j in filled)
+        and not any(_is_text(other[j]) for other in body for j in filled if len(other) > j)
+    )

@@ -1,0 +1,80 @@
+"""Files of SPSS, Stata and SAS by pyreadstat; their codes for missing values are missing."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leakscore_app.tables.cells import Cells, Grid, Options, text_of
+from leakscore_app.tables.files import File
+
+_SUFFIXES = {"sav": ".sav", "por": ".por", "dta": ".dta", "sas7bdat": ".sas7bdat", "xpt": ".xpt"}
+_READERS = {"sav": "sav", "por": "por", "dta": "dta", "sas7bdat": "sas7bdat", "xpt": "xport"}
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64)
+
+
+def read_survey_file(file: File, options: Options) -> Grid:
+    """Read a file of SPSS, Stata or SAS.
+
+    Parameters
+    ----------
+    file : File
+    options : Options
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or too large.
+    ImportError
+        If pyreadstat or pyarrow is missing.
+    """
+    try:
+        import pyarrow  # noqa: F401
+        import pyreadstat
+    except ImportError:
+        raise ImportError(
+            f"reading {file.name} needs pyreadstat and pyarrow (pip install 'leakscore[tables]')"
+        ) from None
+    read = getattr(pyreadstat, f"read_{_READERS[file.kind]}")
+    with tempfile.TemporaryDirectory() as folder:
+        # The library reads paths; these are the bytes whose hash is stated.
+        path = Path(folder) / f"table{_SUFFIXES[file.kind]}"
+        path.write_bytes(file.data)
+        try:
+            _, about = read(str(path), metadataonly=True)
+            rows, columns = about.number_rows or 0, about.number_columns or 0
+            file.require(24 * rows * columns)
+            content, about = read(str(path), output_format="dict")
+        except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, OSError) as error:
+            raise ValueError(f"{file.name} is damaged: {error}") from None
+        except UnicodeDecodeError:
+            raise ValueError(f"{file.name} is damaged: its text is in no known encoding") from None
+    cells = [_cells(name, content[name]) for name in about.column_names]
+    size = len(next(iter(content.values()))) if content else 0
+    return Grid(file.name, cells, size).without_last(options.skip_last)
+
+
+def _cells(name: str, values: Any) -> Cells:
+    array = np.asarray(values)
+    if array.dtype.kind in "fiub":
+        return Cells(name, numbers=array.astype(np.float64))
+    filled = [None if _is_missing(value) else value for value in array.tolist()]
+    if any(isinstance(value, _DATES) for value in filled):
+        words = [None if value is None else str(value) for value in filled]
+        return Cells(name, text=text_of(words), other="dates")
+    if all(value is None or isinstance(value, float | int) for value in filled):
+        return Cells(name, numbers=np.array([np.nan if v is None else float(v) for v in filled]))
+    words = [None if value is None else str(value) for value in filled]
+    return Cells(name, text=text_of(words))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and np.isnan(value))

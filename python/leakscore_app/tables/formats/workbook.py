@@ -1,0 +1,171 @@
+"""Workbooks (xlsx, xlsb, xls, ods) by python-calamine: typed numbers, all else as text."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+import zipfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from leakscore_app._visible import listed, visible
+from leakscore_app.tables import memory_limit
+from leakscore_app.tables.cells import Cells, Grid, Options, text_of
+from leakscore_app.tables.files import File
+from leakscore_app.tables.formats import packed
+from leakscore_app.tables.formats.layout import is_number, layout_of
+
+_FIRST = 200
+_ROW = re.compile(rb'<row[^>]*? r="(\d+)"')
+_CELL = re.compile(rb'<c r="([A-Z]+)\d+"')
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_CELL_BYTES = 100  # of a cell of calamine, and of its Python object
+_EXACT = 1e15
+_DATES = (datetime.date, datetime.time, datetime.timedelta)
+
+
+def read_workbook(file: File, options: Options) -> Grid:
+    """Read a sheet of a workbook.
+
+    Parameters
+    ----------
+    file : File
+    options : Options
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    ValueError
+        If the workbook is encrypted or damaged, or has several sheets of data.
+    ImportError
+        If python-calamine or pyarrow is missing.
+    """
+    try:
+        import pyarrow  # noqa: F401
+        import python_calamine
+    except ImportError:
+        raise ImportError(
+            f"reading {file.name} needs python-calamine and pyarrow "
+            "(pip install 'leakscore[tables]')"
+        ) from None
+    if _ENCRYPTED in file.data:
+        raise ValueError(f"{file.name} is encrypted: save it without a password")
+    try:
+        _require_room(file)
+        book = python_calamine.load_workbook(io.BytesIO(file.data))
+        name, rows = _chosen(file, book, options)
+    except python_calamine.PasswordError:
+        raise ValueError(f"{file.name} is encrypted: save it without a password") from None
+    except (python_calamine.CalamineError, *packed.DAMAGE) as error:
+        if str(error).startswith(file.name):  # refused for another reason
+            raise
+        raise ValueError(f"{file.name} is damaged: {error}") from None
+    return _grid(file, name, rows, options)
+
+
+def _require_room(file: File) -> None:
+    """Refuse, before it is unpacked, a workbook whose sheets would not fit into memory."""
+    if not zipfile.is_zipfile(io.BytesIO(file.data)):
+        file.require(8 * len(file.data))
+        return
+    with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
+        members = archive.infolist()
+        if any(member.flag_bits & 1 for member in members):
+            raise ValueError(f"{file.name} is protected by a password: save it without")
+        file.require(sum(member.file_size for member in members))
+        for member in members:
+            if re.fullmatch(r"xl/worksheets/[^/]+\.xml", member.filename):
+                file.require(_CELL_BYTES * _area(archive.read(member)))
+
+
+def _area(sheet: bytes) -> int:
+    """Return the cells between the first one and the outermost row and column."""
+    rows = max((int(match[1]) for match in _ROW.finditer(sheet)), default=0)
+    columns = {match[1] for match in _CELL.finditer(sheet)}
+    return rows * max(map(_column, columns), default=0)
+
+
+def _column(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
+
+
+def _chosen(file: File, book: Any, options: Options) -> tuple[str, list[list[Any]]]:
+    names = list(book.sheet_names)
+    if options.sheet is not None:
+        if options.sheet not in names:
+            raise ValueError(f"{file.name} has no sheet {options.sheet!r}; it has {listed(names)}")
+        return options.sheet, _rows(book, options.sheet)
+    sheets = {name: _rows(book, name) for name in names}
+    filled = {name: rows for name, rows in sheets.items() if rows}
+    if not filled:
+        raise ValueError(f"{file.name} is empty: no sheet has a cell")
+    data = [name for name, rows in filled.items() if _has_numbers(rows)]
+    if len(data) > 1:
+        raise ValueError(
+            f"{file.name} has several sheets of data, choose one with --sheet: {listed(data)}"
+        )
+    chosen = data[0] if data else next(iter(filled))
+    return chosen, filled[chosen]
+
+
+def _rows(book: Any, name: str) -> list[list[Any]]:
+    rows: list[list[Any]] = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+    return rows
+
+
+def _has_numbers(rows: Sequence[Sequence[Any]]) -> bool:
+    cells = (cell for row in rows for cell in row)
+    return any(isinstance(c, float | int) or (isinstance(c, str) and is_number(c)) for c in cells)
+
+
+def _grid(file: File, sheet: str, rows: list[list[Any]], options: Options) -> Grid:
+    rows = rows[options.skip_lines :]
+    lines = np.arange(len(rows), dtype=np.int64) + options.skip_lines + 1
+    filled = [i for i, row in enumerate(rows) if any(_text(cell).strip() for cell in row)]
+    filled = filled[: max(0, len(filled) - (options.skip_last or 0))]
+    if not filled:
+        raise ValueError(f"{file.name}, sheet {visible(sheet)!r} is empty")
+    rows, lines = [rows[i] for i in filled], lines[filled]
+    memory_limit.require(file.name, _CELL_BYTES * len(rows) * len(rows[0]), file.limit)
+    head = [[_text(cell) for cell in row] for row in rows[:_FIRST]]
+    layout = layout_of(file.name, head, options.header)
+    names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
+    body = rows[layout.body :]
+    cells = list(zip(*body, strict=True)) if body else [()] * layout.width
+    columns = [_cells(name, column) for name, column in zip(names, cells, strict=True)]
+    notes = [f"the sheet {visible(sheet)!r} is read", *layout.notes]
+    return Grid(file.name, columns, len(body), lines[layout.body :], notes, layout.header)
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
+        return str(int(cell))  # as a sheet shows it: the year 2020, not 2020.0
+    return cell if isinstance(cell, str) else str(cell)
+
+
+def _cells(name: str, column: Sequence[Any]) -> Cells:
+    """Return a column: numbers apart from text; dates are no numbers."""
+    dates = sum(isinstance(cell, _DATES) for cell in column)
+    filled = sum(cell != "" for cell in column)
+    if dates and 2 * dates >= filled:
+        return Cells(name, text=text_of([_text(cell) or None for cell in column]), other="dates")
+    typed = [isinstance(cell, float | int) and not isinstance(cell, bool) for cell in column]
+    numbers = np.array(
+        [float(cell) if is_typed else np.nan for cell, is_typed in zip(column, typed, strict=True)]
+    )
+    if all(is_typed or cell == "" for cell, is_typed in zip(column, typed, strict=True)):
+        return Cells(name, numbers=numbers)
+    words = [
+        None if is_typed or cell == "" else _text(cell)
+        for cell, is_typed in zip(column, typed, strict=True)
+    ]
+    return Cells(name, numbers=numbers if any(typed) else None, text=text_of(words))

@@ -1,0 +1,368 @@
+"""The numbers in a column of text: which conventions they leave, their values, what is no number.
+
+Columns of plain numbers, by far the most, are cast whole by pyarrow. In the others every different
+cell is looked at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app._visible import visible
+from leakscore_app.tables.grammar import affixes, conventions
+from leakscore_app.tables.grammar.words import MISSING, booleans_of
+
+_THREE = r"^[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}$"
+_PLAIN = r"^[+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?$"
+_SLICE, _BEGIN = 4096, 64
+
+
+@dataclass
+class Survey:
+    """What is known of a column's text before the convention of the file is.
+
+    Attributes
+    ----------
+    cells : int
+        Cells that are not missing.
+    numbers : int
+        Those that are numbers in some convention.
+    conventions : int
+        The conventions in which all of these are well formed, as bits.
+    three : dict
+        Mark -> index of the first row whose number has this single mark before three digits.
+    bare : bool
+        Whether there are numbers of digits only.
+    bad : int or None
+        The first row that is neither missing nor a number.
+    near : int
+        Cells that are numbers but for a unit or sign that the others have not.
+    boolean : bool
+        Whether all cells are yes or no, in whichever words.
+    notes : list of str
+        What was taken off the numbers.
+    """
+
+    cells: int
+    numbers: int
+    conventions: int
+    three: dict[str, int]
+    bare: bool
+    bad: int | None
+    near: int = 0
+    boolean: bool = False
+    notes: list[str] = field(default_factory=list)
+    text: Any = None
+    _plain: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
+    _different: _Different | None = None
+
+    def values(self, index: int) -> npt.NDArray[np.float64]:
+        """Return the numbers in the convention of this index, NaN elsewhere."""
+        return self._plain[index] if index in self._plain else self._looked_at().values(index)
+
+    def bad_rows(self, index: int) -> npt.NDArray[np.bool_]:
+        """Return which rows are neither missing nor numbers in the convention of this index."""
+        if index in self._plain:
+            return np.zeros(len(self._plain[index]), bool)
+        return self._looked_at().bad_rows(index)
+
+    def is_number(self, bad: npt.NDArray[np.bool_]) -> bool:
+        """Whether the first of these cells is a number in another convention."""
+        where = self._looked_at().where[int(bad.argmax())]
+        return bool(where >= 0 and self._looked_at().shapes[where] is not None)
+
+    def shown(self, row: int) -> str:
+        """Return the cell of a row as it is written."""
+        return visible(str(self.text[row].as_py()).strip())
+
+    def contrast(self, other: Survey) -> tuple[tuple[int, str], tuple[int, str]]:
+        """Return a cell of this column and one of another that follow no common convention."""
+        ours, theirs = self._looked_at().examples(), other._looked_at().examples()
+        for row, conventions_left in ours:
+            for other_row, others_left in theirs:
+                if not conventions_left & others_left:
+                    return (row, self.shown(row)), (other_row, other.shown(other_row))
+        return (ours[0][0], self.shown(ours[0][0])), (theirs[0][0], other.shown(theirs[0][0]))
+
+    def _looked_at(self) -> _Different:
+        """Return the different cells; those of a column of plain numbers are looked at late."""
+        if self._different is None:
+            self._different = _Different.of(self.text)
+            _survey_different(self._different, {})
+        return self._different
+
+
+def survey_of(
+    text: Any, *, words: Mapping[str, float], missing: frozenset[str], defaults: bool = True
+) -> Survey:
+    """Look at the text of a column.
+
+    Parameters
+    ----------
+    text : pyarrow.ChunkedArray of string
+        Null where the cell is no text.
+    words : mapping
+        What stands for numbers besides yes and no, in lower case.
+    missing : frozenset of str
+        What stands for a missing value besides the usual words, in lower case.
+    defaults : bool
+        Whether the usual words for missing values are understood.
+
+    Returns
+    -------
+    Survey
+    """
+    import pyarrow.compute as compute
+
+    survey = _single(text, ".") if not missing else None
+    if survey is not None:
+        return survey
+    trimmed = compute.utf8_trim(text, characters=conventions.BLANKS + "\t\r\n\v\f\ufeff")
+    absent = sorted({"", *missing, *(MISSING if defaults else ())})
+    trimmed = compute.if_else(
+        compute.is_in(compute.utf8_lower(trimmed), value_set=_strings(absent)),
+        _null(),
+        trimmed,
+    )
+    for mark in ".,":
+        survey = _single(trimmed, mark)
+        if survey is not None:
+            return survey
+    survey = _survey_different(_Different.of(trimmed), words)
+    survey.text = trimmed
+    return survey
+
+
+def doubles_of(column: Any) -> npt.NDArray[np.float64]:
+    """Return a column of pyarrow's float64 as an array, NaN where it is null.
+
+    Its own ``to_numpy`` imports pandas.
+    """
+    import pyarrow.compute as compute
+
+    chunks = getattr(column, "chunks", [column])
+    parts = [np.empty(0)] if len(chunks) != 1 else []
+    for chunk in chunks:
+        filled = compute.fill_null(chunk, math.nan) if chunk.null_count else chunk
+        values = filled.buffers()[1]
+        if len(filled):
+            parts.append(np.frombuffer(values, np.float64, len(filled), 8 * filled.offset))
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
+
+
+def _strings(words: list[str]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(words, pyarrow.string())
+
+
+def _null() -> Any:
+    import pyarrow
+
+    return pyarrow.scalar(None, pyarrow.string())
+
+
+# --- columns whose numbers have no mark but one --------------------------------------------------
+
+
+def _single(text: Any, mark: str) -> Survey | None:
+    """Return the survey of a column in which every cell is a number without another mark."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    if mark != "." and _any(compute.match_substring_regex(text, r"\.|,$|,[eE]")):
+        return None
+    plain = text if mark == "." else compute.replace_substring(text, mark, ".")
+    try:
+        # To refuse a column takes as long as 30 casts, and nearly all show it at their beginning.
+        compute.cast(plain[:_BEGIN], pyarrow.float64())
+        numbers = compute.cast(plain, pyarrow.float64())
+    except pyarrow.ArrowInvalid:
+        return None
+    cells = len(text) - text.null_count
+    marked = compute.match_substring(text, mark)
+    shape = conventions.SINGLE[mark].conventions
+    three: list[int] | None = _three(text, marked) if _any(marked) else []
+    survey = Survey(
+        cells=cells,
+        numbers=cells,
+        conventions=conventions.ALL,
+        three={},
+        bare=bool(cells) and not _all(marked),
+        bad=None,
+    )
+    if three is None:
+        survey.conventions = shape
+    elif three:
+        survey.conventions = conventions.THREE[mark].conventions
+        survey.three = {mark: three[0]}
+    values = doubles_of(numbers)
+    survey.text, survey._plain = text, _by_convention(values, text, mark, survey)
+    return survey
+
+
+def _any(mask: Any) -> bool:
+    import pyarrow.compute as compute
+
+    return bool(compute.any(mask).as_py())
+
+
+def _all(mask: Any) -> bool:
+    import pyarrow.compute as compute
+
+    return bool(compute.all(mask).as_py())
+
+
+def _three(text: Any, marked: Any) -> list[int] | None:
+    """Return the first row with a mark before three digits if all marks stand so; else None."""
+    import pyarrow.compute as compute
+
+    for part, marks in ((text[:_SLICE], marked[:_SLICE]), (text, marked)):
+        fits = compute.match_substring_regex(part, _THREE)
+        if _any(compute.and_not(marks, fits)):
+            return None
+    return [int(compute.index(fits, True).as_py())]
+
+
+def _by_convention(
+    values: npt.NDArray[np.float64], text: Any, mark: str, survey: Survey
+) -> dict[int, npt.NDArray[np.float64]]:
+    """Return the values by the number of each convention that is left."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    whole = values
+    if survey.three:
+        joined = compute.replace_substring(text, mark, "")
+        whole = doubles_of(compute.cast(joined, pyarrow.float64()))
+    return {
+        i: whole if convention.thousands == mark and survey.three else values
+        for i, convention in enumerate(conventions.CONVENTIONS)
+        if survey.conventions >> i & 1
+    }
+
+
+# --- all other columns ---------------------------------------------------------------------------
+
+
+@dataclass
+class _Different:
+    """The different cells of a column, and where each of them stands."""
+
+    cells: list[str]
+    where: npt.NDArray[np.int64]  # -1 where there is none
+    shapes: list[conventions.Shape | None] = field(default_factory=list)
+    numbers: list[str] = field(default_factory=list)
+    words: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: Any) -> _Different:
+        import pyarrow
+
+        encoded = text.dictionary_encode().unify_dictionaries()
+        if not encoded.num_chunks:
+            return cls([], np.empty(0, np.int64))
+        parts = [chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks]
+        cells = pyarrow.array(encoded.chunk(0).dictionary, pyarrow.string()).to_pylist()
+        return cls(cells, np.concatenate(parts).astype(np.int64))
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        return np.bincount(self.where[self.where >= 0], minlength=len(self.cells))
+
+    def first(self, chosen: npt.NDArray[np.bool_]) -> int | None:
+        """Return the first row whose cell is chosen."""
+        if not chosen.any():
+            return None
+        rows = np.append(chosen, False)[self.where]
+        return int(rows.argmax())
+
+    def bad_rows(self, index: int) -> npt.NDArray[np.bool_]:
+        good = [
+            number.lower() in self.words or (shape is not None and shape.conventions >> index & 1)
+            for number, shape in zip(self.numbers, self.shapes, strict=True)
+        ]
+        return ~np.array([*good, True], bool)[self.where]
+
+    def examples(self) -> list[tuple[int, int]]:
+        """Return the first row of each set of conventions that a number leaves."""
+        left = np.array([0 if shape is None else shape.conventions for shape in self.shapes])
+        rows = [(self.first(left == bits), int(bits)) for bits in np.unique(left) if bits]
+        return [(row, bits) for row, bits in rows if row is not None]
+
+    def values(self, index: int) -> npt.NDArray[np.float64]:
+        convention = conventions.CONVENTIONS[index]
+        numbers = np.full(len(self.cells) + 1, np.nan)
+        for i, (number, shape) in enumerate(zip(self.numbers, self.shapes, strict=True)):
+            if number.lower() in self.words:
+                numbers[i] = self.words[number.lower()]
+            elif shape is not None and shape.conventions >> index & 1:
+                numbers[i] = conventions.parse(number, convention)
+        return numbers[self.where]
+
+
+_SPECIAL = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "infinity": math.inf}
+_SPECIAL |= {"-infinity": -math.inf, "+infinity": math.inf, "\u221e": math.inf}
+
+
+def _survey_different(different: _Different, words: Mapping[str, float]) -> Survey:
+    boolean = booleans_of(different.cells)
+    different.words = {**_SPECIAL, **words, **(boolean or {})}
+    notes: list[str] = []
+    different.numbers = list(different.cells)
+    different.shapes = [conventions.shape_of(number) for number in different.numbers]
+    if not boolean and not all(_numbers(different)):
+        plain, notes = affixes.plain(different.cells)
+        if notes:
+            shapes = [conventions.shape_of(number) for number in plain]
+            if sum(shape is not None for shape in shapes) > sum(_numbers(different)):
+                different.numbers, different.shapes = plain, shapes
+            else:
+                notes = []
+    return _of_shapes(different, notes, boolean is not None)
+
+
+def _numbers(different: _Different) -> list[bool]:
+    return [
+        shape is not None or number.lower() in different.words
+        for number, shape in zip(different.numbers, different.shapes, strict=True)
+    ]
+
+
+def _near(different: _Different, numbers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    found = [
+        not number and affixes.is_near(cell)
+        for cell, number in zip(different.cells, numbers.tolist(), strict=True)
+    ]
+    return np.array(found, bool)
+
+
+def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey:
+    counts, numbers = different.counts(), np.array(_numbers(different), bool)
+    left = conventions.ALL
+    three: dict[str, int] = {}
+    for shape in different.shapes:
+        if shape is not None:
+            left &= shape.conventions
+    for mark in ".,":
+        fits = np.array([shape is not None and shape.three == mark for shape in different.shapes])
+        row = different.first(fits) if len(fits) else None
+        if row is not None:
+            three[mark] = row
+    return Survey(
+        cells=int(counts.sum()),
+        numbers=int(counts[numbers].sum()) if len(counts) else 0,
+        conventions=left,
+        three=three,
+        bare=any(shape is not None and shape.bare for shape in different.shapes),
+        bad=different.first(~numbers) if len(numbers) else None,
+        near=int(counts[_near(different, numbers)].sum()) if len(counts) else 0,
+        boolean=boolean,
+        notes=notes,
+        _different=different,
+    )

@@ -1,0 +1,324 @@
+"""Which rows and columns of a table can be judged, and why the others cannot.
+
+Each row and column that is left out has a reason, which the report prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.typing import Doubles
+from leakscore_app._visible import listed, visible
+from leakscore_app.tables.columns import ASKED
+from leakscore_app.tables.table import Table
+
+# A column whose residual on the earlier ones is below this share of its standard deviation carries
+# rounding only: float32 data resolve 6e-8 of the largest value.
+_DEPENDENT = 1e-6
+_CONSTANT = 1e-12
+CONSTANT = "the same in every record: it tells nothing"
+NOTHING = "no value in any record"
+_LARGEST = 1e70  # so that fourth powers, with room, stay within float64
+
+
+@dataclass(frozen=True)
+class LeftColumn:
+    """A column that is not judged."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class LeftRows:
+    """Records that are not judged: how many, and the numbers of the first few."""
+
+    reason: str
+    count: int
+    first: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Records:
+    """The part of a table that is judged.
+
+    Attributes
+    ----------
+    values : (N, d) ndarray of float64
+        Finite, without constant, duplicate or linearly dependent columns (where N > d).
+    columns : tuple of str
+    rows : (N,) ndarray of int
+        Numbers of the records in the file, from 1.
+    left_columns, left_rows
+        What is not judged, and why.
+    dependent : tuple of str
+        The left-out columns that follow exactly from the kept ones.
+    lines : (N,) ndarray of int, optional
+        The line of the file on which each record begins.
+    ids : (N,) ndarray of str, optional
+        Who each record belongs to.
+    """
+
+    values: Doubles
+    columns: tuple[str, ...]
+    rows: npt.NDArray[np.int64]
+    left_columns: tuple[LeftColumn, ...]
+    left_rows: tuple[LeftRows, ...]
+    dependent: tuple[str, ...]
+    lines: npt.NDArray[np.int64] | None = None
+    ids: npt.NDArray[np.str_] | None = None
+
+
+def records_of(
+    table: Table,
+    *,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    missing: str = "rows",
+) -> Records:
+    """Choose what is judged.
+
+    Parameters
+    ----------
+    table : Table
+    columns : sequence of str, optional
+        The columns to be published; all by default.
+    exclude : sequence of str
+        Columns that are not published.
+    missing : {"rows", "columns"}
+        What is left out where a value is missing or infinite.
+
+    Returns
+    -------
+    Records
+
+    Raises
+    ------
+    ValueError
+        If fewer than three records or no column remain, or a named column does not exist.
+    """
+    left: list[LeftColumn] = []
+    kept = _wanted(table, columns, exclude, left)
+    kept = _numeric(table, kept, left)
+    values, kept, complete, left_rows = _complete(table, kept, missing, left)
+    _require(table, values, kept, left, left_rows)
+    _require_squares(table, values, kept)
+    values, kept = _varying(table, values, kept, left)
+    _require(table, values, kept, left, left_rows)
+    values, kept, dependent = _independent(table, values, kept, left)
+    return Records(
+        values=np.ascontiguousarray(values),
+        columns=tuple(table.columns[j] for j in kept),
+        rows=np.flatnonzero(complete) + 1,
+        left_columns=tuple(sorted(left, key=lambda column: table.columns.index(column.name))),
+        left_rows=left_rows,
+        dependent=dependent,
+        lines=None if table.lines is None else table.lines[complete],
+        ids=None if table.ids is None else table.ids[complete],
+    )
+
+
+def _wanted(
+    table: Table, columns: Sequence[str] | None, exclude: Sequence[str], left: list[LeftColumn]
+) -> list[int]:
+    for name in (*(columns or ()), *exclude):
+        if name not in table.columns:
+            raise ValueError(f"{table.name} has no column {name!r}; it has {listed(table.columns)}")
+    kept = []
+    for j, name in enumerate(table.columns):
+        if (columns is not None and name not in columns) or name in exclude:
+            left.append(LeftColumn(name, ASKED))
+        else:
+            kept.append(j)
+    return kept
+
+
+def _numeric(table: Table, kept: list[int], left: list[LeftColumn]) -> list[int]:
+    numeric = []
+    for j in kept:
+        if j in table.refused:
+            raise ValueError(table.refused[j])
+        if j in table.left:
+            reason = table.left[j]
+        elif len(table.values) and np.isnan(table.values[:, j]).all():
+            reason = NOTHING
+        else:
+            numeric.append(j)
+            continue
+        left.append(LeftColumn(table.columns[j], reason))
+    return numeric
+
+
+def _complete(
+    table: Table, kept: list[int], missing: str, left: list[LeftColumn]
+) -> tuple[Doubles, list[int], npt.NDArray[np.bool_], tuple[LeftRows, ...]]:
+    """Leave out the rows, or the columns, with a missing or infinite value."""
+    values = table.values
+    if kept != list(range(values.shape[1])):
+        values = values[:, kept]
+    if np.isfinite(values).all():
+        return values, kept, np.ones(len(values), dtype=bool), ()
+    absent, infinite = np.isnan(values), np.isinf(values)
+    if missing == "columns":
+        holes = (absent | infinite).sum(axis=0)
+        for j, count in zip(kept, holes, strict=True):
+            if count:
+                left.append(
+                    LeftColumn(table.columns[j], f"missing or infinite in {count} record(s)")
+                )
+        whole = holes == 0
+        kept = [j for j, keep in zip(kept, whole, strict=True) if keep]
+        return values[:, whole], kept, np.ones(len(values), dtype=bool), ()
+    lost = (
+        ("a value is missing", absent.any(axis=1)),
+        ("a value is infinite", infinite.any(axis=1) & ~absent.any(axis=1)),
+    )
+    left_rows = tuple(
+        LeftRows(reason, int(rows.sum()), tuple(int(row) + 1 for row in np.flatnonzero(rows)[:5]))
+        for reason, rows in lost
+        if rows.any()
+    )
+    complete = np.asarray(~(lost[0][1] | lost[1][1]))
+    return (values if complete.all() else values[complete]), kept, complete, left_rows
+
+
+def _require(
+    table: Table,
+    values: Doubles,
+    kept: list[int],
+    left: list[LeftColumn],
+    left_rows: tuple[LeftRows, ...],
+) -> None:
+    if not kept:
+        reasons = "; ".join(f"{visible(column.name)}: {column.reason}" for column in left[:3])
+        more = "; ..." if len(left) > 3 else ""
+        raise ValueError(f"{table.name} has no column of numbers to judge ({reasons}{more})")
+    if len(values) < 3:
+        lost = sum(rows.count for rows in left_rows)
+        hint = f": {lost} miss a value (try --missing columns)" if lost else ""
+        raise ValueError(
+            f"{table.name} has {len(values)} usable record(s), at least 3 are needed{hint}"
+        )
+
+
+def _require_squares(table: Table, values: Doubles, kept: list[int]) -> None:
+    """Refuse columns whose variance float64 does not hold: in other units they can be judged."""
+    require_squares(
+        table.name, [table.columns[j] for j in kept], values.min(axis=0), values.max(axis=0)
+    )
+
+
+def require_squares(name: str, columns: Sequence[str], lowest: Doubles, highest: Doubles) -> None:
+    """Refuse columns with such ends whose variance float64 does not hold."""
+    largest = np.maximum(np.abs(highest), np.abs(lowest))
+    with np.errstate(over="ignore"):
+        spread = highest - lowest
+    wrong = (largest > _LARGEST) | ((spread > _CONSTANT * largest) & (spread < 1 / _LARGEST))
+    if wrong.any():
+        j = int(wrong.argmax())
+        raise ValueError(
+            f"{name}: the values of column {columns[j]!r}, up to "
+            f"{largest[j]:.3g} in size, are too large or too small to be squared: give it in other "
+            "units, or leave it out with --exclude"
+        )
+
+
+def _varying(
+    table: Table, values: Doubles, kept: list[int], left: list[LeftColumn]
+) -> tuple[Doubles, list[int]]:
+    varies = _varies(values)
+    for j, keep in zip(kept, varies, strict=True):
+        if not keep:
+            left.append(LeftColumn(table.columns[j], CONSTANT))
+    kept = [j for j, keep in zip(kept, varies, strict=True) if keep]
+    return (values if varies.all() else values[:, varies]), kept
+
+
+def _varies(values: Doubles) -> npt.NDArray[np.bool_]:
+    return differ(values.min(axis=0), values.max(axis=0))
+
+
+def differ(lowest: Doubles, highest: Doubles) -> npt.NDArray[np.bool_]:
+    """Tell which columns with such ends are not the same in every record."""
+    largest = np.maximum(np.abs(highest), np.abs(lowest))
+    return np.asarray(highest - lowest > _CONSTANT * largest)
+
+
+def independent_columns(values: Doubles) -> list[int]:
+    """Return the columns that vary and do not follow from earlier ones."""
+    varies = np.flatnonzero(_varies(values))
+    sources = _sources(values[:, varies])
+    return [int(j) for k, j in enumerate(varies) if k not in sources]
+
+
+def _independent(
+    table: Table, values: Doubles, kept: list[int], left: list[LeftColumn]
+) -> tuple[Doubles, list[int], tuple[str, ...]]:
+    """Leave out every column that follows from the earlier ones: it does not change the leakage."""
+    sources = _sources(values)
+    names = [table.columns[j] for j in kept]
+    left.extend(dependent_columns(names, sources))
+    keep = [k for k in range(len(kept)) if k not in sources]
+    chosen = values[:, keep] if sources else values
+    return chosen, [kept[k] for k in keep], tuple(names[k] for k in sources)
+
+
+def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> list[LeftColumn]:
+    """Say of columns, by the earlier columns of which they are combinations, why they are left."""
+    left = []
+    for index, of in sources.items():
+        shown = listed([names[k] for k in of], most=3)
+        what = "a copy or a multiple of" if len(of) == 1 else "a linear combination of"
+        left.append(LeftColumn(names[index], f"{what} {shown}: it tells nothing more"))
+    return left
+
+
+def _sources(values: Doubles) -> dict[int, list[int]]:
+    """Column -> the earlier columns of which it is a combination."""
+    if not values.shape[1]:
+        return {}
+    if len(values) < values.shape[1] + 2:  # any column is a combination of so many others
+        return _duplicates(values)
+    centred = values - values.mean(axis=0)
+    # Squaring loses half the digits, so this only shows when there surely is no dependence.
+    products = centred.T @ centred
+    unit = np.sqrt(np.diag(products))
+    if surely_independent(products / unit[:, None] / unit):
+        return {}
+    centred /= unit
+    return combinations(np.asarray(np.linalg.qr(centred, mode="r")))
+
+
+def surely_independent(correlations: Doubles) -> bool:
+    """Tell whether no column follows from others; False where that cannot be told from squares."""
+    return bool(np.linalg.eigvalsh(correlations)[0] > 100 * _DEPENDENT**2)
+
+
+def _duplicates(values: Doubles) -> dict[int, list[int]]:
+    seen: dict[bytes, int] = {}
+    copies = {}
+    for j in range(values.shape[1]):
+        first = seen.setdefault(values[:, j].tobytes(), j)
+        if first != j:
+            copies[j] = [first]
+    return copies
+
+
+def combinations(triangle: Doubles) -> dict[int, list[int]]:
+    """Find the columns that the earlier ones explain, from the triangle R of X = QR.
+
+    The diagonal of R holds what the earlier columns leave unexplained of each unit column.
+    """
+    small = np.abs(np.diag(triangle)) <= _DEPENDENT
+    if not small.any():
+        return {}
+    kept, suspects = np.flatnonzero(~small), np.flatnonzero(small)
+    weights, *_ = np.linalg.lstsq(triangle[:, kept], triangle[:, suspects], rcond=None)
+    return {
+        int(j): [int(kept[k]) for k in np.flatnonzero(np.abs(weights[:, s]) > 1e-6)]
+        for s, j in enumerate(suspects)
+    }

@@ -1,0 +1,177 @@
+"""Arrays in memory or in an npy file that is mapped, and callables, as parts of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.typing import Doubles
+from leakscore_app.tables.sources import states
+from leakscore_app.tables.sources.blocks import ROWS
+from leakscore_app.tables.sources.frames import frame_batches
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Return names of columns that have none."""
+    return tuple(f"column {j}" for j in range(1, count + 1))
+
+
+def places(columns: Sequence[str], wanted: Sequence[str]) -> list[int] | slice:
+    """Return where the wanted columns are; a slice if they are all columns in their order."""
+    if tuple(columns) == tuple(wanted):
+        return slice(None)
+    at = {name: j for j, name in enumerate(columns)}
+    return [at[name] for name in wanted]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayPart:
+    """An array of real numbers (N, d), whatever its dtype and strides."""
+
+    values: npt.NDArray[Any] = field(repr=False)
+    name: str
+    columns: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of the array."""
+        return len(self.values)
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`."""
+        chosen = places(self.columns, columns)
+        stop = self.rows if last is None else last
+        for start in range(first, stop, ROWS):
+            with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
+                block = self.values[start : min(start + ROWS, stop)][:, chosen]
+                yield np.asarray(block, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class NpyPart:
+    """An array in an npy file, mapped anew for every pass."""
+
+    path: str
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    state: states.State
+
+    @classmethod
+    def of(cls, path: str, name: str) -> NpyPart:
+        """Look at the header of a file; refuse what is no table of real numbers."""
+        state = states.state_of(path)
+        array = _mapped(path, name)
+        if array.ndim != 2 or not array.size:
+            hint = "; one column is (N, 1)" if array.ndim == 1 else ""
+            raise ValueError(
+                f"Expected {name} of shape {array.shape} to be 2-D, one row per record{hint}"
+            )
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"Expected {name} to hold real numbers, not dtype {array.dtype}")
+        return cls(path, name, numbered(array.shape[1]), len(array), state)
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`."""
+        stop = self.rows if last is None else last
+        for start in range(first, stop, ROWS):
+            states.require_same(self.path, self.name, self.state)
+            # Mapped for one batch only: pages that were read are given back.
+            part = ArrayPart(_mapped(self.path, self.name), self.name, self.columns)
+            yield from part.batches(columns, start, min(start + ROWS, stop))
+        states.require_same(self.path, self.name, self.state)
+
+
+def _mapped(path: str, name: str) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (ValueError, EOFError, SyntaxError) as error:
+        raise ValueError(f"{name} is damaged: {error}") from None
+    except (MemoryError, RecursionError, TypeError, KeyError, OverflowError):
+        raise ValueError(f"{name} is damaged: its header is none that numpy writes") from None
+
+
+@dataclass(eq=False)
+class CallablePart:
+    """What a function yields anew at each call: arrays (k, d), or frames of named columns."""
+
+    function: Callable[[], Iterable[Any]]
+    name: str
+    columns: tuple[str, ...]
+    digest: states.Digest = field(default_factory=states.Digest)
+    rows: int | None = None
+    last: Any = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, function: Callable[[], Iterable[Any]], names: Sequence[str] | None) -> CallablePart:
+        """Look at the first block."""
+        blocks = _blocks(function)
+        first = next(blocks, None)
+        if first is None:
+            raise ValueError("the callable yields no block of records")
+        columns, values = _block(first)
+        given = columns if names is None else tuple(names)
+        if len(given) != values.shape[1]:
+            raise ValueError(f"Expected {len(given)} names to be {values.shape[1]}, one a column")
+        return cls(function, "the blocks", given, last=blocks)
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`. Blocks of other columns are refused."""
+        chosen = places(self.columns, columns)
+        width = len(self.columns)
+
+        def read() -> Iterator[Doubles]:
+            names = None
+            blocks = _blocks(self.function)
+            if blocks is self.last:
+                raise ValueError(
+                    "the callable returned the same iterator again, which can be read once only: "
+                    "it must return a new one at each call"
+                )
+            self.last = blocks
+            for number, block in enumerate(blocks, start=1):
+                found, values = _block(block)
+                names = names or found
+                if found != names or values.shape[1] != width:
+                    raise ValueError(
+                        f"block {number} of the callable has the columns {', '.join(found)[:80]}, "
+                        f"the first has {', '.join(names)[:80]}"
+                    )
+                yield values
+
+        watched = self.digest.watched(read(), self.columns, self.name)
+        for values in states.part_of(watched, first, last):
+            yield values[:, chosen]
+
+
+def _blocks(function: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """Call a function; refuse one table, whose rows would be taken for blocks."""
+    found: Any = function()
+    if isinstance(found, np.ndarray) or not isinstance(found, Iterable) or _is_frame(found):
+        raise TypeError(
+            f"Expected the callable to return an iterator of blocks, not {type(found).__name__}"
+        )
+    return iter(found)
+
+
+def _is_frame(block: Any) -> bool:
+    return hasattr(block, "__arrow_c_stream__") or hasattr(block, "__arrow_c_array__")
+
+
+def _block(block: Any) -> tuple[tuple[str, ...], Doubles]:
+    """Return names and values of one block."""
+    if _is_frame(block):
+        names, batches = frame_batches(block)
+        parts = list(batches)
+        return names, np.concatenate(parts) if parts else np.empty((0, len(names)))
+    array = np.asarray(block)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"Expected a block of shape {array.shape} and dtype {array.dtype} to be (k, d) real "
+            "numbers"
+        )
+    return numbered(array.shape[1]), np.asarray(array, dtype=np.float64)

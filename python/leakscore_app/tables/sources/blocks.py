@@ -1,0 +1,256 @@
+"""Blocks of 65,536 rows, counted from the beginning of each part, whatever batches it yields.
+
+What is computed block by block and merged by block numbers then has the same bits for every format,
+batch size and number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from leakscore.typing import Doubles
+
+ROWS = 65_536
+"""Rows of a block."""
+REMEMBERED = 160_000_000
+"""Bytes of decoded blocks that are kept from one pass to the next."""
+
+
+class Part(Protocol):
+    """A file, or an array or frame in memory: rows that can be read any number of times.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    columns : tuple of str
+    rows : int or None
+        None if only reading tells.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def rows(self) -> int | None: ...
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows [first, last) of some columns, in batches of any size, as float64."""
+
+
+@runtime_checkable
+class Decoded(Part, Protocol):
+    """A part whose rows cost more to read than to keep."""
+
+    def require_same(self) -> None:
+        """Refuse a file that changed since it was looked at first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some consecutive rows.
+
+    Attributes
+    ----------
+    number : int
+        Of the block, over all parts.
+    start : int
+        Rows of all parts above it.
+    values : (k, d) ndarray of float64
+        NaN where a value is missing.
+    """
+
+    number: int
+    start: int
+    values: Doubles
+
+
+@dataclass(frozen=True)
+class Span:
+    """Whole blocks of one part: what one task reads.
+
+    Attributes
+    ----------
+    part : int
+    first, last : int
+        Rows [first, last) of the part; `first` begins a block.
+    block, start : int
+        Number of the first block, and rows of all parts above it.
+    """
+
+    part: int
+    first: int
+    last: int
+    block: int
+    start: int
+
+
+@dataclass(eq=False)
+class Memory:
+    """Blocks that were decoded once and are kept, up to a number of bytes, for the next passes.
+
+    Attributes
+    ----------
+    most : int
+        Bytes that are kept.
+    """
+
+    most: int = REMEMBERED
+    _of: tuple[object, ...] = ()
+    _blocks: dict[tuple[int, int], Doubles] = field(default_factory=dict, repr=False)
+    _size: int = 0
+
+    def of(self, source: Source) -> Memory:
+        """Return this; forget blocks of other columns, sizes or numbers for missing values."""
+        of = (source.columns, source.size, source.missing)
+        if of != self._of:
+            self._of, self._size = of, 0
+            self._blocks.clear()
+        return self
+
+    def get(self, part: int, first: int) -> Doubles | None:
+        """Return the block of a part that begins with this row, if it is kept."""
+        return self._blocks.get((part, first))
+
+    def keep(self, part: int, first: int, values: Doubles) -> None:
+        """Keep a block, if there is room."""
+        if (part, first) not in self._blocks and self.has_room(values.nbytes):
+            self._blocks[part, first] = values if values.base is None else values.copy()
+            self._size += values.nbytes
+
+    def has_room(self, size: int) -> bool:
+        """Tell whether so many bytes more may be kept."""
+        return self._size + size <= self.most
+
+    def forget(self, part: int) -> None:
+        """Forget the blocks of a part."""
+        for key in [key for key in self._blocks if key[0] == part]:
+            self._size -= self._blocks.pop(key).nbytes
+
+    def holds(self, source: Source) -> None:
+        """Say of which source the blocks are that are kept already."""
+        self._of = (source.columns, source.size, source.missing)
+
+    def __reduce__(self) -> tuple[type[Memory], tuple[int]]:
+        """Travel empty, and keep nothing: a task reads its blocks once."""
+        return Memory, (0,)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Parts that form one table.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    columns : tuple of str
+        Those that are read.
+    size : int
+        Rows of a block.
+    missing : tuple of float
+        Numbers that stand for a missing value.
+    memory : Memory
+        Shared by the sources of one table.
+    levels : frozenset of str
+        Columns of numbers of levels, or of 0 and 1 for one: `missing` says nothing of them.
+    """
+
+    parts: tuple[Part, ...]
+    columns: tuple[str, ...]
+    size: int = ROWS
+    missing: tuple[float, ...] = ()
+    memory: Memory = field(default_factory=Memory)
+    levels: frozenset[str] = frozenset()
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of all parts, None if only reading tells."""
+        counts = [part.rows for part in self.parts]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    def values(self) -> Doubles:
+        """Return all rows as one array."""
+        none = np.empty((0, len(self.columns)))
+        return np.concatenate([none, *(block.values for block in self.blocks())])
+
+    def spans(self, blocks: int) -> list[Span]:
+        """Cut the table into spans of so many blocks; the last of each part may have fewer.
+
+        Only where all parts know their rows.
+        """
+        spans: list[Span] = []
+        block = start = 0
+        for index, part in enumerate(self.parts):
+            if part.rows is None:
+                raise ValueError(f"{part.name} does not tell how many rows it has")
+            for first in range(0, part.rows, blocks * self.size):
+                last = min(first + blocks * self.size, part.rows)
+                spans.append(Span(index, first, last, block, start + first))
+                block += -(-(last - first) // self.size)
+            start += part.rows
+        return spans
+
+    def blocks(self, span: Span | None = None) -> Iterator[Block]:
+        """Yield the blocks of a span, or of all parts one after another."""
+        if span is not None:
+            yield from self._cut(span.part, span.first, span.last, span.block, span.start)
+            return
+        number = start = 0
+        for index in range(len(self.parts)):
+            for block in self._cut(index, 0, None, number, start):
+                yield block
+                number, start = block.number + 1, block.start + len(block.values)
+
+    def _cut(
+        self, part: int, first: int, last: int | None, number: int, start: int
+    ) -> Iterator[Block]:
+        source = self.parts[part]
+        memory = self.memory.of(self) if isinstance(source, Decoded) else None
+        if isinstance(source, Decoded) and memory is not None:
+            stop = source.rows if last is None else last
+            source.require_same()
+            while (values := memory.get(part, first)) is not None and first != stop:
+                yield Block(number, start, values)
+                number, start, first = number + 1, start + len(values), first + len(values)
+            if first == stop:
+                return
+        read = source.batches(self.columns, first, last)
+        for values in cut(read, self.size, len(self.columns)):
+            if self.missing:
+                absent = np.isin(values, self.missing)
+                absent[:, [name in self.levels for name in self.columns]] = False
+                values = np.where(absent, np.nan, values)
+            if memory is not None:
+                memory.keep(part, first, values)
+            yield Block(number, start, values)
+            number, start, first = number + 1, start + len(values), first + len(values)
+
+
+def cut(batches: Iterable[Doubles], size: int, width: int) -> Iterator[Doubles]:
+    """Join batches of rows and cut them into blocks of `size` rows; the last may be shorter.
+
+    A block lies in memory row by row, and is not to be written to.
+    """
+    block, filled = np.empty((size, width)), 0
+    for batch in batches:
+        taken = 0
+        while taken < len(batch):
+            if not filled and len(batch) - taken >= size and batch.flags.c_contiguous:
+                yield batch[taken : taken + size]
+                taken += size
+                continue
+            count = min(size - filled, len(batch) - taken)
+            block[filled : filled + count] = batch[taken : taken + count]
+            filled, taken = filled + count, taken + count
+            if filled == size:
+                yield block
+                block, filled = np.empty((size, width)), 0
+    if filled:
+        yield block[:filled]

@@ -1,0 +1,247 @@
+"""Columns of categories that are read a batch at a time: their levels, and the number of each cell.
+
+Levels are collected while a table is looked at first; memory grows with them, not with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.typing import Doubles
+from leakscore_app._visible import visible
+from leakscore_app.tables.cells import Options
+from leakscore_app.tables.columns import require_other_names, with_names
+from leakscore_app.tables.formats.arrow import is_number, is_text
+from leakscore_app.tables.grammar.levels import MOST as MOST_SHARES
+from leakscore_app.tables.grammar.words import MISSING
+from leakscore_app.tables.labels import plain
+from leakscore_app.tables.sources.blocks import Decoded
+
+MOST_GROUPS = 5001
+"""Levels of a column by which records are grouped: more than a statistic may have features."""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """What the cells of one column of categories are numbered by.
+
+    Attributes
+    ----------
+    file, name : str
+        Of the column, for messages.
+    levels : tuple of str
+        In alphabetical order.
+    absent : frozenset of str
+        Words, in lower case, that stand for a missing value beside blanks.
+    """
+
+    file: str
+    name: str
+    levels: tuple[str, ...]
+    absent: frozenset[str]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {level: k for k, level in enumerate(self.levels)}
+
+    def codes(self, column: Any) -> Doubles:
+        """Return the number of the level of each cell of a pyarrow array, NaN where none is."""
+        words, places = _different(column)
+        return np.array([*(self._code(word) for word in words), np.nan])[places]
+
+    def _code(self, word: str | None) -> float:
+        level = _level(word, self.absent)
+        if level is None:
+            return np.nan
+        if level not in self._numbers:
+            raise ValueError(
+                f"{self.file} changed while it was read: column {visible(self.name)!r} had no "
+                f"{visible(level)[:40]!r} at first"
+            )
+        return self._numbers[level]
+
+
+def _level(word: str | None, absent: frozenset[str]) -> str | None:
+    """Return the level that a cell tells, None where it tells none."""
+    level = "" if word is None else word.strip()
+    return None if not level or level.lower() in absent else level
+
+
+def _different(column: Any) -> tuple[list[str | None], npt.NDArray[np.int64]]:
+    """Return the different cells of a column as words, and which of them each cell is.
+
+    Null cells are -1; of a dictionary, words that no cell has are not there.
+    """
+    import pyarrow
+    import pyarrow.compute as compute
+
+    array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    if isinstance(array, pyarrow.ChunkedArray):  # some versions return it with one chunk
+        array = array.chunk(0)
+    if not pyarrow.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    given = array.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    used = np.flatnonzero(np.bincount(given + 1, minlength=1)[1:])
+    places = np.full(len(array.dictionary) + 1, -1, np.int64)
+    places[used] = np.arange(len(used))
+    kind = pyarrow.float64() if is_number(array.dictionary.type) else pyarrow.string()
+    words = compute.take(array.dictionary.cast(kind, safe=False), pyarrow.array(used))
+    if kind == pyarrow.string():
+        return words.to_pylist(), places[given]
+    numbers = words.fill_null(np.nan).to_pylist()
+    return [None if np.isnan(one) else plain(one) for one in numbers], places[given]
+
+
+@dataclass(eq=False)
+class Categories:
+    """The columns of categories of a table, and the levels that are found in its files.
+
+    Attributes
+    ----------
+    groups : dict
+        Name of a column that divides the records -> its levels.
+    shares : dict
+        Name of a column of which the share of each level is published -> its levels.
+    absent : frozenset of str
+        Words, in lower case, that stand for a missing value of `shares`.
+    """
+
+    groups: dict[str, set[str]] = field(default_factory=dict)
+    shares: dict[str, set[str]] = field(default_factory=dict)
+    absent: frozenset[str] = MISSING
+
+    @classmethod
+    def of(cls, options: Options) -> Categories:
+        """Look for the columns that `ask` names."""
+        return cls(absent=MISSING | {word.lower() for word in options.missing_values})
+
+    def ask(self, file: str, columns: Sequence[str], options: Options) -> Options:
+        """Return the options with the names of the columns, and note those of categories."""
+        options = with_names(file, columns, options)
+        for name in options.groups:
+            self.groups.setdefault(name, set())
+        for name in options.proportions:
+            if name not in options.groups and name not in options.exclude:
+                self.shares.setdefault(name, set())
+        return options
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return *self.groups, *self.shares
+
+    def require_words(self, file: str, name: str, kind: Any) -> None:
+        """Refuse a column of a type of pyarrow that holds neither words nor numbers."""
+        if not (is_text(kind) or is_number(kind)):
+            why = "holds no words (--proportions)"
+            if name in self.groups:
+                why = "cannot group records (--group-by)"
+            raise ValueError(f"{file}: column {visible(name)!r} {why}")
+
+    def add(self, file: str, name: str, column: Any) -> None:
+        """Add the levels of some rows of a column; refuse more than can be published."""
+        grouping = name in self.groups
+        found = self.groups[name] if grouping else self.shares[name]
+        absent = frozenset[str]() if grouping else self.absent
+        found.update(
+            level for word in _different(column)[0] if (level := _level(word, absent)) is not None
+        )
+        most = MOST_GROUPS if grouping else MOST_SHARES
+        if len(found) > most:
+            why = "they are no categories (--proportions)"
+            if grouping:
+                why = "too many groups to publish anything of them (--group-by)"
+            raise TooManyLevelsError(
+                f"{file}: column {visible(name)!r} has more than {most} levels, {why}: join them "
+                "to coarser ones, or leave the column out"
+            )
+
+    def coded(self, file: str) -> dict[str, Coded]:
+        """Return what the cells of each column are numbered by."""
+        groups = {
+            name: Coded(file, name, tuple(sorted(levels)), frozenset())
+            for name, levels in self.groups.items()
+        }
+        shares = {
+            name: Coded(file, name, tuple(sorted(levels)), self.absent)
+            for name, levels in self.shares.items()
+        }
+        return groups | shares
+
+    def columns_of(self, file: str, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return the columns of 0 and 1 for each column of `shares`: its levels but the first."""
+        found = {}
+        for name, levels in self.shares.items():
+            found[name] = tuple(f"{name}={level}" for level in sorted(levels)[1:])
+            require_other_names(file, name, found[name], columns)
+        return found
+
+
+class TooManyLevelsError(ValueError):
+    """A column of categories has more levels than can be published."""
+
+
+@dataclass(frozen=True, eq=False)
+class SharesPart:
+    """A part with columns of 0 and 1, one for each level but the first, in the place of some.
+
+    Attributes
+    ----------
+    part : Part
+        It yields numbers of levels.
+    shares : dict
+        Name of a column -> the columns in its place.
+    """
+
+    part: Decoded
+    shares: Mapping[str, tuple[str, ...]]
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return self.part.name
+
+    @property
+    def path(self) -> str | None:
+        """Where the file is."""
+        return getattr(self.part, "path", None)
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of the part."""
+        return self.part.rows
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns, levels in the place of their column."""
+        return expanded(self.part.columns, self.shares)
+
+    def require_same(self) -> None:
+        """Refuse a file that changed since it was looked at first."""
+        self.part.require_same()
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`."""
+        of = {one: (name, k) for name, given in self.shares.items() for k, one in enumerate(given)}
+        read = list(dict.fromkeys(of.get(name, (name, 0))[0] for name in columns))
+        at = {name: j for j, name in enumerate(read)}
+        for batch in self.part.batches(read, first, last):
+            values = np.empty((len(batch), len(columns)))
+            for place, name in enumerate(columns):
+                raw, k = of.get(name, (name, -1))
+                column = batch[:, at[raw]]
+                values[:, place] = column
+                if k >= 0:
+                    values[:, place] = np.where(np.isnan(column), np.nan, column == k + 1)
+            yield values
+
+
+def expanded(columns: Sequence[str], shares: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the columns with levels in the place of their column."""
+    return tuple(one for name in columns for one in shares.get(name, (name,)))

@@ -1,0 +1,365 @@
+"""Long csv files as parts of a source: split a piece at a time, understood as if read at once.
+
+One pass looks at all cells, as `columns.content_of` does: which marks numbers are written with,
+which columns hold text. What that pass cannot settle column by column is read as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.typing import Doubles
+from leakscore_app.tables.cells import Options
+from leakscore_app.tables.columns import GROUP
+from leakscore_app.tables.formats.long_text import (
+    AtOnceError,
+    Form,
+    form_of,
+    numbers_of,
+    pieces_of,
+    require_plain,
+    texts_of,
+)
+from leakscore_app.tables.grammar.conventions import CONVENTIONS
+from leakscore_app.tables.grammar.numbers import doubles_of, survey_of
+from leakscore_app.tables.grammar.pieces import Surveyed
+from leakscore_app.tables.grammar.vote import vote_of
+from leakscore_app.tables.grammar.words import is_summary
+from leakscore_app.tables.row_names import may_hold_codes
+from leakscore_app.tables.sources import states
+from leakscore_app.tables.sources.blocks import ROWS, Memory
+from leakscore_app.tables.sources.categories import Categories, Coded, TooManyLevelsError
+
+_LABELLED = 5  # rows at the end that are searched for labels of sums
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some whole lines: where they begin, their length, and the rows above them."""
+
+    begin: int
+    size: int
+    start: int
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The line of each row: `offsets` more than its number from the rows `starts` on."""
+
+    starts: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the lines of rows, from 1."""
+        return rows + self.offsets[np.searchsorted(self.starts, rows, side="right") - 1]
+
+
+@dataclass(frozen=True, eq=False)
+class TextPart:
+    """A csv file.
+
+    Attributes
+    ----------
+    left : dict
+        Name of a column without numbers -> why it is not judged.
+    convention : int
+        In which its numbers are read.
+    decided : frozenset of str
+        Columns in which points are decimal marks, so that pyarrow reads plain numbers.
+    lines : Lines
+    notes : tuple of str
+    named, unnamed : bool
+        Whether the columns have names, and whether the first one has none of its own.
+    sha256 : str
+    levels : dict
+        Name of a column of categories -> what its cells are numbered by.
+    """
+
+    path: str
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    state: states.State
+    form: Form
+    pieces: tuple[Piece, ...]
+    left: dict[str, str]
+    convention: int
+    decided: frozenset[str]
+    lines: Lines
+    notes: tuple[str, ...]
+    named: bool
+    unnamed: bool
+    sha256: str
+    levels: Mapping[str, Coded] = field(default_factory=dict)
+
+    def require_same(self) -> None:
+        """Refuse a file that changed since it was looked at first."""
+        states.require_same(self.path, self.name, self.state)
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`."""
+        stop = self.rows if last is None else last
+        if first >= stop:
+            return
+        self.require_same()
+        chosen = [self.columns.index(name) for name in columns]
+        at = bisect_right([piece.start for piece in self.pieces], first) - 1
+        with Path(self.path).open("rb") as file:
+            for piece in self.pieces[at:]:
+                if piece.start >= stop:
+                    break
+                file.seek(piece.begin)
+                values = self._values(file.read(piece.size), chosen)
+                yield values[max(first - piece.start, 0) : stop - piece.start]
+        self.require_same()
+
+    def _values(self, data: bytes, chosen: list[int]) -> Doubles:
+        plain = [j for j in chosen if self.columns[j] in self.decided]
+        if CONVENTIONS[self.convention].decimal != ".":
+            plain = []
+        text = [j for j in chosen if j not in plain]
+        found = numbers_of(self.form, data, plain, text)
+        columns: Any = texts_of(self.form, data)[0] if found is None else found[0]
+        rows = len(columns[chosen[0]])
+        values = np.empty((rows, len(chosen)))
+        for place, j in enumerate(chosen):
+            coded = self.levels.get(self.columns[j])
+            cells = columns[j]
+            values[:, place] = coded.codes(cells) if coded else _doubles(cells, self.convention)
+        return values
+
+
+def _doubles(column: Any, convention: int) -> Doubles:
+    if str(column.type) == "double":
+        return doubles_of(column)
+    return survey_of(column, words={}, missing=frozenset()).values(convention)
+
+
+@dataclass(eq=False)
+class Kept:
+    """Blocks of a part that are put together while it is looked at, for its next passes."""
+
+    memory: Memory
+    index: int
+    block: Doubles | None = None
+    first: int = 0
+
+    def add(self, columns: Sequence[Doubles | None], start: int, rows: int) -> None:
+        """Add rows, above which there are `start`; of other columns nothing more is kept."""
+        if start != self.first and self.block is None:
+            return
+        if any(column is None for column in columns) or not columns:
+            self.forget()
+            return
+        taken = 0
+        while taken < rows:
+            if self.block is None:
+                self.first = start + taken
+                if not self.memory.has_room(8 * ROWS * len(columns)):
+                    return
+                self.block = np.empty((ROWS, len(columns)))
+            filled = start + taken - self.first
+            count = min(ROWS - filled, rows - taken)
+            for j, column in enumerate(columns):
+                self.block[filled : filled + count, j] = column[taken : taken + count]  # type: ignore[index]
+            taken += count
+            if filled + count == ROWS:
+                self.memory.keep(self.index, self.first, self.block)
+                self.block, self.first = None, start + taken
+
+    def end(self, rows: int) -> None:
+        """Keep the last block."""
+        if self.block is not None:
+            self.memory.keep(self.index, self.first, self.block[: rows - self.first])
+            self.block = None
+
+    def forget(self) -> None:
+        """Keep nothing of the part."""
+        self.memory.forget(self.index)
+        self.block, self.first = None, -1
+
+
+def text_part(
+    path: str, name: str, options: Options, kept: Kept, categories: Categories
+) -> TextPart | None:
+    """Look at all cells of a csv file; None if it is to be read as a whole.
+
+    Parameters
+    ----------
+    path, name : str
+    options : Options
+        `columns` and `exclude` are names of the file's columns.
+    kept : Kept
+        Keeps the blocks that are decoded on the way.
+    categories : Categories
+        Gets the levels of columns of categories.
+    """
+    state = states.state_of(path)
+    try:
+        with Path(path).open("rb") as file:
+            _, start = next(pieces_of(file, 0), (0, b""))
+            form = form_of(name, start, options)
+            reading = _Reading(path, name, options, form, kept, categories)
+            file.seek(0)
+            reading.digest.update(file.read(form.begin))
+            for begin, data in pieces_of(file, form.begin):
+                reading.take(begin, data)
+        states.require_same(path, name, state)
+        return reading.part(state)
+    except (AtOnceError, UnicodeDecodeError):
+        return None
+    except TooManyLevelsError:
+        raise
+    except ValueError:
+        states.require_same(path, name, state)
+        return None  # read as a whole it is refused in its own words
+
+
+@dataclass(eq=False)
+class _Reading:
+    """A csv file that is being looked at."""
+
+    path: str
+    name: str
+    options: Options
+    form: Form
+    blocks: Kept
+    categories: Categories
+    digest: Any = field(default_factory=hashlib.sha256)
+    rows: int = 0
+    line: int = 0
+    convention: int = 0
+    last: bytes = b""
+    kept: list[int] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    breaks: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        layout = self.form.layout
+        given = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
+        self.columns = tuple(one.strip() or f"column {j}" for j, one in enumerate(given, start=1))
+        if len(set(self.columns)) < len(self.columns):
+            raise AtOnceError
+        self.unnamed = layout.header != "no" and not given[0].strip()
+        self.line = self.form.above
+        options = self.categories.ask(self.name, self.columns, self.options)
+        self.wanted = [j for j, name in enumerate(self.columns) if options.publishes(name)]
+        self.coded = [self.columns.index(name) for name in self.categories.names]
+        self.seen = {j: Surveyed() for j in self.wanted}
+
+    def take(self, begin: int, data: bytes) -> None:
+        """Look at the next piece."""
+        self.digest.update(data)
+        require_plain(self.name, data, self.form.delimiter)
+        plain = [j for j in self.wanted if self.seen[j].decided] if self.pieces else []
+        text = [j for j in (*self.wanted, *self.coded) if j not in plain]
+        found = numbers_of(self.form, data, plain, text) if plain else None
+        columns: Any
+        columns, lines, ends = texts_of(self.form, data) if found is None else found
+        if not self.pieces:
+            self._require_no_label(columns, slice(0, 1))
+        for j in self.coded:
+            self.categories.add(self.name, self.columns[j], columns[j])
+        values = self._look(columns)
+        self.pieces.append(Piece(begin, len(data), self.rows))
+        self._count(lines)
+        self.blocks.add([values.get(j) for j in self.kept], self.rows, len(lines))
+        self.line += ends
+        self.rows += len(lines)
+        self.last = data
+
+    def _look(self, columns: Any) -> dict[int, Doubles]:
+        """Add a piece to what is known of the columns; return the values of those of numbers."""
+        values, surveys = {}, {}
+        for j in self.wanted:
+            seen, column = self.seen[j], columns[j]
+            if str(column.type) == "double":
+                values[j] = doubles_of(column)
+                seen.cells += len(column) - column.null_count
+                seen.numbers += len(column) - column.null_count
+            else:
+                surveys[j] = survey_of(column, words={}, missing=frozenset())
+                seen.add(surveys[j], self.rows)
+        if not self.pieces:
+            self.convention = self._vote()[0]
+            self.kept = [j for j in self.wanted if self.seen[j].numeric]
+        for j, survey in surveys.items():
+            if self.seen[j].numeric:
+                values[j] = survey.values(self.convention)
+                self.seen[j].see(values[j])
+                if self.seen[j].whole and may_hold_codes(columns[j]):
+                    raise AtOnceError
+        return values
+
+    def _count(self, lines: npt.NDArray[np.int64]) -> None:
+        """Note where the line is no longer that of the row above it plus 1."""
+        offsets = lines + self.line - np.arange(self.rows, self.rows + len(lines))
+        before = self.breaks[-1][1] if self.breaks else None
+        for place in np.flatnonzero(np.diff(offsets, prepend=np.nan)).tolist():
+            if (offset := int(offsets[place])) != before:
+                self.breaks.append((self.rows + place, offset))
+                before = offset
+
+    def _vote(self) -> tuple[int, list[str]]:
+        """Return the convention of all columns of numbers, and a note on it."""
+        surveys = {
+            self.columns[j]: seen.survey()
+            for j, seen in self.seen.items()
+            if seen.numeric and seen.numbers
+        }
+        vote = vote_of(surveys, self.options.decimal, self.options.thousands)
+        chosen = 1 << vote.convention
+        if (
+            vote.doubtful
+            or vote.contrary
+            or any(not survey.conventions & chosen for survey in surveys.values())
+        ):
+            raise AtOnceError
+        words = CONVENTIONS[vote.convention].words
+        return vote.convention, [f"numbers are read with {words}"] if vote.told else []
+
+    def _require_no_label(self, columns: Any, rows: slice) -> None:
+        """Leave a text with a label of sums at an end to those who look at all of its cells."""
+        for column in columns:
+            words = column[rows].to_pylist()
+            if any(is_summary((word or "").strip().lower()) for word in words):
+                raise AtOnceError
+
+    def part(self, state: states.State) -> TextPart:
+        """Return what was found."""
+        columns, lines, _ = texts_of(self.form, self.last)
+        if len(lines) <= _LABELLED and self.rows > len(lines):
+            raise AtOnceError
+        self._require_no_label(columns, slice(-_LABELLED, None))
+        convention, notes = self._vote()
+        if convention != self.convention or not all(self.seen[j].numeric for j in self.kept):
+            self.blocks.forget()
+        self.blocks.end(self.rows)
+        left = dict.fromkeys(self.categories.groups, GROUP)
+        starts, offsets = (np.array(one, np.int64) for one in zip(*self.breaks, strict=True))
+        places = Lines(starts, offsets)
+        for j, seen in self.seen.items():
+            if seen.numeric:
+                continue
+            if not seen.text or seen.bad is None:
+                raise AtOnceError
+            row, cell = seen.bad
+            left[self.columns[j]] = (
+                f"text in {seen.cells - seen.numbers} of {seen.cells} cells (line "
+                f"{int(places[row])}: {cell[:40]!r})"
+            )
+        decided = [self.columns[j] for j, seen in self.seen.items() if seen.decided]
+        layout = self.form.layout
+        return TextPart(
+            self.path, self.name, self.columns, self.rows, state, self.form, tuple(self.pieces),
+            left, convention, frozenset(decided), places, (*layout.notes, *notes),
+            layout.header != "no", self.unnamed, self.digest.hexdigest(),
+        )  # fmt: skip

@@ -1,0 +1,424 @@
+"""Reading a table of records from a file: every column is read right or refused with the remedy.
+
+A `Table` holds the content of the file. `records` decides what is left out, and why.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import validation
+from leakscore_app._visible import listed, visible
+from leakscore_app.tables import files, memory_limit
+from leakscore_app.tables.cells import Cells, Grid, Options
+from leakscore_app.tables.columns import Content, content_of
+from leakscore_app.tables.doubts import option_value
+from leakscore_app.tables.formats import npy
+from leakscore_app.tables.formats.arrow import cells_of, index_of
+from leakscore_app.tables.grids import grid_of, inner_file, require_meaning
+from leakscore_app.tables.sources.frames import reader_of
+
+_ROWS = 2048
+
+EMBEDDED = "breast-cancer-wisconsin.csv"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Records of a file.
+
+    Attributes
+    ----------
+    name : str
+        Its name in messages.
+    path : str or None
+        The file that was read, None for the embedded table.
+    sha256 : str
+        Of the file's bytes.
+    columns : tuple of str
+        Unique names.
+    values : (N, d) ndarray of float64
+        NaN where a value is missing or is not a number.
+    left : dict
+        Column index -> why it cannot be judged.
+    notes : tuple of str
+        Everything about the reading that the file does not state itself.
+    lines : (N,) ndarray of int, optional
+        The line of the file or sheet on which each record begins, from 1; None for an array.
+    ids : (N,) ndarray of str, optional
+        Who each record belongs to. Records of one person have the same label.
+    refused : dict
+        Column index -> what must be settled before it is judged.
+    groups : dict
+        Name of a column of categories -> (N,) ndarray of str, "" where none is known.
+    shared : dict
+        Name of a column that may tell who a record belongs to -> how many different values, fewer
+        than records; empty if ``ids`` are known.
+    """
+
+    name: str
+    path: str | None
+    sha256: str
+    columns: tuple[str, ...]
+    values: npt.NDArray[np.float64]
+    left: dict[int, str]
+    notes: tuple[str, ...] = ()
+    lines: npt.NDArray[np.int64] | None = None
+    ids: npt.NDArray[np.str_] | None = None
+    refused: dict[int, str] = field(default_factory=dict)
+    groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    shared: dict[str, int] = field(default_factory=dict)
+
+
+def embedded_table() -> Table:
+    """The table in the package: 569 breast masses, 30 measurements each (CC BY 4.0)."""
+    data = (resources.files("leakscore_app") / "data" / EMBEDDED).read_bytes()
+    text = data.decode()
+    names = next(csv.reader([text.partition("\n")[0].rstrip("\r")]))
+    values = np.loadtxt(io.StringIO(text), delimiter=",", skiprows=1)
+    source = (
+        "Breast Cancer Wisconsin (Diagnostic), Wolberg, Mangasarian, Street & Street 1995, "
+        "UCI, doi 10.24432/C5DW2B, CC BY 4.0"
+    )
+    return Table(
+        name=EMBEDDED,
+        path=None,
+        sha256=hashlib.sha256(data).hexdigest(),
+        columns=tuple(names),
+        values=values,
+        left={},
+        notes=(source,),
+    )
+
+
+def read_table(
+    path: str,
+    *,
+    key: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    header: str = "auto",
+    skip_lines: int = 0,
+    skip_last: int | None = None,
+    sheet: str | None = None,
+    missing_values: Sequence[str] = (),
+    bad_cells: str = "refuse",
+    id: str | None = None,  # noqa: A002
+    groups: Sequence[str] = (),
+    proportions: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    max_memory: int = memory_limit.DEFAULT,
+) -> Table:
+    r"""Read a table of records; the content determines the format, not the name.
+
+    Every column is read right, left out with a reason, or refused in words that name the option
+    that settles it.
+
+    Parameters
+    ----------
+    path : str
+        A csv, npz, npy, parquet, feather or Arrow file, a workbook (xlsx, xls, ods), a file of
+        SPSS, Stata or SAS; any of them compressed by gzip, bzip2 or xz, or alone in a zip archive.
+        ``-`` reads standard input.
+    key : str, optional
+        Which array of an npz archive, or file of a zip archive.
+    delimiter : str, optional
+        What separates the cells of a csv file, "space" for runs of blanks; found out by default:
+        comma, semicolon, tab, bar or blanks.
+    decimal : {".", ","}, optional
+        The decimal mark; by default what all columns of numbers leave.
+    thousands : {",", ".", "'", " ", "none"}, optional
+        The mark between thousands; " " stands for every kind of blank.
+    encoding : str, optional
+        Of a csv file; by default UTF-8, UTF-16 with a byte order mark, or else cp1252.
+    header : {"auto", "yes", "no"}
+        Whether the first line of a csv file or sheet names the columns.
+    skip_lines : int
+        Lines that are left out at the beginning.
+    skip_last : int, optional
+        Records that are left out at the end; where it is given, 0 included, the last record may be
+        the sum or mean of the others.
+    sheet : str, optional
+        Which sheet of a workbook.
+    missing_values : sequence of str
+        Words and numbers that stand for a missing value, besides the usual words; "none": no number
+        does.
+    bad_cells : {"refuse", "missing"}
+        What becomes of cells that are no numbers in a column of numbers.
+    id : str, optional
+        The column that tells who a record belongs to. It is not judged.
+    groups : sequence of str
+        Columns of categories that divide the records into groups, for `statistics.GroupMeans`.
+    proportions : sequence of str
+        Columns of categories: of k levels k - 1 columns of 0 and 1 are made.
+    columns, exclude : sequence of str, optional
+        What is published, by name. No other column is looked at.
+    max_memory : int
+        Bytes that the file, packed and unpacked, may take, 1 GiB by default: a few kilobytes may
+        announce, or unpack to, more than the machine holds.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, damaged, ragged, too large, not a table of numbers, or can be read in
+        more than one way.
+    ImportError
+        If a library is missing that reads the format (extra ``tables``).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import leakscore_app
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "doses.csv"
+    ...     _ = path.write_text("age;dose\n38;4,258\n41;408,5\n29;12\n")
+    ...     table = leakscore_app.read_table(str(path))
+    >>> table.values.tolist()
+    [[38.0, 4.258], [41.0, 408.5], [29.0, 12.0]]
+    >>> table.notes
+    ('numbers are read with decimal commas',)
+    """
+    options = Options(
+        delimiter=delimiter,
+        decimal=decimal,
+        thousands=thousands,
+        encoding=encoding,
+        header=header,
+        skip_lines=skip_lines,
+        skip_last=skip_last,
+        sheet=sheet,
+        key=key,
+        missing_values=_words("missing_values", missing_values),
+        bad_cells=bad_cells,
+        id=id,
+        groups=_words("groups", groups),
+        proportions=_words("proportions", proportions),
+        columns=None if columns is None else _words("columns", columns),
+        exclude=_words("exclude", exclude),
+        max_memory=max_memory,
+    )
+    return _read(path, options)
+
+
+def _words(name: str, words: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(words, str):
+        raise TypeError(f"Expected {name}={words!r} to be a list of names, not one word")
+    return tuple(str(word) for word in words)
+
+
+def _read(path: str, options: Options) -> Table:
+    file = files.open_file(path, options.max_memory)
+    require_meaning(file, options)
+    inner, options = inner_file(file, options)
+    require_meaning(inner, options)
+    if inner.kind == "npy":
+        grid = _grid_of_array(inner.name, npy.load_npy(inner), inner)
+    elif inner.kind == "npz":
+        grid = _grid_of_archive(inner, options.key)
+    else:
+        _require_no_json(inner)
+        grid = grid_of(inner, options)
+    if inner.kind in ("npy", "npz"):
+        grid = grid.without_last(options.skip_last)
+    inner.require(_needed(grid.rows, len(grid.columns)))
+    content = content_of(grid, options)
+    return _table(inner.name, path, file.sha256, content, grid)
+
+
+def _require_no_json(file: files.File) -> None:
+    if file.kind == "text" and file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        raise ValueError(f"{file.name} is JSON: save the table as csv, xlsx or parquet")
+
+
+def _table(name: str, path: str | None, sha256: str, content: Content, grid: Grid) -> Table:
+    columns = content.columns
+    values = np.empty((grid.rows, len(columns)))
+    for start in range(0, grid.rows, _ROWS):  # blocks that stay in the cache
+        for j, column in enumerate(columns):
+            values[start : start + _ROWS, j] = column.values[start : start + _ROWS]
+    return Table(
+        name=name,
+        path=path,
+        sha256=sha256,
+        columns=tuple(column.name for column in columns),
+        values=values,
+        left={j: column.left for j, column in enumerate(columns) if column.left},
+        notes=tuple(content.notes),
+        lines=grid.lines,
+        ids=content.ids,
+        groups=content.groups,
+        shared=content.shared,
+        refused={
+            j: f"{column.refused}: {column.remedy}, --exclude {option_value(visible(column.name))} "
+            "leaves the column out"
+            for j, column in enumerate(columns)
+            if column.refused
+        },
+    )
+
+
+def table_of(
+    values: npt.ArrayLike,
+    columns: Sequence[str] | None = None,
+    *,
+    ids: Sequence[str] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> Table:
+    """Make a table from an array.
+
+    Parameters
+    ----------
+    values : (N, d) array_like
+        Records are rows.
+    columns : sequence of str, optional
+        Names; by default the columns are numbered from 1.
+    ids : sequence of str, optional
+        Who each record belongs to.
+    groups : mapping, optional
+        Name -> which group each record belongs to.
+
+    Returns
+    -------
+    Table
+        Its hash is the hash of the values as float64, row after row.
+
+    Raises
+    ------
+    ValueError
+        If the array is not two-dimensional, or names or labels do not fit it.
+
+    Examples
+    --------
+    >>> import leakscore_app
+    >>> leakscore_app.table_of([[1.0, 2.0], [3.0, 5.0]], ["a", "b"]).columns
+    ('a', 'b')
+    """
+    array = validation.matrix("values", values)
+    grid = _grid_of_array("the array", array)
+    if columns is not None and len(columns) != array.shape[1]:
+        raise ValueError(f"Expected {len(columns)} columns to be {array.shape[1]}")
+    if columns is not None:
+        for cells, name in zip(grid.columns, columns, strict=True):
+            cells.name = name
+        grid.notes.clear()
+    if ids is not None and len(ids) != len(array):
+        raise ValueError(f"Expected {len(ids)} ids to be {len(array)}, one for each record")
+    # An array in memory is taken as it is: no record is a sum, no number a code.
+    content = content_of(grid, Options(skip_last=0, missing_values=("none",), header="no"))
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    table = _table("array", "array", hashlib.sha256(values.tobytes()).hexdigest(), content, grid)
+    for name, labels in (groups or {}).items():
+        if len(labels) != len(array):
+            raise ValueError(
+                f"Expected {len(labels)} labels of {name!r} to be {len(array)}, one for each record"
+            )
+    return replace(
+        table,
+        ids=None if ids is None else np.array(list(map(str, ids)), np.str_),
+        shared=table.shared if ids is None else {},
+        groups={
+            name: np.array(list(map(str, labels)), np.str_)
+            for name, labels in (groups or {}).items()
+        },
+    )
+
+
+def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
+    """Make a table from a frame with the Arrow stream interface: pandas, polars, pyarrow, duckdb.
+
+    Its hash is that of the values as float64, row after row. `groups` are columns of categories.
+    """
+    content = reader_of(frame).read_all()
+    index = index_of(content.schema)
+    cells = [cells_of(content, name, name in index) for name in content.column_names]
+    grid = Grid("the frame", cells, content.num_rows)
+    understood = content_of(grid, Options(skip_last=0, missing_values=("none",), groups=groups))
+    table = _table("frame", "frame", "", understood, grid)
+    return replace(table, sha256=hashlib.sha256(table.values.tobytes()).hexdigest())
+
+
+def table_of_numbers(
+    columns: Mapping[str, npt.NDArray[np.float64]],
+    options: Options,
+    *,
+    name: str,
+    index: Collection[str],
+    notes: Iterable[str],
+) -> Table:
+    """Make a table from columns of a file of numbers, as `read_table` understands them."""
+    cells = [Cells(one, numbers=numbers, index=one in index) for one, numbers in columns.items()]
+    rows = len(next(iter(columns.values())))
+    grid = Grid(name, cells, rows, notes=list(notes), header=options.header)
+    return _table(name, name, "", content_of(grid, options), grid)
+
+
+# --- numpy ---------------------------------------------------------------------------------------
+
+
+def _grid_of_archive(file: files.File, key: str | None) -> Grid:
+    arrays = npy.load_npz(file)
+    keys = list(arrays)
+    if key is None and len(keys) > 1:
+        raise ValueError(f"{file.name} holds several arrays, choose one with --key: {listed(keys)}")
+    if key is not None and key not in keys:
+        raise ValueError(f"{file.name} has no array {key!r}; it holds {listed(keys)}")
+    chosen = keys[0] if key is None else key
+    return _grid_of_array(f"{file.name}[{visible(chosen)}]", arrays[chosen], file)
+
+
+def _grid_of_array(name: str, values: npt.NDArray[Any], file: files.File | None = None) -> Grid:
+    if values.dtype.names is not None:
+        if values.ndim != 1:
+            raise ValueError(f"Expected {name} of shape {values.shape} to hold one row per record")
+        if file is not None:
+            file.require(_needed(len(values), len(values.dtype.names)))
+        cells = [_cells(field, values[field]) for field in values.dtype.names]
+        return Grid(name, cells, len(values))
+    if values.ndim != 2:
+        hint = "; one column is (N, 1)" if values.ndim == 1 else ""
+        raise ValueError(
+            f"Expected {name} of shape {values.shape} to be 2-D, one row per record{hint}"
+        )
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"Expected {name} to hold real numbers, not dtype {values.dtype}")
+    if file is not None:
+        same = values.dtype == np.float64 and values.flags.c_contiguous
+        file.require(_needed(0 if same else len(values), values.shape[1]))
+    with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
+        numbers = np.asarray(values, dtype=np.float64)
+    columns = [
+        Cells(f"column {j}", numbers=numbers[:, j - 1]) for j in range(1, values.shape[1] + 1)
+    ]
+    notes = [f"columns of {name} have no names: numbered from 1"]
+    return Grid(name, columns, len(values), notes=notes, header="no")
+
+
+def _needed(rows: int, columns: int) -> int:
+    """Return the memory of a table."""
+    return columns * (8 * rows + memory_limit.COLUMN)
+
+
+def _cells(name: str, values: npt.NDArray[Any]) -> Cells:
+    if values.ndim == 1 and values.dtype.kind in "fiub":
+        with np.errstate(all="ignore"):
+            return Cells(name, numbers=values.astype(np.float64))
+    if values.dtype.kind in "US" and values.ndim == 1 and len(values):
+        return Cells(name, other=f"text (record 1: {visible(str(values[0]))[:40]!r})")
+    return Cells(name, other="dates" if values.dtype.kind in "mM" else "no numbers")

@@ -1,0 +1,160 @@
+"""Which data set H0 is, after every operation: one table of operations, orientations and kinds.
+
+Truths come from a pair of laws that is written down here, by the lemma of Neyman and Pearson on
+their outcomes, or by quadrature of noncentral chi-square laws (scipy).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import brentq
+
+from leakscore import tradeoff
+from leakscore.tradeoff import TradeOff
+
+# Guarantees, attacks and brackets that are not their own inverse.
+ASYMMETRIC: dict[str, TradeOff] = {
+    "relaxed_gaussian": tradeoff.relaxed_gaussian(3.0),
+    "relaxed_laplace": tradeoff.relaxed_laplace(1.5),
+    "shifted_gaussian": tradeoff.shifted_gaussian(1.0, 0.7),
+    "sub-sampled": tradeoff.gaussian(2.0).subsample(0.3),
+    "attack": tradeoff.gaussian(2.0).best_of(3),
+    "bracket": tradeoff.subsampled_gaussian(1.0, 0.1, 10),
+    "bracket of an attack": tradeoff.subsampled_gaussian(1.0, 0.1, 10).best_of(2),
+    "batches": tradeoff.random_allocation(1.0, 5),
+    "discrete": tradeoff.subsampled_laplace(1.0, 0.2, 4),
+}
+SYMMETRIC: dict[str, TradeOff] = {
+    "gaussian": tradeoff.gaussian(1.0),
+    "laplace": tradeoff.laplace(1.0),
+    "claim": tradeoff.approximate_dp(1.0, 1e-5),
+}
+OF_ONE_LAW: dict[str, Callable[[TradeOff], Any]] = {
+    "subsample": lambda f: f.subsample(0.3),
+    "best_of": lambda f: f.best_of(3),
+}
+every = pytest.mark.parametrize("name", ASYMMETRIC)
+
+
+@every
+def test_what_h0_is(name: str) -> None:
+    f = ASYMMETRIC[name]
+    assert (f.null, f.inverse().null, f.symmetrized().null) == ("without", "with", "either")
+    assert f.inverse().inverse().null == "without"
+    assert f.symmetrized().inverse().null == f.symmetrized().symmetrized().null == "either"
+    assert f.inverse().symmetrized().null == "either"
+    for end in (f.inverse().lower, f.inverse().upper):
+        assert end.null == "with"
+    assert (f.best_of(2).null, f.best_of(2).inverse().null) == ("without", "with")
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_a_symmetric_curve_stays_as_it_is(name: str) -> None:
+    f = SYMMETRIC[name]
+    assert f.inverse() is f.symmetrized() is f
+    assert f.null == "without"
+    for operation in OF_ONE_LAW.values():
+        operation(f.inverse())
+
+
+@every
+@pytest.mark.parametrize("operation", OF_ONE_LAW)
+def test_operations_that_mix_the_laws_take_h0_without_the_record(name: str, operation: str) -> None:
+    f, act = ASYMMETRIC[name], OF_ONE_LAW[operation]
+    if f.neighbours != "replace":
+        act(f)
+        act(f.inverse().inverse())
+    turned = [f.inverse(), f.inverse().lower, f.inverse().upper]
+    if operation == "best_of" or f.kind == "attack":
+        turned += [f.symmetrized(), f.inverse().symmetrized()]
+    for g in turned:
+        with pytest.raises(ValueError, match=rf"'without'.*{operation}, not '{g.null}': .* first"):
+            act(g)
+
+
+@every
+@pytest.mark.parametrize("rate", [0.1, 0.6])
+def test_a_hull_bounds_the_curve_that_is_sub_sampled(name: str, rate: float) -> None:
+    """A guarantee for either order is one for H0 without the record, and stays below its curve."""
+    f = ASYMMETRIC[name]
+    if f.kind == "attack" or f.neighbours == "replace":
+        return
+    g, alpha = f.symmetrized().subsample(rate), np.linspace(0.0, 1.0, 101)
+    assert g.null == "without"
+    assert (g.lower(alpha) <= f.subsample(rate).upper(alpha) + 1e-9).all()
+
+
+@every
+def test_comparisons_take_values_as_they_are(name: str) -> None:
+    """Of the same inverse on both sides the answer is that of the curves themselves."""
+    f = ASYMMETRIC[name]
+    for g in (f, f.inverse()):
+        assert g.lower.at_least_as_private_as(g.lower, tolerance=1e-5).verdict is not False
+        assert g.lower.at_least_as_private_as(f.symmetrized().lower, tolerance=1e-5).verdict
+
+
+@every
+def test_compositions_take_no_turned_curve(name: str) -> None:
+    """Products of laws are in one order; `compose` knows its mechanisms by their makers."""
+    for turned in (ASYMMETRIC[name].inverse(), ASYMMETRIC[name].symmetrized()):
+        with pytest.raises((ValueError, TypeError)):
+            tradeoff.compose([(turned, 2)])
+
+
+def test_what_was_claimed_of_an_inverse_was_false() -> None:
+    """The mixture of an inverse promised epsilon 2.288; the mechanism's own is 12.015.
+
+    H0: x^2 of N(0, 1). H1 with probability .1: x^2 of N(+-3, 1). The true delta, by quadrature.
+    """
+    rate, mu, delta = 0.1, 3.0, 1e-5
+    h0, h1 = stats.chi2(1), stats.ncx2(1, mu**2)
+
+    def caught_beyond(epsilon: float) -> float:
+        # The mixture against H0: where its ratio (1 - q) + q h1/h0 is above e^epsilon.
+        level = math.log((math.exp(epsilon) - 1 + rate) / rate)
+        cut = brentq(lambda x: h1.logpdf(x) - h0.logpdf(x) - level, 1e-9, 2000.0)
+        mixture = (1 - rate) * h0.sf(cut) + rate * h1.sf(cut)
+        return float(mixture - math.exp(epsilon) * h0.sf(cut))
+
+    true = brentq(lambda epsilon: caught_beyond(epsilon) - delta, 1.0, 40.0)
+    f = tradeoff.relaxed_gaussian(mu).subsample(rate)
+    assert true == pytest.approx(12.015, abs=2e-3)
+    assert f.epsilon(delta, "forward") == pytest.approx(true, rel=1e-7)
+    assert f.inverse().epsilon(delta, "reverse") == pytest.approx(true, rel=1e-7)
+    assert caught_beyond(2.288) == pytest.approx(0.0298, abs=5e-4)
+
+
+P = np.array([0.5, 0.2, 0.2, 0.1])  # H0, and below H1, of one mechanism with four outcomes
+Q = np.array([0.1, 0.2, 0.25, 0.45])
+
+
+def hull(p: np.ndarray, q: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """The least missed share of `q` by tests that flag `alpha` of `p`, by Neyman and Pearson."""
+    order = np.argsort(-q / p, kind="stable")
+    x, y = (np.concatenate([[0.0], np.cumsum(law[order])]) for law in (p, q))
+    return 1.0 - np.interp(alpha, x, y)
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.7])
+@pytest.mark.parametrize("looks", [1, 3])
+def test_operations_on_laws_that_are_written_down(rate: float, looks: int) -> None:
+    """Sub-sampling mixes Q into P; the best of looks flags by the largest ratio of T draws."""
+    alpha = np.linspace(0.0, 1.0, 41)
+    f = tradeoff.from_llr(llr_h1=np.repeat(np.log(Q / P), np.rint(1000 * Q).astype(int)))
+    np.testing.assert_allclose(f(alpha), hull(P, Q, alpha), atol=1e-12)
+    np.testing.assert_allclose(f.inverse()(alpha), hull(Q, P, alpha), atol=1e-12)
+    mixed = (1 - rate) * P + rate * Q
+    g = f.subsample(rate)
+    np.testing.assert_allclose(g(alpha), hull(P, mixed, alpha), atol=1e-12)
+    np.testing.assert_allclose(g.inverse()(alpha), hull(mixed, P, alpha), atol=1e-12)
+    # Thresholds on the largest of T ratios: all draws of P, or one of them of Q.
+    order = np.argsort(Q / P)
+    below, caught = np.cumsum(P[order]), np.cumsum(Q[order])
+    best = f.best_of(looks)
+    np.testing.assert_allclose(best(1.0 - below**looks), caught * below ** (looks - 1), atol=1e-12)
