@@ -24,7 +24,15 @@ from mutation.touched import Tests, in_turn, watch
 
 EACH = 60.0  # seconds of tests of one mutant; the longest are left out
 RECENT = 8
-QUIET = ["-p", "no:cacheprovider", "-p", "no:terminal", "-o", "tmp_path_retention_policy=none"]
+QUIET = [
+    "--assert=plain",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:terminal",
+    "-o",
+    "tmp_path_retention_policy=none",
+]
 QUIET += ["-W", "ignore:Module already imported", "-o", "addopts=", "-m", "not slow"]
 MEMORY = 8 << 30  # bytes of a fork
 
