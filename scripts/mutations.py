@@ -464,7 +464,7 @@ ERRORS_OF_SEQUENCES = (
     Mutation(
         "sequential-place-0",
         UNIFORM,
-        "rounding = 1e-14 * place + _ULPS / self.cell",
+        "rounding = _ULPS / self.cell",
         "rounding = 0.0",
         SEQUENTIAL,
     ),

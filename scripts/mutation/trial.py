@@ -22,7 +22,6 @@ from mutation.schemata import switch_on, watch_compiled
 from mutation.sites import Mutant
 from mutation.touched import Tests, in_turn, watch
 
-EACH = 60.0  # seconds of tests of one mutant; the longest are left out
 RECENT = 8
 QUIET = [
     "--assert=plain",
@@ -30,6 +29,8 @@ QUIET = [
     "no:cacheprovider",
     "-p",
     "no:terminal",
+    "-p",
+    "no:faulthandler",
     "-o",
     "tmp_path_retention_policy=none",
 ]
@@ -46,9 +47,10 @@ class Trial:
         mutants: list[Mutant],
         jobs: int,
         until: float,
+        each: float,  # seconds of tests of one mutant; the longest are left out
         built: dict[int, Mutant],  # all that a build of C++ holds, by number
     ) -> None:
-        self.root, self.jobs, self.until = root, jobs, until
+        self.root, self.jobs, self.until, self.each = root, jobs, until, each
         self.mutants = sorted(mutants, key=lambda one: bool(one.names))  # these take longest
         self.built = built
         self.failed = False
@@ -111,7 +113,11 @@ class Trial:
         chosen, total = [], 0.0
         for test in self.tests.of(mutant, self.recent[mutant.file]):
             total += self.tests.seen[test][0]
-            if test in self.items and test not in self.doubted and (total < EACH or not chosen):
+            if (
+                test in self.items
+                and test not in self.doubted
+                and (total < self.each or not chosen)
+            ):
                 chosen.append(test)
         return chosen
 

@@ -130,6 +130,20 @@ def test_sizes_at_which_the_grid_begins(n0: int, n1: int, dtype: type) -> None:
         assert bound.epsilon <= math.log(larger)
 
 
+@pytest.mark.parametrize("k", [150, 900, 2500])
+def test_counts_between_constrained_ones(k: int) -> None:
+    """Theirs is the bound of the next constrained count, a tenth of a deviation away at most."""
+    n, misses = 30_000, np.arange(30_000) < k
+    found = Audit(1.0 - misses, 1.0 * misses).epsilon()
+    eta = critical_value(n)
+    for bound in (found.fpr_upper, found.fnr_upper):
+        ends = [
+            special.betaincinv(j + 1, n - j, 1 - eta / math.sqrt(j + 1))
+            for j in (k, k + 2 + 0.1 * math.sqrt(k))
+        ]
+        assert ends[0] * (1 - 1e-12) <= bound <= ends[1]
+
+
 def test_the_method_decides_the_tail() -> None:
     """Weights on the tail pay where few errors are counted; a uniform width does in the middle."""
     rng = np.random.default_rng(5)

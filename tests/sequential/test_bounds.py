@@ -57,6 +57,11 @@ def test_error_of_a_mean() -> None:
         assert lower - 1e-15 <= truth <= upper + 1e-15
         width = 2e-6 * float(np.sqrt((law[:50] ** 2).sum()))
         assert upper - lower == pytest.approx(width, rel=1e-2)
+    # The first point alone, and nothing below it.
+    exact = _Sum(masses, 0.0)
+    first = [_means(exact, law, np.array([0]), slack)[0] for slack in (-1e-300, 1e-300)]
+    assert first == [pytest.approx(masses[0] * law[0], rel=1e-15)] * 2
+    assert _means(moved, law, np.array([-1]), -1e-300)[0] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -112,6 +117,18 @@ def test_thresholds_on_points_of_the_lattice() -> None:
             assert above - below <= 7
             on_lattice += abs(exact - mp.nint(exact)) < 1e-8
     assert on_lattice == k.size
+
+
+def test_thresholds_outside_the_lattice() -> None:
+    """Below its first point nothing is certain; the last point is the largest threshold's."""
+    lattice = _Lattice(_Step(0.5, 10**6, 1), np.array([0.2]), np.array([5]), 1e-5)
+    assert lattice.low > 0.0
+    below = np.log(0.5 * lattice.low) + lattice.top
+    low, high = lattice.places(np.array([below, lattice.top]))
+    assert (low[0], high[0]) == (-1, 0)
+    cells = lattice.laws[0][0].size - 2
+    assert low[1] in (cells - 5, cells - 4)
+    assert high[1] in (cells, cells + 1)
 
 
 def test_every_step_pays_its_slack() -> None:

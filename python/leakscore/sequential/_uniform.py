@@ -286,11 +286,11 @@ class _Lattice:
         """Return the points c and c' of the lattice with P(L + X <= c) <= P(S <= e^gamma).
 
         The latter is at most P(L + X <= c'). c' is at least the threshold, and c is at least T - 1
-        cells below it. Both include the possible error of a threshold's place: some ulps of 1 and
-        of e^gamma, in cells.
+        cells below it. Both include the possible error of a threshold's place: five units of 1, in
+        cells (d e^-d u for e^-d, with d = top - gamma; exp; a difference, a quotient, a sum).
         """
         place = (np.exp(gamma - self.top) - self.low) / self.cell
-        rounding = 1e-14 * place + _ULPS / self.cell
+        rounding = _ULPS / self.cell
         low = np.maximum(np.floor(place - rounding).astype(int) - (self.steps - 1), -1)
         high = np.maximum(np.ceil(place + rounding).astype(int), 0)
         return low, high
