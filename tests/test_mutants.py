@@ -140,6 +140,17 @@ def test_counts_add_up(outcome: tuple[int, list[str]]) -> None:
     assert counts["timed out"] == "3"
 
 
+def test_equivalent_mutants_are_of_lines_there_are() -> None:
+    rows = (ROOT / "scripts" / "equivalent_mutants.txt").read_text("utf-8").splitlines()
+    for row in rows:
+        if not row.startswith("#"):
+            file, line, change, reason = row.split("\t")
+            lines = [one.strip() for one in (ROOT / file).read_text("utf-8").splitlines()]
+            assert line in lines, row
+            assert reason
+            assert change == "*" or " -> " in change
+
+
 def test_changes_of_a_header(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Terms, constants and directions that are computed when it runs; the text compiles."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
