@@ -74,7 +74,7 @@ class Trial:
         self.tests = Tests(self.root, folder)
         now = time.monotonic()
         half = now + 0.5 * (self.until - now)
-        fresh = self.tests.load(session.items)
+        fresh = self.tests.load(self.by_name(session.items))
         self.items = {item.nodeid: item for item in session.items}
         if self.built:
             watch_compiled(self.tests, fresh, self.run, half, self.built)
@@ -87,6 +87,13 @@ class Trial:
         if self.doubted:
             print("not used, as they fail when they run alone:", *sorted(self.doubted), sep="\n  ")
         return True
+
+    def by_name(self, items: list[pytest.Item]) -> list[pytest.Item]:
+        """Sort tests: first the files that name a module, as there may not be time for all."""
+        names = {Path(one.file).stem.strip("_") for one in self.mutants}
+        texts = {item.path: item.path.read_text("utf-8") for item in items}
+        named = {path for path, text in texts.items() if any(name in text for name in names)}
+        return sorted(items, key=lambda item: item.path not in named)
 
     def try_all(self) -> None:
         """Keep as many forks busy as there are jobs."""

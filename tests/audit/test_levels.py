@@ -90,9 +90,9 @@ def test_bounds_by_divergence_are_beyond_the_root() -> None:
     """n KL(k/n, u) is at least t, and hardly more, of u and of 1 less its complement."""
     rng = np.random.default_rng(11)
     with mp.workdps(60):
-        for _ in range(300):
-            n = int(10 ** rng.uniform(0.5, 6))
-            k, t = int(rng.integers(0, n)), float(10 ** rng.uniform(-2, 1.5))
+        for draw in range(400):
+            n = int(10 ** rng.uniform(0.5, 6 if draw % 4 else 1.5))
+            k, t = int(rng.integers(0, n)) if draw % 4 else 0, float(10 ** rng.uniform(-2, 1.5))
             upper, rest = (float(x[0]) for x in _core.berk_jones_upper(np.array([k]), n, t))
             p = mp.mpf(k) / n
 
@@ -102,10 +102,16 @@ def test_bounds_by_divergence_are_beyond_the_root() -> None:
 
             left, u, near = mp.mpf(rest), mp.mpf(upper), mp.mpf(1) - mp.mpf(3e-14)
             assert upper == 1.0 or excess(u, 1 - u) > 0
+            assert rest <= 1.0 - upper + 2.0**-51
             if rest > 1e-300:
                 # Where the complement is rounded to double precision of 1, it is no more exact.
                 assert excess(1 - left, left) > 0 or rest > 0.5
                 assert excess((1 - left) * near if rest > 0.5 else 1 - left / near, left / near) < 0
+
+
+def test_all_errors_have_no_bound_by_divergence() -> None:
+    upper, rest = _core.berk_jones_upper(np.array([7]), 7, 2.0)
+    assert (upper[0], rest[0]) == (1.0, 0.0)
 
 
 def test_a_linear_band_is_rounded_up() -> None:
