@@ -518,6 +518,9 @@ ROUNDING = ("tests/audit/test_rounding.py",)
 BANDS = ("tests/audit/test_bands.py", "tests/audit/test_levels.py", "tests/audit/test_rounding.py")
 ONE_RUN = ("tests/audit/test_one_run.py",)
 EVERY = ("tests/audit/test_one_run_every.py",)
+TIES = ("tests/audit/test_one_run_ties.py",)
+UNIONS = ("tests/audit/test_union_levels.py",)
+FAR = ("tests/audit/test_far_share.py",)
 WORST = ("tests/audit/test_one_run_worst.py",)
 MONITOR = ("tests/audit/test_monitor_parts.py", "tests/audit/test_monitor.py")
 BETS = ("tests/audit/test_monitor_theorems.py",)
@@ -950,6 +953,98 @@ COMPILED = (
         "_walk(0.5, all_, both, (1, 1))",
         "_walk(1.0, all_, both, (1, 1))",
         EVERY,
+    ),
+    Mutation(
+        "one-run-every-one-end",
+        AUDIT + "one_training/every.py",
+        "_walk(0.25, 0.5 * all_, lowest, (0, 1))",
+        "_walk(0.5, 0.5 * all_, lowest, (0, 1))",
+        TIES,
+    ),
+    Mutation(
+        "one-run-every-p-value",
+        AUDIT + "one_training/every.py",
+        "min(1.0, p / self.share)",
+        "min(1.0, p)",
+        TIES,
+    ),
+    Mutation(
+        "lots-none",
+        AUDIT + "data/ranked_bits.py",
+        "ties.integers(0, 2**32, scores.size, dtype=np.uint32)",
+        "ties.integers(0, 1, scores.size, dtype=np.uint32)",
+        TIES,
+    ),
+    Mutation(
+        "one-run-grid-share",
+        AUDIT + "one_training/epsilon.py",
+        "miss = (1.0 - level) / len(grid)",
+        "miss = 1.0 - level",
+        UNIONS,
+    ),
+    Mutation(
+        "one-run-grid-p-value",
+        AUDIT + "one_training/epsilon.py",
+        "len(grid) * min(p_values)",
+        "min(p_values)",
+        UNIONS,
+    ),
+    Mutation(
+        "bands-halves",
+        AUDIT + "methods/table.py",
+        "(4.0 if shared else 2.0)",
+        "(2.0 if shared else 1.0)",
+        UNIONS,
+    ),
+    Mutation("split-halves", AUDIT + "methods/split.py", "alpha=0.5 * miss", "alpha=miss", UNIONS),
+    Mutation(
+        "roc-quarters",
+        AUDIT + "roc/band.py",
+        "miss = (1.0 - confidence) / 4.0",
+        "miss = (1.0 - confidence) / 2.0",
+        ("tests/audit/test_roc_band.py",),
+    ),
+    Mutation(
+        "many-halves",
+        AUDIT + "many.py",
+        "(4.0 if both else 2.0)",
+        "2.0",
+        ("tests/audit/test_many.py",),
+    ),
+    Mutation(
+        "far-share-middle",
+        AUDIT + "bands/uniform.py",
+        "far_counts(n, FAR_SHARE * miss)",
+        "far_counts(n, miss)",
+        FAR,
+    ),
+    Mutation(
+        "far-share-ends",
+        AUDIT + "bands/critical.py",
+        "allowed = miss * (1.0 - FAR_SHARE) if n > 2 * ENDS else miss",
+        "allowed = miss",
+        FAR,
+    ),
+    Mutation(
+        "far-inequalities",
+        AUDIT + "bands/levels.py",
+        "math.log(2 * number / miss)",
+        "math.log(number / miss)",
+        FAR,
+    ),
+    Mutation(
+        "monitor-bracket",
+        AUDIT + "watched/setup.py",
+        "least = curve.lower",
+        "least = curve.upper",
+        ("tests/audit/test_monitor_brackets.py",),
+    ),
+    Mutation(
+        "told-and-added",
+        "python/leakscore_app/report/_remedies.py",
+        "np.where(told > self.largest_leakage(), 0.0, told) + added",
+        "np.maximum(np.where(told > self.largest_leakage(), 0.0, told), added)",
+        ("tests/report/test_accumulated.py",),
     ),
     Mutation(
         "one-run-exposed-kinds",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import report
+from leakscore_app import report
 from tests.oracles.leakage import groups_left_out
 
 ROWS, OLD, NEVER = 300, 150, 1e300
