@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,6 +30,12 @@ TINY = 1e-6  # constants below bound an error: without it, and with ten times as
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
+@cache
+def text_of(path: Path) -> str:
+    """Read a file once: it may be edited while its mutants are tried."""
+    return path.read_text("utf-8")
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One change of one file: the texts before and after, and the lines whose tests may see it."""
@@ -44,7 +51,7 @@ class Mutant:
 
     def source(self, root: Path) -> str:
         """Return the whole text of the changed file."""
-        raw = (root / self.file).read_bytes()
+        raw = text_of(root / self.file).encode()
         start, stop, new = self.edit
         return (raw[:start] + new.encode() + raw[stop:]).decode()
 
@@ -219,7 +226,7 @@ def has_text(node: ast.AST) -> bool:
 
 def mutants_of(root: Path, file: str) -> Iterator[Mutant]:
     """Make the mutants of a module."""
-    text = (root / file).read_text("utf-8")
+    text = text_of(root / file)
     finder = Finder(file, text)
     finder.visit(ast.parse(text))
     yield from finder.mutants

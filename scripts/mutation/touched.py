@@ -14,7 +14,7 @@ from pathlib import Path
 import coverage
 import pytest
 
-from mutation.sites import Mutant
+from mutation.sites import Mutant, text_of
 
 # Of a test that passes: its seconds, and of every file the lines it runs (or a header's changes).
 Seen = tuple[float, dict[str, list[int]]]
@@ -94,7 +94,7 @@ class Tests:
             for file in touched:
                 if not file.endswith(".py"):
                     continue
-                for place, line in enumerate((self.root / file).read_text().splitlines(), 1):
+                for place, line in enumerate(text_of(self.root / file).splitlines(), 1):
                     if word.search(line):
                         chosen |= self.by_line.get((file, place), set())
                         bound = re.match(r"(_?[A-Z][A-Z_0-9]+)\s*[:=]", line)

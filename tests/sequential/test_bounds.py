@@ -37,6 +37,10 @@ def test_error_of_a_sum(cells: int, factor: float, itself: bool) -> None:
     errors = [Fraction(x) - y for x, y in zip(found.masses.tolist(), exact, strict=True)]
     true = float(sum(e * e for e in errors)) ** 0.5
     assert true <= found.error <= factor * true
+    # Three transforms err, each by a share of the 2-norm of what it transforms.
+    laws = left.masses, right.masses, np.convolve(left.masses, right.masses)
+    norms = sum(float(np.linalg.norm(law)) for law in laws)
+    assert found.error >= 8.0 * U * np.log2(2 * cells - 1) * norms
     # What both have from before passes through.
     more = _Sum(left.masses, 1e-3).plus(_Sum(right.masses, 1e-4))
     assert more.error == pytest.approx(found.error + 1.1e-3, rel=1e-15)
