@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 SOURCE = '''"""A bound."""
 import math
+from functools import lru_cache
 
 _ERROR = 1e-9
 
@@ -39,13 +40,26 @@ def best(values, *, largest=True):
     return chosen + _ERROR if largest else 0.0
 
 
+@lru_cache
+def kept(value):
+    return value - 4
+
+
 def endless(steps):
     while steps > 0:
         steps -= 1
     return steps
 '''
 TESTS = """
-from leakscore.tradeoff.bound import best, endless, upper
+import pytest
+from leakscore.tradeoff.bound import best, endless, kept, upper
+@pytest.fixture(scope="module")
+def shared():
+    return kept(9)
+def test_that_fills_a_cache(shared):
+    assert kept(7)
+def test_what_a_cache_holds(shared):
+    assert (kept(7), shared) == (3, 5)
 def test_upper():
     assert upper(1.0, 0.5) > 1.5
 def test_no_less():
@@ -127,7 +141,7 @@ def test_what_survives_is_what_no_test_sees(outcome: tuple[int, list[str]]) -> N
     code, lines = outcome
     assert code == 1
     survivors = {line.partition("bound.py:")[2].rpartition("  (")[0] for line in lines[1:-1]}
-    assert survivors == {"18: 0.0 -> 1.0"}
+    assert survivors == {"19: 0.0 -> 1.0"}
 
 
 def test_counts_add_up(outcome: tuple[int, list[str]]) -> None:

@@ -25,7 +25,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
 from mutation.sites import COMPARISONS, SWAPS, TINY, Mutant
-from mutation.touched import Run, Seen, Tests, files_of, in_turn
+from mutation.touched import Run, Seen, Tests, caches, files_of
 
 HEADER = """#pragma once
 extern "C" {
@@ -272,10 +272,13 @@ def watch_compiled(
             tests.unwatched.append(file)
             continue
         found: dict[str, Seen] = {}
-        for item, later in in_turn(group):
+        kept = caches()
+        for item in group:
+            for cache in kept:
+                cache.cache_clear()
             ctypes.memset(reached, 0, len(reached))
             begun = time.monotonic()
-            if run(item, later):
+            if run(item, None):
                 places: dict[str, list[int]] = {}
                 for number in (i for i, one in enumerate(bytes(reached)) if one):
                     places.setdefault(mutants[number].file, []).append(mutants[number].lines[0])

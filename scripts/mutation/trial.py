@@ -20,7 +20,7 @@ import pytest
 
 from mutation.schemata import switch_on, watch_compiled
 from mutation.sites import Mutant
-from mutation.touched import Tests, in_turn, watch
+from mutation.touched import Tests, caches, in_turn, watch
 
 RECENT = 8
 QUIET = [
@@ -83,6 +83,8 @@ class Trial:
             self.functions = live_functions({str(self.root / one.file) for one in self.mutants})
         if self.tests.unwatched:
             print("no time to watch", *self.tests.unwatched, flush=True)
+        for cache in caches():
+            cache.cache_clear()
         self.try_all()
         if self.doubted:
             print("not used, as they fail when they run alone:", *sorted(self.doubted), sep="\n  ")
