@@ -82,7 +82,8 @@ class Trial:
             watch(self.tests, fresh, self.run, half)
             self.functions = live_functions({str(self.root / one.file) for one in self.mutants})
         if self.tests.unwatched:
-            print("no time to watch", *self.tests.unwatched, flush=True)
+            count = len(self.tests.unwatched)
+            print(f"no time to watch {count} files of tests, the first {self.tests.unwatched[0]}")
         for cache in caches():
             cache.cache_clear()
         self.try_all()
