@@ -35,8 +35,8 @@ ABOVE: list[tuple[TradeOff, TradeOff]] = [
 BELOW: list[tuple[TradeOff, TradeOff]] = [
     (gaussian(1.5), relaxed_gaussian(1.5)),
     (gaussian(1.0), gaussian(0.999999)),
-    (relaxed_laplace(1.5), relaxed_laplace(1.5).inverse()),
-    (relaxed_gaussian(1.5), relaxed_gaussian(1.5).inverse()),
+    (relaxed_laplace(1.5), relaxed_laplace(1.4)),
+    (relaxed_gaussian(1.5).inverse(), relaxed_gaussian(1.3).inverse()),
     (laplace(1.0), gaussian(1.0)),
     (gaussian(1.0), laplace(1.0)),
     (gaussian(np.inf), gaussian(1.0)),

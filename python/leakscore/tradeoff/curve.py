@@ -133,13 +133,13 @@ class TradeOff(Premised, ABC, Generic[Value]):
         del epsilon
         return None
 
-    @abstractmethod
     def _inverse(self) -> TradeOff[Value]:
         """Give the least alpha at each beta; itself, if it is symmetric."""
+        raise NotImplementedError  # of a class of a user that defines `inverse`
 
-    @abstractmethod
     def _symmetrized(self) -> TradeOff[Value]:
         """Give the lower convex hull of the curve and its inverse; itself, if it is symmetric."""
+        raise NotImplementedError
 
     def inverse(self) -> TradeOff[Value]:
         """Return the curve with the hypotheses swapped: the least alpha at each beta.
@@ -516,15 +516,15 @@ class TradeOff(Premised, ABC, Generic[Value]):
             If `sample_rate` is outside (0, 1], the curve has another shape than () and is not
             Gaussian, or it is about a record that is replaced: the other record would be sampled
             too. `gaussian_mean` and `subsampled_mean` are accepted and remain about replacement:
-            their H0, all records drawn from one law, is the same for every sample. If H0 is
-            "with" the record, after `inverse` of a curve that is not symmetric; of an attack
-            after `symmetrized`, too.
+            their H0, all records drawn from one law, is the same for every sample. If H0 is not
+            "without" the record, after `inverse` or `symmetrized` of a curve that is not symmetric.
 
         Notes
         -----
         It does not commute with `inverse`: H0 against the mixture is another problem, the numerical
         inverse of the above. A mixture of the inverse is the curve of no mechanism: sub-sample
-        first, then invert. Kaissis et al., "Optimal privacy guarantees for a relaxed threat
+        first, then invert; and then take the hull, which would only be a loose bound if it were
+        mixed. Kaissis et al., "Optimal privacy guarantees for a relaxed threat
         model" (NeurIPS 2023), lemma 9, allows the formula for the inverse too; for
         `relaxed_gaussian` at mu = 1.5 and a rate of .3 that is wrong by up to .048.
 
@@ -536,8 +536,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         0.8594 0.8705
         """
         rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-        if (self.null, self.kind) != ("either", "guarantee"):  # which bounds H0 without, too
-            self._require_null("subsample", "sub-sample first, then invert")
+        self._require_null("subsample", "sub-sample first, then invert")
         curve: TradeOff[Value] = self.operations.subsampled(self, rate)
         return curve
 
@@ -588,8 +587,8 @@ class TradeOff(Premised, ABC, Generic[Value]):
     def at_least_as_private_as(self, other: TradeOff, *, tolerance: float = 1e-9) -> Certificate:
         """Return whether this curve is nowhere below another one, with the evidence.
 
-        Values are compared as they are, whichever data set H0 is (`null`): invert both curves or
-        none for a statement about two mechanisms.
+        Both curves have the same H0 (`null`), unless one is its own inverse or a hull: a curve
+        above another one's inverse says nothing about two mechanisms.
 
         Parameters
         ----------
@@ -611,9 +610,10 @@ class TradeOff(Premised, ABC, Generic[Value]):
         TypeError
             If `other` is no `TradeOff`.
         ValueError
-            If a curve has another shape than (), `tolerance` is out of range, or one curve is
-            about a replaced record and the other about a present or absent one: a bound on the
-            tests of one pair of data sets says nothing about another pair.
+            If a curve has another shape than (), `tolerance` is out of range, only one of two
+            curves that are not symmetric is inverted, or one curve is about a replaced record and
+            the other about a present or absent one: a bound on the tests of one pair of data sets
+            says nothing about another pair.
 
         References
         ----------
@@ -632,6 +632,12 @@ class TradeOff(Premised, ABC, Generic[Value]):
         reference: TradeOff = validation.instance("other", other, TradeOff)  # type: ignore[type-abstract]
         slack = validation.scalar("tolerance", tolerance, 1e-12, 1.0, closed="left")
         premise = joined([("the curve", self._premise), ("other", reference._premise)])
+        ordered = {curve.null for curve in (self, reference) if curve.inverse() is not curve}
+        if ordered >= {"with", "without"}:
+            raise ValueError(
+                f"Expected other={reference!r} with H0 {self.null!r} the record, as {self!r}, not "
+                f"{reference.null!r}: invert both or none"
+            )
         certificate: Certificate = self.operations.certify(self, reference, slack)
         return replace(certificate, neighbours=premise.neighbours, assumptions=premise.assumptions)
 

@@ -68,6 +68,18 @@ class ComposedTradeOff(Bracket):
     def _end(self, which: int) -> TradeOff:
         return self._ends(which)
 
+    def _inverse(self) -> TradeOff:
+        return self if self._symmetric() else super()._inverse()
+
+    def _symmetrized(self) -> TradeOff:
+        return self if self._symmetric() else super()._symmetrized()
+
+    def _symmetric(self) -> bool:
+        """Whether every step is one shift of a symmetric law, which the attacker knows."""
+        laws = [part for part, _ in self._parts]
+        plain = all(type(law) in (GaussianStep, LaplaceStep) and law.rate == 1.0 for law in laws)
+        return plain and self.adversary == "informed"
+
     @property
     def estimate(self) -> TradeOff:
         """The central limit's curve: an approximation for many steps, not a bound.
@@ -305,7 +317,8 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         If an entry is not such a curve.
     ValueError
         If there is no curve, if a number of steps is below 1, if the steps are more than 10^7
-        without a closed form, or if kinds, adversaries, shapes or `neighbours` differ.
+        without a closed form, if kinds, adversaries, shapes or `neighbours` differ, or if H0 of a
+        curve is not "without" the record: compose first, then invert.
 
     Examples
     --------
@@ -384,6 +397,8 @@ def _entry(index: int, item: Any) -> tuple[TradeOff, int]:
         if len(item) != 2:
             raise TypeError(f"Expected {name} to be a curve or a pair (curve, num_steps)")
         curve, repeats = item[0], validation.steps(f"num_steps of {name}", item[1])
+    if isinstance(curve, TradeOff):
+        curve._require_null("compose", "compose first, then invert")
     if not _composable(curve):
         raise TypeError(
             f"Expected {name}={curve!r} to be a curve of gaussian, laplace, subsampled_gaussian, "
