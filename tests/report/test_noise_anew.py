@@ -31,6 +31,30 @@ def test_rough_noise_is_nearly_within_the_limits_and_nearly_the_least(n: int) ->
     assert np.isfinite(rough_noise(doubled, n, LIMIT, 0.05)).all()
 
 
+def test_columns_that_do_not_vary_get_no_noise_and_change_none() -> None:
+    values = skewed()
+    flat = np.column_stack([np.zeros(len(values)), values, np.full(len(values), 0.1)])
+    noise = rough_noise(flat, 40, LIMIT, 0.05)
+    kept = slice(1, 1 + values.shape[1])
+    np.testing.assert_allclose(noise[kept, kept], rough_noise(values, 40, LIMIT, 0.05), rtol=1e-9)
+    assert np.count_nonzero(noise) == np.count_nonzero(noise[kept, kept]) > 0
+    assert not rough_noise(flat[:, [0, -1]], 40, LIMIT, 0.05).any()
+
+
+@pytest.mark.parametrize("ones", [1, 2, 3])
+@pytest.mark.parametrize("size", [12, 60, 2000])
+def test_a_trait_of_few_records_is_judged(size: int, ones: int) -> None:
+    """Tables that are drawn with replacement may have none of these records."""
+    values = np.random.default_rng(size + ones).normal(size=(size, 3))
+    values[:, 2] = np.arange(size) < ones
+    result = report.analyse(report.table_of(values, ["x", "y", "trait"]), rounds=2000)
+    assert result.verdict.decision != "publish"
+    told = None if result.noise is None else result.noise.told
+    if ones > 1 and told is not None:
+        assert told.anew is not None
+        assert np.isfinite(told.anew.advantage)
+
+
 def test_noise_that_does_not_depend_on_the_table_tells_nothing_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

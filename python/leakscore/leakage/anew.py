@@ -27,6 +27,13 @@ def rough_noise(table: Doubles, n: int, max_leakage: float, gap: float) -> Doubl
     n : int
     max_leakage, gap : float
     """
+    varies = np.ptp(table, axis=0) > 0
+    if not varies.all():  # a trait that few rows have, and none of these: it needs no noise
+        noise = np.zeros((len(varies), len(varies)))
+        if varies.any():
+            part = rough_noise(table[:, varies], n, max_leakage, gap)
+            noise[np.ix_(varies, varies)] = part
+        return noise
     reference = Reference.fit(table)
     problem = left_out_problem(table, reference, n, max_leakage)
     problem = replace(problem, values=problem.regular_values())
