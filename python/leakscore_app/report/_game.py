@@ -3,7 +3,9 @@
 Both attackers' scores are linear in the released mean: a round needs only the projection w'x of
 the records that it draws, so each game is one-dimensional and exact. Noise on the mean is Gaussian,
 so a round's chance over the noise is known exactly: shares of a game with noise are averages of
-these chances, whose error shrinks with the advantage, where that of counted rounds does not.
+these chances, whose error shrinks with the advantage, where that of counted rounds does not. The
+advantage is that at the theory's threshold 0, or, where another is clearly better, at thresholds
+that each half of the rounds learns from the other; its upper end is that of the best threshold.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ import numpy.typing as npt
 
 from leakscore import games, leakage, scores, tradeoff
 from leakscore.audit import Audit
-from leakscore.distributions import clopper_pearson, norm
+from leakscore.distributions import norm
 from leakscore.games.projections import LARGEST_DRAWN, Projections
 from leakscore.games.weighted import weighted_sums
 from leakscore.numeric import bisect
 from leakscore.reference import Reference
 from leakscore_app.report._leakage import Population
 from leakscore_app.report._model import ALPHA, AuditResult, Compared, Doubles, Game, Reason
+from leakscore_app.report.rounds.ends import highest, learned
 
 DIFFERENCE = 4.0
 """Standard errors between theory and game from which on the report warns."""
@@ -30,8 +33,6 @@ DIFFERENCE = 4.0
 _MOST_ROUNDS, _LEAST_ROUNDS, _DRAWS = 20_000, 2_000, 100_000_000
 _TOGETHER = 2**20  # records that are drawn at once
 _ROC_POINTS = 60
-_UPPER = 0.95
-_NORMAL_UPPER = float(norm.ppf(_UPPER))
 
 
 def default_rounds(n: int, size: int) -> int:
@@ -354,7 +355,6 @@ def _counted(
         theory=float(curve.advantage()),
         simulated=float((members > 0).mean() - (nonmembers > 0).mean()),
         std_error=float(np.hypot(_share_error(wrong, with_it), _share_error(wrong, without))),
-        upper=_advantage_upper(members, nonmembers),
     )
     threshold = float(scores.oracle_threshold(ALPHA, score))
     false_positives = Compared(
@@ -366,38 +366,26 @@ def _counted(
         theory=float(curve.power(ALPHA)),
         simulated=float(Audit(members, nonmembers).tpr_at(ALPHA)),
         std_error=_power_error(float(curve.power(ALPHA)), threshold, with_it, without),
-        upper=_power_upper(members, nonmembers),
     )
-    return advantage, power, false_positives
+    return *_with_ends(advantage, power, _Drawn(members, nonmembers, 0.0), score), false_positives
 
 
-def _advantage_upper(members: Doubles, nonmembers: Doubles) -> float:
-    """Upper end of the difference of two shares: square-and-add of their exact ends.
+def _with_ends(
+    advantage: Compared, power: Compared, drawn: _Drawn, score: float
+) -> tuple[Compared, Compared]:
+    """Add upper ends at the best threshold, and the advantage there, where that is not 0."""
+    better = learned(drawn.members, drawn.nonmembers, drawn.noise)
+    if better is not None:
+        error = float(np.sqrt(0.5 / len(drawn.members)))  # the largest of two shares
+        advantage = replace(advantage, simulated=better, std_error=error)
 
-    Zou & Donner, "Construction of confidence limits about effect measures" (2008), eq. (3).
-    """
-    hits, alarms = int((members > 0).sum()), int((nonmembers > 0).sum())
-    hit, alarm = hits / len(members), alarms / len(nonmembers)
-    most = clopper_pearson(hits, len(members), _UPPER)[0]
-    least = clopper_pearson(alarms, len(nonmembers), _UPPER, "lower")[0]
-    return min(1.0, hit - alarm + float(np.hypot(most - hit, alarm - least)))
+    def ended(compared: Compared, slope: float, constant: float) -> Compared:
+        end = constant + highest(drawn.members, drawn.nonmembers, score, slope, drawn.noise)
+        return replace(compared, upper=min(1.0, max(compared.simulated, end)))
 
-
-def _power_upper(members: Doubles, nonmembers: Doubles) -> float:
-    """Upper end of the power at 1 %: of its share, and of the threshold found in these rounds.
-
-    The threshold below which at least 1 % lie above it, with 95 % confidence whatever the law, is
-    that with k rounds above, k the least number whose lower Clopper-Pearson bound reaches 1 %.
-    """
-    count = len(nonmembers)
-    strict = int(ALPHA * count)
-    numbers = np.arange(strict, min(strict + int(10 * np.sqrt(strict + 1)) + 20, count) + 1)
-    enough = clopper_pearson(numbers, count, _UPPER, "lower")[0] >= ALPHA
-    loose = int(numbers[enough.argmax()]) if enough.any() else count
-    thresholds = np.append(np.sort(nonmembers)[::-1], -np.inf)[[strict, loose]]
-    own, loosened = map(float, _share_above(thresholds, members))
-    most = clopper_pearson(round(own * len(members)), len(members), _UPPER)[0]
-    return min(1.0, own + float(np.hypot(most - own, loosened - own)))
+    # The slope of the theory's ROC is its likelihood ratio at the threshold.
+    slope = float(np.exp(scores.oracle_threshold(ALPHA, score)))
+    return ended(advantage, 1.0, 0.0), ended(power, slope, slope * ALPHA)
 
 
 def _averaged(curve: Any, drawn: _Drawn, score: float) -> tuple[Compared, Compared, Compared]:
@@ -410,7 +398,7 @@ def _averaged(curve: Any, drawn: _Drawn, score: float) -> tuple[Compared, Compar
         return _controlled(chances, values, mean, least)
 
     (hits, hit_error), (alarms, alarm_error) = average(0, member=True), average(0, member=False)
-    advantage = _upper_of(least, hits - alarms, float(np.hypot(hit_error, alarm_error)))
+    advantage = Compared(least, hits - alarms, float(np.hypot(hit_error, alarm_error)))
     threshold = float(scores.oracle_threshold(ALPHA, score))
     false_positives = Compared(ALPHA, *average(threshold, member=False))
     reach = 10 * drawn.noise
@@ -420,14 +408,11 @@ def _averaged(curve: Any, drawn: _Drawn, score: float) -> tuple[Compared, Compar
         float(drawn.nonmembers.max()) + reach,
         steps=30,
     )
-    density = [
-        float(norm.pdf((values - strict) / drawn.noise).mean())
-        for values in (drawn.members, drawn.nonmembers)
-    ]
-    slope = density[0] / density[1]  # of the ROC: carries the threshold's error over to the power
     found, own_error = average(strict, member=True)
+    slope = float(np.exp(threshold))  # of the ROC: carries the threshold's error over to the power
     error = float(np.hypot(own_error, slope * average(strict, member=False)[1]))
-    return advantage, _upper_of(float(curve.power(ALPHA)), found, error), false_positives
+    power = Compared(float(curve.power(ALPHA)), found, error)
+    return *_with_ends(advantage, power, drawn, score), false_positives
 
 
 def _controlled(
@@ -445,10 +430,6 @@ def _controlled(
     residuals = chances - slope * (values - mean)
     error = float(residuals.std()) / np.sqrt(size)
     return float(residuals.mean()), max(error, least / size)
-
-
-def _upper_of(theory: float, simulated: float, std_error: float) -> Compared:
-    return Compared(theory, simulated, std_error, min(1.0, simulated + _NORMAL_UPPER * std_error))
 
 
 @dataclass(frozen=True, eq=False)

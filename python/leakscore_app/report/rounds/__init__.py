@@ -1,0 +1,1 @@
+"""What rounds of a game say of a record, and whose games are worth playing."""
