@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -86,6 +86,7 @@ class Counts(_Cells):
     """
 
     kind: ClassVar[str] = "counts"
+    totals: ClassVar[bool] = True
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
@@ -126,6 +127,7 @@ class GroupMeans(_Cells):
     """
 
     kind: ClassVar[str] = "group-means"
+    curved: ClassVar[bool] = True
 
     def _inside(self) -> list[int]:
         return self._numbers()
@@ -140,6 +142,44 @@ class GroupMeans(_Cells):
         """The cells but the first, then every column within every cell."""
         inside = [f"{self.columns[j]} where {cell}" for cell in self.cells for j in self._numbers()]
         return (*self.cells[1:], *inside)
+
+    def units(self, means: npt.ArrayLike, n: int) -> Doubles:
+        """Return n of a count, and one over its cell's share of a mean; see `Statistic.units`.
+
+        Parameters
+        ----------
+        means : (D,) array_like
+        n : int
+
+        Returns
+        -------
+        (D,) ndarray of float64
+        """
+        others = np.asarray(means, dtype=np.float64)[: len(self.cells) - 1]
+        shares = np.concatenate([[1.0 - others.sum()], others])
+        with np.errstate(divide="ignore"):
+            inside = np.repeat(1.0 / shares, len(self._inside()))
+        return np.concatenate([np.full(len(others), float(n)), inside])
+
+    def influence(self, block: npt.ArrayLike, n: int) -> Doubles:
+        """Return n 1_g and 1_g (z - m_g) / p_g, m_g the cell's mean; see `Statistic.influence`.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+        n : int
+
+        Returns
+        -------
+        (k, D) ndarray of float64
+        """
+        values = self._checked(block)
+        inside, numbers = self._indicators(values), values[:, self._numbers()]
+        share = inside.mean(axis=0)
+        share[share == 0] = np.inf
+        mean = inside.T @ numbers / len(values) / share[:, None]
+        within = inside[:, :, None] * (numbers[:, None, :] - mean) / share[:, None]
+        return np.concatenate([n * inside[:, 1:], within.reshape(len(values), -1)], axis=1)
 
     def _features(self, values: Doubles) -> Doubles:
         inside = self._indicators(values)
@@ -228,6 +268,45 @@ class Several(Statistic):
         parts = [part.prepare(array[:, self._places(part)]) for part in self.parts]
         return replace(self, parts=tuple(parts))
 
+    @property
+    def curved(self) -> bool:  # type: ignore[override]
+        """Whether a part is."""
+        return any(part.curved for part in self.parts)
+
+    def units(self, means: npt.ArrayLike, n: int) -> Doubles:
+        """Return the units of the parts; see `Statistic.units`.
+
+        Parameters
+        ----------
+        means : (D,) array_like
+        n : int
+
+        Returns
+        -------
+        (D,) ndarray of float64
+        """
+        by_name = dict(zip(self.names, np.asarray(means, dtype=np.float64).tolist(), strict=True))
+        units: dict[str, float] = {}
+        for part in self.parts:
+            values = part.units([by_name[name] for name in part.names], n).tolist()
+            units = dict(zip(part.names, values, strict=True)) | units
+        return np.array([units[name] for name in self.names])
+
+    def influence(self, block: npt.ArrayLike, n: int) -> Doubles:
+        """Return the rows of the parts; see `Statistic.influence`.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+        n : int
+
+        Returns
+        -------
+        (k, D) ndarray of float64
+        """
+        values = self._checked(block)
+        return self._beside(part.influence(values[:, at], n) for part, at in self.tables)
+
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
         del columns  # each part has its own
@@ -253,13 +332,14 @@ class Several(Statistic):
             raise ValueError("Expected parts=() to hold a statistic")
 
     def _features(self, values: Doubles) -> Doubles:
-        found = {}
-        for part, places in self.tables:
-            phi = part.features(values[:, places])
-            found.update(
-                {n: column for n, column in zip(part.names, phi.T, strict=True) if n not in found}
-            )
-        return np.column_stack(list(found.values()))
+        return self._beside(part.features(values[:, at]) for part, at in self.tables)
+
+    def _beside(self, blocks: Iterable[Doubles]) -> Doubles:
+        """Put the columns of the parts beside each other, each name once."""
+        columns: dict[str, Doubles] = {}
+        for part, block in zip(self.parts, blocks, strict=True):
+            columns = dict(zip(part.names, block.T, strict=True)) | columns
+        return np.column_stack([columns[name] for name in self.names])
 
 
 def _numbers(size: int) -> str:

@@ -51,6 +51,7 @@ class Sum(Mean):
     """
 
     kind: ClassVar[str] = "sum"
+    totals: ClassVar[bool] = True
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
@@ -132,6 +133,7 @@ class Histogram(Statistic):
     column: str
     edges: Sequence[float]
     kind: ClassVar[str] = "histogram"
+    totals: ClassVar[bool] = True
     blockwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

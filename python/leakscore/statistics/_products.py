@@ -45,6 +45,7 @@ class Covariance(Statistic):
     """
 
     kind: ClassVar[str] = "covariance"
+    curved: ClassVar[bool] = True
     blockwise: ClassVar[bool] = True
 
     def published(self, records: int, columns: str) -> str:
@@ -61,6 +62,24 @@ class Covariance(Statistic):
             *self.columns,
             *(f"{self.columns[i]}*{self.columns[j]}" for i, j in products),
         )
+
+    def influence(self, block: npt.ArrayLike, n: int) -> Doubles:
+        """Return z and (z_i - m_i)(z_j - m_j), m the means; see `Statistic.influence`.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+        n : int
+
+        Returns
+        -------
+        (k, D) ndarray of float64
+        """
+        del n
+        values = self._checked(block)
+        rows = self._features(values - values.mean(axis=0))
+        rows[:, : values.shape[1]] = values
+        return rows
 
     def _features(self, values: Doubles) -> Doubles:
         width = values.shape[1]
@@ -181,6 +200,7 @@ class CrossProducts(Statistic):
 
     response: str
     kind: ClassVar[str] = "cross-products"
+    totals: ClassVar[bool] = True
     blockwise: ClassVar[bool] = True
 
     def _require(self) -> None:

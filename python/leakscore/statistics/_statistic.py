@@ -38,6 +38,11 @@ class Statistic(ABC):
         Column of categories -> its levels, of which the block holds the numbers; set by `on`.
     kind : str
         Name of the statistic in a report's JSON.
+    totals : bool
+        Whether what is published are sums over the records rather than means.
+    curved : bool
+        Whether what is published is no multiple of the mean of phi, feature by feature: see
+        `influence`.
     blockwise : bool
         Whether all that `prepare` needs are the moments of the columns: then a table of any length
         is judged block by block.
@@ -48,6 +53,8 @@ class Statistic(ABC):
 
     exact: ClassVar[Exactness] = "exact"
     kind: ClassVar[str] = "statistic"
+    totals: ClassVar[bool] = False
+    curved: ClassVar[bool] = False
     blockwise: ClassVar[bool] = False
 
     def on(
@@ -168,6 +175,60 @@ class Statistic(ABC):
             If `on` has not been called, or the shape does not fit.
         """
         return self._features(self._checked(block))
+
+    def units(self, means: npt.ArrayLike, n: int) -> Doubles:
+        """Return how much each published number changes with the mean of its feature.
+
+        Noise on what is published is the noise on the means of the features times these units.
+
+        Parameters
+        ----------
+        means : (D,) array_like
+            Of the features, in the order of `names`.
+        n : int
+            Records in the release.
+
+        Returns
+        -------
+        (D,) ndarray of float64
+            n of a sum or a count, 1 of a mean or a share; one over the share of its cell of the
+            mean of a group, and one over the mean weight of a weighted mean.
+
+        Examples
+        --------
+        >>> from leakscore import statistics
+        >>> statistics.Sum().on(["a"]).units([2.5], n=40)
+        array([40.])
+        """
+        size = np.asarray(means, dtype=np.float64).shape
+        return np.full(size, float(n) if self.totals else 1.0)
+
+    def influence(self, block: npt.ArrayLike, n: int) -> Doubles:
+        """Return rows of which the published numbers are the mean, to first order in 1 / n.
+
+        Up to a constant: the features in the units of what is published and, where that is curved,
+        its derivative by their means, at the means of this block.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+            Records; the columns are those that `on` was given.
+        n : int
+            Records in the release.
+
+        Returns
+        -------
+        (k, D) ndarray of float64
+
+        Examples
+        --------
+        >>> from leakscore import statistics
+        >>> groups = statistics.GroupMeans("sex").on(["sex", "a"], {"sex": ["f", "m"]})
+        >>> groups.influence([[0, 1.0], [1, 4.0], [1, 6.0], [0, 1.0]], n=10)[1].tolist()
+        [10.0, 0.0, -2.0]
+        """
+        features = self.features(block)
+        return features * self.units(features.mean(axis=0), n)
 
     def _checked(self, block: npt.ArrayLike) -> Doubles:
         if not self.columns:

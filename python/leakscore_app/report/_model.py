@@ -251,7 +251,8 @@ class Noise:
     columns' units, of the first one. `beside` is what the
     other shapes take in theory, in standard errors. Of the first one, too, everyone within the
     Mahalanobis distance `protected_radius` of the mean is protected, in the table or not.
-    `noisy_mean` is the mean with one draw of the noise, where it was asked for.
+    `noisy_mean` is the mean with one draw of the noise, where it was asked for. `noise_std` and
+    `covariance` are of what is published, in its units: of a sum, a count, the mean of a group.
     """
 
     budget: dict[str, float]

@@ -1,4 +1,4 @@
-"""One draw of the noise that a report offers: the mean to publish, only where it is asked for."""
+"""The noise that a report offers, on the numbers that are published: in their units, and drawn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,26 @@ from dataclasses import replace
 import numpy as np
 
 from leakscore_app.report._model import Doubles, Noise
+
+
+def in_units(noise: Noise | None, units: Doubles) -> Noise | None:
+    """Return noise on the means of features as noise on the published numbers.
+
+    Parameters
+    ----------
+    noise : Noise or None
+    units : (d,) ndarray
+        From `Statistic.units`, in the order of the noise's columns.
+    """
+    if noise is None or (units == 1).all():
+        return noise
+    std = np.array(list(noise.noise_std.values())) * units
+    covariance = noise.covariance
+    return replace(
+        noise,
+        noise_std=dict(zip(noise.noise_std, std.tolist(), strict=True)),
+        covariance=None if covariance is None else covariance * np.outer(units, units),
+    )
 
 
 def drawn(noise: Noise | None, means: Doubles, seed: int) -> Noise:
@@ -27,8 +47,8 @@ def drawn(noise: Noise | None, means: Doubles, seed: int) -> Noise:
         return noise
     rng = np.random.default_rng(seed)
     if noise.covariance is not None:
-        published = rng.multivariate_normal(means, noise.covariance)
+        noisy = rng.multivariate_normal(means, noise.covariance)
     else:
         std = np.array(list(noise.noise_std.values()))
-        published = means + std * rng.standard_normal(len(std))
-    return replace(noise, noisy_mean=dict(zip(noise.noise_std, published.tolist(), strict=True)))
+        noisy = means + std * rng.standard_normal(len(std))
+    return replace(noise, noisy_mean=dict(zip(noise.noise_std, noisy.tolist(), strict=True)))

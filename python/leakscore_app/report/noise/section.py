@@ -35,11 +35,22 @@ def noise_section(report: Content) -> doc.Section:
         none = f"No noise is needed for {budget(noise)} of {every}."
         return doc.Section("Noise", [doc.Paragraph(none)])
     told = [doc.Paragraph(text) for text in _paragraphs(report, noise)]
-    return doc.Section("Noise", [*told, _columns(noise)])
+    told += [doc.Paragraph(text) for text in _followed(report)]
+    return doc.Section("Noise", [*told, _columns(noise, report.release.statistic)])
 
 
-def _columns(noise: Noise) -> doc.InWords:
-    """List the noise of every column, in its units; in standard errors, too, where they differ."""
+def _followed(report: Content) -> Iterator[str]:
+    """Tell that what follows from noisy numbers has no noise of its own."""
+    if report.release.statistic != "mean" or report.input.dependent_columns:
+        yield (
+            "Every other published number that follows from these, as the last of several counts "
+            "that add up, must be computed from the noisy ones: published as it is, it takes noise "
+            "off again."
+        )
+
+
+def _columns(noise: Noise, statistic: str) -> doc.InWords:
+    """List the noise on every number, in its units; in standard errors, too, where they differ."""
     stds = [(name, rounded_up(std, 4)) for name, std in noise.noise_std.items()]
     errors = [rounded_up(error) for error in noise.column_standard_errors.values()]
     if errors:
@@ -52,10 +63,10 @@ def _columns(noise: Noise) -> doc.InWords:
         items, unit = [f"{name} {std}" for name, std in stds], ""
     more = len(stds) - _NOISY_COLUMNS
     rest = f"; and {more} more (--html, --json)" if more > 0 else ""
-    caption = "Standard deviation of the noise, in the column's units"
+    of_column = "the column's units" if statistic == "mean" else "the units of what is published"
+    caption = f"Standard deviation of the noise, in {of_column}"
     listed = (
-        f"Its standard deviation, in the column's units{unit}: "
-        f"{'; '.join(items[:_NOISY_COLUMNS])}{rest}."
+        f"Its standard deviation, in {of_column}{unit}: {'; '.join(items[:_NOISY_COLUMNS])}{rest}."
     )
     return doc.InWords(doc.Table(header, rows, caption), listed)
 

@@ -53,6 +53,8 @@ class Featured:
         The cells, where some hold too few records for a covariance of their own.
     used : tuple of str
         The table's columns of which the statistic is.
+    block : ndarray or None
+        Records as `Statistic.features` takes them; of a mean or a sum, `records.values`.
     """
 
     records: Records
@@ -61,6 +63,22 @@ class Featured:
     weights: Doubles | None = None
     pooled: Cells | None = None
     used: tuple[str, ...] = ()
+    block: Doubles | None = None
+
+    def units(self, n: int) -> Doubles:
+        """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
+        block = self.records.values if self.block is None else self.block
+        units = self.statistic.units(self.statistic.features(block).mean(axis=0), n)
+        return units[self._chosen()]
+
+    def influence(self, n: int) -> Doubles:
+        """Return the rows of which the judged published numbers are means, to first order."""
+        block = self.records.values if self.block is None else self.block
+        return self.statistic.influence(block, n)[:, self._chosen()]
+
+    def _chosen(self) -> Integers:
+        places = {name: k for k, name in enumerate(self.statistic.names)}
+        return np.array([places[name] for name in self.records.columns], dtype=np.intp)
 
 
 def featured(
@@ -112,10 +130,10 @@ def featured(
         pooled = _pooled(records, cell)
         if pooled is not None:
             made = _of_cells(records, bound, cell, pooled)
-            return Featured(made, bound, tables, pooled=pooled, used=bound.columns)
+            return Featured(made, bound, tables, pooled=pooled, used=bound.columns, block=block)
     made = _features(table, records, bound, block)
     used = table.columns if only_counts(statistic) else bound.columns
-    return Featured(made, bound, tables, bound.weights_of(block), used=used)
+    return Featured(made, bound, tables, bound.weights_of(block), used=used, block=block)
 
 
 def _require_room(rows: int, features: int) -> None:

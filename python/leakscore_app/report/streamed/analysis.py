@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from leakscore_app.report._setup import (
     threat_models_of,
 )
 from leakscore_app.report._verdict import verdict_of
-from leakscore_app.report.noise.drawing import drawn
+from leakscore_app.report.noise.drawing import drawn, in_units
 from leakscore_app.report.statistic.featured import by_group
 from leakscore_app.report.streamed.changes import Clipping, changes_of, guess_of
 from leakscore_app.report.streamed.featured import features_of
@@ -108,7 +108,7 @@ class Streamed:
         self._people()
         third, ready = self._third()
         games = [self._played(one, line) for one, line in zip(ready, third.lines, strict=True)]
-        noise = self._noise(games)
+        noise = cast("Noise", in_units(self._noise(games), self._units()))
         if self.asked.draw_noise is not None:
             noise = drawn(noise, self.law.mean * self.law.scale, self.asked.draw_noise)
         remedies = self._remedies(third)
@@ -276,6 +276,16 @@ class Streamed:
                 if self._covered(noise.standard_errors / self._root, noise.leakage):
                     return replace(noise, why_same=_SAME)
         raise ValueError("the noise that hides all records was not found: choose a larger limit")
+
+    def _units(self) -> Doubles:
+        """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
+        judged = self.judged
+        if not isinstance(self.statistic, Mean):
+            means = judged.found.moments.mean
+            units = self.statistic.units(means, self.release.n)
+            places = {name: k for k, name in enumerate(self.statistic.names)}
+            return units[[places[name] for name in judged.columns]]
+        return self.statistic.units(self.law.mean, self.release.n)
 
     @property
     def _root(self) -> float:
