@@ -11,7 +11,7 @@ from leakscore import audit, tradeoff
 from tests.contract import inputs as good
 from tests.contract.inputs import Call
 
-IN = np.arange(4000) % 2 == 0
+IN = (np.arange(4000) % 2 == 0) | (np.arange(4000) == 1)  # not exactly half
 LEVEL = {
     "k_plus": (30, (-1, 4001, 2.5, "1", None)),
     "k_minus": (10, (-1, 3971, 2.5, "1", None)),

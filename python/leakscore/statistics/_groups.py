@@ -127,7 +127,6 @@ class GroupMeans(_Cells):
     """
 
     kind: ClassVar[str] = "group-means"
-    curved: ClassVar[bool] = True
 
     def _inside(self) -> list[int]:
         return self._numbers()
@@ -160,26 +159,6 @@ class GroupMeans(_Cells):
         with np.errstate(divide="ignore"):
             inside = np.repeat(1.0 / shares, len(self._inside()))
         return np.concatenate([np.full(len(others), float(n)), inside])
-
-    def influence(self, block: npt.ArrayLike, n: int) -> Doubles:
-        """Return n 1_g and 1_g (z - m_g) / p_g, m_g the cell's mean; see `Statistic.influence`.
-
-        Parameters
-        ----------
-        block : (k, d) array_like
-        n : int
-
-        Returns
-        -------
-        (k, D) ndarray of float64
-        """
-        values = self._checked(block)
-        inside, numbers = self._indicators(values), values[:, self._numbers()]
-        share = inside.mean(axis=0)
-        share[share == 0] = np.inf
-        mean = inside.T @ numbers / len(values) / share[:, None]
-        within = inside[:, :, None] * (numbers[:, None, :] - mean) / share[:, None]
-        return np.concatenate([n * inside[:, 1:], within.reshape(len(values), -1)], axis=1)
 
     def _features(self, values: Doubles) -> Doubles:
         inside = self._indicators(values)
@@ -268,11 +247,6 @@ class Several(Statistic):
         parts = [part.prepare(array[:, self._places(part)]) for part in self.parts]
         return replace(self, parts=tuple(parts))
 
-    @property
-    def curved(self) -> bool:  # type: ignore[override]
-        """Whether a part is."""
-        return any(part.curved for part in self.parts)
-
     def units(self, means: npt.ArrayLike, n: int) -> Doubles:
         """Return the units of the parts; see `Statistic.units`.
 
@@ -291,21 +265,6 @@ class Several(Statistic):
             values = part.units([by_name[name] for name in part.names], n).tolist()
             units = dict(zip(part.names, values, strict=True)) | units
         return np.array([units[name] for name in self.names])
-
-    def influence(self, block: npt.ArrayLike, n: int) -> Doubles:
-        """Return the rows of the parts; see `Statistic.influence`.
-
-        Parameters
-        ----------
-        block : (k, d) array_like
-        n : int
-
-        Returns
-        -------
-        (k, D) ndarray of float64
-        """
-        values = self._checked(block)
-        return self._beside(part.influence(values[:, at], n) for part, at in self.tables)
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""

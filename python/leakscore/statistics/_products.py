@@ -45,7 +45,6 @@ class Covariance(Statistic):
     """
 
     kind: ClassVar[str] = "covariance"
-    curved: ClassVar[bool] = True
     blockwise: ClassVar[bool] = True
 
     def published(self, records: int, columns: str) -> str:
@@ -62,24 +61,6 @@ class Covariance(Statistic):
             *self.columns,
             *(f"{self.columns[i]}*{self.columns[j]}" for i, j in products),
         )
-
-    def influence(self, block: npt.ArrayLike, n: int) -> Doubles:
-        """Return z and (z_i - m_i)(z_j - m_j), m the means; see `Statistic.influence`.
-
-        Parameters
-        ----------
-        block : (k, d) array_like
-        n : int
-
-        Returns
-        -------
-        (k, D) ndarray of float64
-        """
-        del n
-        values = self._checked(block)
-        rows = self._features(values - values.mean(axis=0))
-        rows[:, : values.shape[1]] = values
-        return rows
 
     def _features(self, values: Doubles) -> Doubles:
         width = values.shape[1]

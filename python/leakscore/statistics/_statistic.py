@@ -40,9 +40,6 @@ class Statistic(ABC):
         Name of the statistic in a report's JSON.
     totals : bool
         Whether what is published are sums over the records rather than means.
-    curved : bool
-        Whether what is published is no multiple of the mean of phi, feature by feature: see
-        `influence`.
     blockwise : bool
         Whether all that `prepare` needs are the moments of the columns: then a table of any length
         is judged block by block.
@@ -54,7 +51,6 @@ class Statistic(ABC):
     exact: ClassVar[Exactness] = "exact"
     kind: ClassVar[str] = "statistic"
     totals: ClassVar[bool] = False
-    curved: ClassVar[bool] = False
     blockwise: ClassVar[bool] = False
 
     def on(
@@ -202,33 +198,6 @@ class Statistic(ABC):
         """
         size = np.asarray(means, dtype=np.float64).shape
         return np.full(size, float(n) if self.totals else 1.0)
-
-    def influence(self, block: npt.ArrayLike, n: int) -> Doubles:
-        """Return rows of which the published numbers are the mean, to first order in 1 / n.
-
-        Up to a constant: the features in the units of what is published and, where that is curved,
-        its derivative by their means, at the means of this block.
-
-        Parameters
-        ----------
-        block : (k, d) array_like
-            Records; the columns are those that `on` was given.
-        n : int
-            Records in the release.
-
-        Returns
-        -------
-        (k, D) ndarray of float64
-
-        Examples
-        --------
-        >>> from leakscore import statistics
-        >>> groups = statistics.GroupMeans("sex").on(["sex", "a"], {"sex": ["f", "m"]})
-        >>> groups.influence([[0, 1.0], [1, 4.0], [1, 6.0], [0, 1.0]], n=10)[1].tolist()
-        [10.0, 0.0, -2.0]
-        """
-        features = self.features(block)
-        return features * self.units(features.mean(axis=0), n)
 
     def _checked(self, block: npt.ArrayLike) -> Doubles:
         if not self.columns:

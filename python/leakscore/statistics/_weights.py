@@ -75,7 +75,6 @@ class WeightedMean(_Weighted):
     """
 
     kind: ClassVar[str] = "weighted-mean"
-    curved: ClassVar[bool] = True
     blockwise: ClassVar[bool] = True
 
     def published(self, records: int, columns: str) -> str:
@@ -120,22 +119,6 @@ class WeightedMean(_Weighted):
         """
         mean = np.asarray(means, dtype=np.float64)
         return np.concatenate([[float(n)], np.full(len(mean) - 1, 1.0 / mean[0])])
-
-    def influence(self, block: npt.ArrayLike, n: int) -> Doubles:
-        """Return n w and w (z - theta) / E w, theta the weighted mean; see `Statistic.influence`.
-
-        Parameters
-        ----------
-        block : (k, d) array_like
-        n : int
-
-        Returns
-        -------
-        (k, D) ndarray of float64
-        """
-        weight, others = self._weighed(self._checked(block))
-        mean = (weight * others).mean(axis=0) / weight.mean()
-        return np.concatenate([n * weight, weight * (others - mean) / weight.mean()], axis=1)
 
     def _features(self, values: Doubles) -> Doubles:
         weight, others = self._weighed(values)

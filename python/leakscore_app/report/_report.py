@@ -339,24 +339,20 @@ class _Analysis:
         self._score()
         games = self._games()
         noise = self._noise(games)
-        if self.offered is self.people:
-            noise = in_units(noise, self.featured.units(self.release.n))
+        noise = in_units(noise, self.featured.units(self.release.n))
         if self.asked.draw_noise is not None:
             noise = drawn(noise, self.records.values.mean(axis=0), self.asked.draw_noise)
         self.step("scoring the remedies")
         plain = self.release.statistic in ("mean", "sum")
         remedies = remedies_of(self.people, self.budget, self.rows, self.records.columns, plain)
         if noise is not None:
-            remedies += tuple(noise_on_every_mean(self.offered, noise, self.rows))
+            remedies += tuple(noise_on_every_mean(self.people, noise, self.rows))
         report = self._written(games, noise, remedies)
         report = replace(report, verdict=verdict_of(report, self.budget, self.asked.max_noise))
         return replace(report, warnings=notices_of(report, self.table, self.records))
 
     def _score(self) -> None:
-        self.people = self._population(self.records.values)
-        self.offered = self.people  # whose columns noise is added to
-        if self.featured.statistic.curved and self.featured.pooled is None:
-            self.offered = self._population(self.featured.influence(self.release.n))
+        self.people = self._population()
         self.scores = self.people.informed()
         self.order = np.argsort(-self.scores, kind="stable")
         played = self.order[np.isfinite(self.scores[self.order])]
@@ -371,16 +367,16 @@ class _Analysis:
                 "there is nothing to simulate"
             )
 
-    def _population(self, values: Doubles) -> Population:
+    def _population(self) -> Population:
         cells, finite = self.featured.pooled, self.asked.population == "finite"
         if cells is not None:
             return Pooled(cells, self.release.n, finite=finite, published=self.published)
         largest = int(self.published.owned.sizes.max())
         return Population(
-            values,
+            self.records.values,
             self.release.n,
             finite=finite,
-            shrinkage=shrinkage_of(values, self.asked.shrinkage, largest),
+            shrinkage=shrinkage_of(self.records.values, self.asked.shrinkage, largest),
             published=self.published,
             weights=self.featured.weights,
         )
@@ -397,7 +393,7 @@ class _Analysis:
         row = int(self.rows[index])
         self.step(f"playing record {row}, {attacker}{' with noise' if noisy else ''}")
         return play(
-            self.offered if noisy else self.people,
+            self.people,
             index,
             row,
             attacker,
@@ -425,7 +421,7 @@ class _Analysis:
         """Find the noise; none hides a person who is all of the batch that the release adds."""
         if self.published.given_away(slice(-1, None)).any():
             return None
-        why = why_same(self.offered, self.asked.noise_shape, self.release.statistic)
+        why = why_same(self.people, self.asked.noise_shape, self.release.statistic)
         if not why:
             return self._shaped(games)
         return replace(self._same(games), why_same=why)
@@ -439,7 +435,7 @@ class _Analysis:
             return known or self._game(index, noise_std=std)
 
         return noise_of(
-            self.offered,
+            self.people,
             self.budget,
             self.rows,
             self.records.columns,

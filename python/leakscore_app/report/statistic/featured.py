@@ -69,16 +69,8 @@ class Featured:
         """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
         block = self.records.values if self.block is None else self.block
         units = self.statistic.units(self.statistic.features(block).mean(axis=0), n)
-        return units[self._chosen()]
-
-    def influence(self, n: int) -> Doubles:
-        """Return the rows of which the judged published numbers are means, to first order."""
-        block = self.records.values if self.block is None else self.block
-        return self.statistic.influence(block, n)[:, self._chosen()]
-
-    def _chosen(self) -> Integers:
         places = {name: k for k, name in enumerate(self.statistic.names)}
-        return np.array([places[name] for name in self.records.columns], dtype=np.intp)
+        return units[[places[name] for name in self.records.columns]]
 
 
 def featured(
