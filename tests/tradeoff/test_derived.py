@@ -277,7 +277,7 @@ class Part(NamedTuple):
         if ratio <= 1.0 - self.rate:
             return 1.0, 1.0
         level = math.log((ratio - (1.0 - self.rate)) / self.rate) / self.shift + 0.5 * self.shift
-        outside, hit = stats.norm.sf([level, level - self.shift]).tolist()
+        outside, hit = map(float, stats.norm.sf([level, level - self.shift]))
         return outside, (1.0 - self.rate) * outside + self.rate * hit
 
 
