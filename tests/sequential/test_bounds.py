@@ -11,6 +11,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from flint import fmpz_poly
+from scipy.stats import ncx2
 
 from leakscore.sequential import _uniform
 from leakscore.sequential._uniform import _BELOW, _Lattice, _means, _Step, _Sum
@@ -145,3 +146,33 @@ def test_every_step_pays_its_slack() -> None:
     none = lattice.ends(gamma)
     assert ends[1][0] - none[1][0] == pytest.approx(steps * slack, rel=1e-3, abs=0.0)
     assert none[2][0] - ends[2][0] == pytest.approx(steps * slack, rel=1e-3, abs=0.0)
+
+
+def test_each_end_moves_by_the_slack_of_all_steps() -> None:
+    lattice, gamma = _Lattice(_Step(9.0, 10, 1), np.array([0.2]), np.array([5]), 0.9), [0.5]
+    ends = []
+    for slack in (0.0, 1e-6):
+        lattice.slack = slack
+        ends.append(lattice.ends(np.array(gamma))[:, 0])
+    np.testing.assert_allclose(ends[1] - ends[0], [-5e-6, 5e-6, -5e-6, 5e-6], rtol=1e-6)
+
+
+@pytest.mark.parametrize("weights", [[0.1, 0.5], [0.5, 0.1], [0.2, 0.4]])
+@pytest.mark.parametrize(("distance", "top"), [(50.0, 4.0), (50.0, 1.0), (50.0, -20.0), (9.0, 3.0)])
+def test_the_slack_is_that_of_the_steepest_law(
+    weights: list[float], distance: float, top: float
+) -> None:
+    """By densities of the log ratio, of every weight as far as its lattice goes, H0 and H1."""
+    n, dim = 10, 2
+    step = _Step(distance, n, dim)
+    lattice = _Lattice(step, np.array(weights), np.array([2, 1]), top)
+    slopes = []
+    for weight in weights:
+        logs = np.linspace(top - 40.0, top - np.log(weight), 10_001)
+        room = 2.0 * (step.largest - logs[logs < step.largest])
+        slopes += [
+            float((2.0 * scale * ncx2.pdf(scale * room, dim, centre * distance)).max())
+            for scale, centre in ((n - 1.0, n), (n, n - 1.0))
+        ]
+    ulps = 8.0 * U * (1.0 + step.largest + abs(top))
+    assert lattice.slack == pytest.approx(1e-13 + 1e-15 + ulps * max(slopes), rel=1e-3, abs=0.0)

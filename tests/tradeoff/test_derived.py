@@ -161,6 +161,36 @@ def test_a_hull_is_no_inverse() -> None:
         np.testing.assert_allclose(end.inverse()(alpha), end(alpha), atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["itself", "subsample", "best_of"])
+def test_hulls_of_both_ends(name: str) -> None:
+    """Where alpha is small the hull is the curve; that of the inverse is the same."""
+    f = MADE[name][0](ONE_STEP)
+    hull, turned, alpha = f.symmetrized(), f.inverse().symmetrized(), np.geomspace(1e-4, 1e-2, 41)
+    for end, same in ((hull.lower, turned.lower), (hull.upper, turned.upper)):
+        np.testing.assert_allclose(end(alpha), same(alpha), rtol=1e-13)
+    assert (hull.upper(alpha) >= f.upper(alpha) * (1.0 - 1e-13)).all()
+    assert (hull.lower(alpha) <= f.lower(alpha) * (1.0 + 1e-13)).all()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        tradeoff.relaxed_laplace(1.0).subsample(0.1),
+        tradeoff.shifted_gaussian(1.0, 0.7).subsample(0.9),
+        tradeoff.relaxed_gaussian(2.0),
+        tradeoff.relaxed_gaussian(2.0).best_of(3),
+        tradeoff.gaussian(2.0).subsample(0.4).best_of(3),
+    ],
+    ids=str,
+)
+def test_epsilons_of_a_hull_are_those_of_the_worse_order(f: TradeOff) -> None:
+    hull = f.symmetrized()
+    for share in (0.9, 0.5, 1e-2, 1e-4, 1e-6):
+        delta = share * float(f.advantage())
+        both = [f.epsilon(delta, direction) for direction in ("forward", "reverse")]
+        assert hull.epsilon(delta) == pytest.approx(max(both), rel=1e-12, abs=0.0)
+
+
 class Laws(NamedTuple):
     """Masses of some outcomes without the record and with it, and the polygon of the two."""
 

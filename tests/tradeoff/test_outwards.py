@@ -57,6 +57,12 @@ def test_beta_and_power_are_rounded_outwards_everywhere() -> None:
                 assert ends[1] >= (1 - beta) * (1 - 1e-14)
 
 
+def test_a_sub_sampled_polygon_is_rounded_outwards_too() -> None:
+    low, near, high = (polygon(side).subsample(0.3) for side in (-1, 0, 1))
+    for number in (lambda f: f.power(1e-3), lambda f: f.delta(0.3), lambda f: f.epsilon(1e-3)):
+        assert number(high) < number(near) < number(low)
+
+
 def test_log_power_delta_and_epsilon_are_rounded_outwards() -> None:
     low, high = polygon(-1), polygon(1)
     with mp.workdps(60):
