@@ -190,48 +190,6 @@ def test_slack_of_a_logarithm(theta: float, n: int, first: float) -> None:
     assert law.slack <= 150.0 * _U * n * (4.0 + (1.0 + abs(theta)) * (abs(first) + 5.0) + 60.0)
 
 
-@pytest.mark.parametrize("theta", [1.0, -3.0])
-def test_every_mass_is_moved_by_the_slack(monkeypatch: pytest.MonkeyPatch, theta: float) -> None:
-    """By as many units as the logs that go into a mass are large, for each of 70 steps."""
-    logs = np.log(masses("spread", 30))
-    window = Window(theta, 20.0, 20.0, theta - 2.0, theta + 2.0)
-    sums = []
-    for unit in (0.0, 1e-6):
-        monkeypatch.setattr(composition, "_UNIT", unit)
-        sums.append(compose_lattices([(-0.7, logs, 70)], 0.05, 3, (window,)))
-    top = abs(float(logs.max()))  # of a group of cells
-    slack = 70e-6 * (4.0 + (1.0 + abs(theta)) * (0.7 + 0.05 * 30) + top)
-    none, more = sums
-    for before, after, way in ((none.low, more.low, -1.0), (none.high, more.high, 1.0)):
-        seen = np.isfinite(before)
-        assert seen.sum() > 10
-        np.testing.assert_allclose(after[seen] - before[seen], way * slack, rtol=1e-6)
-
-
-@pytest.mark.parametrize("theta", [-1.0, -3.0])
-@pytest.mark.parametrize("scale", [0.4, 2.5])
-def test_tails_are_bounded_by_chernoff(theta: float, scale: float) -> None:
-    """Also of laws that do not sum to 1: the tilted bound, scaled back at the edge."""
-    logs, first, spacing, n = np.log(scale * masses("spread", 30)), -0.7, 0.05, 70
-    windows = tuple(Window(t, 3.0, 3.0, t - 2.0, t + 2.0) for t in (theta, 1.0 - theta))
-    sums = compose_lattices([(first, logs, n)], spacing, 3, windows)
-    loss = first + spacing * np.arange(30)
-    points = sums.points
-    for found, edge, t, last, inner in (
-        (sums.log_below, points[0], theta, theta - 2.0, points[0] - spacing),
-        (sums.log_above, points[-1], 1.0 - theta, 3.0 - theta, points[-1]),
-    ):
-        steep, own = (n * float(np.logaddexp.reduce(logs + tilt * loss)) for tilt in (last, t))
-        least = min(steep - (last - t) * inner, own)  # no more than all of the tilted law
-        assert found == pytest.approx(least - t * edge, rel=1e-9)
-
-
-def test_what_a_few_cells_do_not_hold() -> None:
-    law = masses("held", 60)
-    first, width, rest = composition._heaviest(law)
-    assert rest == pytest.approx(1.0 - law[first : first + width].sum(), rel=1e-9)
-
-
 def blocks_of(exact: list[Any], spacing: float, block: int) -> list[tuple[Any, Any]]:
     """Split cells between the two points of their block so that the sum of e^loss is kept."""
     width = mp.mpf(spacing) * block
