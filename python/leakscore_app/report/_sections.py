@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from leakscore_app._visible import listed
 from leakscore_app.document import document as doc
 from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
@@ -405,11 +404,7 @@ def _read(report: Content) -> doc.Section:
         many = counted(rows.count, "record") + (" is" if rows.count == 1 else " are")
         more = ", ..." if rows.count > len(rows.first) else ""
         which = "record" if rows.count == 1 else "records"
-        cells = [f"{name} in {count}" for name, count in rows.columns.items()]
-        where = f": {listed(cells)}" if cells else ""
-        said.append(
-            doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}{more}){where}.")
-        )
+        said.append(doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}{more})."))
     for column in seen.columns_left_out:
         said.append(doc.Paragraph(f"{column.name} is left out: {column.reason}."))
     made = [

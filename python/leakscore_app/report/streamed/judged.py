@@ -25,7 +25,6 @@ from leakscore_app.tables.records import (
     NOTHING,
     LeftColumn,
     LeftRows,
-    cells_by_column,
     combinations,
     dependent_columns,
     differ,
@@ -78,17 +77,12 @@ class Judged:
     @property
     def left_rows(self) -> tuple[LeftRows, ...]:
         """Which rows are not judged."""
-        found, names, groups = self.found, self.source.columns, np.zeros(0, np.int64)
         lost = (
-            ("a value is missing", found.missing, found.absent),
-            ("a value is infinite", found.infinite, found.holes - found.absent),
-            (GROUPLESS, self.groupless, groups),
+            ("a value is missing", self.found.missing),
+            ("a value is infinite", self.found.infinite),
+            (GROUPLESS, self.groupless),
         )
-        return tuple(
-            LeftRows(why, rows.count, rows.first, cells_by_column(names[: len(cells)], cells))
-            for why, rows, cells in lost
-            if rows.count
-        )
+        return tuple(LeftRows(why, one.count, one.first) for why, one in lost if one.count)
 
 
 def judged_of(

@@ -18,7 +18,6 @@ from leakscore_app.tables.cells import Options
 from leakscore_app.tables.columns import ASKED, with_names
 from leakscore_app.tables.doubts import option_value
 from leakscore_app.tables.formats.long_text import newlines_in
-from leakscore_app.tables.labels import plain
 from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
 from leakscore_app.tables.sources.blocks import ROWS, Block, Memory, Part, Source
 from leakscore_app.tables.sources.categories import Categories, SharesPart, expanded
@@ -100,8 +99,7 @@ class Opened:
     def reading(self, *, missing: tuple[float, ...], sums: bool, codes: bool) -> Opened:
         """Return the same with numbers that stand for missing values, and what is looked for."""
         source = replace(self.source, missing=missing)
-        notes = (f"{plain(code)} is read as missing, as asked" for code in missing)
-        return replace(self, source=source, sums=sums, codes=codes, notes=(*self.notes, *notes))
+        return replace(self, source=source, sums=sums, codes=codes)
 
     def publishing(self, columns: Sequence[str] | None, exclude: Sequence[str]) -> Opened:
         """Return the same of which some columns only are published; refuse unknown names."""
