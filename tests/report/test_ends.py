@@ -10,6 +10,7 @@ from scipy import stats
 
 from leakscore_app import report
 from leakscore_app.report.rounds.ends import highest, mean_upper
+from leakscore_app.report.rounds.skewed import laws, share_of
 
 LEVEL = 0.05
 SHARES = [0.0, 1e-6, 1e-4, 1e-3, 0.03, 0.3, 0.9, 0.999]
@@ -92,3 +93,55 @@ def test_the_best_threshold_of_a_rare_trait_is_not_that_of_the_theory(rare: np.n
     assert result.verdict is not None
     assert result.verdict.decision == "publish with noise"
     assert "try --rounds" not in result.verdict.why
+
+
+def decoyed(size: int) -> np.ndarray:
+    """Two records share a trait; three others leak more in theory, and less in truth."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(size, 4))
+    values[20:23] = np.sqrt(1.1 * size) * np.eye(4)[:3]
+    return np.column_stack([values, np.isin(np.arange(size), [10, 500])])
+
+
+@pytest.mark.parametrize("size", [1001, 66_001])
+def test_who_holds_a_rare_trait_is_played_behind_decoys(size: int) -> None:
+    n = round(0.6 * (size - 1))
+    truth = stats.binom.pmf(0, n, 1 / (size - 1))
+    options = {"n": n, "noise_shape": "same", "max_advantage": 0.54}
+    result = report.analyse(report.table_of(decoyed(size)), **options)
+    games = {game.row: game for game in result.games if game.attacker == "informed"}
+    theory = sorted(games, key=lambda row: -games[row].leakage)
+    assert set(theory[:3]) == {21, 22, 23}
+    for row in (11, 501):
+        assert games[row].advantage.theory < games[theory[2]].advantage.theory
+        assert abs(games[row].advantage.simulated - truth) < 4 * games[row].advantage.std_error
+    assert (
+        max(game.advantage.simulated for game in games.values())
+        > 0.54
+        > max(games[row].advantage.theory for row in games)
+    )
+    assert result.verdict is not None
+    assert result.verdict.worst.row in (11, 501)
+    assert result.verdict.decision != "publish"
+    assert result.noise is not None
+    assert {11, 501} <= set(result.noise.rows_played) or not result.noise.confirmed
+    assert f"{len(games)} of {size} records played" in " ".join(result.to_text().split())
+
+
+@pytest.mark.parametrize("finite", [False, True])
+def test_laws_of_skewed_sums(finite: bool) -> None:
+    """A trait alone is binomial; records of normal law are as the theory says."""
+    share, count = 1 / 1000, 600
+    trait = np.array([1 - share, -share])
+    counts = np.array([1.0, 999.0])
+    law = laws(trait, counts, 1 - share, (count - 1, count), finite=finite)
+    drawn = count / 1000  # once at most, with this chance
+    expected = max(drawn, 1 - drawn) if finite else stats.binom.pmf(0, count, share)
+    assert share_of(law, "advantage") == pytest.approx(expected, abs=0.01)
+    normal = stats.norm.ppf((np.arange(4000) + 0.5) / 4000)
+    root = np.sqrt(400 * (1 - 0.1 * finite)) * normal.std()
+    law = laws(normal, np.ones(4000), 30.0, (399, 400), finite=finite)
+    expected = 2 * stats.norm.cdf(30 / root / 2) - 1
+    assert share_of(law, "advantage") == pytest.approx(expected, abs=0.003)
+    power = stats.norm.sf(stats.norm.isf(0.01) - 30 / root)
+    assert share_of(law, "power") == pytest.approx(power, abs=0.003)

@@ -62,6 +62,7 @@ from leakscore_app.report._words import named
 from leakscore_app.report.noise.anew import play_anew, why_not
 from leakscore_app.report.noise.drawing import drawn, in_units
 from leakscore_app.report.noise.shaped import Search, why_same
+from leakscore_app.report.rounds.skewed import hidden_behind
 from leakscore_app.report.statistic.featured import cells_of, featured
 from leakscore_app.report.statistic.pooled import Pooled, small_cells
 from leakscore_app.report.streamed.analysis import Streamed
@@ -409,8 +410,10 @@ class _Analysis:
         return np.random.SeedSequence(self.asked.seed, spawn_key=(index, self.people.n))
 
     def _games(self) -> list[Game]:
-        """The worst records, the worst to the weaker attacker, and the one in the middle."""
-        first = self.played[: self.simulated]
+        """The worst records, those hidden from theory, the worst to the weaker one, the middle."""
+        quantity = self.budget.quantity
+        self.hidden = hidden_behind(self.people, self.about, self.simulated, quantity)
+        first = [*self.played[: self.simulated], *self.hidden]
         games = [self._game(i) for i in first]
         games.append(self._game(self.played[0], "weaker"))
         worst = next(int(i) for i in self.order if np.isfinite(self.scores[i]))
@@ -474,9 +477,9 @@ class _Analysis:
         return play_anew(self.people, index, max_leakage, rounds=self.rounds, rng=rng)
 
     def _also(self) -> list[int]:
-        """Return whom else to play with noise: the record in the middle, if it is a new one."""
+        """Return whom else to play with noise: those hidden, the middle one if it is new."""
         middle = self._middle()
-        return [middle] if self.published.new[middle] else []
+        return [*self.hidden, middle] if self.published.new[middle] else self.hidden
 
     def _middle(self) -> int:
         """Return the record in the middle of those that can be played."""

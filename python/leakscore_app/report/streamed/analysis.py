@@ -52,6 +52,7 @@ from leakscore_app.report._setup import (
 )
 from leakscore_app.report._verdict import verdict_of
 from leakscore_app.report.noise.drawing import drawn, in_units
+from leakscore_app.report.rounds.skewed import hidden_behind
 from leakscore_app.report.statistic.featured import by_group
 from leakscore_app.report.streamed.changes import Clipping, changes_of, guess_of
 from leakscore_app.report.streamed.featured import features_of
@@ -199,7 +200,13 @@ class Streamed:
     # --- the third pass and the games ------------------------------------------------------------
 
     def _third(self) -> tuple[Third, list[Projected]]:
-        first = self.playable[: self.simulated]
+        new = ~np.isin(self.found.sample.rows, self.crowd.numbers)
+        quantity = self.budget.quantity
+        hidden = hidden_behind(
+            self.crowd, self.playable, self.simulated, quantity, self.sample[new]
+        )
+        self.hidden_rows = self.crowd.numbers[hidden]
+        first = [*self.playable[: self.simulated], *hidden]
         asked = [Asked(index) for index in first]
         asked.append(Asked(self.playable[0], "weaker"))
         asked += [Asked(self.middle)] if self.middle not in first else []
@@ -315,7 +322,7 @@ class Streamed:
         def with_noise(index: int, std: float) -> Game:
             row = int(self.crowd.numbers[index]) + 1
             if (row, std) not in known:
-                likely = [index, *self.playable[: self.simulated], self.middle]
+                likely = [index, *self.playable[: self.simulated], *self._also()]
                 self._project_noisy(list(dict.fromkeys(likely)), std, known)
             return known[row, std]
 
@@ -326,8 +333,13 @@ class Streamed:
             self.judged.columns,
             with_noise,
             played=self.simulated,
-            also=[self.middle],
+            also=self._also(),
         )
+
+    def _also(self) -> list[int]:
+        """Return whom to play with noise beside the worst: those hidden, and the middle one."""
+        hidden: list[int] = np.searchsorted(self.crowd.numbers, self.hidden_rows).tolist()
+        return [*hidden, self.middle]
 
     def _project_noisy(
         self, indices: list[int], std: float, known: dict[tuple[int, float], Game]
