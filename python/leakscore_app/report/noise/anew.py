@@ -4,9 +4,9 @@ Every round draws a table of the others' records, half of them with the record i
 computes the noise of least cost from this table and publishes its mean with this noise, and the
 matrix. The attacker knows the population, not the other records. Of the matrix, the attack uses the
 leakage of the record under it: noise that was computed with the record hides it. A threshold
-between the tables with the record and those without is learned from nine tenths of the rounds, and
-the log-ratio of its two sides is added to that of the mean under the matrix; the last tenth judges,
-and so on in turn. Another attack may find more.
+between the tables with the record and those without is learned from half of the rounds, and the
+log-ratio of its two sides is added to that of the mean under the matrix; the other half judges, and
+the other way round. Another attack may find more.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from leakscore.leakage.anew import rough_noise
 from leakscore.reference import Reference
 from leakscore_app.report._leakage import Population
 from leakscore_app.report._model import Doubles, ToldGame
+from leakscore_app.report.rounds.ends import HALF_LEVEL, mean_upper
 
 _MOST_TABLES, _LEAST_TABLES = 100, 20
 _ROUNDS_A_TABLE = 500  # of a game without tables: 40 tables for 20000 rounds
 _MOST_WORK = 8 * 10**7  # tables times records times columns squared: some seconds
-_PARTS = 10
 _GAP = 0.1  # of the noise in a round
-_UPPER = 1.6448536269514722  # standard errors of a one-sided bound of 95 %
 
 
 def why_not(population: Population, rounds: int) -> str:
@@ -82,7 +81,7 @@ def play_anew(
         tables=2 * half,
         advantage=advantage,
         std_error=error,
-        upper=min(1.0, advantage + _UPPER * error),
+        upper=_upper(hits - alarms),
     )
 
 
@@ -122,15 +121,27 @@ class _Game:
         return _Seen(float(np.log(leakage)), ratio, spread)
 
 
+def _upper(differences: Doubles) -> float:
+    """Return the 95 % upper end of the mean of chances of hits less those of alarms, at most 1.
+
+    Each half is judged by a rule that is fixed given the other half, but not independently of it:
+    each end has half of the level.
+    """
+    ends = []
+    for start in range(2):
+        values = np.append(differences[start::2], 1.0)[np.newaxis]
+        ends.append(mean_upper(values, np.ones(values.shape[1]), HALF_LEVEL)[0])
+    return float(np.mean(ends))
+
+
 def _judged(with_it: list[_Seen], without: list[_Seen]) -> tuple[Doubles, Doubles]:
-    """Return the chance that the attack says "member" in every round, learned from the others."""
+    """Return the chance that the attack says "member", each half's learned from the other half."""
     inside, outside = (np.array([one.log_leakage for one in seen]) for seen in (with_it, without))
     hits, alarms = np.zeros(len(with_it)), np.zeros(len(without))
-    for start in range(_PARTS):
-        rest = np.arange(len(with_it)) % _PARTS != start
-        rule = _Rule.of(inside[rest], outside[rest])
-        hits[start::_PARTS] = [rule.chance(one) for one in with_it[start::_PARTS]]
-        alarms[start::_PARTS] = [rule.chance(one) for one in without[start::_PARTS]]
+    for start in range(2):
+        rule = _Rule.of(inside[1 - start :: 2], outside[1 - start :: 2])
+        hits[start::2] = [rule.chance(one) for one in with_it[start::2]]
+        alarms[start::2] = [rule.chance(one) for one in without[start::2]]
     return hits, alarms
 
 

@@ -31,6 +31,7 @@ from leakscore.distributions import norm
 from leakscore_app.report._model import Doubles
 
 _LEVEL = 1.65  # of the standard normal law: 95 %, with room for the saddle point's error
+HALF_LEVEL = 1.966  # 97.5 %
 _STEPS = 24
 _EXACT = 48  # thresholds whose ends are computed, of the largest by the normal approximation
 _EXACT_NOISY = 4
@@ -73,8 +74,8 @@ def highest(
     return float(mean_upper(values[first], counts[first]).max())
 
 
-def mean_upper(values: Doubles, weights: Doubles) -> Doubles:
-    """Return the 95 % upper end of each row's mean.
+def mean_upper(values: Doubles, weights: Doubles, level: float = _LEVEL) -> Doubles:
+    """Return the upper end of each row's mean, with 95 % confidence by default.
 
     Parameters
     ----------
@@ -82,6 +83,8 @@ def mean_upper(values: Doubles, weights: Doubles) -> Doubles:
         What was drawn, and the largest possible value.
     weights : (T, K) or (K,) ndarray
         How often; that of the largest value is one more.
+    level : float
+        Quantile of the standard normal law.
     """
     top = values.max(axis=1, keepdims=True)
     below = top - values
@@ -91,7 +94,7 @@ def mean_upper(values: Doubles, weights: Doubles) -> Doubles:
     low, high = np.full((2, len(values), 1), [[[-14.0]], [[32.0]]])
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        beyond = _tilted(below, counts, total, np.exp(middle))[1] > _LEVEL
+        beyond = _tilted(below, counts, total, np.exp(middle))[1] > level
         low, high = np.where(beyond[:, None], low, middle), np.where(beyond[:, None], middle, high)
     return np.asarray(top[:, 0] - width[:, 0] * _tilted(below, counts, total, np.exp(high))[0])
 
