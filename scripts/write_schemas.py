@@ -20,10 +20,9 @@ import numpy as np
 from leakscore import audit, games, leakage, statistics, tradeoff
 from leakscore.results import Result
 from leakscore_app import report
+from leakscore_app.audits import risk_file
 from leakscore_app.audits.judge import judge
 from leakscore_app.audits.model import Claim, Setting
-from leakscore_app.audits.records import judged as records
-from leakscore_app.audits.records.reading import read as read_records
 from leakscore_app.audits.scores import read_scores
 
 ROOT = Path(__file__).parents[1]
@@ -177,11 +176,11 @@ def risks() -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "scores.npz")
         np.savez(path, **arrays, prediction=rng.random(40))
-        yield records.judge(read_records(path), delta=1e-5)
+        yield risk_file.judge(risk_file.read(path), delta=1e-5)
         np.savez(path, **arrays)
-        yield records.judge(read_records(path))
+        yield risk_file.judge(risk_file.read(path))
         for attack in ("choose", "base"):
-            yield records.judge(read_records(_models(folder), attack=attack))
+            yield risk_file.judge(risk_file.read(_models(folder), attack=attack))
 
 
 def schemas() -> dict[str, Schema]:

@@ -83,11 +83,22 @@ def _plain(value: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return what JSON can hold: infinite numbers become "inf" and "-inf", NaN becomes None."""
+    """Return what JSON can hold of plain data, arrays, results and other dataclasses.
+
+    Infinite numbers become "inf" and "-inf", NaN becomes None. Fields of dataclasses whose metadata
+    say ``hidden`` are left out.
+    """
+    if hasattr(value, "to_dict"):
+        return as_json(value.to_dict())
+    if dataclasses.is_dataclass(value):
+        shown = (field for field in _fields(value) if not field.metadata.get("hidden"))
+        return {field.name: as_json(getattr(value, field.name)) for field in shown}
     if isinstance(value, dict):
-        return {key: as_json(entry) for key, entry in value.items()}
-    if isinstance(value, list):
+        return {str(key): as_json(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
         return [as_json(entry) for entry in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return as_json(value.tolist())
     if isinstance(value, float) and not np.isfinite(value):
         return None if np.isnan(value) else str(value)
     return value

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from leakscore_app.audits.judge import Judgement, audit_file
-    from leakscore_app.audits.records.report import RiskReport, risk_report
+    from leakscore_app.audits.risk import RiskReport, risk_report
     from leakscore_app.cli import main
     from leakscore_app.report import EXIT_CODES, Report, analyse, open_table
     from leakscore_app.tables.table import Table, embedded_table, read_table, table_of
@@ -35,10 +35,10 @@ __all__ = [
 
 _ROOMS = {
     "Judgement": "audits.judge",
-    "RiskReport": "audits.records.report",
+    "RiskReport": "audits.risk",
     "audit_file": "audits.judge",
     "main": "cli",
-    "risk_report": "audits.records.report",
+    "risk_report": "audits.risk",
     **dict.fromkeys(("Table", "embedded_table", "read_table", "table_of"), "tables.table"),
     **dict.fromkeys(("EXIT_CODES", "Report", "analyse", "open_table"), "report"),
 }

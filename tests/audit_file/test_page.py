@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from leakscore_app.audits import sections, words
-from leakscore_app.audits.judge import judge
-from leakscore_app.audits.model import Claim, Findings, Setting
+from leakscore_app.audits.judge import Judgement, judge
+from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.audits.scores import read_scores
 from tests.helpers.page_policy import require_policy
 
@@ -23,27 +23,27 @@ SETTING = Setting()
 
 def findings(
     folder: Path, scores: Any, member: Any, name: str = "t.npz", **options: Any
-) -> Findings:
+) -> Judgement:
     path = folder / name
     with path.open("wb") as file:
         np.savez(file, scores=np.asarray(scores), memberships=np.asarray(member))
     return judge(read_scores(str(path)), **({"setting": SETTING, "all_methods": False} | options))
 
 
-def normal(folder: Path, shift: float, size: int = 400, **options: Any) -> Findings:
+def normal(folder: Path, shift: float, size: int = 400, **options: Any) -> Judgement:
     rng = np.random.default_rng(3)
     member = np.arange(size) % 2 == 1
     return findings(folder, rng.normal(shift * member), member, **options)
 
 
-def counts(folder: Path, **options: Any) -> Findings:
+def counts(folder: Path, **options: Any) -> Judgement:
     path = folder / "counts.npz"
     edges = np.array([-np.inf, -1.0, 0.0, 2.0, np.inf])
     np.savez(path, edges=edges, member_counts=[0, 5, 100, 80], nonmember_counts=[90, 70, 30, 0])
     return judge(read_scores(str(path)), setting=SETTING, **options)
 
 
-def page(found: Findings) -> ElementTree.Element:
+def page(found: Judgement) -> ElementTree.Element:
     text = found.to_html()
     assert text.startswith("<!DOCTYPE html>\n")
     return ElementTree.fromstring(text.partition("\n")[2])
@@ -91,12 +91,12 @@ CASES: dict[str, Any] = {
 
 
 @pytest.fixture(params=sorted(CASES), scope="module")
-def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    made: Findings = CASES[request.param](tmp_path_factory.mktemp("audit"))
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Judgement:
+    made: Judgement = CASES[request.param](tmp_path_factory.mktemp("audit"))
     return made
 
 
-def test_page_is_well_formed_and_fetches_nothing(found: Findings) -> None:
+def test_page_is_well_formed_and_fetches_nothing(found: Judgement) -> None:
     root = page(found)
     tags = {element.tag.removeprefix(XHTML) for element in root.iter()}
     assert not tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form"}
@@ -108,7 +108,7 @@ def test_page_is_well_formed_and_fetches_nothing(found: Findings) -> None:
     require_policy(found.to_html())
 
 
-def test_charts_are_drawn_of_numbers(found: Findings) -> None:
+def test_charts_are_drawn_of_numbers(found: Judgement) -> None:
     charts = [svg for svg in page(found).iter(f"{XHTML}svg") if svg.get("role") == "img"]
     assert len(charts) == 2
     for svg in charts:
@@ -121,7 +121,7 @@ def test_charts_are_drawn_of_numbers(found: Findings) -> None:
         assert len(svg.findall(f"{XHTML}polyline")) >= 1
 
 
-def test_rows_are_as_wide_as_their_headers(found: Findings) -> None:
+def test_rows_are_as_wide_as_their_headers(found: Judgement) -> None:
     for table in page(found).iter(f"{XHTML}table"):
         head, body = table.find(f"{XHTML}thead"), table.find(f"{XHTML}tbody")
         assert head is not None
@@ -131,14 +131,14 @@ def test_rows_are_as_wide_as_their_headers(found: Findings) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
-def test_text_fits(found: Findings, width: int) -> None:
+def test_text_fits(found: Judgement, width: int) -> None:
     text = found.to_text(width)
     longest = max(text.splitlines(), key=len)
     assert len(longest) <= max(width, 80), longest
     assert not re.search(r"[ \t]$", text, flags=re.M)
 
 
-def test_text_and_page_say_what_the_bound_is_not(found: Findings) -> None:
+def test_text_and_page_say_what_the_bound_is_not(found: Judgement) -> None:
     text = " ".join(found.to_text().split())
     whole = " ".join("".join(page(found).itertext()).split())
     for said in (
@@ -158,7 +158,7 @@ def test_text_and_page_say_what_the_bound_is_not(found: Findings) -> None:
     assert ("too-few-scores" in codes) == refused
 
 
-def test_printed_bounds_are_rounded_to_the_safe_side(found: Findings) -> None:
+def test_printed_bounds_are_rounded_to_the_safe_side(found: Judgement) -> None:
     bound = found.bounds.bounds[0]
     headline = re.search(r"^epsilon >= ([\d.]+) at", found.to_text(), flags=re.M)
     assert headline is not None
@@ -190,7 +190,7 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     assert found.to_dict()["setting"]["threat_model"] == nasty
 
 
-def test_bounds_in_the_table_are_not_rounded_inwards(found: Findings) -> None:
+def test_bounds_in_the_table_are_not_rounded_inwards(found: Judgement) -> None:
     rows = sections.bounds_table(found).rows
     for bound, row in zip(found.bounds.bounds, rows, strict=True):
         _, epsilon, cap, _, _, fpr, _, fnr, _ = map(str, row)
@@ -210,7 +210,7 @@ def test_same_file_same_bytes(tmp_path: Path) -> None:
     assert first.to_text() == again.to_text()
 
 
-def test_json_is_complete(found: Findings) -> None:
+def test_json_is_complete(found: Judgement) -> None:
     assert set(found.to_dict()) == {
         "schema_version", "tool", "command", "tool_version", "input", "setting", "claim", "verdict",
         "confidence", "method", "orientation", "bounds", "mu", "methods", "roc", "notices",

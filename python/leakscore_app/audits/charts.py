@@ -7,14 +7,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app.audits.model import Findings
+from leakscore_app.audits.model import Certificates
 from leakscore_app.audits.words import lower_bound, number
 from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 
 Doubles = npt.NDArray[np.float64]
 
 
-def roc(findings: Findings) -> str:
+def roc(findings: Certificates) -> str:
     """Log-log ROC: what was observed, and what is certain at this confidence."""
     curves, bound = findings.curves, findings.bounds.bounds[0]
     sizes = (findings.input.nonmembers, findings.input.members)
@@ -59,7 +59,7 @@ def _stairs(x: Doubles, y: Doubles) -> tuple[list[float], list[float]]:
     return np.repeat(x, 2)[1:].tolist(), np.repeat(y, 2)[:-1].tolist()
 
 
-def thresholds(findings: Findings) -> str:
+def thresholds(findings: Certificates) -> str:
     """What each threshold certifies, with the chosen one, the cap and the claim."""
     curves, bound = findings.curves, findings.bounds.bounds[0]
     sign = -1.0 if findings.input.lower_is_member else 1.0

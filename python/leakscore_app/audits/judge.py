@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from leakscore import validation
 from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
 from leakscore.audit.bands.uniform import BAND_METHODS
 from leakscore.audit.methods.table import EPSILON_METHODS
-from leakscore_app.audits import words
+from leakscore_app.audits import sections, words
 from leakscore_app.audits.curves import curves_of
 from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.model import (
     ONE_THRESHOLD,
+    Certificates,
     Claim,
-    Findings,
     Input,
     MethodBounds,
     Rate,
@@ -29,9 +30,9 @@ from leakscore_app.audits.model import (
 )
 from leakscore_app.audits.notices import notices_of
 from leakscore_app.audits.scores import Counts, Read, Rounds, Samples, read_scores
-from leakscore_app.audits.sections import document, heading, said_of_claim
-from leakscore_app.document import checks, html, text
-from leakscore_app.document.document import Notice
+from leakscore_app.document.checks import Check
+from leakscore_app.document.document import Document, Notice
+from leakscore_app.document.findings import Findings
 
 _DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
 
@@ -43,29 +44,32 @@ _SLOW = (
 )
 
 
-class Judgement(Findings):
-    """The findings of an audit, as text and as a page."""
+class Judgement(Certificates, Findings):
+    """The findings of an audit of independent rounds."""
 
-    def to_text(self, width: int = 80) -> str:
-        """Return the findings as aligned plain text."""
-        return text.render(document(self), width)
+    command = "audit"
 
-    def to_html(self) -> str:
-        """Return the findings as one self-contained page: inline style and charts, no script."""
-        return html.render(document(self))
+    @cached_property
+    def notices(self) -> tuple[Notice, ...]:
+        """What must be known to read the bounds, warnings first."""
+        return notices_of(self)
 
     @property
     def doubts(self) -> Sequence[Notice]:
         """What leaves nothing of the bound, or makes it doubtful."""
-        return words.doubts(self)
+        return words.doubts(self.notices)
 
-    def check(self) -> checks.Check:
+    def document(self) -> Document:
+        """Return the sections of the text and the page."""
+        return sections.document(self, self.notices)
+
+    def check(self) -> Check:
         """Return what other programs are told."""
         bound = self.bounds.bounds[0]
-        return checks.Check(
+        return Check(
             name=words.subject(self.claim),
             verdict=words.outcome(self.verdict, self.void),
-            message=said_of_claim(self) or heading(self),
+            message=sections.said_of_claim(self) or sections.heading(self),
             files=tuple(file["name"] for file in self.input.files),
             properties={
                 "epsilon": float(bound.epsilon),
@@ -77,10 +81,6 @@ class Judgement(Findings):
             },
             version=self.tool_version,
         )
-
-    def _repr_html_(self) -> str:
-        """Show a notebook the page's head, in a frame that runs nothing and fetches nothing."""
-        return html.framed(self.to_html())
 
 
 def audit_file(
@@ -257,8 +257,7 @@ def judge(
         constant=audit.constant,
         turned=orientation != "both" and audit.below_chance,
     )
-    findings = Judgement(
-        tool_version=_version(),
+    return Judgement(
         input=_input(read, audit, lower_is_member),
         setting=setting,
         claim=claim,
@@ -270,10 +269,8 @@ def judge(
         others=others,
         shown=_shown(audit, whole),
         curves=curves_of(audit, whole, deltas[0]),
-        notices=(),
         void=void,
     )
-    return replace(findings, notices=notices_of(findings))
 
 
 def _input(read: Read, audit: Audit, lower_is_member: bool) -> Input:
@@ -407,9 +404,3 @@ def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, void: bool)
     if word == "consistent" and (void or cap <= claimed):
         word = "cannot-tell"
     return Verdict(word, certified, cap, claimed)
-
-
-def _version() -> str:
-    import leakscore
-
-    return leakscore.__version__

@@ -1,6 +1,6 @@
 """What an audit of a file found: frozen dataclasses of numbers and words, no arithmetic.
 
-The text, the page and the JSON all read the same `Findings`.
+The text, the page and the JSON all read the same `Certificates`.
 
 The JSON (``schema_version`` 1; numbers in full precision; infinite ones are "inf" and "-inf", null
 stands for what was not asked for or does not apply)
@@ -43,7 +43,6 @@ stands for what was not asked for or does not apply)
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -52,12 +51,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.audit import EpsilonBound, MuBound
-from leakscore.results import as_json
-from leakscore_app._visible import in_json
 from leakscore_app.audits.curves import Curves
 from leakscore_app.audits.recheck import critical_values
 from leakscore_app.audits.shadows import Attack
-from leakscore_app.document.document import Notice
 
 Doubles = npt.NDArray[np.float64]
 
@@ -155,11 +151,10 @@ class Shown:
     tpr_at_fpr: tuple[tuple[float, Rate], ...]
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What the scores of a file certify."""
+@dataclass(frozen=True, eq=False)
+class Certificates:
+    """What the scores of a file certify; see `leakscore_app.audits.judge.Judgement`."""
 
-    tool_version: str
     input: Input
     setting: Setting
     claim: Claim | None
@@ -171,7 +166,6 @@ class Findings:
     others: tuple[MethodBounds, ...]
     shown: Shown
     curves: Curves
-    notices: tuple[Notice, ...]
     void: str  # why the scores are no evidence, if they are none: a key of words.NO_EVIDENCE
 
     @property
@@ -194,17 +188,13 @@ class Findings:
         """What must be true for the confidence of the bounds to hold."""
         return self.bounds.bounds[0].assumptions
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, words, lists and dicts."""
-        plain = {
-            "schema_version": 1,
-            "tool": "leakscore",
-            "command": "audit",
-            "tool_version": self.tool_version,
-            "input": asdict(self.input),
-            "setting": asdict(self.setting),
-            "claim": self.claim and asdict(self.claim),
-            "verdict": self.verdict and asdict(self.verdict),
+    def contents(self) -> dict[str, Any]:
+        """Return what the JSON holds besides envelope and notices."""
+        return {
+            "input": self.input,
+            "setting": self.setting,
+            "claim": self.claim,
+            "verdict": self.verdict,
             "confidence": self.confidence,
             "method": self.method,
             "orientation": self.orientation,
@@ -220,14 +210,11 @@ class Findings:
             ],
             "roc": {
                 "method": self.shown.method,
-                "auc": asdict(self.shown.auc),
-                "advantage": asdict(self.shown.advantage),
+                "auc": self.shown.auc,
+                "advantage": self.shown.advantage,
                 "tpr_at_fpr": [{"fpr": fpr} | asdict(rate) for fpr, rate in self.shown.tpr_at_fpr],
             },
-            "notices": [asdict(notice) for notice in self.notices],
         }
-        found: dict[str, Any] = as_json(plain)
-        return found
 
     def _bound(self, bound: EpsilonBound) -> dict[str, Any]:
         formula = FORMULAS[str(bound.direction)] if self.by_rates(bound) else None
@@ -280,7 +267,3 @@ class Findings:
         ) != self.input.lower_is_member
         above = ">=" if self.input.form == "counts" else ">"  # a bin holds its lower edge
         return f"score {'<' if below else above} {threshold}"
-
-    def to_json(self) -> str:
-        """Return strict JSON, no NaN and no Infinity."""
-        return in_json(json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False))

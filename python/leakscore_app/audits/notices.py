@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 
 from leakscore.audit.assumptions import CLAIM
-from leakscore_app.audits.model import ONE_THRESHOLD, Findings
+from leakscore_app.audits.model import ONE_THRESHOLD, Certificates
 from leakscore_app.audits.shadows import Attack
 from leakscore_app.document.document import Notice
 
 
-def notices_of(findings: Findings) -> tuple[Notice, ...]:
+def notices_of(findings: Certificates) -> tuple[Notice, ...]:
     """Collect them, warnings first."""
     about = (_about_scores, _about_rounds, _about_bounds, _about_claim)
     found = [notice for each in about for notice in each(findings)]
@@ -26,7 +26,7 @@ def _note(code: str, message: str) -> Notice:
     return Notice("note", code, message)
 
 
-def _about_scores(findings: Findings) -> Iterator[Notice]:
+def _about_scores(findings: Certificates) -> Iterator[Notice]:
     """Say first what leaves nothing of the bound, or makes it doubtful."""
     seen = findings.input
     if findings.void == "equal":
@@ -47,7 +47,7 @@ def _about_scores(findings: Findings) -> Iterator[Notice]:
         )
 
 
-def _about_rounds(findings: Findings) -> Iterator[Notice]:
+def _about_rounds(findings: Certificates) -> Iterator[Notice]:
     seen = findings.input
     yield _note(
         "independent-rounds",
@@ -99,7 +99,7 @@ def _about_models(attack: Attack) -> Iterator[Notice]:
         )
 
 
-def _about_bits(findings: Findings) -> Iterator[Notice]:
+def _about_bits(findings: Certificates) -> Iterator[Notice]:
     members, nonmembers = findings.input.members, findings.input.nonmembers
     yield _note(
         "random-bits",
@@ -119,7 +119,7 @@ def no_fair_coins(members: int, nonmembers: int, so: str) -> Iterator[Notice]:
         )
 
 
-def _about_bounds(findings: Findings) -> Iterator[Notice]:
+def _about_bounds(findings: Certificates) -> Iterator[Notice]:
     yield _note(
         "no-evidence-of-privacy",
         "A lower bound does not show privacy: a small one, and 0, say that this attack with these "
@@ -160,7 +160,7 @@ def _about_bounds(findings: Findings) -> Iterator[Notice]:
         )
 
 
-def _about_claim(findings: Findings) -> Iterator[Notice]:
+def _about_claim(findings: Certificates) -> Iterator[Notice]:
     verdict = findings.verdict
     if verdict is None or findings.claim is None:
         return

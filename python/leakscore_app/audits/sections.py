@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, Decimal
 
+import leakscore
 from leakscore.audit import EpsilonBound
 from leakscore_app.audits import charts, words
-from leakscore_app.audits.model import Findings
+from leakscore_app.audits.model import Certificates
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
@@ -15,24 +16,24 @@ from leakscore_app.document.text import counted
 _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 
 
-def document(findings: Findings) -> doc.Document:
+def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
     """Return the sections of an audit, in their order."""
     held = [Notice("note", "assumption", sentence) for sentence in findings.assumptions]
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in findings.input.files)}",
-        list(_head(findings)),
+        list(_head(findings, words.doubts(notices))),
         (
             _bounds(findings),
             doc.Section("The confidence holds if", [doc.Notices(held)]),
             *_methods(findings),
             _shown(findings),
-            doc.Section("What this does not show", [doc.Notices(findings.notices)]),
+            doc.Section("What this does not show", [doc.Notices(notices)]),
             doc.Section("What was read", [doc.Definitions(list(_read(findings)))]),
         ),
     )
 
 
-def heading(findings: Findings) -> str:
+def heading(findings: Certificates) -> str:
     """Return the first bound as a sentence."""
     bound = findings.bounds.bounds[0]
     return (
@@ -42,7 +43,7 @@ def heading(findings: Findings) -> str:
     )
 
 
-def said_of_claim(findings: Findings) -> str:
+def said_of_claim(findings: Certificates) -> str:
     """Say what becomes of the claim; nothing without one."""
     if findings.verdict is None or findings.claim is None:
         return ""
@@ -51,7 +52,7 @@ def said_of_claim(findings: Findings) -> str:
     )
 
 
-def _head(findings: Findings) -> Iterator[list[doc.Part]]:
+def _head(findings: Certificates, doubts: Sequence[Notice]) -> Iterator[list[doc.Part]]:
     """The bound, or the first of several; before it what makes it worthless or doubtful."""
     seen, bound = findings.input, findings.bounds.bounds[0]
     most = words.lower_bound(float(bound.max_certifiable))
@@ -64,8 +65,7 @@ def _head(findings: Findings) -> Iterator[list[doc.Part]]:
             "lead",
         ),
     ]
-    warned = words.doubts(findings)
-    yield [doc.Notices(warned), *first] if warned else first
+    yield [doc.Notices(doubts), *first] if doubts else first
     if said := said_of_claim(findings):
         yield [doc.Paragraph(said, "lead")]
     limits = (
@@ -75,7 +75,7 @@ def _head(findings: Findings) -> Iterator[list[doc.Part]]:
     yield [doc.PageOnly([doc.Cards(list(_cards(findings))), doc.Paragraph(limits, "plain")])]
 
 
-def _cards(findings: Findings) -> Iterator[doc.Card]:
+def _cards(findings: Certificates) -> Iterator[doc.Card]:
     bound = findings.bounds.bounds[0]
     yield doc.Card(
         "informed",
@@ -103,7 +103,7 @@ def _cards(findings: Findings) -> Iterator[doc.Card]:
         )
 
 
-def _bounds(findings: Findings) -> doc.Section:
+def _bounds(findings: Certificates) -> doc.Section:
     parts: list[doc.Part] = [bounds_table(findings)]
     for bound in findings.bounds.bounds:
         parts.append(doc.Paragraph(words.certificate(findings, bound), "soft"))
@@ -121,7 +121,7 @@ def _bounds(findings: Findings) -> doc.Section:
     return doc.Section(f"Certified bounds, method {findings.method}", parts)
 
 
-def bounds_table(findings: Findings) -> doc.Table:
+def bounds_table(findings: Certificates) -> doc.Table:
     """Return the table of the bounds, one a delta."""
     header = ["delta", "epsilon\nat least", "most\npossible", "threshold", "FPR", "FPR\nat most"]
     return doc.Table(
@@ -132,7 +132,7 @@ def bounds_table(findings: Findings) -> doc.Table:
     )
 
 
-def _row(findings: Findings, bound: EpsilonBound) -> list[str]:
+def _row(findings: Certificates, bound: EpsilonBound) -> list[str]:
     fpr_upper = fnr_upper = "-"
     if findings.by_rates(bound):
         fpr_upper = words.upper_bound(float(bound.fpr_upper), 3)
@@ -150,7 +150,7 @@ def _row(findings: Findings, bound: EpsilonBound) -> list[str]:
     ]
 
 
-def _methods(findings: Findings) -> Iterator[doc.Section]:
+def _methods(findings: Certificates) -> Iterator[doc.Section]:
     if not findings.others:
         return
     starts = range(0, len(findings.deltas), _DELTAS)
@@ -168,7 +168,7 @@ def _methods(findings: Findings) -> Iterator[doc.Section]:
     yield doc.Section("Other methods on the same scores, not part of the verdict", parts)
 
 
-def _compared(findings: Findings, part: slice) -> doc.Table:
+def _compared(findings: Certificates, part: slice) -> doc.Table:
     """Compare the methods at some of the deltas."""
     methods = [found for found in (findings.bounds, *findings.others) if found.refused is None]
     first = [found.bounds[part][0] for found in methods]
@@ -186,7 +186,7 @@ def _compared(findings: Findings, part: slice) -> doc.Table:
     return doc.Table(["method", "", *deltas, "most\npossible"], rows, "Epsilon at least, by delta")
 
 
-def _shown(findings: Findings) -> doc.Section:
+def _shown(findings: Certificates) -> doc.Section:
     found = findings.shown
     rates = [("AUC", found.auc), ("advantage", found.advantage)]
     rates += [(f"TPR at {100 * fpr:g}\u00a0% FPR", rate) for fpr, rate in found.tpr_at_fpr]
@@ -204,7 +204,7 @@ def _shown(findings: Findings) -> doc.Section:
     return doc.Section(f"The ROC curve, bounds by {found.method}", [table])
 
 
-def _read(findings: Findings) -> Iterator[tuple[str, str]]:
+def _read(findings: Certificates) -> Iterator[tuple[str, str]]:
     """List what was read and what is taken for granted."""
     seen, setting = findings.input, findings.setting
     for file in seen.files:
@@ -225,4 +225,4 @@ def _read(findings: Findings) -> Iterator[tuple[str, str]]:
     yield "threat model", setting.threat_model or "not stated (--threat-model)"
     for note in seen.notes:
         yield "note", note
-    yield "made by", f"leakscore {findings.tool_version}, seed {setting.seed}"
+    yield "made by", f"leakscore {leakscore.__version__}, seed {setting.seed}"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-import leakscore
 from leakscore import validation
 from leakscore.audit import Audit, OneRunBound, one_run
 from leakscore.audit.one_training.guesses import suspiciously_even
-from leakscore.results import as_json
-from leakscore_app._visible import in_json
 from leakscore_app.audits import words
 from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.judge import negated
@@ -21,20 +17,22 @@ from leakscore_app.audits.model import Claim, Setting, Verdict
 from leakscore_app.audits.notices import no_fair_coins
 from leakscore_app.audits.scores import Read, Rounds
 from leakscore_app.audits.shadows import Attack
-from leakscore_app.document import checks, html, text
 from leakscore_app.document import document as doc
+from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Notice
+from leakscore_app.document.findings import Findings
 
 
-@dataclass(frozen=True)
-class Training:
+@dataclass(frozen=True, eq=False)
+class Training(Findings):
     """What the scores of the canaries of one training certify.
 
-    The JSON (``schema_version`` 1) has the fields of an audit of rounds where they mean the same;
-    its bounds are every field of a `leakscore.audit.OneRunBound`, one entry a delta.
+    The JSON has the fields of an audit of rounds where they mean the same; its bounds are every
+    field of a `leakscore.audit.OneRunBound`, one entry a delta.
     """
 
-    tool_version: str
+    command = "audit --one-run"
+
     input: dict[str, Any]
     setting: Setting
     claim: Claim | None
@@ -49,45 +47,25 @@ class Training:
         """What must be known to read the bounds."""
         return tuple(words.no_evidence(self.void))
 
-    @property
-    def doubts(self) -> tuple[Notice, ...]:
-        """What leaves nothing of the bound."""
-        return self.notices
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, words, lists and dicts."""
-        plain = {
-            "schema_version": 1,
-            "tool": "leakscore",
-            "command": "audit --one-run",
-            "tool_version": self.tool_version,
-            "input": self.input | {"attack": self.attack and asdict(self.attack)},
-            "setting": asdict(self.setting),
-            "claim": self.claim and asdict(self.claim),
-            "verdict": self.verdict and asdict(self.verdict),
+    def contents(self) -> dict[str, Any]:
+        """Return what the JSON holds besides envelope and notices."""
+        return {
+            "input": self.input | {"attack": self.attack},
+            "setting": self.setting,
+            "claim": self.claim,
+            "verdict": self.verdict,
             "confidence": self.confidence,
-            "bounds": [bound.to_dict() for bound in self.bounds],
-            "notices": [asdict(notice) for notice in self.notices],
+            "bounds": self.bounds,
         }
-        found: dict[str, Any] = as_json(plain)
-        return found
 
-    def to_json(self) -> str:
-        """Return strict JSON."""
-        return in_json(json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False))
+    def document(self) -> doc.Document:
+        """Return the sections of the text and the page."""
+        return _document(self)
 
-    def to_text(self, width: int = 80) -> str:
-        """Return the findings as aligned plain text."""
-        return text.render(_document(self), width)
-
-    def to_html(self) -> str:
-        """Return the findings as one self-contained page."""
-        return html.render(_document(self))
-
-    def check(self) -> checks.Check:
+    def check(self) -> Check:
         """Return what other programs are told."""
         first = self.bounds[0]
-        return checks.Check(
+        return Check(
             name=words.subject(self.claim),
             verdict=words.outcome(self.verdict, self.void),
             message=_verdict_of(self) or _head_of(self),
@@ -163,7 +141,6 @@ def judge_training(
             for d in dict.fromkeys(deltas)
         )
     return Training(
-        tool_version=leakscore.__version__,
         input={
             "files": [{"name": file.name, "sha256": file.sha256} for file in read.files],
             "format": read.format,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from leakscore.audit import EpsilonBound, MuBound
-from leakscore_app.audits.model import Claim, Findings, Verdict
+from leakscore_app.audits.model import Certificates, Claim, Verdict
 from leakscore_app.audits.shadows import Attack
 from leakscore_app.document.document import Notice
 
@@ -39,9 +40,9 @@ def certainty(method: str) -> str:
     return "posterior probability, no confidence bound" if method == "credible" else "confidence"
 
 
-def doubts(findings: Findings) -> list[Notice]:
+def doubts(notices: Iterable[Notice]) -> list[Notice]:
     """Return what comes before the bound: all scores are alike, or they may be turned round."""
-    return [notice for notice in findings.notices if notice.code in DOUBTS]
+    return [notice for notice in notices if notice.code in DOUBTS]
 
 
 def claim(claimed: Claim) -> str:
@@ -63,7 +64,7 @@ def outcome(found: Verdict | None, void: str) -> str | None:
     return found.verdict
 
 
-def rule(findings: Findings, bound: EpsilonBound | MuBound) -> str:
+def rule(findings: Certificates, bound: EpsilonBound | MuBound) -> str:
     """Say what the test of a bound flags."""
     return findings.flags(bound, number(findings.threshold(bound), 9))
 
@@ -109,7 +110,7 @@ def verdict(found: Verdict, claimed: Claim, *, method: str = "", void: str = "")
     return f"INCONCLUSIVE. {what} cannot be refuted by so few scores: they certify at most {most}."
 
 
-def certificate(findings: Findings, bound: EpsilonBound) -> str:
+def certificate(findings: Certificates, bound: EpsilonBound) -> str:
     """Say what proves a bound, for a reader who checks it by hand."""
     delta = number(float(bound.delta), 10)
     at = f"At delta = {delta}"

@@ -113,8 +113,7 @@ def _share(text: str) -> float:
 
 
 def _risk(options: argparse.Namespace) -> int:
-    from leakscore_app.audits.records.judged import judge
-    from leakscore_app.audits.records.reading import read
+    from leakscore_app.audits.risk_file import judge, read
 
     _cli.require_writable(options, options.file)
     found = judge(
@@ -132,9 +131,8 @@ def _risk(options: argparse.Namespace) -> int:
         order_by=options.order_by,
     )
     for doubt in found.doubts:
-        if doubt.level == "warning":
-            print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
+        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
     _cli.deliver(found, options)
     if not options.check:
         return 0
-    return 2 if found.report.n_certified else 3 if found.inconclusive else 0
+    return 2 if found.n_certified else 3 if found.inconclusive else 0

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from leakscore.results import as_json
-from leakscore_app._visible import in_json
 from leakscore_app.audits import words
 from leakscore_app.audits.live.options import Options
 from leakscore_app.audits.live.state import State
-from leakscore_app.document import checks, html, text
 from leakscore_app.document import document as doc
+from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Notice
+from leakscore_app.document.findings import Findings
 
 _WIDTHS = (9, 9, 11, 10)
 
@@ -45,16 +43,17 @@ def _e_value(log: float) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Evidence:
+@dataclass(frozen=True, eq=False)
+class Evidence(Findings):
     """What rounds that were watched have shown.
 
-    The JSON (``schema_version`` 1) has the fields of an audit of rounds where they mean the same;
+    The JSON has the fields of an audit of rounds where they mean the same;
     `evidence` holds the rounds, those that wait for the other half of their pair, the e-value's
     logarithm now, the p-value, valid at every moment, and the running bound on epsilon.
     """
 
-    tool_version: str
+    command = "audit --watch"
+
     name: str
     format: str
     state: State
@@ -95,19 +94,10 @@ class Evidence:
             found.append(Notice("note", "interrupted", "Interrupted: more rounds may follow."))
         return tuple(found)
 
-    @property
-    def doubts(self) -> list[Notice]:
-        """What leaves nothing of the evidence, or makes it doubtful."""
-        return [notice for notice in self.notices if notice.level == "warning"]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, words, lists and dicts."""
+    def contents(self) -> dict[str, Any]:
+        """Return what the JSON holds besides envelope and notices."""
         monitor, claim = self.state.monitor, self.options.claim
-        plain = {
-            "schema_version": 1,
-            "tool": "leakscore",
-            "command": "audit --watch",
-            "tool_version": self.tool_version,
+        return {
             "input": {
                 "files": [{"name": self.name, "sha256": self.state.sha256}],
                 "format": self.format,
@@ -116,8 +106,8 @@ class Evidence:
                 "nonmembers": monitor.rounds - monitor.members,
                 "lower_is_member": self.state.lower_is_member,
             },
-            "setting": asdict(self.options.setting),
-            "claim": claim and asdict(claim),
+            "setting": self.options.setting,
+            "claim": claim,
             "verdict": claim and {"verdict": self.verdict},
             "confidence": monitor.confidence,
             "design": monitor.design,
@@ -130,25 +120,14 @@ class Evidence:
                 "epsilon": monitor.epsilon(),
                 "delta": monitor.delta,
             },
-            "assumptions": list(monitor.assumptions),
-            "notices": [asdict(notice) for notice in self.notices],
+            "assumptions": monitor.assumptions,
         }
-        found: dict[str, Any] = as_json(plain)
-        return found
 
-    def to_json(self) -> str:
-        """Return strict JSON."""
-        return in_json(json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False))
+    def document(self) -> doc.Document:
+        """Return the sections of the text and the page."""
+        return _document(self)
 
-    def to_text(self, width: int = 80) -> str:
-        """Return the evidence as aligned plain text."""
-        return text.render(_document(self), width)
-
-    def to_html(self) -> str:
-        """Return the evidence as one self-contained page."""
-        return html.render(_document(self))
-
-    def check(self) -> checks.Check:
+    def check(self) -> Check:
         """Return what other programs are told."""
         monitor, claim = self.state.monitor, self.options.claim
         properties: dict[str, float | int | str] = {
@@ -160,7 +139,7 @@ class Evidence:
         }
         if claim is not None:
             properties |= {"p_value": monitor.p_value, "log_e_value": monitor.log_e_value}
-        return checks.Check(
+        return Check(
             name=words.subject(claim),
             verdict=self.verdict,
             message=_said_of_claim(self) or _heading(self),

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-import leakscore
 from leakscore import validation
 from leakscore.audit import Monitor
 from leakscore.tradeoff import gaussian
@@ -227,7 +226,6 @@ class _Watch:
         if self.lines.grows and self.lines.unfinished and not self._suffices():
             notes.append(f"The last line of {self.lines.name} has no end and was not counted.")
         return Evidence(
-            tool_version=leakscore.__version__,
             name=self.lines.name,
             format=self.rows.format,
             state=self.state,

@@ -1,4 +1,4 @@
-"""The arrays of an npz archive whose records are judged one by one.
+"""The records of an npz archive, judged one by one.
 
 ``scores`` (S, N) or (A, S, N) of N records in S target models by A attacks, and ``included``
 (S, N), who was trained on what. Or the outputs of shadow models (`shadows`), each the target of the
@@ -7,15 +7,19 @@ others. ``prediction`` (N,) is what was expected of each record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from leakscore import shadow, validation
 from leakscore.typing import Array
 from leakscore_app._visible import listed
-from leakscore_app.audits import shadows
+from leakscore_app.audits import shadows, words
 from leakscore_app.audits.columns import Columns, columns_of
+from leakscore_app.audits.risk import RiskReport, listing
+from leakscore_app.document.document import Notice
 from leakscore_app.tables import files, memory_limit
 from leakscore_app.tables.cells import Options
 
@@ -28,7 +32,7 @@ _NEEDED = (
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredRecords:
     """The scores of records by one attack or more, and what they were made of.
 
     Attributes
@@ -60,7 +64,7 @@ def read(
     attack: str | None = None,
     few_records: bool = False,
     max_memory: int = memory_limit.DEFAULT,
-) -> Scored:
+) -> ScoredRecords:
     """Read the scores of a file, or those of shadow models by an attack of `shadows.ATTACKS`."""
     file = files.open_file(path, max_memory)
     if file.kind != "npz":
@@ -82,7 +86,7 @@ def read(
     return _of_scores(columns, few_records=few_records)
 
 
-def _of_scores(columns: Columns, *, few_records: bool) -> Scored:
+def _of_scores(columns: Columns, *, few_records: bool) -> ScoredRecords:
     names = [name for name in ("scores", "included", "prediction") if name in columns.names]
     found = {name: columns.get(name) for name in names}
     columns.file.require(sum(array.nbytes for array in found.values()))
@@ -97,7 +101,7 @@ def _of_scores(columns: Columns, *, few_records: bool) -> Scored:
             columns.file, scores, found["included"], few_records=few_records
         )
     each = {"scores": scores} if scores.ndim == 2 else {f"{a}": s for a, s in enumerate(scores)}
-    return Scored(
+    return ScoredRecords(
         columns.file,
         tuple(names),
         each,
@@ -108,7 +112,7 @@ def _of_scores(columns: Columns, *, few_records: bool) -> Scored:
     )
 
 
-def _of_models(columns: Columns, attack: str | None, *, few_records: bool) -> Scored:
+def _of_models(columns: Columns, attack: str | None, *, few_records: bool) -> ScoredRecords:
     """Score each shadow model by the others; a target of the file is none of them."""
     found = shadows.arrays_of(columns)
     if found is None:
@@ -126,7 +130,7 @@ def _of_models(columns: Columns, attack: str | None, *, few_records: bool) -> Sc
             "--attack for bounds that count"
         )
     included = np.asarray(found["included"])
-    return Scored(
+    return ScoredRecords(
         columns.file,
         used,
         {made.attack.name: made.scores.reshape(included.shape)},
@@ -135,3 +139,83 @@ def _of_models(columns: Columns, attack: str | None, *, few_records: bool) -> Sc
         made.attack,
         (*columns.notes, *made.notes, *more),
     )
+
+
+def judge(
+    read: ScoredRecords,
+    *,
+    fpr: float = 0.01,
+    least_power: float = 0.5,
+    confidence: float = 0.95,
+    delta: float | None = None,
+    worst: int = 20,
+    order_by: int = 0,
+) -> RiskReport:
+    """Judge every record of a file; the arguments are those of `risk` and `risk_report`."""
+    row = validation.count("order_by", order_by, 0, len(read.scores) - 1)
+    most = validation.count("worst", worst, 1)
+    try:
+        table = shadow.risk(
+            read.scores,
+            read.included,
+            fpr=fpr,
+            least_power=least_power,
+            confidence=confidence,
+            delta=delta,
+        )
+        return listing(
+            table,
+            read.prediction,
+            attack=row,
+            count=most,
+            input=_input(read),
+            read=tuple(_said_of(read)),
+            notices=tuple(_doubts(read, table, row)),
+        )
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{read.file.name}: {error}") from None
+
+
+def _input(read: ScoredRecords) -> dict[str, Any]:
+    return {
+        "file": {"name": read.file.name, "sha256": read.file.sha256},
+        "arrays": read.used,
+        "targets": len(read.included),
+        "attack": read.attack,
+        "notes": read.notes,
+    }
+
+
+def _said_of(read: ScoredRecords) -> Iterator[tuple[str, str]]:
+    """Say where the scores come from."""
+    yield "file", f"{read.file.name} (sha256 {read.file.sha256})"
+    yield "read", f"{', '.join(read.used)}; {len(read.included)} target models"
+    if read.attack is not None:
+        yield "attack", words.attack(read.attack)
+    for note in read.notes:
+        yield "note", note
+
+
+def _doubts(read: ScoredRecords, table: shadow.RecordRisk, row: int) -> Iterator[Notice]:
+    """Say why no record could be certified, whatever there is to find."""
+    scores, records = read.scores[table.attacks[row]], table.shift.shape[1]
+    if bool((scores == scores[0, 0]).all()):
+        said = "All scores are equal: that is no evidence, neither for nor against any record."
+        yield Notice("warning", "constant-scores", said)
+        return
+    most = int(np.count_nonzero(read.included, axis=0).max())
+    if table.least_power**most > (1.0 - table.confidence) / records:
+        yield Notice(
+            "note",
+            "too-few-models",
+            f"No record is in more than {most} models: even one that is found in all of them "
+            f"cannot be certified among {records}. More target models can.",
+        )
+    low, high = table.shift_low[row], table.shift_high[row]
+    if np.count_nonzero(high < 0.0) > max(0.2 * records, 2 * np.count_nonzero(low > 0.0), 4):
+        yield Notice(
+            "warning",
+            "shifts-below-zero",
+            f"{np.count_nonzero(high < 0.0)} of {records} records score lower where they are in: "
+            "the scores may be turned round. Larger scores must mean a member.",
+        )

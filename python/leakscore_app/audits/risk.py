@@ -1,0 +1,387 @@
+"""A table of records as text, as a page and as JSON: which leak, and whether that was predicted.
+
+The JSON: every field of `RiskReport`; of a file its input (name, arrays, targets, attack as of
+``leakscore audit``, notes), and notices: why no record could be certified.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import validation
+from leakscore.shadow.records.ranking import ranking
+from leakscore.shadow.records.risk import RecordRisk
+from leakscore.shadow.sides import arrays
+from leakscore.typing import Doubles
+from leakscore_app._visible import visible
+from leakscore_app.document import document as doc
+from leakscore_app.document.document import Notice
+from leakscore_app.document.findings import Findings
+from leakscore_app.document.svg import Axis, Chart, nice_ticks
+from leakscore_app.document.text import counted
+
+_COLUMNS = ("shift", "shift_low", "shift_high", "power", "power_low", "false_positive_rate")
+_DOTS = 1500  # of a chart: the rest would be drawn over each other
+
+
+@dataclass(frozen=True, eq=False)
+class RiskReport(Findings):
+    """What `risk_report` returns: a line a record, the worst first.
+
+    Attributes
+    ----------
+    attack : str
+        By whose shifts the records are in order.
+    records : ndarray of int64
+        Indices of the records that are listed.
+    names : tuple of str
+        What they are called.
+    shift, shift_low, shift_high, power, power_low, false_positive_rate : ndarray
+        Of these records, as in `RecordRisk`.
+    certified : ndarray of bool
+        Of these records.
+    epsilon, prediction : ndarray or None
+        Of these records, if they are known.
+    attacks : tuple of str
+        All of the table, the axis of the next four.
+    correlation, correlation_low, correlation_high : ndarray or None
+        Spearman's rank correlation of the prediction with each attack's shifts, over all records,
+        with its interval; NaN for fewer than 10 records or if all are alike.
+    correlation_ceiling : ndarray or None
+        What a perfect prediction would come to, as the measured shifts have errors: about the root
+        of the share of their variance that the errors leave; no bound.
+    n_records, n_certified : int
+        Of all records, by this attack.
+    fpr, least_power, confidence : float
+        As given to `risk`.
+    assumptions : tuple of str
+        What must be true.
+    drawn_prediction, drawn_shift : ndarray or None
+        Of the records in the page's chart, some of them if there are many.
+    input : dict or None
+        Where the scores come from: file, arrays, targets, attack and notes of ``leakscore risk``.
+    read : tuple of (str, str)
+        The same in words.
+    notices : tuple of Notice
+        What leaves nothing of the verdict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import shadow
+    >>> included = np.random.default_rng(0).random((64, 20)) < 0.5
+    >>> scores = np.random.default_rng(1).normal(size=(64, 20)) + 9.0 * included * np.eye(20)[3]
+    >>> page = leakscore_app.risk_report(shadow.risk(scores, included), prediction=np.eye(20)[3])
+    >>> int(page.records[0]), page.n_records
+    (3, 20)
+    """
+
+    command = "risk"
+
+    attack: str
+    records: npt.NDArray[np.int64]
+    names: tuple[str, ...]
+    shift: Doubles
+    shift_low: Doubles
+    shift_high: Doubles
+    power: Doubles
+    power_low: Doubles
+    false_positive_rate: Doubles
+    certified: npt.NDArray[np.bool_]
+    epsilon: Doubles | None
+    prediction: Doubles | None
+    attacks: tuple[str, ...]
+    correlation: Doubles | None
+    correlation_low: Doubles | None
+    correlation_high: Doubles | None
+    correlation_ceiling: Doubles | None
+    n_records: int
+    n_certified: int
+    fpr: float
+    least_power: float
+    confidence: float
+    assumptions: tuple[str, ...]
+    drawn_prediction: Doubles | None
+    drawn_shift: Doubles | None
+    input: Mapping[str, Any] | None = None
+    read: tuple[tuple[str, str], ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether no record is certified, and none could have been."""
+        return bool(self.notices) and not self.n_certified
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the JSON holds besides envelope and notices."""
+        beside = ("input", "read", "notices")
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = {name: value for name, value in values.items() if name not in beside}
+        return {"input": self.input, **shown}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, words, lists and dicts."""
+        plain = super().to_dict()
+        if self.input is None:  # the scores of a table of the library are not known
+            del plain["input"], plain["notices"]
+        return plain
+
+    def document(self) -> doc.Document:
+        """Return the sections of the text and the page."""
+        return _document(self)
+
+
+def risk_report(
+    table: RecordRisk,
+    *,
+    prediction: npt.ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    attack: int = 0,
+    count: int = 20,
+) -> RiskReport:
+    """Lay out a table of records, the worst first, beside what was predicted of them.
+
+    Parameters
+    ----------
+    table : RecordRisk
+        From `risk`.
+    prediction : (N,) array_like, optional
+        What was expected of each record before any target was trained, as `logistic_law(...).shift`
+        or a leverage; larger means more at risk.
+    names : sequence of str, optional
+        What the records are called; by default their indices.
+    attack : int
+        Which attack of the table puts the records in order, from 0.
+    count : int
+        How many records are listed.
+
+    Returns
+    -------
+    RiskReport
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `table` is no `RecordRisk`, lengths do not fit, or an argument is out of range.
+
+    Notes
+    -----
+    The interval of a rank correlation treats records as drawn independently. As measured shifts
+    have errors, no prediction reaches a correlation of 1: `correlation_ceiling` says about what a
+    perfect one would come to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import shadow
+    >>> rng = np.random.default_rng(0)
+    >>> included = rng.random((64, 200)) < 0.5
+    >>> gain = np.linspace(0, 3, 200)
+    >>> table = shadow.risk(rng.normal(size=(64, 200)) + gain * included, included)
+    >>> page = leakscore_app.risk_report(table, prediction=gain, count=5)
+    >>> bool(page.correlation_low[0] > 0.9), page.to_html()[:15]
+    (True, '<!DOCTYPE html>')
+    """
+    return listing(table, prediction, names, attack=attack, count=count)
+
+
+def listing(
+    table: RecordRisk,
+    prediction: npt.ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    *,
+    attack: int,
+    count: int,
+    **source: Any,
+) -> RiskReport:
+    """Return the report of `risk_report`; `source` are its `input`, `read` and `notices`."""
+    if not isinstance(table, RecordRisk):
+        raise TypeError(f"Expected table to be a RecordRisk of leakscore.shadow.risk, not {table}")
+    row = validation.count("attack", attack, 0, len(table.attacks) - 1)
+    size = table.shift.shape[1]
+    expected = None if prediction is None else _prediction(prediction, size)
+    called = tuple(map(str, range(size))) if names is None else _names(names, size)
+    which = table.top(validation.count("count", count, 1), attack=row)
+    return RiskReport(
+        attack=table.attacks[row],
+        records=which,
+        names=tuple(called[record] for record in which),
+        **{field: getattr(table, field)[row, which] for field in _COLUMNS},
+        certified=table.certified[row, which],
+        epsilon=None if table.epsilon is None else table.epsilon[row, which],
+        prediction=None if expected is None else expected[which],
+        attacks=table.attacks,
+        **_rankings(table, expected),
+        n_records=size,
+        n_certified=int(table.n_certified[row]),
+        fpr=table.fpr,
+        least_power=table.least_power,
+        confidence=table.confidence,
+        assumptions=table.assumptions,
+        **_drawn(expected, table.shift[row]),
+        **source,
+    )
+
+
+def _prediction(values: npt.ArrayLike, size: int) -> Doubles:
+    found = validation.real_array("prediction", values)
+    if found.shape != (size,):
+        raise ValueError(
+            f"Expected prediction of shape {found.shape} to be ({size},), one a record of table"
+        )
+    arrays.finite("prediction", found, "leave such records out of scores, included and prediction")
+    return found.astype(np.float64)
+
+
+def _names(names: Sequence[str], size: int) -> tuple[str, ...]:
+    if isinstance(names, str) or len(names) != size:
+        raise ValueError(f"Expected names to be a sequence of {size}, one a record of table")
+    return tuple(map(str, names))
+
+
+def _rankings(table: RecordRisk, prediction: Doubles | None) -> dict[str, Any]:
+    """Correlate the prediction with the shifts of each attack."""
+    fields = ("correlation", "correlation_low", "correlation_high", "correlation_ceiling")
+    if prediction is None:
+        return dict.fromkeys(fields)
+    widths = table.shift_high - table.shift_low
+    found = [
+        ranking(prediction, *of, table.confidence) for of in zip(table.shift, widths, strict=True)
+    ]
+    return dict(zip(fields, np.array(found).T, strict=True))
+
+
+def _drawn(prediction: Doubles | None, shift: Doubles) -> dict[str, Any]:
+    """Return what is drawn: of many records some, by their ranks, so that both ends are there."""
+    if prediction is None:
+        return {"drawn_prediction": None, "drawn_shift": None}
+    some = np.flatnonzero(np.isfinite(shift))
+    if some.size > _DOTS:
+        order = some[np.argsort(shift[some], kind="stable")]
+        some = order[np.linspace(0, order.size - 1, _DOTS).round().astype(np.int64)]
+    return {"drawn_prediction": prediction[some], "drawn_shift": shift[some]}
+
+
+def _document(report: RiskReport) -> doc.Document:
+    """Return the sections of a report, in their order."""
+    sections = [doc.Section("The records that leak most", [_lines(report)])]
+    if report.correlation is not None:
+        sections.append(doc.Section("Does the prediction rank the records?", list(_told(report))))
+    held = [Notice("note", "assumption", sentence) for sentence in report.assumptions]
+    sections.append(doc.Section("The numbers hold if", [doc.Notices(held)]))
+    limits = [
+        "A record that is not certified may leak: few target models certify none, and another "
+        "attack may find it.",
+        "A record with a large power and a large false-positive rate is accused whether it is in "
+        "or not.",
+    ]
+    notes = [Notice("note", "limit", sentence) for sentence in limits]
+    sections.append(doc.Section("What this does not show", [doc.Notices(notes)]))
+    if report.read:
+        sections.append(doc.Section("What was read", [doc.Definitions(report.read)]))
+    head = [list(_head(report))]
+    if report.notices:
+        head.insert(0, [doc.Notices(report.notices)])
+    return doc.Document("leakscore: the risk of records", head, sections)
+
+
+def _head(report: RiskReport) -> Iterator[doc.Part]:
+    yield doc.Heading(
+        f"{report.n_certified} of {counted(report.n_records, 'record')} certified: found in more "
+        f"than {_percent(report.least_power)} of the models that were trained on them"
+    )
+    yield doc.Paragraph(
+        f"By the attack {visible(report.attack)}, at a threshold that accuses "
+        f"{_percent(report.fpr)} of all non-members; with {_percent(report.confidence)} confidence "
+        "none is certified wrongly.",
+        "lead",
+    )
+
+
+def _lines(report: RiskReport) -> doc.Table:
+    header = ["record", "shift", "from", "to", "found", "at least", "false\nalarms", "certified"]
+    columns = [_numbers(report.shift), _numbers(report.shift_low), _numbers(report.shift_high)]
+    columns += [_numbers(report.power), _numbers(report.power_low, down=True)]
+    columns += [
+        _numbers(report.false_positive_rate),
+        ["yes" if one else "no" for one in report.certified],
+    ]
+    if report.epsilon is not None:
+        header.append("epsilon\nat least")
+        columns.append(_numbers(report.epsilon, down=True))
+    if report.prediction is not None:
+        header.append("predicted")
+        columns.append(_numbers(report.prediction))
+    rows = list(zip(map(visible, report.names), *columns, strict=True))
+    caption = (
+        "In order of the lower end of the shift: how far the record moves its score, in standard "
+        f"deviations, with its {_percent(report.confidence)} interval; in what share of the models "
+        "it was found, each record by itself"
+    )
+    return doc.Table(header, rows, caption, words=["record", "certified"])
+
+
+def _told(report: RiskReport) -> Iterator[doc.Part]:
+    header = ["attack", "rank\ncorrelation", "from", "to", "perfect"]
+    columns = (
+        _numbers(values)
+        for values in (
+            report.correlation,
+            report.correlation_low,
+            report.correlation_high,
+            report.correlation_ceiling,
+        )
+        if values is not None
+    )
+    rows = list(zip(map(visible, report.attacks), *columns, strict=True))
+    caption = (
+        f"Of the prediction with the measured shifts, with {_percent(report.confidence)} "
+        "intervals; perfect: about what the true shifts would come to, as the measured ones have "
+        "errors"
+    )
+    yield doc.Table(header, rows, caption, words=["attack"])
+    x, y = report.drawn_prediction, report.drawn_shift
+    if x is not None and y is not None and x.size:
+        yield doc.Figures([_scatter(x, y)])
+
+
+def _scatter(x: Doubles, y: Doubles) -> str:
+    """Draw the measured shifts against the prediction."""
+    chart = Chart(
+        title="Measured shift against prediction",
+        description="A dot a record: its measured shift against what was predicted of it.",
+        x=_axis(x, "prediction"),
+        y=_axis(y, "measured shift, standard deviations"),
+    )
+    chart.dots(x.tolist(), y.tolist(), "dot informed")
+    return chart.render()
+
+
+def _axis(values: Doubles, label: str) -> Axis:
+    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
+    if not high > low:
+        high = low + 1.0
+    return Axis(low, high, nice_ticks(low, high), label)
+
+
+def _numbers(values: Doubles, *, down: bool = False) -> list[str]:
+    return [_number(float(value), down=down) for value in values]
+
+
+def _number(value: float, *, down: bool = False) -> str:
+    """Return two decimals, of a bound rounded down; a dash for what is not known."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{math.floor(value * 100.0) / 100.0 if down else value:.2f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.6g} %"
