@@ -292,7 +292,7 @@ def _report(options: argparse.Namespace) -> int:
             client=client,
         )
     _cli.deliver(result, options)
-    return report.EXIT_CODES[result.verdict.decision] if options.check and result.verdict else 0
+    return report.EXIT_CODES[result.verdict.decision] if options.check else 0
 
 
 def _table(options: argparse.Namespace) -> Any:

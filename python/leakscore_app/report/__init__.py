@@ -3,10 +3,10 @@
 `analyse` judges every record against two attackers and returns a `Report`, whose ``to_text``,
 ``to_html`` and ``to_json`` the command ``leakscore report`` prints and writes.
 
-The JSON (``schema_version`` 1; numbers in full precision; null stands for what is infinite,
-undefined or not asked for):
+The JSON (``schema_version`` 2; numbers in full precision; infinite ones are "inf", null stands for
+what is undefined or not asked for):
 
-    tool_version, seed
+    tool, command, tool_version, seed
         what made it; the same input, options and seed give the same bytes
     verdict
         decision ("publish", "publish with noise" or "do not publish"), why (a sentence), worst (the
@@ -62,12 +62,13 @@ undefined or not asked for):
         within all cells, as they hold fewer than 10 (d + 1) records
     effective_n
         only with known weights: how many records with equal weights give a mean that varies as much
-    warnings
-        code and message
+    notices
+        level ("warning" or "note"), code and message
 """
 
-from leakscore_app.report._report import Report, analyse
+from leakscore_app.report._report import analyse
 from leakscore_app.report._verdict import EXIT_CODES
+from leakscore_app.report.result import Report
 from leakscore_app.report.streamed.files import open_table
 from leakscore_app.tables.table import Table, embedded_table, read_table, table_of
 

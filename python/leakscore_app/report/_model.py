@@ -1,20 +1,14 @@
-"""What a report holds: frozen dataclasses of numbers and words, no arithmetic.
-
-The text, HTML and JSON forms all read the same `Content`.
-"""
+"""What a report holds: frozen dataclasses of numbers and words, no arithmetic."""
 
 from __future__ import annotations
 
-import json
-import math
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app._visible import in_json
 from leakscore_app.document.document import Notice
 
 Doubles = npt.NDArray[np.float64]
@@ -153,6 +147,16 @@ class Compared:
     def z(self) -> float:
         """How many standard errors the two are apart."""
         return (self.simulated - self.theory) / self.std_error
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the fields and z; the upper end where there is one."""
+        plain = {
+            "theory": self.theory,
+            "simulated": self.simulated,
+            "std_error": self.std_error,
+            "z": self.z,
+        }
+        return plain if self.upper is None else {**plain, "upper": self.upper}
 
 
 @dataclass(frozen=True)
@@ -425,10 +429,22 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Content:
-    """All numbers and words of a report, which its text, its page and its JSON tell."""
+class Observations:
+    """What an analysis saw of the table, for the notices: columns that count the records among it.
 
-    tool_version: str
+    `embedded` is what is said of the embedded table, if it is judged, `records` are notices about
+    whose the records are.
+    """
+
+    counting: tuple[str, ...]
+    records: tuple[Notice, ...]
+    embedded: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """All that an analysis finds; verdict and notices of `Report` follow from it."""
+
     seed: int
     input: Input
     release: Release
@@ -449,9 +465,8 @@ class Content:
     noise: Noise | None
     remedies: tuple[Remedy, ...]
     audit: AuditResult | None
-    warnings: tuple[Notice, ...]
+    observations: Observations
     previous: Previous | None = None
-    verdict: Verdict | None = None
     lines: npt.NDArray[np.int64] | None = None
     owned: Owned | None = None
     cells: tuple[Cell, ...] = ()
@@ -477,159 +492,3 @@ class Content:
         if self.owned is not None:
             known["id"] = str(self.owned.ids[self.owned.person[index]])
         return known
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, words, lists and dicts; what is infinite or undefined is None."""
-        plain = {
-            "schema_version": 1,
-            "tool": "leakscore",
-            "tool_version": self.tool_version,
-            "seed": self.seed,
-            "verdict": self.verdict,
-            "input": self.input,
-            "release": self.release,
-            "threat_models": self.threat_models,
-            "differential_privacy": {
-                "is_a_guarantee": False,
-                "why": "a mean without noise has no finite epsilon",
-                "gaussian_equivalent_delta": self.gaussian_delta,
-            },
-            "counts": self.counts,
-            "worst_rows": [int(self.rows[i]) for i in self.worst],
-            "drivers": self.drivers,
-            "covariance": self.covariance,
-            "game": self.games,
-            "noise": self.noise,
-            "remedies": self.remedies,
-            "audit": self.audit,
-            "warnings": self.warnings,
-        }
-        if self.previous is not None:
-            plain["previous"] = self.previous
-        if self.cells:
-            plain |= {"cells": self.cells, "min_cell": self.min_cell}
-        if self.pooled_cells:
-            plain["pooled_cells"] = self.pooled_cells
-        if self.effective_n is not None:
-            plain["effective_n"] = self.effective_n
-        plain["records_listed"] = {
-            "which": self.listed_as,
-            "count": len(self.listed),
-            "of": self.records,
-        }
-        return {**self._placed(_plain(plain)), "records": self._records()}
-
-    def _placed(self, value: Any) -> Any:
-        """Write line and person, where they are known, beside every record's number."""
-        if isinstance(value, list):
-            return [self._placed(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        placed: dict[str, Any] = {}
-        for key, item in value.items():
-            placed[key] = self._placed(item)
-            if key == "row" and isinstance(item, int):
-                placed |= self.place(item)
-        return placed
-
-    def _records(self) -> list[dict[str, Any]]:
-        """One dict for each listed record, built from whole columns."""
-        listed = self.listed
-        weaker = _risk_columns(self.weaker, listed)
-        names = list(weaker)
-        nested = [dict(zip(names, row, strict=True)) for row in zip(*weaker.values(), strict=True)]
-        columns = {
-            "row": self.rows[listed].tolist(),
-            **self._owner_columns(),
-            **_risk_columns(self.informed, listed),
-            "leakage_in_sample": _finite_list(self.in_sample[listed]),
-            "certain": np.isinf(self.informed.leakage[listed]).tolist(),
-            "gaussian_equivalent_epsilon": _finite_list(self.gaussian_epsilon),
-            "weaker": nested,
-            **self._previous_columns(),
-        }
-        names = list(columns)
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def _owner_columns(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {}
-        if self.lines is not None:
-            first = self.lines
-            if self.owned is not None:
-                first = first[np.searchsorted(self.owned.rows, self.rows)]
-            columns["line"] = first[self.listed].tolist()
-        if self.owned is not None:
-            columns["id"] = self.owned.ids[self.listed].tolist()
-            rows = self.owned.rows_of()
-            columns["rows"] = [rows[i] for i in self.listed.tolist()]
-        return columns
-
-    def _previous_columns(self) -> dict[str, list[Any]]:
-        if self.previous is None:
-            return {}
-        alone, listed = self.previous.alone, self.listed
-        columns = {
-            "leakage": _finite_list(alone.leakage[listed]),
-            "advantage": alone.advantage[listed].tolist(),
-            "power": alone.power[listed].tolist(),
-        }
-        rows = zip(*columns.values(), strict=True)
-        return {
-            "new": self.previous.new[listed].tolist(),
-            "batch_sizes": [self.previous.batch_sizes[i] for i in listed.tolist()],
-            "power_if_gaussian": _finite_list(self.previous.power_if_gaussian[listed]),
-            "alone": [dict(zip(columns, row, strict=True)) for row in rows],
-        }
-
-    def to_json(self) -> str:
-        """Return strict JSON, no NaN and no Infinity; one line for each record."""
-        plain = self.to_dict()
-        encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
-        records = ",\n    ".join(encode(record) for record in plain.pop("records"))
-        head = json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
-        listed = f"[\n    {records}\n  ]" if records else "[]"
-        return in_json(f'{head[:-2]},\n  "records": {listed}\n}}')
-
-
-def _finite_list(values: Doubles) -> list[float | None]:
-    return [x if math.isfinite(x) else None for x in values.tolist()]
-
-
-def _risk_columns(risk: Risk, listed: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
-    at_base_rate = risk.ppv_at_base_rate
-    return {
-        "leakage": _finite_list(risk.leakage[listed]),
-        "advantage": _finite_list(risk.advantage[listed]),
-        "power": _finite_list(risk.power[listed]),
-        "ppv_at_base_rate": [None] * len(listed)
-        if at_base_rate is None
-        else _finite_list(at_base_rate[listed]),
-        "ppv_at_1_percent": _finite_list(risk.ppv_at_low_prior[listed]),
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Dataclasses to dicts, tuples to lists, numpy numbers to Python's, non-finite to None."""
-    if isinstance(value, Compared):
-        compared = {
-            "theory": value.theory,
-            "simulated": value.simulated,
-            "std_error": value.std_error,
-            "z": value.z,
-        }
-        return _plain(compared if value.upper is None else {**compared, "upper": value.upper})
-    if is_dataclass(value) and not isinstance(value, type):
-        return {
-            entry.name: _plain(getattr(value, entry.name))
-            for entry in fields(value)
-            if entry.metadata != _HIDDEN
-        }
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

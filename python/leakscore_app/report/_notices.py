@@ -11,7 +11,7 @@ from leakscore_app._visible import visible
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report._game import DIFFERENCE, default_rounds
-from leakscore_app.report._model import Compared, Content, Doubles, Game
+from leakscore_app.report._model import Compared, Content, Doubles, Game, Observations, Owned
 from leakscore_app.report._words import capitalised, named, times
 from leakscore_app.tables.doubts import option_value
 from leakscore_app.tables.records import Records
@@ -23,44 +23,28 @@ _SMALL_N = 30
 _MUCH = 0.1  # of the variation along an attack: too much for one record of a mean
 
 
-def notices_of(report: Content, table: Table, records: Records) -> tuple[Notice, ...]:
+def notices_of(report: Content) -> tuple[Notice, ...]:
     """Collect them, warnings first."""
-    counting = tuple(
-        name
-        for name, column in zip(records.columns, records.values.T, strict=True)
-        if (np.abs(np.diff(column)) == 1).all()
-    )
-    about_persons = tuple(_about_persons(report, table, records))
-    note = table.notes[0] if table.path is None else None
-    return sorted_notices(report, counting, about_persons, note)
-
-
-def sorted_notices(
-    report: Content,
-    counting: Sequence[str],
-    about_persons: Sequence[Notice],
-    embedded: str | None,
-) -> tuple[Notice, ...]:
-    """Collect notices, warnings first.
-
-    Parameters
-    ----------
-    report : Content
-    counting : sequence of str
-        Columns that count the records.
-    about_persons : sequence of Notice
-    embedded : str or None
-        What is to be said of the embedded table, if it is judged.
-    """
     found = [
-        *_about_table(report, counting),
-        *_about_release(report, embedded),
-        *about_persons,
+        *_about_table(report),
+        *_about_release(report),
+        *report.observations.records,
         *_about_previous(report),
         *_about_covariance(report),
         *_about_games(report),
     ]
     return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
+
+
+def observed(table: Table, records: Records, owned: Owned | None) -> Observations:
+    """Look at the values of a table in memory."""
+    counting = tuple(
+        name
+        for name, column in zip(records.columns, records.values.T, strict=True)
+        if (np.abs(np.diff(column)) == 1).all()
+    )
+    about_records = tuple(_about_persons(owned, table, records))
+    return Observations(counting, about_records, table.notes[0] if table.path is None else None)
 
 
 def _warning(code: str, message: str) -> Notice:
@@ -71,7 +55,7 @@ def _note(code: str, message: str) -> Notice:
     return Notice("note", code, message)
 
 
-def _about_table(report: Content, counting: Sequence[str]) -> Iterator[Notice]:
+def _about_table(report: Content) -> Iterator[Notice]:
     if report.input.rows_left_out:
         lost = report.input.rows - report.input.rows_judged
         yield _warning(
@@ -94,16 +78,16 @@ def _about_table(report: Content, counting: Sequence[str]) -> Iterator[Notice]:
             "compute them from the noisy means of the others: noise of their own would be a "
             "second look at the same numbers.",
         )
-    if counting:
+    if counting := report.observations.counting:
         yield _warning(
             "identifier",
             f"{_names(counting)} counts the records: an identifier? Leave it out with --exclude.",
         )
 
 
-def _about_release(report: Content, embedded: str | None) -> Iterator[Notice]:
+def _about_release(report: Content) -> Iterator[Notice]:
     release, size = report.release, report.input.rows_judged
-    if embedded is not None:
+    if (embedded := report.observations.embedded) is not None:
         yield _note(
             "embedded-table",
             f"No table was given: this is the embedded one ({embedded}), with n = "
@@ -173,9 +157,8 @@ def _about_previous(report: Content) -> Iterator[Notice]:
         )
 
 
-def _about_persons(report: Content, table: Table, records: Records) -> Iterator[Notice]:
+def _about_persons(owned: Owned | None, table: Table, records: Records) -> Iterator[Notice]:
     """Say how many records a person has, or that equal records might be one person's."""
-    owned = report.owned
     if owned is not None:
         sizes = np.bincount(owned.person)
         worst = int(sizes.argmax())

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from leakscore import single_threaded_blas, tradeoff
-from leakscore.results import ByValue
 from leakscore.statistics import Statistic
-from leakscore_app._visible import visible
-from leakscore_app.document import html, text
-from leakscore_app.document.text import counted
 from leakscore_app.report._game import audit_of, play, records_played
 from leakscore_app.report._leakage import (
     Population,
@@ -25,10 +21,8 @@ from leakscore_app.report._leakage import (
     risk_of,
 )
 from leakscore_app.report._model import (
-    ALPHA,
     AuditResult,
     Cell,
-    Content,
     Doubles,
     Drivers,
     Game,
@@ -39,10 +33,9 @@ from leakscore_app.report._model import (
     Risk,
     ToldGame,
 )
-from leakscore_app.report._notices import notices_of
+from leakscore_app.report._notices import observed
 from leakscore_app.report._previous import Earlier, earlier_of, previous_of
 from leakscore_app.report._remedies import noise_of, noise_on_every_mean, remedies_of
-from leakscore_app.report._sections import document
 from leakscore_app.report._setup import (
     Options,
     budget_of,
@@ -57,11 +50,10 @@ from leakscore_app.report._setup import (
     shrinkage_of,
     threat_models_of,
 )
-from leakscore_app.report._verdict import verdict_of
-from leakscore_app.report._words import named
 from leakscore_app.report.noise.anew import play_anew, why_not
 from leakscore_app.report.noise.drawing import drawn, in_units
 from leakscore_app.report.noise.shaped import Search, why_same
+from leakscore_app.report.result import Report
 from leakscore_app.report.rounds.skewed import hidden_behind
 from leakscore_app.report.statistic.featured import cells_of, featured
 from leakscore_app.report.statistic.pooled import Pooled, small_cells
@@ -75,33 +67,6 @@ from leakscore_app.tables.table import Table
 
 _FEW_COLUMNS = 500
 Progress: TypeAlias = Callable[[str, float], None]
-
-
-class Report(ByValue, Content):
-    """What leaks when the mean of n records is published; see `leakscore_app.analyse`."""
-
-    def __repr__(self) -> str:
-        columns, index = len(self.input.columns_judged), self.worst[0]
-        return (
-            f"<Report on {visible(self.input.name)}: the mean of {self.release.n} records in "
-            f"{counted(columns, 'column')}, {counted(self.records, 'record')} judged; worst "
-            f"{named(self, int(self.rows[index]))}: "
-            f"leakage {self.informed.leakage[index]:.4g}, advantage "
-            f"{self.informed.advantage[index]:.1%}, power {self.informed.power[index]:.1%} at "
-            f"{ALPHA:.0%} false positives; {counted(len(self.warnings), 'warning')}>"
-        )
-
-    def _repr_html_(self) -> str:
-        """Show a notebook the page's head, in a frame that runs nothing and fetches nothing."""
-        return html.framed(self.to_html())
-
-    def to_text(self, width: int = 80) -> str:
-        """Return the report as aligned plain text."""
-        return text.render(document(self), width)
-
-    def to_html(self) -> str:
-        """Return the report as one self-contained page: inline style and charts, no script."""
-        return html.render(document(self))
 
 
 def analyse(
@@ -281,11 +246,9 @@ def analyse(
     if not why and opened.is_longer_than(LONG):
         try:
             with single_threaded_blas():  # waiting threads took a tenth of the work
-                content = Streamed(opened, asked, Passes(progress, client)).content()
+                return Streamed(opened, asked, Passes(progress, client)).report()
         except SmallCellsError:
             why = "cells of few records"
-        else:
-            return Report(**{one.name: getattr(content, one.name) for one in fields(Content)})
     whole = whole_of(table, opened, why)
     # Threads of BLAS wait for each other longer than they work on so few columns.
     with single_threaded_blas() if whole.values.shape[1] <= _FEW_COLUMNS else nullcontext():
@@ -348,9 +311,7 @@ class _Analysis:
         remedies = remedies_of(self.people, self.budget, self.rows, self.records.columns, plain)
         if noise is not None:
             remedies += tuple(noise_on_every_mean(self.people, noise, self.rows))
-        report = self._written(games, noise, remedies)
-        report = replace(report, verdict=verdict_of(report, self.budget, self.asked.max_noise))
-        return replace(report, warnings=notices_of(report, self.table, self.records))
+        return self._written(games, noise, remedies)
 
     def _score(self) -> None:
         self.people = self._population()
@@ -496,13 +457,12 @@ class _Analysis:
         noise: Noise | None,
         remedies: tuple[Remedy, ...],
     ) -> Report:
-        asked, people, rows = self.asked, self.people, self.rows
+        asked, people, rows, owned = self.asked, self.people, self.rows, self._owned()
         informed = risk_of(self.scores, self.release.base_rate)
         weaker = risk_of(people.weaker(), self.release.base_rate)
         worst = tuple(int(i) for i in self.order[: asked.worst])
         listed_as, listed = listed_of(asked.records, len(rows), worst)
         return Report(
-            tool_version=_version(),
             seed=asked.seed,
             input=input_of(self.table, self.records, asked, self.featured.used),
             release=self.release,
@@ -525,14 +485,16 @@ class _Analysis:
             noise=noise,
             remedies=remedies,
             audit=self._audit(games[0]),
-            warnings=(),
+            observations=observed(self.table, self.records, owned),
             previous=self._previous(),
             lines=self.records.lines,
-            owned=self._owned(),
+            owned=owned,
             cells=self._cells(informed),
             min_cell=asked.min_cell,
             pooled_cells=self._pooled(),
             effective_n=None if people.pull is None else people.n / people.correction,
+            budget=self.budget,
+            max_noise=asked.max_noise,
         )
 
     def _drivers(self, index: int) -> Drivers:
@@ -575,9 +537,3 @@ class _Steps:
         if self._progress is not None:
             self._progress(step, min(self._done / self._total, 1.0))
         self._done += 1
-
-
-def _version() -> str:
-    import leakscore
-
-    return leakscore.__version__

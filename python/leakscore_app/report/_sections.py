@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+import leakscore
 from leakscore_app.document import document as doc
+from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
-from leakscore_app.report._model import Content, Driver, Remedy
+from leakscore_app.report._model import Content, Driver, Remedy, Verdict
 from leakscore_app.report._previous import batches, earlier_means, worst_old
 from leakscore_app.report._words import (
     ABOVE,
@@ -31,11 +33,11 @@ _SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
 
 
-def document(report: Content) -> doc.Document:
+def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> doc.Document:
     """Return the sections of a report, in their order."""
     return doc.Document(
         f"leakscore report: {report.input.name}",
-        _head(report),
+        _head(report, verdict),
         (
             _counts(report),
             _worst(report),
@@ -45,13 +47,13 @@ def document(report: Content) -> doc.Document:
             noise_section(report),
             _remedies(report),
             *_audit(report),
-            doc.Section("To know", [doc.Notices(report.warnings)]),
+            doc.Section("To know", [doc.Notices(notices)]),
             _read(report),
         ),
     )
 
 
-def _head(report: Content) -> list[list[doc.Part]]:
+def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
     informed, weaker = report.threat_models
     who = "record" if report.owned is None or report.owned.alone else "person"
     asked = f"The attacker knows {informed.knows}, not the other members, and asks: is that {who}"
@@ -61,17 +63,15 @@ def _head(report: Content) -> list[list[doc.Part]]:
         "may learn more."
     )
     what = f"{report.release.what} {_is_or_are(report)} published, without noise."
-    verdict = report.verdict
-    first = [] if verdict is None else [doc.Heading(verdict.line)]
     return [
-        [*first],
+        [doc.Heading(verdict.line)],
         [
             doc.Paragraph(what, "lead"),
             *earlier_means(report),
             doc.Paragraph(f"{asked} in the {_kind(report)}?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
-        [doc.Cards([*_verdict(report), *_cards(report), *worst_old(report)])],
+        [doc.Cards([_decision(verdict), *_cards(report, verdict.worst.row), *worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
 
@@ -109,22 +109,18 @@ def _cells(report: Content) -> Iterator[doc.Section]:
     yield doc.Section("The cells", [doc.Table(header, rows, caption)])
 
 
-def _verdict(report: Content) -> Iterator[doc.Card]:
+def _decision(verdict: Verdict) -> doc.Card:
     """Show the decision, and the limit that it was held against."""
-    verdict = report.verdict
-    if verdict is None:
-        return
     text = (
         f"Limit for every record: {limited(verdict.limit)}, held against theory and against the "
         "upper 95\u00a0% end of the simulated game; noise of at most "
         f"{several(verdict.max_noise)} of the mean."
     )
     style = verdict.decision.replace(" ", "-")
-    yield doc.Card(f"verdict {style}", "Verdict", verdict.decision.upper(), "", text)
+    return doc.Card(f"verdict {style}", "Verdict", verdict.decision.upper(), "", text)
 
 
-def _cards(report: Content) -> Iterator[doc.Card]:
-    row = report.counts[0].worst_row if report.verdict is None else report.verdict.worst.row
+def _cards(report: Content, row: int) -> Iterator[doc.Card]:
     index = int(np.searchsorted(report.rows, row))
     who, certain = named(report, row), math.isinf(report.informed.leakage[index])
     power, more = _to_act_on(report, row, "informed", report.informed.power[index])
@@ -413,6 +409,6 @@ def _read(report: Content) -> doc.Section:
         said.append(doc.Paragraph(f"{column.name} is left out: {column.reason}."))
     made = [
         ("sha256", seen.sha256),
-        ("made by", f"leakscore {report.tool_version}, seed {report.seed}"),
+        ("made by", f"leakscore {leakscore.__version__}, seed {report.seed}"),
     ]
     return doc.Section("What was read", [*said, doc.Definitions(made)])

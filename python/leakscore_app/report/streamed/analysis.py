@@ -30,16 +30,16 @@ from leakscore_app.report._leakage import covariance_of, drivers_of, risk_of
 from leakscore_app.report._model import (
     AuditResult,
     Bars,
-    Content,
     Counts,
     Doubles,
     Drivers,
     Game,
     Input,
     Noise,
+    Observations,
     Remedy,
 )
-from leakscore_app.report._notices import about_copies, sorted_notices
+from leakscore_app.report._notices import about_copies
 from leakscore_app.report._remedies import CLIPS, Budget, noise_of, same_in_theory
 from leakscore_app.report._setup import (
     Options,
@@ -50,8 +50,8 @@ from leakscore_app.report._setup import (
     rounds_of,
     threat_models_of,
 )
-from leakscore_app.report._verdict import verdict_of
 from leakscore_app.report.noise.drawing import drawn, in_units
+from leakscore_app.report.result import Report
 from leakscore_app.report.rounds.skewed import hidden_behind
 from leakscore_app.report.statistic.featured import by_group
 from leakscore_app.report.streamed.changes import Clipping, changes_of, guess_of
@@ -96,7 +96,7 @@ class Streamed:
         self.simulated = min(records_played(n, self.law.rows), asked.worst)
         self.seeds = np.random.SeedSequence(asked.seed)
 
-    def content(self) -> Content:
+    def report(self) -> Report:
         """Do it all."""
         every = self.asked.records == "all"
         cells = tuple(len(table.cells) for table, _ in by_group(self.statistic))
@@ -113,9 +113,7 @@ class Streamed:
         if self.asked.draw_noise is not None:
             noise = drawn(noise, self.law.mean * self.law.scale, self.asked.draw_noise)
         remedies = self._remedies(third)
-        report = self._written(games, noise, remedies, third)
-        report = replace(report, verdict=verdict_of(report, self.budget, self.asked.max_noise))
-        return replace(report, warnings=self._notices(report))
+        return self._written(games, noise, remedies, third)
 
     def _judged(self) -> tuple[Judged, Statistic]:
         """Return what is judged, the columns or features of them, and the statistic."""
@@ -377,17 +375,14 @@ class Streamed:
 
     def _written(
         self, games: list[Game], noise: Noise, remedies: tuple[Remedy, ...], third: Third
-    ) -> Content:
-        import leakscore
-
+    ) -> Report:
         asked, crowd, base = self.asked, self.crowd, self.release.base_rate
         rows, informed, weaker, in_sample = self._listed()
         place = np.searchsorted(rows, crowd.numbers)
         worst = [int(place[index]) for index in self.order[: asked.worst]]
         which, listed = listed_of(asked.records or "worst", len(rows), worst)
         first = self.playable[0]
-        return Content(
-            tool_version=leakscore.__version__,
+        return Report(
             seed=asked.seed,
             input=self._input(),
             release=self.release,
@@ -410,11 +405,13 @@ class Streamed:
             noise=noise,
             remedies=remedies,
             audit=self._audit(games[0]),
-            warnings=(),
+            observations=self._observed(which),
             lines=None if self.opened.lines is None else self.opened.lines[rows],
             bars=(self._bars(self.found.informed), self._bars(self.found.weaker)),
             cells=tuple(cells_of(self.statistic, self.found.cells, self.crowd, self.divisor)),
             min_cell=asked.min_cell,
+            budget=self.budget,
+            max_noise=asked.max_noise,
         )
 
     def _drivers(self, index: int) -> Drivers:
@@ -506,8 +503,8 @@ class Streamed:
             return None
         return audit_of(game, delta=self.asked.delta, confidence=self.asked.confidence)
 
-    def _notices(self, report: Content) -> tuple[Notice, ...]:
-        """Collect notices; say what is done otherwise because the table is long."""
+    def _observed(self, listed_as: str) -> Observations:
+        """Say what is done otherwise because the table is long."""
         rows = f"{self.law.rows:,}"
         sample = f"a sample of {len(self.found.sample.rows):,} records"
         clipped = f"Values are clipped at quantiles of {sample}. " if self.plain else ""
@@ -522,11 +519,11 @@ class Streamed:
                 f" For a mean of only n = {self.release.n} these bins are rough: a part of the "
                 "table, of at most 65,536 records, has its games drawn record by record."
             )
-        if report.listed_as == "worst" and self.asked.records is None:
+        if listed_as == "worst" and self.asked.records is None:
             text += " The JSON lists the worst records (--records all lists all)."
         found = [*_copies(self.judged.found.copies, self.law.rows)]
         found.append(Notice("note", "long-table", text))
-        return sorted_notices(report, self.judged.counting, found, None)
+        return Observations(tuple(self.judged.counting), tuple(found))
 
 
 def _middle(histogram: Histogram, ties: Ties) -> tuple[Doubles, int]:
