@@ -28,7 +28,12 @@ from leakscore_app.audits.scores import read_scores
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "python" / "leakscore_app" / "data" / "schemas"
 PAGE = ROOT / "docs" / "reference" / "json.md"
-VERSION = 1
+
+
+def version(name: str) -> int:
+    """Return the version of a document."""
+    return report.Report.schema_version if name == "report" else 1
+
 
 # Infinite numbers are words, and what is undefined is null.
 NUMBER = {"anyOf": [{"type": ["number", "null"]}, {"enum": ["inf", "-inf"]}]}
@@ -81,7 +86,7 @@ def of_result(kind: type[Result]) -> Schema:
 def _document(name: str, body: Schema) -> Schema:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"https://leakscore.org/schemas/{name}-{VERSION}.json",
+        "$id": f"https://leakscore.org/schemas/{name}-{version(name)}.json",
         "title": name,
         **body,
         "$defs": {"number": NUMBER, "numbers": NUMBERS},
@@ -225,8 +230,10 @@ EpsilonBound {fields} fields
 - The number in the name is the version; what the commands write names it, too, as `schema_version`.
   Fields may be added without a new version; a field that goes away or changes its meaning makes a
   new one, and the old schema stays.
-- JSON is strict. Numbers are in full precision; infinite ones are `"inf"` and `"-inf"` (in
-  `report`: null), NaN is null.
+- JSON is strict. Numbers are in full precision; infinite ones are `"inf"` and `"-inf"`, NaN is
+  null.
+- What the commands write begins with `schema_version`, `tool`, `command` and `tool_version`, and
+  has `notices`: level, code and message of what must be known to read the numbers.
 - A field that may be an array (of deltas, for example) is one if its argument was.
 - A curve is written by its name, as it prints itself.
 
@@ -256,7 +263,7 @@ def page(made: dict[str, Schema]) -> str:
         "risk": "`leakscore risk --json`",
     }
     rows = "\n".join(
-        f"| `{name}` | `{name}-{VERSION}.json` | {written.get(name, '`to_json()`')} |"
+        f"| `{name}` | `{name}-{version(name)}.json` | {written.get(name, '`to_json()`')} |"
         for name in sorted(made, key=lambda name: (name not in written, name))
     )
     commands = "\n\n".join(
@@ -264,7 +271,9 @@ def page(made: dict[str, Schema]) -> str:
         for name in written
     )
     fields = len(made["EpsilonBound"]["required"])
-    parts = [PROSE.format(version=VERSION, fields=fields, rows=rows, commands=commands)]
+    parts = [
+        PROSE.format(version=version("EpsilonBound"), fields=fields, rows=rows, commands=commands)
+    ]
     for call, result in _examples():
         shown = json.dumps(json.loads(result.to_json()), indent=2, ensure_ascii=False)
         parts.append(f"`{type(result).__name__}`, of `{call}`:\n\n```json\n{shown}\n```\n\n")
@@ -277,7 +286,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, schema in made.items():
         text = json.dumps(schema, indent=1, ensure_ascii=False)
-        (FOLDER / f"{name}-{VERSION}.json").write_text(text + "\n", "utf-8")
+        (FOLDER / f"{name}-{version(name)}.json").write_text(text + "\n", "utf-8")
     PAGE.write_text(page(made), "utf-8")
 
 

@@ -137,7 +137,7 @@ def test_everything_left_out_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
     found = parsed(capsys, path)
     assert found["input"]["columns_judged"] == ["a", "b", "c", "hole"]
     assert [row["row"] for row in found["records"]][:4] == [1, 2, 3, 5]
-    codes = {warning["code"] for warning in found["warnings"]}
+    codes = {warning["code"] for warning in found["notices"]}
     assert {"rows-left-out", "columns-left-out", "dependent-columns"} <= codes
 
 
@@ -145,10 +145,10 @@ def test_an_identifier_is_suspected(capsys: pytest.CaptureFixture[str], tmp_path
     values = np.random.default_rng(0).normal(size=(30, 2))
     path = tmp_path / "t.npy"
     np.save(path, np.column_stack([np.arange(30) + 1000, values]))
-    codes = {warning["code"] for warning in parsed(capsys, path)["warnings"]}
+    codes = {warning["code"] for warning in parsed(capsys, path)["notices"]}
     assert "identifier" in codes
     kept = parsed(capsys, path, "--exclude", "column 1")
-    assert "identifier" not in {warning["code"] for warning in kept["warnings"]}
+    assert "identifier" not in {warning["code"] for warning in kept["notices"]}
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_heavy_tails_differ_and_the_report_says_so() -> None:
     game = result.games[2]
     assert game.differs
     assert game.power.z < -4
-    (message,) = [w.message for w in result.warnings if w.code == "theory-differs"]
+    (message,) = [w.message for w in result.notices if w.code == "theory-differs"]
     found = round(100 * game.power.simulated)
     assert f"Record 462: the simulation finds {found} in 100, the formula 58" in message
     assert message.endswith("the number to act on is the game's.")

@@ -74,5 +74,5 @@ def test_a_mean_of_few_records_is_told_of(monkeypatch: pytest.MonkeyPatch) -> No
     values = np.random.default_rng(7).normal(size=(2000, 3))
     for n, said in ((29, True), (30, False)):
         streamed, _ = both(monkeypatch, values, n=n)
-        (note,) = [one.message for one in streamed.warnings if one.code == "long-table"]
+        (note,) = [one.message for one in streamed.notices if one.code == "long-table"]
         assert (f"n = {n} these bins are rough" in note) == said

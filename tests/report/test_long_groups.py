@@ -66,7 +66,7 @@ def test_blocks_tell_what_the_whole_table_tells(
 ) -> None:
     found, whole = both(monkeypatch, table(), statistic, exclude=["c"], max_advantage=0.5)
     games = {"theory-differs"}  # by few rounds
-    codes = [{one.code for one in each.warnings} - games for each in (found, whole)]
+    codes = [{one.code for one in each.notices} - games for each in (found, whole)]
     assert codes[0] == codes[1] | {"long-table"}
     assert_alike(found, whole)
     assert found.min_cell == whole.min_cell

@@ -62,8 +62,8 @@ def test_blocks_tell_what_the_whole_table_tells(
     whole = report.analyse(
         report.table_of(values, NAMES), statistic=statistic, n=200, rounds=200, records="all"
     )
-    assert "long-table" in {one.code for one in found.warnings}
-    assert "long-table" not in {one.code for one in whole.warnings}
+    assert "long-table" in {one.code for one in found.notices}
+    assert "long-table" not in {one.code for one in whole.notices}
     assert_alike(found, whole)
     assert found.noise is not None
     assert whole.noise is not None

@@ -106,7 +106,7 @@ def test_base_rate(
     record = result["records"][0]
     if rate is None:
         assert record["ppv_at_base_rate"] is None
-        assert "base-rate-unknown" in [warning["code"] for warning in result["warnings"]]
+        assert "base-rate-unknown" in [warning["code"] for warning in result["notices"]]
     else:
         flagged = rate * record["power"] + (1 - rate) * 0.01
         assert record["ppv_at_base_rate"] == pytest.approx(rate * record["power"] / flagged)
@@ -162,14 +162,14 @@ def test_a_column_of_one_record_gives_it_away() -> None:
     result = found.to_dict()
     record = result["records"][17]
     assert record["certain"]
-    assert (record["leakage"], record["weaker"]["leakage"]) == (None, None)
+    assert (record["leakage"], record["weaker"]["leakage"]) == ("inf", "inf")
     assert (record["power"], record["advantage"]) == (1.0, 1.0)
     assert record["ppv_at_1_percent"] == pytest.approx(0.01 / (0.01 + 0.99 * 0.01))
     assert not any(r["certain"] for r in result["records"] if r["row"] != 18)
     assert result["worst_rows"][0] == 18
     assert result["drivers"][0]["columns"][0]["column"] == "column 4"
     assert {game["row"] for game in result["game"]} & {18} == set()
-    assert [w for w in result["warnings"] if w["code"] == "certain-records"]
+    assert [w for w in result["notices"] if w["code"] == "certain-records"]
     dropped = next(r for r in result["remedies"] if r["kind"] == "fewer columns")
     assert "column 4" in dropped["what"]
     assert dropped["leakage"] is not None
@@ -181,7 +181,7 @@ def test_fewer_records_than_columns_shrink_the_covariance() -> None:
     result = report.analyse(report.table_of(values), n=10, rounds=200).to_dict()
     assert 0 < result["covariance"]["shrinkage"] <= 1
     assert result["covariance"]["leakage_low"] is None
-    assert "shrinkage" in [warning["code"] for warning in result["warnings"]]
+    assert "shrinkage" in [warning["code"] for warning in result["notices"]]
     fixed = report.analyse(report.table_of(values), n=10, rounds=200, shrinkage=0.4).to_dict()
     others = np.delete(values, 3, axis=0)
     away, cov = values[3] - others.mean(axis=0), np.cov(others.T, ddof=0)

@@ -153,11 +153,11 @@ def test_json_is_strict_and_complete(result: report.Report) -> None:
     parsed = json.loads(result.to_json(), parse_constant=refuse)
     assert parsed == result.to_dict()
     assert set(parsed) == {
-        "schema_version", "tool", "tool_version", "seed", "verdict", "input", "release",
+        "schema_version", "tool", "command", "tool_version", "seed", "verdict", "input", "release",
         "threat_models", "differential_privacy", "counts", "worst_rows", "drivers", "covariance",
-        "game", "noise", "remedies", "audit", "warnings", "records_listed", "records",
+        "game", "noise", "remedies", "audit", "notices", "records_listed", "records",
     }  # fmt: skip
-    assert parsed["schema_version"] == 1
+    assert parsed["schema_version"] == 2
     assert parsed["differential_privacy"]["is_a_guarantee"] is False
     assert "members" not in parsed["game"][0]
 

@@ -71,7 +71,7 @@ def test_worst_lists_name_the_person(values: np.ndarray, person: np.ndarray) -> 
     more = len(worst["rows"]) - 1
     assert f"person {worst['id']} (record {worst['row']} and {more} more)" in text
     assert "all 3 values of all records of one person" in text
-    (told,) = [n for n in plain["warnings"] if n["code"] == "persons"]
+    (told,) = [n for n in plain["notices"] if n["code"] == "persons"]
     sizes = np.unique(person, return_counts=True)[1]
     assert f"{ROWS} records belong to {len(sizes)} persons" in told["message"]
     assert f"has {sizes.max()}" in told["message"]
@@ -91,7 +91,7 @@ def test_persons_of_one_record_are_records(values: np.ndarray) -> None:
                 return {k: bare(v) for k, v in plain.items() if k not in ("id", "rows")}
             return [bare(item) for item in plain] if isinstance(plain, list) else plain
 
-        for key in set(without) - {"warnings", "verdict"}:
+        for key in set(without) - {"notices", "verdict"}:
             assert bare(with_ids[key]) == bare(without[key]), key
         assert with_ids["verdict"]["decision"] == without["verdict"]["decision"]
 
@@ -109,12 +109,12 @@ def test_equal_copies_leak_with_their_square(values: np.ndarray, copies: int) ->
 def test_without_ids_equal_records_are_told(values: np.ndarray) -> None:
     table = np.r_[values, values[:2], values[:1], values[5:6]]
     plain = report.analyse(report.table_of(table), rounds=200).to_dict()
-    (told,) = [n for n in plain["warnings"] if n["code"] == "duplicates"]
+    (told,) = [n for n in plain["notices"] if n["code"] == "duplicates"]
     assert "7 of 154 records are equal to another one (up to 3 alike)" in told["message"]
     assert "here up to 9 times" in told["message"]
     assert "--id" in told["message"]
     for other in (judged(table, np.arange(154)), report.analyse(report.table_of(values))):
-        assert "duplicates" not in {n.code for n in other.warnings}
+        assert "duplicates" not in {n.code for n in other.notices}
 
 
 def test_an_identifier_that_is_not_used_is_told(values: np.ndarray) -> None:
@@ -122,12 +122,12 @@ def test_an_identifier_that_is_not_used_is_told(values: np.ndarray) -> None:
     visits = np.c_[1000 + np.arange(len(values)) // 3, values]
     names = ["patient_id", *(f"x{column}" for column in range(DIM))]
     plain = report.analyse(report.table_of(visits, names), rounds=200)
-    (told,) = [n for n in plain.warnings if n.code == "records-of-one"]
+    (told,) = [n for n in plain.notices if n.code == "records-of-one"]
     assert told.level == "warning"
     assert told.message.startswith(f"patient_id has {ROWS // 3} different values in {ROWS} records")
     assert told.message.endswith("--id patient_id.")
     owned = report.table_of(visits, names, ids=[str(one) for one in visits[:, 0]])
-    assert "records-of-one" not in {n.code for n in report.analyse(owned, rounds=200).warnings}
+    assert "records-of-one" not in {n.code for n in report.analyse(owned, rounds=200).notices}
 
 
 def test_drivers_and_remedies_follow_persons(values: np.ndarray, person: np.ndarray) -> None:
@@ -177,7 +177,7 @@ def test_rows_with_holes_are_told_by_person(values: np.ndarray, person: np.ndarr
     owner[0] = 99  # has one record
     holes[[0, 3, 50], 1] = np.nan
     result = judged(holes, owner)
-    (told,) = [n for n in result.warnings if n.code == "persons-left-out"]
+    (told,) = [n for n in result.notices if n.code == "persons-left-out"]
     assert "1 person by the rest of their records only and 1 person not at all" in told.message
     whole = np.isfinite(holes).all(axis=1)
     expected = groups_left_out(values[whole], owner[whole], [147], np.zeros(147))

@@ -135,7 +135,7 @@ def test_report_with_earlier_means(values: np.ndarray, person: np.ndarray) -> No
     alone = groups_left_out(values, person, [ROWS], np.zeros(ROWS))
     found = [r["alone"]["leakage"] for r in plain["records"]]
     np.testing.assert_allclose(found, alone, rtol=1e-9)
-    assert "old-and-new" in {n.code for n in result.warnings}
+    assert "old-and-new" in {n.code for n in result.notices}
     noise = result.noise
     assert noise
     # New batch with noise, magnified by the subtraction of the old means; old batches without.

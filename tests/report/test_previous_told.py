@@ -26,10 +26,10 @@ def test_a_batch_of_one_is_given_away(values: np.ndarray) -> None:
     result = report.analyse(report.table_of(values[:40]), previous=[39], rounds=200)
     plain, text = result.to_dict(), " ".join(result.to_text().split())
     record = plain["records"][39]
-    assert (record["leakage"], record["certain"], record["power_if_gaussian"]) == (None, True, 1.0)
+    assert (record["leakage"], record["certain"], record["power_if_gaussian"]) == ("inf", True, 1.0)
     assert plain["worst_rows"][0] == 40
     assert plain["noise"] is None
-    assert "batch-of-one" in {notice["code"] for notice in plain["warnings"]}
+    assert "batch-of-one" in {notice["code"] for notice in plain["notices"]}
     assert plain["verdict"]["decision"] == "do not publish"
     assert plain["verdict"]["given_away"] == [40]
     limit = (2 * stats.norm.ppf(0.6)) ** 2  # advantage 0.2

@@ -143,8 +143,8 @@ def test_lost_rows_constant_and_dependent_columns(monkeypatch: pytest.MonkeyPatc
         for key in ("name", "path", "notes"):
             del one[key]
     assert ours == plain
-    assert [one.code for one in streamed.warnings if one.level == "warning"] == [
-        one.code for one in whole.warnings if one.level == "warning"
+    assert [one.code for one in streamed.notices if one.level == "warning"] == [
+        one.code for one in whole.notices if one.level == "warning"
     ]
 
 
