@@ -101,7 +101,10 @@ def test_the_verdict_is_the_first_line_and_the_first_card(
 
 @pytest.mark.parametrize(
     ("options", "style"),
-    [({"max_advantage": 0.99}, "publish"), ({"max_noise": 9.0}, "publish-with-noise")],
+    [
+        ({"max_advantage": 0.99, "decimals": 4}, "publish"),
+        ({"max_noise": 9.0}, "publish-with-noise"),
+    ],
 )
 def test_the_card_has_the_style_of_the_decision(options: dict, style: str) -> None:
     found = report.analyse(report.embedded_table(), rounds=2000, **options)

@@ -66,7 +66,7 @@ def test_text_fits(result: report.Report, width: int) -> None:
 
 def test_every_section_is_in_text_and_page(result: report.Report) -> None:
     titles = re.findall(r"^([A-Z][A-Z ,]+) -+$", result.to_text(), flags=re.M)
-    assert len(titles) == 9
+    assert len(titles) == 10
     headings = [heading.text for heading in page(result).iter(f"{XHTML}h2")]
     for word in (
         "How many records",
@@ -155,7 +155,7 @@ def test_json_is_strict_and_complete(result: report.Report) -> None:
     assert set(parsed) == {
         "schema_version", "tool", "command", "tool_version", "seed", "verdict", "input", "release",
         "threat_models", "differential_privacy", "counts", "worst_rows", "drivers", "covariance",
-        "game", "noise", "remedies", "audit", "notices", "records_listed", "records",
+        "game", "arithmetic", "noise", "remedies", "audit", "notices", "records_listed", "records",
     }  # fmt: skip
     assert parsed["schema_version"] == 2
     assert parsed["differential_privacy"]["is_a_guarantee"] is False

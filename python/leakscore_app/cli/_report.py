@@ -87,6 +87,12 @@ def _add_release_options(group: Any) -> None:
         help="the same choice in other words: with or without replacement",
     )
     group.add_argument(
+        "--decimals",
+        type=int,
+        metavar="D",
+        help="to how many decimals what is published is rounded; -3: to thousands (default: not)",
+    )
+    group.add_argument(
         "--base-population",
         type=int,
         metavar="N",
@@ -279,6 +285,7 @@ def _report(options: argparse.Namespace) -> int:
             max_noise=options.max_noise,
             noise_shape=options.noise_shape,
             draw_noise=options.draw_noise,
+            decimals=options.decimals,
             worst=options.worst,
             rounds=options.rounds,
             seed=options.seed,

@@ -12,6 +12,7 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
 from leakscore.typing import Doubles
 from leakscore_app.passes.histogram import bin_of
+from leakscore_app.passes.lattices import Lattice, Off
 from leakscore_app.passes.lines import Line
 from leakscore_app.passes.middle import Ties
 from leakscore_app.passes.scores import GUESSED, Views, counted
@@ -62,12 +63,15 @@ class Third:
         For each pair of limits.
     guessed : Views
         For each guess of a law.
+    off : tuple of Off
+        For each lattice.
     """
 
     middle: tuple[Ties, ...]
     lines: tuple[Line, ...]
     clipped: tuple[Moments, ...]
     guessed: Views
+    off: tuple[Off, ...] = ()
 
     def merge(self, other: Third) -> Third:
         """Add later blocks."""
@@ -81,6 +85,7 @@ class Third:
             tuple(a.merge(b) for a, b in zip(self.lines, other.lines, strict=True)),
             tuple(clipped),
             self.guessed.merge(other.guessed),
+            tuple(a.merge(b) for a, b in zip(self.off, other.off, strict=True)),
         )
 
 
@@ -98,6 +103,8 @@ class Project:
         What values are clipped at.
     guesses : tuple of TableLaw
         Laws whose worst rows are kept, before they are known: of a sample.
+    lattices : tuple of Lattice
+        Of columns.
     """
 
     law: TableLaw
@@ -105,6 +112,7 @@ class Project:
     directions: tuple[Direction, ...] = ()
     limits: tuple[Doubles, ...] = ()
     guesses: tuple[TableLaw, ...] = ()
+    lattices: tuple[Lattice, ...] = ()
 
     def __call__(self, block: Block) -> Third:
         """Return what the third pass knows of a block."""
@@ -123,7 +131,8 @@ class Project:
                 moments.update(np.clip(values, *limits))
             clipped.append(moments)
         guessed = Views(tuple(counted(law, values, rows, most=GUESSED) for law in self.guesses))
-        return Third(tuple(ties), self._lines(values, rows), tuple(clipped), guessed)
+        off = tuple(Off.of(lattice, values, rows) for lattice in self.lattices)
+        return Third(tuple(ties), self._lines(values, rows), tuple(clipped), guessed, off)
 
     def _lines(self, values: Doubles, rows: Integers) -> tuple[Line, ...]:
         """Project the rows on all directions at once, centred so that no digits are lost."""

@@ -18,7 +18,7 @@ what is undefined or not asked for):
         here speaks of them), rows_left_out (reason, count, first row numbers), notes
     release
         statistic, n, population ("infinite" or "finite"), draw, neighbours, base_population,
-        base_rate, alpha
+        base_rate, alpha, decimals (to which it is rounded)
     threat_models
         the informed attacker and the weaker one: knows, does_not_know, score
     differential_privacy
@@ -39,6 +39,11 @@ what is undefined or not asked for):
     game
         theory, simulated, std_error and upper (95 % end) of advantage and power, and more; differs,
         reason (if the Edgeworth law explains the difference), roc
+    arithmetic
+        records off the steps on which the values of all others (but for `others` of them) lie: row,
+        column, step, exact (advantage of an attack on the remainder of the exact sum) and advantage
+        (of the sum as it is published); hidden_by (decimals to round to, where that is enough);
+        unchecked (why no steps were looked for)
     noise, remedies
         what brings the worst record down, and its leakage, advantage and power after it; the noise
         that the theory asks for (theory_standard_errors) and the one that the games of rows_played

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -59,6 +60,7 @@ class Release:
     base_rate: float | None
     alpha: float
     low_prior: float
+    decimals: int | None = None  # to which it is rounded
 
 
 @dataclass(frozen=True)
@@ -301,6 +303,43 @@ class Remedy:
 
 
 @dataclass(frozen=True)
+class Remainder:
+    """A record off the steps of a column on which all others lie, but for `others` of them.
+
+    `exact` is the advantage of an attack on the remainder of the exact sum, `advantage` what is
+    left of it as the sum is published.
+    """
+
+    row: int
+    column: str
+    step: float
+    others: int
+    exact: float
+    advantage: float
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """What remainders of published sums tell, beyond a linear score, the worst records first.
+
+    `hidden_by` are the most decimals with which a rounded release is within the limit, if that is
+    why it is not; `unchecked` says why no steps were looked for.
+    """
+
+    records: tuple[Remainder, ...] = ()
+    hidden_by: int | None = None
+    unchecked: str = ""
+
+    @cached_property
+    def added(self) -> dict[int, float]:
+        """The advantage of arithmetic on all columns, at most 1, by record."""
+        sums: dict[int, float] = {}
+        for one in self.records:
+            sums[one.row] = min(1.0, sums.get(one.row, 0.0) + one.advantage)
+        return sums
+
+
+@dataclass(frozen=True)
 class Batch:
     """Rows of the file that came between two means, and how many are identified."""
 
@@ -382,6 +421,7 @@ class Worst:
     upper: float | None
     power: float
     certain: bool
+    arithmetic: float = 0.0  # what it adds to the advantage
 
 
 @dataclass(frozen=True)
@@ -466,6 +506,7 @@ class Content:
     remedies: tuple[Remedy, ...]
     audit: AuditResult | None
     observations: Observations
+    arithmetic: Arithmetic = Arithmetic()
     previous: Previous | None = None
     lines: npt.NDArray[np.int64] | None = None
     owned: Owned | None = None

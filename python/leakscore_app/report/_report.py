@@ -11,6 +11,7 @@ import numpy as np
 
 from leakscore import single_threaded_blas, tradeoff
 from leakscore.statistics import Statistic
+from leakscore_app.passes.lattices import Off, lattices_of
 from leakscore_app.report._game import audit_of, play, records_played
 from leakscore_app.report._leakage import (
     Population,
@@ -21,6 +22,7 @@ from leakscore_app.report._leakage import (
     risk_of,
 )
 from leakscore_app.report._model import (
+    Arithmetic,
     AuditResult,
     Cell,
     Doubles,
@@ -54,6 +56,7 @@ from leakscore_app.report.noise.anew import play_anew, why_not
 from leakscore_app.report.noise.drawing import drawn, in_units
 from leakscore_app.report.noise.shaped import Search, why_same
 from leakscore_app.report.result import Report
+from leakscore_app.report.rounds.remainders import Sums, share_of, why_unchecked
 from leakscore_app.report.rounds.skewed import hidden_behind
 from leakscore_app.report.statistic.featured import cells_of, featured
 from leakscore_app.report.statistic.pooled import Pooled, small_cells
@@ -87,6 +90,7 @@ def analyse(
     max_noise: float = 1.0,
     noise_shape: str | None = None,
     draw_noise: int | None = None,
+    decimals: int | None = None,
     worst: int = 5,
     rounds: int | None = None,
     seed: int = 0,
@@ -150,6 +154,9 @@ def analyse(
     draw_noise : int, optional
         A secret seed: the report then holds the mean with one draw of the noise. Of a mean of all
         records only.
+    decimals : int, optional
+        To how many the published numbers are rounded, negative ones to tens, hundreds, ... Default:
+        they are exact. Rounding counts for arithmetic only: see Notes.
     worst : int
         How many records are listed.
     rounds : int, optional
@@ -190,6 +197,12 @@ def analyse(
 
     Notes
     -----
+    Both attackers use a linear score, and another use of the numbers can tell more. One is checked,
+    in every column of a sum, a mean or a count by itself: where the values of all other records go
+    in steps, or of all but few, a record off these steps leaves its remainder in the sum. What it
+    adds to the advantage is `arithmetic` of the report, and counts in the verdict. Noise of a step
+    on the sum hides it, and so does rounding (`decimals`) to much more than a step.
+
     Tables of more than 65536 records are read in blocks of so many, whatever holds them, with the
     same bits. What leaks of each record, the counts and the medians are those of all records; games
     draw counts of bins, values are clipped at quantiles of a sample of 65536 records, noise is the
@@ -226,6 +239,7 @@ def analyse(
         max_noise=max_noise,
         noise_shape=noise_shape,
         draw_noise=draw_noise,
+        decimals=decimals,
         worst=worst,
         rounds=rounds,
         seed=seed,
@@ -285,6 +299,7 @@ class _Analysis:
             asked.base_population,
             self.featured.statistic,
         )
+        self.release = replace(self.release, decimals=asked.decimals)
         require_all_drawn(asked, self.release.n, len(self.records.rows))
         totals = () if self.earlier is None else self.earlier.records
         self.published = published_of(self.records, self.release, totals)
@@ -303,6 +318,7 @@ class _Analysis:
         self._score()
         games = self._games()
         noise = self._noise(games)
+        arithmetic, noise = self._arithmetic(noise)
         noise = in_units(noise, self.featured.units(self.release.n))
         if self.asked.draw_noise is not None:
             noise = drawn(noise, self.records.values.mean(axis=0), self.asked.draw_noise)
@@ -311,7 +327,29 @@ class _Analysis:
         remedies = remedies_of(self.people, self.budget, self.rows, self.records.columns, plain)
         if noise is not None:
             remedies += tuple(noise_on_every_mean(self.people, noise, self.rows))
-        return self._written(games, noise, remedies)
+        return replace(self._written(games, noise, remedies), arithmetic=arithmetic)
+
+    def _arithmetic(self, noise: Noise | None) -> tuple[Arithmetic, Noise | None]:
+        """Look for remainders of sums, and hide them by noise where they are above the limit."""
+        if why := why_unchecked(self.release, self.featured.weights is not None):
+            return Arithmetic(unchecked=why), noise
+        records, owned = self.records, self.published.owned
+        sums = Sums(
+            self.people,
+            self.rows,
+            self.budget,
+            columns=records.columns,
+            units=self.featured.units(self.release.n),
+            decimals=self.release.decimals,
+            sample=records.values,
+            records=records.rows,
+            owners=None if self.people.plain else self.rows[owned.of_row],
+        )
+        size = self.people.batch_size
+        lattices = lattices_of(records.values, share_of(size), size)
+        off = [Off.of(lattice, records.values, records.rows) for lattice in lattices]
+        arithmetic = sums.arithmetic(lattices, off)
+        return arithmetic, sums.noise(noise, arithmetic)
 
     def _score(self) -> None:
         self.people = self._population()

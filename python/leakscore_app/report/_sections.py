@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
-from leakscore_app.report._model import Content, Driver, Remedy, Verdict
+from leakscore_app.report._model import Content, Driver, Remedy, Verdict, Worst
 from leakscore_app.report._previous import batches, earlier_means, worst_old
 from leakscore_app.report._words import (
     ABOVE,
@@ -30,6 +29,7 @@ from leakscore_app.report._words import (
 from leakscore_app.report.noise.section import noise_section
 
 _SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
+_REMAINDERS = 10  # that are listed
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
 
 
@@ -44,6 +44,7 @@ def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> do
             *_cells(report),
             _drivers(report),
             _games(report),
+            _arithmetic(report),
             noise_section(report),
             _remedies(report),
             *_audit(report),
@@ -59,10 +60,12 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
     asked = f"The attacker knows {informed.knows}, not the other members, and asks: is that {who}"
     guarantee = (
         "This is not a differential-privacy guarantee. Without noise no epsilon exists. The "
-        "numbers hold for these two attackers; an attacker who knows more, such as other members, "
-        "may learn more."
+        "numbers hold for these two attackers and their linear scores; an attacker who knows more, "
+        "such as other members, may learn more."
     )
-    what = f"{report.release.what} {_is_or_are(report)} published, without noise."
+    decimals = report.release.decimals
+    rounded = "" if decimals is None else f"rounded to multiples of {10.0**-decimals:g}, "
+    what = f"{report.release.what} {_is_or_are(report)} published, {rounded}without noise."
     return [
         [doc.Heading(verdict.line)],
         [
@@ -71,7 +74,7 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
             doc.Paragraph(f"{asked} in the {_kind(report)}?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
-        [doc.Cards([_decision(verdict), *_cards(report, verdict.worst.row), *worst_old(report)])],
+        [doc.Cards([_decision(verdict), *_cards(report, verdict.worst), *worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
 
@@ -120,15 +123,17 @@ def _decision(verdict: Verdict) -> doc.Card:
     return doc.Card(f"verdict {style}", "Verdict", verdict.decision.upper(), "", text)
 
 
-def _cards(report: Content, row: int) -> Iterator[doc.Card]:
-    index = int(np.searchsorted(report.rows, row))
-    who, certain = named(report, row), math.isinf(report.informed.leakage[index])
+def _cards(report: Content, worst: Worst) -> Iterator[doc.Card]:
+    row = worst.row
+    index, who = int(np.searchsorted(report.rows, row)), named(report, row)
     power, more = _to_act_on(report, row, "informed", report.informed.power[index])
+    if worst.arithmetic:
+        power, more = worst.power, ", by arithmetic"
     text = (
         f"If {who} is in the table, the attack says so {times(power)} times in 100{more}; if it is "
         "not, once in 100 (chosen rate of false alarms)."
     )
-    if certain:
+    if worst.certain:
         text = (
             f"{capitalised(who)} gives itself away: every table with this record is recognised, "
             "and no table without it is taken for one."
@@ -340,6 +345,64 @@ def _games(report: Content) -> doc.Section:
         charts.ratios_table(informed),
     ]
     return doc.Section("Theory beside the simulated game", [table, doc.PageOnly(drawn)])
+
+
+_LINEAR = (
+    "Both attackers use a linear score: they add up the published numbers with weights. A use that "
+    "is not linear can tell more. One is checked, column by column: if the values of all other "
+    "records go in steps (whole thousands), so does their sum, and a record off the steps leaves "
+    "its remainder."
+)
+_UNCHECKED = (
+    "Not checked: steps that columns have only together, values that lie near steps, not on them, "
+    "and columns that follow from others."
+)
+
+
+def _arithmetic(report: Content) -> doc.Section:
+    """Say what remainders of sums tell, and of what that is all."""
+    found = report.arithmetic
+    if found.unchecked:
+        none = f"{_LINEAR} It is not checked here: {found.unchecked}."
+        return doc.Section("Arithmetic", [doc.Paragraph(none)])
+    if not found.records:
+        none = f"{_LINEAR} No record is off such steps. {_UNCHECKED}"
+        return doc.Section("Arithmetic", [doc.Paragraph(none)])
+    rows = [
+        [
+            label(report, one.row),
+            one.column,
+            f"{one.step:g}",
+            str(one.others),
+            percent(one.exact),
+            percent(one.advantage),
+        ]
+        for one in found.records[:_REMAINDERS]
+    ]
+    more = len(found.records) - len(rows)
+    caption = "Advantage of an attack on the remainder of the sum; without noise"
+    header = [
+        "record",
+        "column",
+        "step of\nothers",
+        "others\noff it",
+        "exact\nsum",
+        "as it is\npublished",
+    ]
+    table = doc.Table(header, rows, caption + (f"; {more} more in --json" if more > 0 else ""))
+    parts: list[doc.Part] = [doc.Paragraph(f"{_LINEAR} {_UNCHECKED}"), table]
+    return doc.Section("Arithmetic", [*parts, doc.Paragraph(_hiding(report), "soft")])
+
+
+def _hiding(report: Content) -> str:
+    """Say what hides remainders."""
+    text = "Noise with a standard deviation of a step, on the sum, hides them; "
+    if report.noise is not None and report.noise.confirmed and report.noise.standard_errors:
+        text = "The noise of this report is at least a step on the sum, and hides them; "
+    return text + (
+        "so does rounding (--decimals D), if n 10^-D is much more than a step: step / (2 n 10^-D) "
+        "of the advantage is left."
+    )
 
 
 def _remedies(report: Content) -> doc.Section:

@@ -23,6 +23,7 @@ from leakscore_app.tables.table import Table
 
 DEFAULT_ADVANTAGE = 0.2
 _EMBEDDED_N = 100
+_MOST_DECIMALS = 20
 _MOST_LISTED = 10_000  # records, if nothing is asked
 
 
@@ -54,6 +55,7 @@ class Options:
     noise_shape: str | None = None
     records: str | None = None
     draw_noise: int | None = None
+    decimals: int | None = None
 
 
 def checked(asked: Options) -> Options:
@@ -68,6 +70,8 @@ def checked(asked: Options) -> Options:
         validation.count("draw_noise", asked.draw_noise, high=None)
         if asked.statistic is not None and type(asked.statistic) is not Mean:
             raise ValueError("Expected draw_noise with the mean only, not with another statistic")
+    if asked.decimals is not None:
+        validation.count("decimals", asked.decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
     if asked.statistic is not None and not isinstance(asked.statistic, Statistic):
         raise TypeError(f"Expected statistic={asked.statistic!r} to be one of leakscore.statistics")
     if isinstance(asked.statistic, Quantile):

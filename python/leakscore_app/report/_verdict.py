@@ -37,6 +37,8 @@ class Judged:
         What is known of them from all that is published.
     games : tuple of Game
         Those without noise against the informed attacker.
+    added : dict
+        Number of a record -> what arithmetic on the sums adds to its advantage, without noise.
     noise : Noise or None
         What brings them under the limit; None if nothing does.
     refused : str
@@ -48,6 +50,7 @@ class Judged:
     rows: npt.NDArray[np.int64]
     leakage: Doubles
     games: tuple[Game, ...]
+    added: dict[int, float]
     noise: Noise | None
     refused: str
     remedy: str
@@ -74,7 +77,8 @@ def judged(report: Content, budget: Budget) -> Judged:
     if len(certain):
         refused = f"{named(report, int(certain[0]))} {how}. {remedy}"
     refused = refused or _small_cells(report)
-    return Judged(rows, leakage, games, noise, refused, remedy)
+    added = {row: more for row, more in report.arithmetic.added.items() if row in rows}
+    return Judged(rows, leakage, games, added, noise, refused, remedy)
 
 
 def _small_cells(report: Content) -> str:
@@ -94,12 +98,14 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     """Judge the release.
 
     Compared with the limit is the larger of theory, for all records, and the game's upper 95 % end,
-    for the records that were played.
+    for the records that were played, and what arithmetic adds.
     """
     found = judged(report, budget)
     within = budget.met_by(float(found.leakage.max())) and all(
         budget.upper(game) <= budget.limit for game in found.games
     )
+    worst = _worst(found, budget, found.added if within else {})
+    within = within and worst.value <= budget.limit
     noise = found.noise
     if found.refused:
         decision = DO_NOT_PUBLISH
@@ -112,26 +118,40 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     verdict = Verdict(
         decision=decision,
         why="",
-        worst=_worst(found, budget),
+        worst=worst,
         limit=budget.options(),
         max_noise=max_noise,
         noise_standard_errors=None if noise is None else noise.standard_errors,
-        given_away=tuple(found.rows[np.isinf(found.leakage)].tolist()),
+        given_away=tuple(found.rows[_certain(found)].tolist()),
     )
     parts = [_why(report, found, verdict, budget), *_rounds(verdict, found, budget)]
     return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
 
 
-def _worst(found: Judged, budget: Budget) -> Worst:
-    """Return the record with the largest advantage or power, by theory or by the game's end."""
+def _certain(found: Judged) -> npt.NDArray[np.bool_]:
+    """Return which records give themselves away."""
+    told = [row for row, more in found.added.items() if more == 1]
+    return np.isinf(found.leakage) | np.isin(found.rows, told)
+
+
+def _worst(found: Judged, budget: Budget, added: dict[int, float]) -> Worst:
+    """Return the record with the largest advantage or power, by theory or by the game's end.
+
+    Arithmetic, in `added`, counts where these are within the limit.
+    """
     theory = budget.shares(found.leakage)
     values = theory.copy()
     played = {int(np.searchsorted(found.rows, game.row)): game for game in found.games}
     for index, game in played.items():
         values[index] = max(values[index], budget.upper(game))
+    for row, more in added.items():
+        values[np.searchsorted(found.rows, row)] += more
+    values = np.minimum(values, 1.0)
     index = int(np.lexsort((found.leakage, values))[-1])  # of equal shares, the larger leakage
     known = played.get(index)
     power = float(risk_of(found.leakage[[index]], None).power[0])
+    power = power if known is None else known.to_act_on("power")
+    more = added.get(int(found.rows[index]), 0.0)
     return Worst(
         row=int(found.rows[index]),
         quantity=budget.quantity,
@@ -139,8 +159,9 @@ def _worst(found: Judged, budget: Budget) -> Worst:
         theory=float(theory[index]),
         simulated=None if known is None else getattr(known, budget.quantity).simulated,
         upper=None if known is None else budget.upper(known),
-        power=power if known is None else known.to_act_on("power"),
-        certain=bool(np.isinf(found.leakage[index])),
+        power=min(1.0, power + more),
+        arithmetic=more,
+        certain=bool(np.isinf(found.leakage[index])) or more == 1,
     )
 
 
@@ -160,16 +181,36 @@ def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> st
         f"{who} is recognised {times(worst.power)} times in 100 ({budget.quantity} up to {value}, "
         f"at most {limit} allowed{source})"
     )
+    rounded = _rounded(report) if worst.arithmetic else ""
+    if worst.arithmetic:
+        seen = f"{who} {_off(report, worst)} ({budget.quantity} up to {value}{source})"
     if found.noise is None or not found.noise.confirmed:
         return f"{seen}, and no noise was found that the simulated attack confirms. {found.remedy}"
     noise = _amount(found.noise)
     if verdict.decision == PUBLISH_WITH_NOISE:
         secret = "" if found.noise.shape == "same" else ", if its shape stays secret"
-        return f"{seen}; noise of {noise} brings every {new}record under {limit}{secret}."
+        return f"{seen}; noise of {noise} brings every {new}record under {limit}{secret}.{rounded}"
     return (
         f"{seen}; it would take noise of {noise}, and at most "
-        f"{verdict.max_noise:g} is allowed. {found.remedy}"
+        f"{verdict.max_noise:g} is allowed. {rounded.strip() or found.remedy}"
     )
+
+
+def _off(report: Content, worst: Worst) -> str:
+    """Say how arithmetic tells of a record."""
+    first = next(one for one in report.arithmetic.records if one.row == worst.row)
+    how = "gives itself away" if worst.certain else "is told"
+    others = "all other records"
+    if first.others:
+        others = f"all but {first.others} of the other records"
+    steps = f"go in steps of {first.step:g}, not this one"
+    return f"{how} by arithmetic: in {first.column} {others} {steps}"
+
+
+def _rounded(report: Content) -> str:
+    """Say what rounding hides, if that is enough."""
+    decimals = report.arithmetic.hidden_by
+    return "" if decimals is None else f" Or publish it rounded: --decimals {decimals}."
 
 
 def _amount(noise: Noise) -> str:
@@ -187,7 +228,7 @@ def _rounds(verdict: Verdict, found: Judged, budget: Budget) -> Iterator[str]:
         return
     pairs = [(getattr(game, budget.quantity), game.rounds) for game in found.games]
     inside = budget.met_by(float(found.leakage.max()))
-    if not (inside and all(one.simulated < budget.limit for one, _ in pairs)):
+    if found.added or not (inside and all(one.simulated < budget.limit for one, _ in pairs)):
         return
     # The error falls as the root of the rounds.
     needed = max(

@@ -76,6 +76,7 @@ class Report(Content, Findings):
             "drivers": self.drivers,
             "covariance": self.covariance,
             "game": self.games,
+            "arithmetic": self.arithmetic,
             "noise": self.noise,
             "remedies": self.remedies,
             "audit": self.audit,

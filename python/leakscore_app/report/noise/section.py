@@ -83,16 +83,18 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         "the informed attacker learns of these records; a guarantee of differential privacy needs "
         f"bounded records.{earlier}"
     )
+    if hidden := dict.fromkeys(one.column for one in report.arithmetic.records):
+        yield (
+            f"On the sum, it is at least a step of the other records in "
+            f"{', '.join([*hidden][:_NOISY_COLUMNS])}: that hides what arithmetic tells."
+        )
     if noise.why_same:
         yield f"The noise is the same in every column: {noise.why_same}."
     if noise.shape == "optimal":
         yield _how_to_draw(noise)
         yield _not_promised(report, noise)
     elif noise.shape == "independent":
-        yield (
-            "No other independent noise is within the limit in theory with less than "
-            f"{_bound(noise)} of this variance, in squared standard errors. {_SECRET}"
-        )
+        yield f"{_least('independent noise', noise)}{_SECRET}"
     if noise.beside is not None:
         yield _beside(noise.beside)
     if noise.noisy_mean is not None:
@@ -137,15 +139,20 @@ def _worst(report: Content, noise: Noise) -> str:
 def _how_to_draw(noise: Noise) -> str:
     return (
         "Draw it once, with numpy.random.default_rng().multivariate_normal(means, covariance): the "
-        "matrix is noise.covariance of --json. The mean of repeated draws has less noise. No other "
-        f"noise is within the limit in theory with less than {_bound(noise)} of this variance, in "
-        "squared standard errors."
+        f"matrix is noise.covariance of --json. The mean of repeated draws has less noise. "
+        f"{_least('noise', noise)}"
+    ).rstrip()
+
+
+def _least(what: str, noise: Noise) -> str:
+    """Say what share of the variance any noise must have, less rather than more; or nothing."""
+    share = floor(1000 * (1 - (noise.gap or 0.0))) / 10
+    if share == 0:
+        return ""
+    return (
+        f"No other {what} is within the limit in theory with less than {share:.1f}\u00a0% of this "
+        "variance, in squared standard errors. "
     )
-
-
-def _bound(noise: Noise) -> str:
-    """Return the share of the variance that any noise must have; less rather than more."""
-    return f"{floor(1000 * (1 - (noise.gap or 0.0))) / 10:.1f}\u00a0%"
 
 
 _SECRET = (

@@ -15,6 +15,7 @@ from leakscore.statistics import Mean, Statistic
 from leakscore_app.document.document import Notice
 from leakscore_app.passes.copies import Copies
 from leakscore_app.passes.histogram import Histogram, lower_end
+from leakscore_app.passes.lattices import Lattice, Off, lattices_of
 from leakscore_app.passes.lines import Line
 from leakscore_app.passes.middle import Ties
 from leakscore_app.passes.scores import (
@@ -28,6 +29,7 @@ from leakscore_app.passes.third import Others, Project, Third, Without
 from leakscore_app.report._game import audit_of, records_played
 from leakscore_app.report._leakage import covariance_of, drivers_of, risk_of
 from leakscore_app.report._model import (
+    Arithmetic,
     AuditResult,
     Bars,
     Counts,
@@ -52,6 +54,7 @@ from leakscore_app.report._setup import (
 )
 from leakscore_app.report.noise.drawing import drawn, in_units
 from leakscore_app.report.result import Report
+from leakscore_app.report.rounds.remainders import Sums, share_of, why_unchecked
 from leakscore_app.report.rounds.skewed import hidden_behind
 from leakscore_app.report.statistic.featured import by_group
 from leakscore_app.report.streamed.changes import Clipping, changes_of, guess_of
@@ -67,6 +70,7 @@ from leakscore_app.tables.sources.opened import Opened
 _REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
 _TOGETHER = 1 << 23  # numbers of the covariances that are estimated in one pass
 _TRIES = 12
+_TOLD = 20  # records off lattices that are kept
 _SMALL_N = 30  # records of a mean below which the bins of projections show
 _SAME = "a table that is read block by block gets the same noise in every column"
 
@@ -89,6 +93,7 @@ class Streamed:
             asked.base_population,
             self.statistic,
         )
+        self.release = replace(self.release, decimals=asked.decimals)
         require_all_drawn(asked, self.release.n, self.law.rows)
         n, self.finite = self.release.n, asked.population == "finite"
         self.divisor = n * (1 - n / self.law.rows) if self.finite else float(n)
@@ -109,11 +114,16 @@ class Streamed:
         self._people()
         third, ready = self._third()
         games = [self._played(one, line) for one, line in zip(ready, third.lines, strict=True)]
-        noise = cast("Noise", in_units(self._noise(games), self._units()))
+        arithmetic = self._arithmetic(third.off)
+        noisy = self._noise(games)
+        if arithmetic.records:
+            noisy = cast("Noise", self._sums().noise(noisy, arithmetic))
+        noise = cast("Noise", in_units(noisy, self._units()))
         if self.asked.draw_noise is not None:
             noise = drawn(noise, self.law.mean * self.law.scale, self.asked.draw_noise)
         remedies = self._remedies(third)
-        return self._written(games, noise, remedies, third)
+        report = self._written(games, noise, remedies, third)
+        return replace(report, arithmetic=arithmetic)
 
     def _judged(self) -> tuple[Judged, Statistic]:
         """Return what is judged, the columns or features of them, and the statistic."""
@@ -222,6 +232,7 @@ class Streamed:
             tuple(one.direction for one in ready),
             self._limits,
             tuple(guess for guess in self.guesses if guess is not None),
+            self.lattices,
         )
         third: Third = self._pass(project, "projecting records for the games")
         return third, ready
@@ -263,6 +274,47 @@ class Streamed:
         self.passes.say(f"playing record {row + 1}, {ready.asked.attacker}")
         rng = np.random.default_rng(stream)
         return played(self.crowd, ready, line, self.rounds, rng)
+
+    # --- arithmetic ------------------------------------------------------------------------------
+
+    @cached_property
+    def lattices(self) -> tuple[Lattice, ...]:
+        """Lattices of columns, of the sample."""
+        n = self.release.n
+        if why_unchecked(self.release, False):
+            return ()
+        return lattices_of(self.found.sample.values, share_of(n), n)
+
+    def _arithmetic(self, off: tuple[Off, ...]) -> Arithmetic:
+        """Look for remainders of sums; keep the records that they tell of."""
+        if why := why_unchecked(self.release, False):
+            return Arithmetic(unchecked=why)
+        off = tuple(replace(records, rows=records.rows + 1) for records in off)
+        arithmetic = self._sums().arithmetic(self.lattices, off)
+        worst = [one.row for one in arithmetic.records[:_TOLD]]
+        for records in off:
+            new = np.isin(records.rows, worst) & ~np.isin(records.rows - 1, self.crowd.numbers)
+            if new.any():
+                self._join(records.rows[new] - 1, records.values[new])
+        return arithmetic
+
+    def _sums(self) -> Sums:
+        return Sums(
+            self.crowd,
+            self.crowd.numbers + 1,
+            self.budget,
+            columns=self.judged.columns,
+            units=self._units(),
+            decimals=self.release.decimals,
+            sample=self.found.sample.values,
+        )
+
+    def _join(self, rows: np.ndarray, values: Doubles) -> None:
+        """Keep further records."""
+        none = np.zeros(len(rows))
+        more = Kept(rows, none, none, values)
+        self.crowd = self._crowd(self._known().joined(more), self.crowd.refitted)
+        self._ordered()
 
     # --- noise and remedies ----------------------------------------------------------------------
 
@@ -309,9 +361,7 @@ class Streamed:
         new = ~np.isin(kept.rows, self.crowd.numbers)
         if not new.any():
             return True
-        more = Kept(kept.rows[new], kept.scores[new], kept.weaker[new], kept.values[new])
-        self.crowd = self._crowd(self._known().joined(more), self.crowd.refitted)
-        self._ordered()
+        self._join(kept.rows[new], kept.values[new])
         return False
 
     def _confirmed(self, games: list[Game]) -> Noise:

@@ -1,0 +1,162 @@
+"""Lattices of columns: the steps on which all values of a column lie, but for few.
+
+Values are decimal, as text is; of a binary number that is the shortest one that rounds to it.
+Nothing is a lattice to a tolerance: k / 10^d, correctly rounded, is the number or is not. But off a
+lattice is only what a sum can show: a binary64 sum of n values carries eps n E|x| at best, and what
+is less (0.1 + 0.2 is 0.30000000000000004) is on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.typing import Doubles
+
+Integers = npt.NDArray[np.int64]
+LARGEST = 10**15  # whose decimals are the shortest of their binary number
+_DECIMALS = 15
+_LOOKED = 4096  # records in which lattices are looked for
+_GROUPS, _SIZES = 128, (3, 64)  # of records, in whose differences steps are looked for
+_TRIED, _KEPT = 12, 4  # steps of a column
+_SEEN = 4  # times the dust, of a step
+_COUNTED = 1 << 16  # residues that are counted each
+_MOST = 1 << 21  # numbers of records off a lattice that are kept
+
+
+def in_units(
+    values: Doubles, decimals: int, dust: float = 0.0
+) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    """Return values as multiples of 10^-decimals, and which are such but for `dust`; or 0."""
+    scale = 10.0**decimals
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.rint(values * scale)
+        exact = (np.abs(scaled) < LARGEST) & (np.abs(scaled / scale - values) <= dust)
+    return np.where(exact, scaled, 0.0).astype(np.int64), exact
+
+
+def decimals_of(values: Doubles) -> int:
+    """Return how many decimals most values are multiples of: the fewest that do it."""
+    counts = []
+    for decimals in range(_DECIMALS + 1):
+        counts.append(int(in_units(values, decimals)[1].sum()))
+        if counts[-1] == len(values):
+            break
+    return int(np.argmax(counts))
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Numbers offset + k step of a column, in units of 10^-decimals, but for `dust`."""
+
+    column: int
+    decimals: int
+    step: int
+    offset: int
+    dust: float
+
+    @property
+    def width(self) -> float:
+        """The step in units of the column."""
+        return self.step / 10.0**self.decimals
+
+    def finer(self, decimals: int) -> Lattice:
+        """Return the same in units of more decimals."""
+        scale = 10 ** (decimals - self.decimals)
+        return replace(self, decimals=decimals, step=scale * self.step, offset=scale * self.offset)
+
+    def residues(self, values: Doubles) -> Integers:
+        """Return how far values lie above the lattice; -1 of those that are no whole units."""
+        numbers, exact = in_units(values, self.decimals, self.dust)
+        return np.where(exact, (numbers - self.offset) % self.step, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Off:
+    """Records off a lattice: how many, and numbers and values (k, d) of the first of them."""
+
+    count: int
+    rows: Integers
+    values: Doubles
+
+    @classmethod
+    def of(cls, lattice: Lattice, values: Doubles, rows: Integers) -> Off:
+        """Look at the records of a block, and their numbers."""
+        places = np.flatnonzero(lattice.residues(values[:, lattice.column]))
+        return cls(len(places), rows[places], values[places])._shortened()
+
+    def merge(self, other: Off) -> Off:
+        """Add later records."""
+        rows = np.concatenate([self.rows, other.rows])
+        values = np.concatenate([self.values, other.values])
+        return Off(self.count + other.count, rows, values)._shortened()
+
+    def _shortened(self) -> Off:
+        most = _MOST // max(self.values.shape[1], 1)
+        if len(self.rows) <= most:
+            return self
+        return Off(self.count, self.rows[:most], self.values[:most])
+
+
+def lattices_of(values: Doubles, share: float, n: int) -> tuple[Lattice, ...]:
+    """Return the lattices that hold all values of a column but a `share` at most.
+
+    Parameters
+    ----------
+    values : (N, d) ndarray
+        Records, or a sample of them. Of many, some are looked at.
+    share : float
+    n : int
+        Records in a sum.
+    """
+    rng = np.random.default_rng(len(values))
+    if len(values) > _LOOKED:
+        values = values[np.sort(rng.choice(len(values), _LOOKED, replace=False))]
+    size = int(np.clip(round(1.2 / share), *_SIZES))
+    groups = rng.integers(len(values), size=(_GROUPS, size))
+    found: list[Lattice] = []
+    for column, numbers in enumerate(values.T):
+        dust = float(np.finfo(float).eps * n * np.abs(numbers).mean())
+        lattices = _of_column(column, numbers, share * len(values), groups, dust)
+        found += sorted(lattices, key=lambda lattice: -lattice.step)[:_KEPT]
+    return tuple(found)
+
+
+def _of_column(
+    column: int, values: Doubles, most: float, groups: Integers, dust: float
+) -> Iterator[Lattice]:
+    decimals = decimals_of(values)
+    numbers, exact = in_units(values, decimals, dust)
+    if len(values) - exact.sum() > most:
+        return
+    for step in _steps(numbers[groups], np.asarray(exact[groups].all(axis=1))):
+        offset, count = _most_frequent(numbers[exact] % step, step)
+        lattice = Lattice(column, decimals, step, offset, dust)
+        if len(values) - count <= most and lattice.width > _SEEN * dust:
+            yield lattice
+
+
+def _most_frequent(residues: Integers, step: int) -> tuple[int, int]:
+    """Return the residue that most values have, and how many have it."""
+    if step <= _COUNTED:
+        counts = np.bincount(residues)
+        return int(counts.argmax()), int(counts.max())
+    different, counts = np.unique(residues, return_counts=True)
+    return int(different[counts.argmax()]), int(counts.max())
+
+
+def _steps(groups: Integers, exact: npt.NDArray[np.bool_]) -> list[int]:
+    """Return steps that differences within many groups have in common.
+
+    A group of records on one lattice has their step, or a multiple of it; two such have the step.
+    """
+    steps = np.gcd.reduce(np.abs(groups - groups[:, :1]), axis=1)[exact]
+    several, counts = np.unique(steps[steps > 0], return_counts=True)
+    several = several[np.argsort(-counts, kind="stable")[: _GROUPS // 2]]
+    tried = np.unique(np.gcd(several[:, None], several[None, :]))
+    shares = np.mean(steps[:, None] % tried[None, :] == 0, axis=0)
+    first: list[int] = tried[np.lexsort((-tried, -shares))[:_TRIED]].tolist()
+    return first
