@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from leakscore import Reference
 from leakscore.games import Bernoulli, EmpiricalMean, fixed_target
-from leakscore.games._sampling import NO_NOISE, Mean
+from leakscore.games._sampling import NO_NOISE, ReleasedMean
 from leakscore.leakage import leakage_score
 from leakscore.scores import covariance_score
 from reproduce._outcome import STANDARD_ERRORS, Outcome, Row
@@ -128,7 +128,7 @@ def reference_means(p: Doubles, n0: int, rounds: int, rng: np.random.Generator) 
     """Draw the mean of n0 records for every round."""
     means = np.empty((rounds, p.size))
     key = rng.integers(0, 1 << 64, size=2, dtype=np.uint64)
-    sampler = Bernoulli(p)._sampler(np.zeros_like(p), Mean(n0, True, NO_NOISE))
+    sampler = Bernoulli(p)._sampler(np.zeros_like(p), ReleasedMean(n0, True, NO_NOISE))
     sampler.fill(key, 0, np.zeros(rounds, dtype=np.bool_), means)
     return means
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from leakscore.audit import Audit
-from leakscore_app.audits.scores import Counts, read_scores
+from leakscore_app.audits.scores import BinCounts, read_scores
 
 LOW, MIDDLE, HIGH = range(3)
 EDGES = [0.0, 1.0, 2.0]  # MIDDLE and HIGH have a bin each, LOW is below
@@ -161,7 +161,7 @@ def test_counts_outside_finite_edges(tmp_path: Path) -> None:
     beyond = {"below": [0, 30], "above": [3, 1]}
     path.write_text(json.dumps(counts | {"edges": [0.0, 1.5, 4.0]} | beyond))
     read = read_scores(str(path))
-    assert isinstance(read.data, Counts)
+    assert isinstance(read.data, BinCounts)
     assert (list(read.data.below), list(read.data.above)) == ([0, 30], [3, 1])
     assert set(read.columns) == {"edges", "member_counts", "nonmember_counts", "below", "above"}
     csv = tmp_path / "t.csv"
@@ -169,5 +169,5 @@ def test_counts_outside_finite_edges(tmp_path: Path) -> None:
         "edges,member_counts,nonmember_counts,below,above\n0,10,15,0,3\n1.5,40,0,30,1\n4,,,,\n"
     )
     data = read_scores(str(csv)).data
-    assert isinstance(data, Counts)
+    assert isinstance(data, BinCounts)
     assert (data.below.tolist(), data.above.tolist()) == ([0, 30], [3, 1])

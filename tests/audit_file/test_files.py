@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit
-from leakscore_app.audits.scores import Counts, Rounds, Samples, read_scores
+from leakscore_app.audits.scores import BinCounts, Rounds, Samples, read_scores
 
 SCORES = np.array([0.25, -1.5, 3.0, np.inf, -np.inf, 0.25, 1e-300, 7.0])
 MEMBER = np.array([1, 0, 1, 1, 0, 0, 0, 1], dtype=bool)
@@ -236,7 +236,7 @@ def test_counts_between_edges(tmp_path: Path) -> None:
     )
     for path in (csv, npz, strict):
         data = read_scores(str(path)).data
-        assert isinstance(data, Counts)
+        assert isinstance(data, BinCounts)
         assert data.edges.tolist() == edges
         assert (data.members.tolist(), data.nonmembers.tolist()) == (inside, outside)
         assert (data.below, data.above) == (None, None)

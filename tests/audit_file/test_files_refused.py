@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from leakscore_app.audits.scores import read_scores
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 
 
 def archive(**arrays: Any) -> bytes:
@@ -115,7 +115,7 @@ def test_a_delimiter_is_of_csv(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     path.write_bytes(archive(scores=TWO, memberships=BITS))
     with pytest.raises(ValueError, match="is no csv file"):
-        read_scores(str(path), options=Options(delimiter=";"))
+        read_scores(str(path), options=ReadingOptions(delimiter=";"))
 
 
 class Trap:

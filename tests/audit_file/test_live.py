@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from leakscore_app.audits.live.lines import Lines
-from leakscore_app.audits.live.rows import Rows
+from leakscore_app.audits.live.lines import LineStream
+from leakscore_app.audits.live.rows import RoundParser
 
 
 def read(text: str, **options: str) -> tuple[list[float], list[bool]]:
-    scores, member = Rows("r.csv", **options)(text.encode().splitlines(keepends=True))
+    scores, member = RoundParser("r.csv", **options)(text.encode().splitlines(keepends=True))
     assert (scores.dtype, member.dtype) == (np.float64, np.bool_)
     return scores.tolist(), member.tolist()
 
@@ -78,12 +78,12 @@ def test_refused(text: str, options: dict[str, str], said: str) -> None:
 
 def test_batches_are_one_file() -> None:
     lines = [b"score,member\n", b"1,1\n", b"2,0\n", b"x,1\n"]
-    rows = Rows("r.csv")
+    rows = RoundParser("r.csv")
     parts = [rows([line]) for line in lines[:3]]
     assert [part[0].tolist() for part in parts] == [[], [1.0], [2.0]]
     with pytest.raises(ValueError, match="line 4: 'x'"):
         rows(lines[3:])
-    again = Rows("r.csv")
+    again = RoundParser("r.csv")
     again.resume(b"".join(lines[:3]))
     with pytest.raises(ValueError, match="line 4: 'x'"):
         again(lines[3:])
@@ -99,7 +99,7 @@ class Dripping(io.BytesIO):
 
 def test_lines_are_whole() -> None:
     text = b"score,member\r\n1.25,1\n\n2,0\n33"
-    found = [line for part in Lines(Dripping(text), "s", grows=False)(60.0) for line in part]
+    found = [line for part in LineStream(Dripping(text), "s", grows=False)(60.0) for line in part]
     assert found == [b"score,member\r\n", b"1.25,1\n", b"\n", b"2,0\n", b"33"]
 
 
@@ -115,9 +115,9 @@ def test_lines_are_whole() -> None:
 )
 def test_what_is_no_text(start: bytes, fault: str) -> None:
     with pytest.raises(ValueError, match=f"s is {fault}"):
-        list(Lines(io.BytesIO(start + b"xyz\n"), "s", grows=False)(60.0))
+        list(LineStream(io.BytesIO(start + b"xyz\n"), "s", grows=False)(60.0))
 
 
 def test_a_line_without_end() -> None:
     with pytest.raises(ValueError, match="a line of more than"):
-        list(Lines(io.BytesIO(b"1" * (3 << 20)), "s", grows=False)(60.0))
+        list(LineStream(io.BytesIO(b"1" * (3 << 20)), "s", grows=False)(60.0))

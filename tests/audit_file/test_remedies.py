@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from leakscore_app.audits.scores import read_scores
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 
 ROWS = "".join(f"{i % 7 + 0.5},{i % 2}\n" for i in range(12))
 
@@ -30,4 +30,4 @@ def test_the_remedy_is_named(
         read_scores(str(path))
     assert "--bad-cells" not in str(refused.value)
     if "exclude" not in options:
-        assert read_scores(str(path), options=Options(**options)).data is not None  # type: ignore[arg-type]
+        assert read_scores(str(path), options=ReadingOptions(**options)).data is not None  # type: ignore[arg-type]

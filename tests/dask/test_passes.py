@@ -23,7 +23,7 @@ from leakscore_app.passes.first import first  # noqa: E402
 from leakscore_app.passes.on_cluster import run_on  # noqa: E402
 from leakscore_app.passes.tree import run  # noqa: E402
 from leakscore_app.report import _report  # noqa: E402
-from leakscore_app.tables.cells import Options  # noqa: E402
+from leakscore_app.tables.cells import ReadingOptions  # noqa: E402
 from leakscore_app.tables.sources import opened as opened_sources  # noqa: E402
 from leakscore_app.tables.sources.arrays import CallablePart, NpyPart, numbered  # noqa: E402
 from leakscore_app.tables.sources.blocks import Block, Source  # noqa: E402
@@ -50,7 +50,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
     parquet.write_table(frame, folder / "b.parquet", row_group_size=999)
     parts = (
         NpyPart.of(str(folder / "a.npy"), "a.npy"),
-        ParquetPart.of(str(folder / "b.parquet"), "b.parquet", Categories(), Options()),
+        ParquetPart.of(str(folder / "b.parquet"), "b.parquet", Categories(), ReadingOptions()),
     )
     return Source(parts, numbered(3), SIZE)
 

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.audits.scores import Counts, Read, Rounds, Samples, read_scores
+from leakscore_app.audits.scores import BinCounts, Read, Rounds, Samples, read_scores
 from leakscore_app.cli import main
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.table import Table, read_table
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seed_files import SEEDS
@@ -75,7 +75,7 @@ def check(path: str, dialect: dict[str, Any], *, whole: bool = False) -> None:
         assert len(set(table.columns)) == len(table.columns)
         assert {*table.left, *table.refused} <= set(range(len(table.columns)))
         assert len(table.lines if table.lines is not None else table.values) == len(table.values)
-    read = outcome(lambda: read_scores(path, options=Options(**dialect), max_memory=LIMIT))
+    read = outcome(lambda: read_scores(path, options=ReadingOptions(**dialect), max_memory=LIMIT))
     if isinstance(read, Read):
         _check_scores(read.data)
     if whole:
@@ -83,7 +83,7 @@ def check(path: str, dialect: dict[str, Any], *, whole: bool = False) -> None:
         command(["audit", path, "--only-method", "--method", "dkw"])
 
 
-def _check_scores(data: Rounds | Samples | Counts) -> None:
+def _check_scores(data: Rounds | Samples | BinCounts) -> None:
     if isinstance(data, Rounds):
         assert data.scores.shape == data.member.shape == (data.scores.size,)
         assert data.member.dtype == bool

@@ -23,14 +23,14 @@ from leakscore_app.document.document import (
     Paragraph,
     Part,
     Section,
-    Table,
+    TextTable,
 )
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 NASTY = "<b>\x1b[2J & \u202e"
 SHOWN = r"<b>\x1b[2J & \u202e"
 LONG = "a remedy of so many words that they fill two lines"
-TABLE = Table(
+TABLE = TextTable(
     ["name", "cost", "agree", "", "power\nin theory"],
     [
         [LONG, "high", "yes", Bar(0.5), "1.0\u00a0%"],
@@ -49,7 +49,7 @@ DOCUMENT = Document(
             Notices([Notice("warning", "w", "Mind this."), Notice("note", "n", "Know " * 12)]),
             Definitions([("a", "one"), ("long", "two " * 16)]),
             Cards([Card("informed", "Worst", "93 %", "identified", "The worst: 93 %.")]),
-            InWords(Table(["column"], [["c"]], "Of all"), "One of all."),
+            InWords(TextTable(["column"], [["c"]], "Of all"), "One of all."),
         ]),
     ],
 )  # fmt: skip
@@ -82,7 +82,7 @@ def test_text() -> None:
 
 
 def test_the_first_column_keeps_its_room_in_a_wide_table() -> None:
-    wide = Table(["name", *(f"column {k}" for k in range(8))], [[LONG, *"12345678"]], "Wide")
+    wide = TextTable(["name", *(f"column {k}" for k in range(8))], [[LONG, *"12345678"]], "Wide")
     lines = text.render(Document("name", [], [Section("t", [wide])]), 60).splitlines()
     assert [line[:18].strip() for line in lines[2:6]] == [
         "a remedy of so", "many words", "that they fill", "two lines",
@@ -119,9 +119,9 @@ def test_page() -> None:
     [
         Heading(NASTY),
         Paragraph(NASTY),
-        Table(["a"], [[NASTY]], "caption"),
-        Table(["a", "b"], [["1", NASTY]], "caption"),
-        Table(["a"], [["1"]], NASTY),
+        TextTable(["a"], [[NASTY]], "caption"),
+        TextTable(["a", "b"], [["1", NASTY]], "caption"),
+        TextTable(["a"], [["1"]], NASTY),
         Notices([Notice("note", "code", NASTY)]),
         Definitions([(NASTY, "text")]),
         Definitions([("name", NASTY)]),

@@ -9,7 +9,7 @@ import pytest
 
 from leakscore import statistics
 from leakscore_app import report
-from leakscore_app.report.statistic.pooled import Cells, Pooled
+from leakscore_app.report.statistic.pooled import Pooled, PooledCells
 
 SIZES = [50, 12, 6, 2, 1]
 DIM = 2
@@ -51,7 +51,7 @@ PEOPLE = [int(np.flatnonzero(h == CELL)[k]) for h, k in [(0, 0), (0, 9), (1, 3),
 @pytest.mark.parametrize("variance", [0.0, 0.3])
 @pytest.mark.parametrize("finite", [False, True])
 def test_distances_are_those_of_the_definition(variance: float, finite: bool) -> None:
-    cells = Cells.of(Z, CELL)
+    cells = PooledCells.of(Z, CELL)
     assert cells is not None
     assert cells.small.tolist() == [False, True, True, True, True]
     people = Pooled(cells, 60, finite=finite)

@@ -9,7 +9,7 @@ import pytest
 
 from leakscore import sequential
 from leakscore.sequential import _octaves
-from leakscore.sequential._octaves import Curves, rates
+from leakscore.sequential._octaves import OctaveCurves, rates
 from leakscore.tradeoff.octaves.law import Octaves
 from tests.sequential.test_octaves import UNIFORM, equal_sum
 
@@ -29,7 +29,7 @@ def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int) -> None:
     rows = [one.reshape(1, 64) for one in (outside, outside * (1.0 + tilt), *wrong)]
     pair = rows[2], rows[3]
     law = Octaves(1.0, 0.01, *rows[:2], None, 1.0, rounding, 1.02 * moved, (0.0, 0.0), pair)
-    curves = Curves(law)
+    curves = OctaveCurves(law)
     c = np.linspace(0.991, 1.009, 40)
     k = curves.tests(c)
     gain = _octaves._above(outside * (1.0 + tilt))[k] - c[:, None] * _octaves._above(outside)[k]
@@ -52,7 +52,7 @@ def test_averages_that_are_nearly_1(share: float) -> None:
     steps, tests = 60, np.array([0.6, 1.0, 1.45])
     law = _octaves._sum(UNIFORM, np.array([share / steps]), np.array([steps]), 1.0 - share)
     assert law is not None
-    curves = Curves(law)
+    curves = OctaveCurves(law)
     for c in tests:
         gamma = np.log1p(share * (c - 1.0))
         alpha, _ = equal_sum(steps, 1.0 + float((np.exp(gamma) - 1.0) / share))

@@ -13,7 +13,7 @@ import pytest
 from leakscore import sequential
 from leakscore.distributions import ncx2
 from leakscore.sequential import _octaves
-from leakscore.sequential._octaves import Curves, Ratio, average, rates, ratio_law
+from leakscore.sequential._octaves import OctaveCurves, Ratio, average, rates, ratio_law
 from leakscore.tradeoff.octaves.law import Octaves
 
 # With n = 2, d = 2 and M = 0 the ratio of a step is uniform on (0, 2).
@@ -140,7 +140,7 @@ def law(seed: int, rounding: float, moved: float, lost: float) -> tuple[Octaves,
 @pytest.mark.parametrize("seed", range(4))
 def test_curves_hold_what_their_terms_say(term: Any, seed: int) -> None:
     found, (points, outside, _) = law(seed, *term)
-    curves = Curves(found)
+    curves = OctaveCurves(found)
     c = np.linspace(0.05, 1.9, 75)
     gain = np.maximum(points - c[:, np.newaxis], 0.0) @ outside
     loss = np.maximum(c[:, np.newaxis] - points, 0.0) @ outside
@@ -150,7 +150,7 @@ def test_curves_hold_what_their_terms_say(term: Any, seed: int) -> None:
         assert (curves.gain_low(c) <= gain + 1e-15).all()
         assert (curves.loss_low(c) <= loss + 1e-15).all()
     exact, _ = law(seed, 0.0, 0.0, 0.0)
-    plain = Curves(exact)
+    plain = OctaveCurves(exact)
     np.testing.assert_allclose(plain.gain_up(c), plain.gain_low(c), rtol=1e-8)
     np.testing.assert_allclose(plain.loss_up(c), plain.loss_low(c), rtol=1e-8)
 
@@ -211,7 +211,7 @@ def test_a_constant_takes_its_share_of_the_prior() -> None:
     """Weights that are too small for a ratio: the law of a step is then shifted less often."""
     law = _octaves._sum(UNIFORM, np.array([0.5]), np.array([1]), 0.5)
     assert law is not None
-    found = Curves(law)
+    found = OctaveCurves(law)
     assert law.steps == 1.0
     c = np.array([0.75, 1.0, 1.25])  # S = 1/2 + u, u uniform on (0, 1)
     exact = (1.5 - c) ** 2 / 2.0
@@ -219,7 +219,7 @@ def test_a_constant_takes_its_share_of_the_prior() -> None:
     np.testing.assert_allclose(found.gain_low(c), exact, rtol=1e-4)
     np.testing.assert_allclose(found.gain_up(c), exact, rtol=1e-4)
     wrong = replace(law, under_h1=law.under_h0)
-    assert (Curves(wrong).gain_low(c) < found.gain_low(c)).all()
+    assert (OctaveCurves(wrong).gain_low(c) < found.gain_low(c)).all()
 
 
 @pytest.mark.parametrize(("n", "distance"), [(2815, 2206.0), (3, 5000.0)])

@@ -16,9 +16,9 @@ from leakscore import Reference, leakage, single_threaded_blas
 from leakscore.leakage.table_law import TableLaw
 from leakscore_app.passes import scores as second
 from leakscore_app.passes.first import First, first
-from leakscore_app.passes.scores import Score, Scores
+from leakscore_app.passes.scores import Score, ScorePass
 from leakscore_app.passes.tree import Tree, joined, run
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
 from leakscore_app.tables.sources.blocks import Part, Source, cut
 from leakscore_app.tables.sources.categories import Categories
@@ -53,8 +53,8 @@ def parts(values: np.ndarray, folder: Path) -> Iterator[Part]:
     for rows in (5000, 700, 333):
         path = str(folder / f"{rows}.parquet")
         parquet.write_table(frame(values), path, row_group_size=rows)
-        yield ParquetPart.of(path, path, Categories(), Options())
-    yield FramePart.of(frame(values), Options())
+        yield ParquetPart.of(path, path, Categories(), ReadingOptions())
+    yield FramePart.of(frame(values), ReadingOptions())
     for step in (1, 999, 4096):
         starts = range(0, N, step) if step > 1 else (0,)
         pieces = [values[at : at + step] for at in starts] if step > 1 else [values[:1], values[1:]]
@@ -108,7 +108,7 @@ def test_leakages_are_those_of_leave_one_out(values: np.ndarray) -> None:
     judged = values[complete]
     source = Source((ArrayPart(values, "array", numbered(D)),), numbered(D), SIZE)
     law = law_of(run(source, first).result())
-    found: Scores = run(source, Score(law, np.array([4.0, 30.0]), every=True)).result()
+    found: ScorePass = run(source, Score(law, np.array([4.0, 30.0]), every=True)).result()
     standard = judged / judged.std(axis=0)
     expected = 100 * leakage.leave_one_out(standard, Reference.fit(standard), 100)
     assert found.every is not None

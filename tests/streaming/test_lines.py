@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore_app.passes.histogram import Histogram
+from leakscore_app.passes.histogram import SparseHistogram
 from leakscore_app.passes.lines import SINGLE, Line, cuts_of
 from leakscore_app.passes.middle import Middle, Ties
 from leakscore_app.report.streamed.playing import bins_of
@@ -70,10 +70,10 @@ def test_scores_about_the_median_are_collected_unless_sorted(order: str, size: i
     scores = np.random.default_rng(6).chisquare(5, size).round(3)
     scores = np.sort(scores) if order == "sorted" else scores
     blocks = [np.arange(at, min(at + 3000, size)) for at in range(0, size, 3000)]
-    whole = Histogram.of(scores[:0])
+    whole = SparseHistogram.of(scores[:0])
     middle = Middle.of(scores[:0], blocks[0][:0], whole)
     for rows in blocks:
-        one = Histogram.of(scores[rows])
+        one = SparseHistogram.of(scores[rows])
         whole = whole.merge(one)
         middle = middle.merge(Middle.of(scores[rows], rows, one), whole)
     found = middle.found(whole.middle)

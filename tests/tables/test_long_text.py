@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.formats import delimited, long_text
 from leakscore_app.tables.sources import texts
 from leakscore_app.tables.sources.blocks import Memory, Source
 from leakscore_app.tables.sources.categories import Categories
-from leakscore_app.tables.sources.texts import Kept, TextPart, text_part
+from leakscore_app.tables.sources.texts import KeptBlocks, TextPart, text_part
 from leakscore_app.tables.table import read_table
 
 RNG = np.random.default_rng(4)
@@ -91,7 +91,9 @@ def written(folder: Path, text: str, encoding: str = "utf-8") -> str:
 
 def part_of(path: str, **more: Any) -> tuple[TextPart | None, Memory]:
     memory = Memory()
-    return text_part(path, "a.csv", Options(**more), Kept(memory, 0), Categories()), memory
+    return text_part(
+        path, "a.csv", ReadingOptions(**more), KeptBlocks(memory, 0), Categories()
+    ), memory
 
 
 def rows_of(part: TextPart, columns: tuple[str, ...], memory: Memory) -> np.ndarray:

@@ -15,23 +15,23 @@ from leakscore.tradeoff.composition import ends as _ends
 from leakscore.tradeoff.composition.absolute_sum import _binomial, absolute_sum
 from leakscore.tradeoff.composition.ends import ends
 from leakscore.tradeoff.composition.losses import GaussianStep
-from leakscore.tradeoff.composition.sums import Sums
+from leakscore.tradeoff.composition.sums import BlockMasses
 from tests.oracles import composition as oracle
 
 WIDE = np.longdouble
 
 
-def law(count: int, offset: float, top: float) -> Sums:
+def law(count: int, offset: float, top: float) -> BlockMasses:
     """Masses without errors: a normal law, and the same tilted under H1."""
     width = 0.75 * top / count
     loss = width * np.arange(count) + offset
     middle = offset + 0.4 * top
     low = -0.5 * ((loss - middle) / (0.06 * top)) ** 2 - np.log(count) - max(offset + top, 0.0)
     both = np.stack([low, low - 0.3])
-    return Sums(offset, width, 0, both, both, -np.inf, -np.inf)
+    return BlockMasses(offset, width, 0, both, both, -np.inf, -np.inf)
 
 
-def exact_errors(sums: Sums) -> tuple[Any, Any]:
+def exact_errors(sums: BlockMasses) -> tuple[Any, Any]:
     """Return logs of alpha and of beta at every vertex, in long double."""
     joined = np.logaddexp(
         np.append(sums.low[0].astype(WIDE), -np.inf), np.append(-np.inf, sums.low[1].astype(WIDE))

@@ -16,7 +16,7 @@ from leakscore.tradeoff.batches.fixed import _TAIL, _cases, truncated_poisson_ga
 from leakscore.tradeoff.composition.ends import ends
 from leakscore.tradeoff.composition.losses import GaussianStep
 from leakscore.tradeoff.octaves.curves import Losses
-from leakscore.tradeoff.octaves.known import _CELL, Known, MixedStep, _largest
+from leakscore.tradeoff.octaves.known import _CELL, KnownLaw, MixedStep, _largest
 from leakscore.tradeoff.octaves.one_step import Component
 from tests.oracles.octaves import polygon_beta
 
@@ -24,7 +24,7 @@ ALPHA = np.linspace(0.0, 1.0, 201)
 
 
 @dataclass(frozen=True)
-class Given(Known):
+class Given(KnownLaw):
     """A law that a test made."""
 
     seed: int = 0

@@ -9,9 +9,9 @@ from leakscore import _state, validation
 from leakscore.audit._certified import Certified
 from leakscore.audit.claims.compare import turned_round
 from leakscore.audit.claims.refuted import Refuted
-from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.histogram import ScoreHistogram
 from leakscore.audit.data.ranked_bits import RankedBits
-from leakscore.audit.data.samples import Scores
+from leakscore.audit.data.samples import ClassScores
 from leakscore.audit.data.state import arrays_of, samples_of
 from leakscore.audit.roc.intervals import Intervals
 from leakscore.typing import Seed
@@ -50,7 +50,7 @@ class Audit(Certified, Refuted, Intervals):
     __slots__ = ()
 
     def __init__(self, members: npt.ArrayLike, nonmembers: npt.ArrayLike) -> None:
-        self._samples = Scores(members, nonmembers)
+        self._samples = ClassScores(members, nonmembers)
 
     @classmethod
     def from_rounds(
@@ -106,7 +106,7 @@ class Audit(Certified, Refuted, Intervals):
         inside = validation.membership("member", member, array.size)
         if array.dtype.kind not in "iub" and bool(np.isnan(array).any()):
             raise ValueError("Expected scores without NaN")
-        samples = Scores(array[inside], array[~inside])
+        samples = ClassScores(array[inside], array[~inside])
         if random:
             ordered = array.astype(samples.members.dtype)
             samples.ranked = RankedBits.of(ordered, inside, generator)
@@ -182,7 +182,7 @@ class Audit(Certified, Refuted, Intervals):
         (Audit(n_members=10000, n_nonmembers=10000), 0.922)
         """
         audit = cls.__new__(cls)
-        audit._samples = Histogram(edges, member_counts, nonmember_counts, below, above)
+        audit._samples = ScoreHistogram(edges, member_counts, nonmember_counts, below, above)
         return audit
 
     @property

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bound import Bound
-from leakscore.audit.data.samples import Sampled
+from leakscore.audit.data.samples import SampledAudit
 from leakscore.audit.methods.table import certify
 from leakscore.typing import Array, Doubles
 
@@ -89,7 +89,7 @@ class EpsilonBound(Bound):
     _number = "epsilon"
 
 
-class Certified(Sampled):
+class Certified(SampledAudit):
     """The certificates of an `Audit`."""
 
     __slots__ = ()

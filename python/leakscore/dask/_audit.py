@@ -139,7 +139,7 @@ def _added(first: Counts, second: Counts) -> Counts:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _SeenScores:
     """Of one class: its number, the scores at both ends, and a sample of all, each ascending."""
 
     count: int
@@ -148,17 +148,17 @@ class _Seen:
     sample: Doubles
 
     @classmethod
-    def of(cls, scores: Doubles, drawn: Flags) -> _Seen:
+    def of(cls, scores: Doubles, drawn: Flags) -> _SeenScores:
         ordered = np.sort(scores)
         ends = ordered[:_ENDS].copy(), ordered[-_ENDS:].copy()
         return cls(scores.size, *ends, np.sort(scores[drawn]))
 
-    def merge(self, other: _Seen) -> _Seen:
+    def merge(self, other: _SeenScores) -> _SeenScores:
         low, high, sample = (
             np.sort(np.concatenate([getattr(self, name), getattr(other, name)]))
             for name in ("low", "high", "sample")
         )
-        return _Seen(self.count + other.count, low[:_ENDS], high[-_ENDS:], sample)
+        return _SeenScores(self.count + other.count, low[:_ENDS], high[-_ENDS:], sample)
 
     def thresholds(self, step: int) -> Doubles:
         """Return scores between which 0.1 % of what lies beyond them changes class at most."""
@@ -197,18 +197,20 @@ def _edges(values: Any, pairs: list[Any]) -> Doubles:
     return np.concatenate([[-np.inf], finite[np.isfinite(finite)], [np.inf]])
 
 
-def _seen(scores: Array, member: Array, first: int, step: int) -> tuple[_Seen, _Seen]:
+def _seen(scores: Array, member: Array, first: int, step: int) -> tuple[_SeenScores, _SeenScores]:
     """Look at some rounds; every `step`-th of all rounds is drawn, here from `first` on."""
     values, inside = _read(scores, member)
     drawn = np.zeros(values.size, dtype=np.bool_)
     drawn[first::step] = True
     return (
-        _Seen.of(values[inside], drawn[inside]),
-        _Seen.of(values[~inside], drawn[~inside]),
+        _SeenScores.of(values[inside], drawn[inside]),
+        _SeenScores.of(values[~inside], drawn[~inside]),
     )
 
 
-def _merged(first: tuple[_Seen, _Seen], second: tuple[_Seen, _Seen]) -> tuple[_Seen, _Seen]:
+def _merged(
+    first: tuple[_SeenScores, _SeenScores], second: tuple[_SeenScores, _SeenScores]
+) -> tuple[_SeenScores, _SeenScores]:
     return first[0].merge(second[0]), first[1].merge(second[1])
 
 

@@ -15,14 +15,14 @@ _BLOCK = 1 << 18  # doubles in a table of counts: 2 MB
 
 
 def draw(
-    population: Population, mean: _sampling.Mean, key: Key, target_key: Key, included: Flags
+    population: Population, mean: _sampling.ReleasedMean, key: Key, target_key: Key, included: Flags
 ) -> tuple[Doubles, Doubles]:
     """Return targets and releases, both (T, d); a target is in the mean where it is included."""
     targets, outputs = np.empty((2, included.size, population.dim))
     if isinstance(population, Empirical) and not population.replace:
         _RowPairs(population._rows(), mean).fill(key, target_key, included, targets, outputs)
         return targets, outputs
-    one = _sampling.Mean(1, True, _sampling.NO_NOISE)
+    one = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
     nobody = np.zeros(included.size, dtype=np.bool_)
     population._sampler(np.zeros(population.dim), one).fill(target_key, 0, nobody, targets)
     population._sampler(targets, mean).fill(key, 0, included, outputs)
@@ -36,7 +36,7 @@ class _RowPairs:
     target is not included, its row is left out of the mean.
     """
 
-    def __init__(self, rows: _sampling.Rows, mean: _sampling.Mean) -> None:
+    def __init__(self, rows: _sampling.RecordTable, mean: _sampling.ReleasedMean) -> None:
         self.rows, self.mean = rows, mean
         self.means = _sampling.TableMeans(rows, np.zeros(rows.X.shape[1]), mean)
 

@@ -47,7 +47,7 @@ class Bernoulli:
         """Number of coordinates d."""
         return int(np.size(self.p))
 
-    def _sampler(self, target: Doubles, mean: _sampling.Mean) -> _sampling.Sampler:
+    def _sampler(self, target: Doubles, mean: _sampling.ReleasedMean) -> _sampling.Sampler:
         p = np.asarray(self.p)
         if target.ndim == 1:
             return _sampling.BernoulliMeans(p, validation.binary("target", target), mean)
@@ -95,7 +95,7 @@ class Gaussian:
         """Number of coordinates d."""
         return int(np.size(self.mean))
 
-    def _sampler(self, target: Doubles, mean: _sampling.Mean) -> _sampling.Sampler:
+    def _sampler(self, target: Doubles, mean: _sampling.ReleasedMean) -> _sampling.Sampler:
         mu, factor = np.asarray(self.mean), self._factor
         means = _sampling.GaussianMeans if factor.ndim == 1 else _sampling.CorrelatedGaussianMeans
         if target.ndim == 1:
@@ -155,11 +155,11 @@ class Empirical:
         """Number of coordinates d."""
         return int(np.shape(self.X)[1])
 
-    def _sampler(self, target: Doubles, mean: _sampling.Mean) -> _sampling.Sampler:
+    def _sampler(self, target: Doubles, mean: _sampling.ReleasedMean) -> _sampling.Sampler:
         return _sampling.TableMeans(self._rows(), target, mean)
 
-    def _rows(self) -> _sampling.Rows:
-        return _sampling.Rows(np.asarray(self.X), self.exclude, self.replace)
+    def _rows(self) -> _sampling.RecordTable:
+        return _sampling.RecordTable(np.asarray(self.X), self.exclude, self.replace)
 
     def _require(self, n: int, others: int = 0) -> None:
         """Refuse a mean of more records than the table has, apart from `others` kept out of it."""
@@ -237,9 +237,9 @@ class EmpiricalMean:
         """Number of records that are averaged, sample_rate n."""
         return round(self.sample_rate * self.n)
 
-    def _mean(self, dim: int) -> _sampling.Mean:
+    def _mean(self, dim: int) -> _sampling.ReleasedMean:
         noise = noise_given(self.noise_std, self.noise_cov, self.noise_factor, dim)
-        return _sampling.Mean(self.num_averaged, self.neighbours == "replace", noise)
+        return _sampling.ReleasedMean(self.num_averaged, self.neighbours == "replace", noise)
 
     def _included(self, key: _sampling.Key, member: Flags) -> Flags:
         """Return in which rounds the target's record enters the mean."""

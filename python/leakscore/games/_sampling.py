@@ -13,31 +13,31 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.reference.noise import Noise
+from leakscore.reference.noise import GaussianNoise
 from leakscore.typing import Array, Doubles, Flags
 
 Key = npt.NDArray[np.uint64]
 
-NO_NOISE = Noise(np.zeros(()))
+NO_NOISE = GaussianNoise(np.zeros(()))
 _BLOCK = 1 << 20  # doubles in the largest temporary of a sampler: 8 MB
 
 
 @dataclass(frozen=True)
-class Mean:
+class ReleasedMean:
     """A released mean: number of records and noise; see games.EmpiricalMean."""
 
     records: int
     replaced: bool  # a round without the target has another record in its place
-    noise: Noise
+    noise: GaussianNoise
 
     @property
     def independent(self) -> Doubles:
         """Standard deviations of the noise, () or (d,), if its coordinates are independent."""
         return self.noise.std if self.noise.independent else np.zeros(())
 
-    def without_noise(self) -> Mean:
+    def without_noise(self) -> ReleasedMean:
         """Return the same mean without noise."""
-        return Mean(self.records, self.replaced, NO_NOISE)
+        return ReleasedMean(self.records, self.replaced, NO_NOISE)
 
     def add_noise(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
         """Add Gaussian noise in place."""
@@ -57,7 +57,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RecordTable:
     """A table of records; see games.Empirical."""
 
     X: Array
@@ -89,7 +89,7 @@ class BernoulliMeans:
 
     tile = 1
 
-    def __init__(self, p: Doubles, target: Doubles, mean: Mean) -> None:
+    def __init__(self, p: Doubles, target: Doubles, mean: ReleasedMean) -> None:
         self.p, self.target, self.mean = p, target, mean
 
     def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
@@ -104,7 +104,7 @@ class GaussianMeans:
 
     tile = 1
 
-    def __init__(self, mu: Doubles, variance: Doubles, target: Doubles, mean: Mean) -> None:
+    def __init__(self, mu: Doubles, variance: Doubles, target: Doubles, mean: ReleasedMean) -> None:
         k, others = mean.records, mean.records - 1
         last = k if mean.replaced else others  # records drawn where the target is out
         noise = np.broadcast_to(mean.independent, mu.shape) ** 2
@@ -133,7 +133,7 @@ class GaussianMeans:
 class CorrelatedGaussianMeans:
     """Normal means with a full covariance: white normals times a factor of it, block by block."""
 
-    def __init__(self, mu: Doubles, factor: Doubles, target: Doubles, mean: Mean) -> None:
+    def __init__(self, mu: Doubles, factor: Doubles, target: Doubles, mean: ReleasedMean) -> None:
         self.transposed = np.ascontiguousarray(factor.T)
         self.tile = min(128, max(1, _BLOCK // mu.size))
         self.mean = mean
@@ -161,7 +161,7 @@ class TableMeans:
     table at once. The target is one record (d,), or one a round (T, d).
     """
 
-    def __init__(self, rows: Rows, target: Doubles, mean: Mean) -> None:
+    def __init__(self, rows: RecordTable, target: Doubles, mean: ReleasedMean) -> None:
         self.rows, self.X, self.target, self.mean = rows, rows.X, target, mean
         self.counted = 8 * mean.records >= len(self.X)
         self.tile = min(256, max(1, _BLOCK // max(self.X.shape))) if self.counted else 1
@@ -206,7 +206,7 @@ class TableMeans:
 class OwnTargets:
     """Means of a sampler whose target is 0, to which the target of each round is added."""
 
-    def __init__(self, others: Sampler, targets: Doubles, mean: Mean, counts: bool) -> None:
+    def __init__(self, others: Sampler, targets: Doubles, mean: ReleasedMean, counts: bool) -> None:
         self.others, self.targets, self.mean = others, targets, mean
         self.counts = counts  # sums are whole numbers and must remain whole
         self.tile = others.tile

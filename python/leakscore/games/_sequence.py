@@ -14,7 +14,7 @@ from leakscore.games._average import below
 from leakscore.games._populations import Bernoulli, Empirical, Population
 from leakscore.games._rounds import coins, key_from, key_of, number, require_population
 from leakscore.games._sampling import Key
-from leakscore.reference.noise import Noise
+from leakscore.reference.noise import GaussianNoise
 from leakscore.reference.noise import given as noise_given
 from leakscore.typing import Doubles, Flags, Indices, Seed
 
@@ -164,7 +164,7 @@ def cumulative_means(
     target: Doubles,
     n: int,
     steps: Indices,
-    noise: Noise,
+    noise: GaussianNoise,
     key: Key,
     out: Doubles,
 ) -> None:
@@ -174,7 +174,7 @@ def cumulative_means(
     included = np.zeros(rounds * count, dtype=np.bool_)
     present = np.flatnonzero(steps >= 0)
     included[present * count + steps[present]] = True
-    mean = _sampling.Mean(n, True, _sampling.NO_NOISE)
+    mean = _sampling.ReleasedMean(n, True, _sampling.NO_NOISE)
     if isinstance(population, Empirical) and not population.replace:
         _fill_disjoint(population._rows(), target, n, steps, key, out)
         _core.running_means(out)
@@ -185,11 +185,11 @@ def cumulative_means(
         else:
             sampler.fill(key, 0, included, flat)
             _core.running_means(out)
-    _sampling.Mean(n, True, noise).add_noise(key, 0, included, flat)
+    _sampling.ReleasedMean(n, True, noise).add_noise(key, 0, included, flat)
 
 
 def _fill_disjoint(
-    rows: _sampling.Rows, target: Doubles, n: int, steps: Indices, key: Key, out: Doubles
+    rows: _sampling.RecordTable, target: Doubles, n: int, steps: Indices, key: Key, out: Doubles
 ) -> None:
     """Write means of batches without a common row: a round's rows, in a random order."""
     rounds, count, _ = out.shape

@@ -241,7 +241,7 @@ def _require_records(
 class _TableRecords:
     """Single rows of a table, put back: one random word each, where a mean uses 128."""
 
-    def __init__(self, rows: _sampling.Rows, training: Training) -> None:
+    def __init__(self, rows: _sampling.RecordTable, training: Training) -> None:
         self.rows = rows
         # Rows are taken step by step, so that a step finds them in the cache.
         n, steps = training.n, training.num_steps
@@ -349,7 +349,7 @@ class _SampledRecords:
     """Records of a law: the means of one record each."""
 
     def __init__(self, population: Population, training: Training) -> None:
-        one = _sampling.Mean(1, True, _sampling.NO_NOISE)
+        one = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
         self.sampler: _sampling.Sampler = population._sampler(np.zeros(population.dim), one)
         self.dim = population.dim
         # A block of rounds depends only on sizes, and starts at a tile of the sampler.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.games._populations import Empirical
-from leakscore.games._sampling import Key, Mean, Sampler, TableMeans
+from leakscore.games._sampling import Key, ReleasedMean, Sampler, TableMeans
 from leakscore.typing import Doubles, Flags
 
 __all__ = ["LARGEST_DRAWN", "Binned", "Bins", "Projections"]
@@ -71,7 +71,7 @@ class Projections(Empirical):
         if self.dim != 1:
             raise ValueError(f"Expected X of shape {np.shape(self.X)} to have one column")
 
-    def _sampler(self, target: Doubles, mean: Mean) -> Sampler:
+    def _sampler(self, target: Doubles, mean: ReleasedMean) -> Sampler:
         each = TableMeans(self._rows(), target, mean)
         rows = self._rows().available
         bins_are_fewer = mean.records > 2 * (_SINGLE + _CUTS)
@@ -104,7 +104,7 @@ class Binned(Empirical):
         if not self.replace and n > size:
             raise ValueError(f"Expected n={n} <= {size} records that are not put back")
 
-    def _sampler(self, target: Doubles, mean: Mean) -> Sampler:
+    def _sampler(self, target: Doubles, mean: ReleasedMean) -> Sampler:
         if self.bins is None or target.ndim > 1:
             raise ValueError("Expected bins, and one target")
         return BinnedMeans(self.bins, target, mean, replace=self.replace)
@@ -365,7 +365,7 @@ class BinnedMeans:
 
     tile = 1024
 
-    def __init__(self, bins: Bins, target: Doubles, mean: Mean, *, replace: bool) -> None:
+    def __init__(self, bins: Bins, target: Doubles, mean: ReleasedMean, *, replace: bool) -> None:
         self.bins = bins.joined(mean.records, replace=replace)
         self.target, self.mean, self.replace = target, mean, replace
 

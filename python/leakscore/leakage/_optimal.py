@@ -25,7 +25,7 @@ from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.owned import OwnedTable, earlier_counts
 from leakscore.leakage.wish import SAFE, Wish, least_multiple
 from leakscore.reference import Reference, forms, left_out
-from leakscore.reference.left_out import Fit
+from leakscore.reference.left_out import CovarianceFit
 from leakscore.reference.low_rank import LARGEST_MATRIX
 from leakscore.reference.noise import given as noise_given
 from leakscore.typing import Array, Doubles
@@ -191,7 +191,7 @@ def _own_reference(table: Array) -> Reference:
 def _owned(
     table: Array,
     reference: Reference,
-    fit: Fit,
+    fit: CovarianceFit,
     n: int,
     ids: object,
     previous: object,
@@ -232,7 +232,7 @@ class _LeftOut:
     """1 - n/N of a finite population, otherwise 1."""
 
     @staticmethod
-    def of(reference: Reference, fit: Fit, n: int, share: float) -> _LeftOut:
+    def of(reference: Reference, fit: CovarianceFit, n: int, share: float) -> _LeftOut:
         rows, freedom = fit.rows, fit.rows - 1 - fit.ddof
         growth = (rows - fit.ddof) / freedom
         floor = growth * reference.cov
@@ -307,7 +307,7 @@ def _problem(
     return Problem(part, few, centre[kept], limits, np.ones(len(part)), rounding)
 
 
-def _plain_fit(table: Array, reference: Reference) -> Fit:
+def _plain_fit(table: Array, reference: Reference) -> CovarianceFit:
     """Return how a covariance was estimated, if leaving a row out has a closed form."""
     fit = left_out.require_own_table(table, reference)
     if reference.kind == "diagonal" or fit.shrinkage is not None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.reference import Reference, forms
 from leakscore.reference.covariances import Table
-from leakscore.reference.noise import Noise
+from leakscore.reference.noise import GaussianNoise
 from leakscore.reference.noise import given as noise_given
 from leakscore.typing import Doubles, of_rows
 
@@ -92,7 +92,7 @@ def leakages(
     rows: Table,
     reference: Reference,
     n: int,
-    noise: Noise,
+    noise: GaussianNoise,
     neighbours: Neighbours,
 ) -> Doubles:
     """Leakage score of every row, (k,), of validated arguments."""

@@ -158,7 +158,7 @@ class _Fitted:
 
     table: Table
     reference: Reference
-    fit: left_out.Fit
+    fit: left_out.CovarianceFit
 
     def require_freedom(self, largest: int) -> None:
         """Refuse a group that leaves too few rows for a covariance."""

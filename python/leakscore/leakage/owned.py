@@ -18,10 +18,10 @@ from leakscore import validation
 from leakscore.leakage import groups as grouped
 from leakscore.leakage._shaped import ShapedNoise, Task, largest_errors, solve, weights_of
 from leakscore.leakage.groups import Groups
-from leakscore.leakage.noise.persons import Block, PersonsProblem
+from leakscore.leakage.noise.persons import PersonBlock, PersonsProblem
 from leakscore.leakage.wish import SAFE, Wish, least_multiple
 from leakscore.reference import Reference, left_out
-from leakscore.reference.left_out import Fit
+from leakscore.reference.left_out import CovarianceFit
 from leakscore.typing import Array, Doubles, Flags
 
 __all__ = ["OwnedTable"]
@@ -62,7 +62,7 @@ class OwnedTable:
 
     table: Array
     reference: Reference
-    fit: Fit
+    fit: CovarianceFit
     n: int
     owned: Groups
     batch: Integers
@@ -196,7 +196,7 @@ class OwnedTable:
             total=len(self.owned.sizes),
         )
 
-    def _blocks(self, limits: Doubles, kept: Flags) -> Iterator[Block]:
+    def _blocks(self, limits: Doubles, kept: Flags) -> Iterator[PersonBlock]:
         judged = self.new
         for persons, rows in self._alike():
             some = judged[persons]
@@ -211,7 +211,7 @@ class OwnedTable:
                 turn, away = np.linalg.qr(away)
                 along = np.einsum("gkj,gk->gj", turn, along)
             freedom = (self.fit.rows - rows.shape[1] - self.fit.ddof) / self.share
-            yield Block(persons, freedom, away / np.sqrt(freedom), along, limits[persons])
+            yield PersonBlock(persons, freedom, away / np.sqrt(freedom), along, limits[persons])
 
     def _alike(self) -> Iterator[tuple[Integers, Integers]]:
         """Yield persons with equally many rows, and these rows."""

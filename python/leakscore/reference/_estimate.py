@@ -11,7 +11,7 @@ from leakscore import _core, validation
 from leakscore.reference import _gram, covariances, dense
 from leakscore.reference.covariances import Table
 from leakscore.reference.fitting import (
-    Fit,
+    CovarianceFit,
     Shrinkage,
     checked_options,
     require_finite,
@@ -30,7 +30,7 @@ _SINGLE_SHARE = 0.05
 
 def estimate(
     X: object, kind: str, shrinkage: object, ridge: object, ddof: object
-) -> tuple[Doubles, covariances.Covariance, Fit]:
+) -> tuple[Doubles, covariances.CovarianceForm, CovarianceFit]:
     """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
     validation.choice("cov", kind, ("full", "diagonal", "low-rank"))
     table = validation.matrix("X", X, min_rows=2)
@@ -45,7 +45,7 @@ def estimate(
             "cov='diagonal'"
         )
     mean, squares = moments("X", table)
-    fit = Fit(rows, rows - freedom, None, 0.0, extra, squares / freedom)
+    fit = CovarianceFit(rows, rows - freedom, None, 0.0, extra, squares / freedom)
     if kind == "diagonal":
         return mean, covariances.Diagonal(fit.variances + extra, EPSILON), fit
     factor = None
@@ -78,7 +78,7 @@ def from_scatter(
     rows: int,
     options: tuple[object, object, object],
     products: Callable[[str, Doubles], float],
-) -> tuple[Doubles, covariances.Covariance, Fit]:
+) -> tuple[Doubles, covariances.CovarianceForm, CovarianceFit]:
     """Estimate from sums of squares and products; shrinkage, ridge and ddof are the options.
 
     `products(rule, weights)` is the sum of `row_products` over all rows, for rules that need it.
@@ -87,14 +87,14 @@ def from_scatter(
     method, extra, freedom = checked_options(rows, kind, *options)
     cov = scatter / freedom
     if kind == "diagonal":
-        fit = Fit(rows, rows - freedom, None, 0.0, extra, cov)
+        fit = CovarianceFit(rows, rows - freedom, None, 0.0, extra, cov)
         return mean, covariances.Diagonal(cov + extra, EPSILON), fit
     if rows <= mean.size and method is None and extra == 0:
         raise ValueError(
             f"Expected more than the {rows} rows seen, {mean.size} at least for a covariance that "
             "is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
         )
-    fit = Fit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
+    fit = CovarianceFit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
     if method is not None:
         intensity = intensity_of(cov * (freedom / rows), method, rows, products)
         fit = replace(fit, intensity=towards_target(cov, method, intensity))

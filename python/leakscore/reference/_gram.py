@@ -9,12 +9,12 @@ import numpy as np
 from leakscore import _core
 from leakscore.reference import _capacity, dense, low_rank
 from leakscore.reference.covariances import Table
-from leakscore.reference.fitting import Fit, Shrinkage, require_finite, schaefer_strimmer
+from leakscore.reference.fitting import CovarianceFit, Shrinkage, require_finite, schaefer_strimmer
 from leakscore.typing import Doubles
 
 
 @dataclass
-class Columns:
+class GramColumns:
     """Columns seen so far: their moments, and the Gram matrix of the rows in standard units.
 
     The unit of a column is the diagonal entry that the covariance will have, where it is known
@@ -72,7 +72,7 @@ class Columns:
         self.fourth += fourth
         self.single |= single
 
-    def estimate(self) -> tuple[Doubles, low_rank.LowRank, Fit]:
+    def estimate(self) -> tuple[Doubles, low_rank.LowRank, CovarianceFit]:
         """Return mean and covariance, and how they were made."""
         share, ridge = self._units()
         squares = _joined(self.squares)
@@ -89,7 +89,7 @@ class Columns:
         total = variances + self.ridge if self.ridge else variances
         covariance = low_rank.LowRank(tuple(self.parts), mean, scale, diagonal, total, gram_matrix)
         ddof = self.rows - self.freedom
-        fit = Fit(self.rows, ddof, self.shrinkage, intensity, self.ridge, variances)
+        fit = CovarianceFit(self.rows, ddof, self.shrinkage, intensity, self.ridge, variances)
         return mean, covariance, fit
 
     def _intensity(self, gram: Doubles, squares: Doubles) -> float:
@@ -116,8 +116,8 @@ def _view(part: Table) -> Table:
 
 def estimate(
     table: Table, shrinkage: Shrinkage, ridge: float, freedom: int
-) -> tuple[Doubles, low_rank.LowRank, Fit]:
+) -> tuple[Doubles, low_rank.LowRank, CovarianceFit]:
     """Estimate from a whole table."""
-    columns = Columns(len(table), shrinkage, ridge, freedom)
+    columns = GramColumns(len(table), shrinkage, ridge, freedom)
     columns.add("X", table)
     return columns.estimate()

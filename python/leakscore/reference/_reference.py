@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import _estimate, dense, forms
-from leakscore.reference.covariances import Covariance, Diagonal, Full, Kind
-from leakscore.reference.fitting import Fit
+from leakscore.reference.covariances import CovarianceForm, Diagonal, Full, Kind
+from leakscore.reference.fitting import CovarianceFit
 from leakscore.reference.low_rank import low_rank
 from leakscore.typing import Doubles, Row, Rows
 
@@ -69,8 +69,8 @@ class Reference:
     __slots__ = ("_covariance", "_fit", "_mean")
 
     _mean: Doubles
-    _covariance: Covariance
-    _fit: Fit | None
+    _covariance: CovarianceForm
+    _fit: CovarianceFit | None
 
     def __init__(self, mean: npt.ArrayLike, cov: npt.ArrayLike) -> None:
         centre = validation.vector("mean", mean)
@@ -100,7 +100,9 @@ class Reference:
         if self._problem() is not None:
             dense.require_semidefinite(values, rounding)
 
-    def _set(self, mean: Doubles, covariance: Covariance, fit: Fit | None) -> Reference:
+    def _set(
+        self, mean: Doubles, covariance: CovarianceForm, fit: CovarianceFit | None
+    ) -> Reference:
         mean.flags.writeable = False
         self._mean, self._covariance, self._fit = mean, covariance, fit
         return self
@@ -191,16 +193,16 @@ class Reference:
         return float(result[0]) if rows.ndim == 1 else result
 
     @property
-    def covariance(self) -> Covariance:
+    def covariance(self) -> CovarianceForm:
         """The covariance, as it is held; its methods take checked arrays."""
         return self._covariance
 
-    def invertible(self) -> Covariance:
+    def invertible(self) -> CovarianceForm:
         """The covariance, of which an inverse is known to exist.
 
         Returns
         -------
-        Covariance
+        CovarianceForm
             `covariance` itself.
 
         Raises
@@ -465,6 +467,6 @@ class Reference:
         return self._covariance.problem()
 
 
-def _restore(mean: Doubles, covariance: Covariance, fit: Fit | None) -> Reference:
+def _restore(mean: Doubles, covariance: CovarianceForm, fit: CovarianceFit | None) -> Reference:
     """Make a reference of valid arrays that nobody else holds."""
     return Reference.__new__(Reference)._set(mean, covariance, fit)

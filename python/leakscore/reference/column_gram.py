@@ -12,7 +12,7 @@ from leakscore import validation
 from leakscore.reference import _gram
 from leakscore.reference._reference import Reference, _restore
 from leakscore.reference.covariances import Table
-from leakscore.reference.fitting import Fit, checked_options
+from leakscore.reference.fitting import CovarianceFit, checked_options
 from leakscore.reference.low_rank import LowRank
 from leakscore.typing import Doubles
 
@@ -63,7 +63,7 @@ class ColumnGram:
     ) -> None:
         count = validation.count("rows", rows, low=2)
         options = checked_options(count, "low-rank", shrinkage, ridge, ddof)
-        self._columns = _gram.Columns(count, *options)
+        self._columns = _gram.GramColumns(count, *options)
 
     def __repr__(self) -> str:
         return f"ColumnGram(rows={self.rows}, dim={self.dim})"
@@ -138,6 +138,6 @@ def with_columns(sums: ColumnGram, columns: Sequence[Table]) -> ColumnGram:
     return other
 
 
-def estimate(sums: ColumnGram) -> tuple[Doubles, LowRank, Fit]:
+def estimate(sums: ColumnGram) -> tuple[Doubles, LowRank, CovarianceFit]:
     """Return mean, covariance and fit of sums; without their columns it cannot multiply."""
     return sums._columns.estimate()

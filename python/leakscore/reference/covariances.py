@@ -17,7 +17,7 @@ Kind: TypeAlias = Literal["diagonal", "full", "low-rank"]
 _SMALL = 1e-6
 
 
-class Covariance(Protocol):
+class CovarianceForm(Protocol):
     """What a Reference asks of its covariance C.
 
     The caller asks `problem` before it uses an inverse of C. Instances do not change, except for
@@ -61,7 +61,7 @@ class Covariance(Protocol):
     def between_all(self, rows: Doubles) -> Doubles:
         """Return R C R' of rows R, (k, k)."""
 
-    def plus(self, extra: Doubles) -> Covariance:
+    def plus(self, extra: Doubles) -> CovarianceForm:
         """C + diag(extra) for one number or one a coordinate, at least 0."""
 
     @property
@@ -69,7 +69,7 @@ class Covariance(Protocol):
         """Whether distances may be computed in float32 where that keeps five digits."""
 
 
-class Correlated(Covariance, Protocol):
+class Correlated(CovarianceForm, Protocol):
     """What the exact ratio asks besides, where coordinates are not independent."""
 
     def log_ratio(self, other: Any, extra: Doubles) -> float:

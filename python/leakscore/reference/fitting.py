@@ -15,7 +15,7 @@ Shrinkage: TypeAlias = float | Literal["auto", "ledoit-wolf", "oas"] | None
 
 
 @dataclass(frozen=True)
-class Fit:
+class CovarianceFit:
     """How a covariance was estimated: all that leaving a row out needs."""
 
     rows: int
@@ -25,7 +25,7 @@ class Fit:
     ridge: float | Doubles
     variances: Doubles
 
-    def with_ridge(self, variance: Doubles) -> Fit:
+    def with_ridge(self, variance: Doubles) -> CovarianceFit:
         """Return the same fit with a larger addition to the variances."""
         return replace(self, ridge=self.ridge + variance)
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.reference import dense
-from leakscore.reference.covariances import Covariance
+from leakscore.reference.covariances import CovarianceForm
 from leakscore.typing import Array, Doubles, Indices
 
 
-def distances(covariance: Covariance, name: str, rows: Array, centre: Doubles) -> Doubles:
+def distances(covariance: CovarianceForm, name: str, rows: Array, centre: Doubles) -> Doubles:
     """Return (z - centre)' C^-1 (z - centre) of every row, (k,)."""
     with np.errstate(over="ignore", invalid="ignore"):
         result = covariance.distances(rows, centre)
@@ -30,7 +30,7 @@ def distances(covariance: Covariance, name: str, rows: Array, centre: Doubles) -
     return result
 
 
-def distances_about(covariance: Covariance, name: str, rows: Array, centres: Array) -> Doubles:
+def distances_about(covariance: CovarianceForm, name: str, rows: Array, centres: Array) -> Doubles:
     """Return (z - c)' C^-1 (z - c) of every row z and centre c, (T, k)."""
     with np.errstate(over="ignore", invalid="ignore"):
         result = covariance.distances_about(rows, centres)
@@ -39,7 +39,7 @@ def distances_about(covariance: Covariance, name: str, rows: Array, centres: Arr
     return result
 
 
-def solve(covariance: Covariance, name: str, rows: Array) -> Doubles:
+def solve(covariance: CovarianceForm, name: str, rows: Array) -> Doubles:
     """Return C^-1 v of every row v, in the shape of `rows`."""
     given = np.array(rows, dtype=np.float64, order="C")
     validation.finite(name, given)
@@ -51,7 +51,7 @@ def solve(covariance: Covariance, name: str, rows: Array) -> Doubles:
     return result
 
 
-def inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
+def inner(covariance: CovarianceForm, left: Array, right: Array) -> Doubles:
     """Return u' C^-1 v of every pair of rows, (T, k)."""
     with np.errstate(over="ignore", invalid="ignore"):
         if left.size < right.size:
@@ -67,14 +67,14 @@ def inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
     return np.asarray(result)
 
 
-def _scaled_inner(covariance: Covariance, left: Array, right: Array) -> Doubles:
+def _scaled_inner(covariance: CovarianceForm, left: Array, right: Array) -> Doubles:
     first, before = _scaled(covariance, left.astype(np.float64))
     second, after = _scaled(covariance, right.astype(np.float64))
     products = dense.products("U", first, covariance.solve(second))
     return _grown(products, before[:, np.newaxis] + after)
 
 
-def _scaled(covariance: Covariance, rows: Doubles) -> tuple[Doubles, Indices]:
+def _scaled(covariance: CovarianceForm, rows: Doubles) -> tuple[Doubles, Indices]:
     """Return rows over powers of two, and the exponents of these, (k,)."""
     _, spread = np.frexp(np.sqrt(covariance.variances))
     fractions, sizes = np.frexp(rows)

@@ -11,14 +11,14 @@ from leakscore.reference._reference import Reference, SingularCovarianceError
 from leakscore.reference._reference import _restore as _estimated
 from leakscore.reference.anew.shrunk import Shrunk
 from leakscore.reference.covariances import Kind, Table
-from leakscore.reference.fitting import Fit
+from leakscore.reference.fitting import CovarianceFit
 from leakscore.reference.low_rank import LowRank
 from leakscore.typing import Doubles
 
 __all__ = [
     "DOMINANT",
     "MOST_WORK",
-    "Fit",
+    "CovarianceFit",
     "distances",
     "refitted",
     "require_own_table",
@@ -38,7 +38,7 @@ digits, and the covariance is estimated again without that row."""
 _STIFF = 1e4
 
 
-def distances(table: Table, reference: Reference, fit: Fit) -> Doubles:
+def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles:
     """Return every row's distance from the others; +inf if only it varies in some direction."""
     reference.invertible()
     freedom = fit.rows - 1 - fit.ddof
@@ -76,14 +76,14 @@ def weaker_if_shrunk(table: Table, reference: Reference) -> Doubles:
     return Shrunk(table, require_own_table(table, reference)).weaker()
 
 
-def fit_of(reference: Reference) -> Fit:
+def fit_of(reference: Reference) -> CovarianceFit:
     """Return how a reference was fitted; refuse one whose covariance was given."""
     if reference._fit is None:
         raise ValueError(f"Expected reference={reference!r} to be from Reference.fit")
     return reference._fit
 
 
-def require_own_table(table: Table, reference: Reference) -> Fit:
+def require_own_table(table: Table, reference: Reference) -> CovarianceFit:
     """Return how `reference` was fitted; refuse one that was not fitted on this table."""
     fit = reference._fit
     if fit is None:
@@ -102,7 +102,7 @@ def require_own_table(table: Table, reference: Reference) -> Fit:
     return fit
 
 
-def _of_diagonal(table: Table, reference: Reference, fit: Fit, freedom: int) -> Doubles:
+def _of_diagonal(table: Table, reference: Reference, fit: CovarianceFit, freedom: int) -> Doubles:
     """Each coordinate by itself: its variance without the row."""
     factor, growth = fit.rows / (fit.rows - 1), (fit.rows - fit.ddof) / freedom
     variances = (reference.cov - fit.ridge) * growth + fit.ridge
@@ -110,7 +110,7 @@ def _of_diagonal(table: Table, reference: Reference, fit: Fit, freedom: int) -> 
     return np.asarray(factor * freedom * sums)
 
 
-def _of_full(table: Table, reference: Reference, fit: Fit, freedom: int) -> Doubles:
+def _of_full(table: Table, reference: Reference, fit: CovarianceFit, freedom: int) -> Doubles:
     """Change the covariance by a matrix of rank one, and estimate it again for dominant rows."""
     growth = (fit.rows - fit.ddof) / freedom
     ridge = np.broadcast_to(fit.ridge, (reference.dim,))
@@ -125,7 +125,7 @@ def _of_full(table: Table, reference: Reference, fit: Fit, freedom: int) -> Doub
     return np.asarray(result)
 
 
-def shares(rows: Table, reference: Reference, fit: Fit) -> Doubles:
+def shares(rows: Table, reference: Reference, fit: CovarianceFit) -> Doubles:
     """Return the share of each row in the variance along its own direction, without a ridge."""
     factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
     growth = (fit.rows - fit.ddof) / freedom
@@ -134,14 +134,14 @@ def shares(rows: Table, reference: Reference, fit: Fit) -> Doubles:
     )
 
 
-def from_shares(share: Doubles, fit: Fit) -> Doubles:
+def from_shares(share: Doubles, fit: CovarianceFit) -> Doubles:
     """Return the distances c f t / (1 - t) of rows with the shares t."""
     factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
     with np.errstate(divide="ignore"):
         return np.asarray(factor * freedom * share / np.maximum(1 - share, 0.0))
 
 
-def _of_low_rank(table: Table, covariance: LowRank, fit: Fit) -> Doubles:
+def _of_low_rank(table: Table, covariance: LowRank, fit: CovarianceFit) -> Doubles:
     """Each row from the inverse of the n0 x n0 matrix S = I + X D^-1 X' / freedom.
 
     (x-mean)' A^-1 (x-mean) / f is 1 less the row's entry q on the diagonal of S^-1, and 1 - t is
@@ -155,7 +155,7 @@ def _of_low_rank(table: Table, covariance: LowRank, fit: Fit) -> Doubles:
     return _of_gram(gram, fit)
 
 
-def from_gram(gram: Doubles, fit: Fit) -> Doubles:
+def from_gram(gram: Doubles, fit: CovarianceFit) -> Doubles:
     """Return the distances of rows of which the Gram matrix X D^-1 X' only is known.
 
     Refused if its inverse would lose digits.
@@ -168,12 +168,12 @@ def from_gram(gram: Doubles, fit: Fit) -> Doubles:
     return _of_gram(gram, fit)
 
 
-def _along(gram: Doubles, fit: Fit) -> float:
+def _along(gram: Doubles, fit: CovarianceFit) -> float:
     freedom = fit.rows - 1 - fit.ddof
     return 1 + fit.rows + float(np.trace(gram)) / freedom
 
 
-def _of_gram(gram: Doubles, fit: Fit) -> Doubles:
+def _of_gram(gram: Doubles, fit: CovarianceFit) -> Doubles:
     rows, freedom = fit.rows, fit.rows - 1 - fit.ddof
     matrix = gram / freedom
     matrix.flat[:: rows + 1] += 1
@@ -192,7 +192,7 @@ def work_of(table: Table, kind: str = "full") -> int:
     return int((rows + dim) * (rows * rows if kind == "low-rank" else dim * dim))
 
 
-def _left_out(table: Table, row: int, fit: Fit, kind: Kind = "full") -> float:
+def _left_out(table: Table, row: int, fit: CovarianceFit, kind: Kind = "full") -> float:
     """Distance of a row from the others, whose mean and covariance are estimated as in `fit`."""
     try:
         return float(refitted(table, row, fit, kind).squared_mahalanobis(table[row]))
@@ -200,7 +200,9 @@ def _left_out(table: Table, row: int, fit: Fit, kind: Kind = "full") -> float:
         return np.inf
 
 
-def refitted(table: Table, rows: int | npt.NDArray[np.intp], fit: Fit, kind: Kind) -> Reference:
+def refitted(
+    table: Table, rows: int | npt.NDArray[np.intp], fit: CovarianceFit, kind: Kind
+) -> Reference:
     """Return mean and covariance of a table without some rows, estimated as in `fit`."""
     others = np.delete(table, rows, axis=0)
     freedom = len(others) - fit.ddof

@@ -7,15 +7,15 @@ import numpy as np
 from leakscore import validation
 from leakscore.reference import dense
 from leakscore.reference._reference import Reference, _restore
-from leakscore.reference.covariances import Covariance, Diagonal, Full
+from leakscore.reference.covariances import CovarianceForm, Diagonal, Full
 from leakscore.reference.forms import distances
 from leakscore.reference.low_rank import LARGEST_MATRIX, LowRank
 from leakscore.typing import Doubles
 
-__all__ = ["Noise", "distances", "given", "of_factor", "standard"]
+__all__ = ["GaussianNoise", "distances", "given", "of_factor", "standard"]
 
 
-class Noise:
+class GaussianNoise:
     """Gaussian noise of independent coordinates, or with a covariance.
 
     `std` () or (d,) always holds the standard deviations; `cov` (d, d) or `factor` (d, r) the
@@ -78,16 +78,16 @@ class Noise:
         return float(np.log1p(np.maximum(shares, 0.0)).sum())
 
 
-def standard(std: Doubles) -> Noise:
+def standard(std: Doubles) -> GaussianNoise:
     """Return noise of independent coordinates."""
-    return Noise(std)
+    return GaussianNoise(std)
 
 
-def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) -> Noise:
+def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) -> GaussianNoise:
     """Validate the arguments of a function that takes noise in one of three forms."""
     std = validation.per_coordinate("noise_std", noise_std, dim)
     if noise_cov is None and noise_factor is None:
-        return Noise(std)
+        return GaussianNoise(std)
     named = [
         name
         for name, there in (
@@ -102,7 +102,7 @@ def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) 
     return _of_matrix(noise_cov, dim) if noise_factor is None else _of_factor(noise_factor, dim)
 
 
-def _of_matrix(value: object, dim: int) -> Noise:
+def _of_matrix(value: object, dim: int) -> GaussianNoise:
     array = validation.real_array("noise_cov", value)
     if array.shape != (dim, dim):
         raise ValueError(f"Expected noise_cov of shape {array.shape} to be ({dim}, {dim})")
@@ -119,16 +119,16 @@ def _of_matrix(value: object, dim: int) -> Noise:
     dense.require_semidefinite(cov, rounding, "noise_cov")
     std = np.sqrt(variances)
     if np.count_nonzero(cov) == np.count_nonzero(variances):
-        return Noise(std)
-    return Noise(std, cov=cov)
+        return GaussianNoise(std)
+    return GaussianNoise(std, cov=cov)
 
 
-def of_factor(factor: Doubles) -> Noise:
+def of_factor(factor: Doubles) -> GaussianNoise:
     """Return noise with the covariance F F' of a valid factor."""
-    return Noise(np.sqrt(np.einsum("ij,ij->i", factor, factor)), factor=factor)
+    return GaussianNoise(np.sqrt(np.einsum("ij,ij->i", factor, factor)), factor=factor)
 
 
-def _of_factor(value: object, dim: int) -> Noise:
+def _of_factor(value: object, dim: int) -> GaussianNoise:
     table = validation.real_array("noise_factor", value)
     if table.ndim != 2 or len(table) != dim:
         raise ValueError(f"Expected noise_factor of shape {table.shape} to be ({dim}, r)")
@@ -137,10 +137,10 @@ def _of_factor(value: object, dim: int) -> Noise:
         std = np.sqrt(np.einsum("ij,ij->i", factor, factor))
     if not np.isfinite(std).all():
         raise ValueError("Expected noise_factor to have variances below 1.8e308")
-    return Noise(std, factor=factor.copy()) if std.any() else Noise(std)
+    return GaussianNoise(std, factor=factor.copy()) if std.any() else GaussianNoise(std)
 
 
-def _plus(covariance: Covariance, noise: Noise, scale: float) -> Covariance:
+def _plus(covariance: CovarianceForm, noise: GaussianNoise, scale: float) -> CovarianceForm:
     """Return C + scale S: low rank where that is smaller than a matrix, otherwise a matrix."""
     dim = covariance.variances.size
     if noise.factor is not None and noise.factor.shape[1] < dim:
@@ -164,7 +164,11 @@ def _plus(covariance: Covariance, noise: Noise, scale: float) -> Covariance:
 
 
 def _low_rank(
-    rows: Doubles, diagonal: Doubles, noise: Noise, scale: float, factor_rows: Doubles | None = None
+    rows: Doubles,
+    diagonal: Doubles,
+    noise: GaussianNoise,
+    scale: float,
+    factor_rows: Doubles | None = None,
 ) -> LowRank:
     own = 0.0 if factor_rows is None else np.einsum("ij,ij->j", factor_rows, factor_rows)
     variances = diagonal + own + scale * noise.std**2

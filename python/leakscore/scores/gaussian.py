@@ -172,7 +172,7 @@ def gaussian_llr(
     return llr_of(release, validation.choice("neighbours", neighbours, _NEIGHBOURS))
 
 
-def llr_of(release: scoring.Release, neighbours: str) -> float | Doubles:
+def llr_of(release: scoring.ScoredRelease, neighbours: str) -> float | Doubles:
     """Return the exact log-likelihood ratios of a release whose arguments are valid."""
     if neighbours == "add-remove":
         return scoring.add_remove(release)

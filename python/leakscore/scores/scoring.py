@@ -19,7 +19,7 @@ from leakscore.reference import Reference, forms
 from leakscore.reference.centred_rows import MANY as MANY_SIDES
 from leakscore.reference.covariances import Correlated
 from leakscore.reference.low_rank import STREAMED, LowRank
-from leakscore.reference.noise import Noise
+from leakscore.reference.noise import GaussianNoise
 from leakscore.reference.noise import given as noise_given
 from leakscore.typing import Array, Doubles
 
@@ -79,7 +79,7 @@ def require_finite(result: Doubles, observed: Array, target: Array) -> None:
         raise ValueError("Expected observed and target so small that the score does not overflow")
 
 
-class Release:
+class ScoredRelease:
     """The arguments that the scores of a mean of n records have in common, validated.
 
     The standard deviations of the noise have one element or one a coordinate.
@@ -93,16 +93,16 @@ class Release:
         target: Array,
         reference: Reference,
         n: int,
-        noise: Noise,
+        noise: GaussianNoise,
         paired: bool,
     ) -> None:
         self.observed, self.target, self.paired = observed, target, paired
         self.reference, self.n, self.noise = reference, n, noise
         self._noisy: dict[float, Reference] = {}
 
-    def of(self, observed: Array, target: Array, paired: bool) -> Release:
+    def of(self, observed: Array, target: Array, paired: bool) -> ScoredRelease:
         """Return the same laws for other rows, with the covariances computed so far."""
-        other = Release(observed, target, self.reference, self.n, self.noise, paired)
+        other = ScoredRelease(observed, target, self.reference, self.n, self.noise, paired)
         other._noisy = self._noisy
         return other
 
@@ -151,20 +151,20 @@ def release(
     n: int,
     noise_forms: tuple[Any, Any, Any],
     paired: bool,
-) -> Release:
+) -> ScoredRelease:
     """Validate the arguments of a score; of its noise the deviations, matrix and factor."""
     reference = validation.instance("reference", reference, Reference)
     x, z = rows(observed, target, reference.dim, paired)
     n = validation.count("n", n, 2, why=validation.ONE)
-    return Release(x, z, reference, n, noise(reference.dim, *noise_forms), paired)
+    return ScoredRelease(x, z, reference, n, noise(reference.dim, *noise_forms), paired)
 
 
-def noise(dim: int, std: Any, cov: Any = None, factor: Any = None) -> Noise:
+def noise(dim: int, std: Any, cov: Any = None, factor: Any = None) -> GaussianNoise:
     """Validate noise in one of three forms."""
     if cov is None and factor is None:
         if isinstance(std, float) and 0 <= std < np.inf:  # the usual case, in a microsecond
-            return Noise(np.array([std]))
-        return Noise(np.atleast_1d(validation.per_coordinate("noise_std", std, dim)))
+            return GaussianNoise(np.array([std]))
+        return GaussianNoise(np.atleast_1d(validation.per_coordinate("noise_std", std, dim)))
     return noise_given(std, cov, factor, dim)
 
 
@@ -222,7 +222,7 @@ def _block_rows(dim: int) -> int:
 
 
 def dense_linear(
-    release: Release, origin: Doubles, covariance: Reference, factor: float
+    release: ScoredRelease, origin: Doubles, covariance: Reference, factor: float
 ) -> Doubles:
     """Linear scores for a full covariance, W = factor * covariance."""
     observed, targets = np.atleast_2d(release.observed), np.atleast_2d(release.target)
@@ -255,7 +255,7 @@ def dense_linear(
 class _Streamed:
     """Linear scores of some targets, whose weights come in strips of columns."""
 
-    def __init__(self, release: Release, origin: Doubles, rows: slice) -> None:
+    def __init__(self, release: ScoredRelease, origin: Doubles, rows: slice) -> None:
         self.release, self.origin, self.rows = release, origin, rows
         self.observed, self.targets = map(np.atleast_2d, (release.observed, release.target))
         count = rows.stop - rows.start
@@ -288,7 +288,7 @@ def _linear(observed: Array, mean: Doubles, weight: Doubles) -> Doubles:
     return result
 
 
-def dense_quadratic(release: Release) -> Doubles:
+def dense_quadratic(release: ScoredRelease) -> Doubles:
     """Return the part of the Gaussian log-likelihood ratio that all targets share, (T, 1).
 
     (T,) if paired.
@@ -324,7 +324,7 @@ def dense_quadratic(release: Release) -> Doubles:
     return np.asarray(result if release.paired else result[:, np.newaxis])
 
 
-def _log_ratio(release: Release, within: Reference, out: Reference) -> float:
+def _log_ratio(release: ScoredRelease, within: Reference, out: Reference) -> float:
     """Return log det of C + n S n/(n-1) over C + n S: the difference of the two is n S/(n-1)."""
     if not release.noise.independent:
         out.invertible()
@@ -337,7 +337,7 @@ def _log_ratio(release: Release, within: Reference, out: Reference) -> float:
 # --- both ---------------------------------------------------------------------------------------
 
 
-def add_remove(release: Release) -> float | Doubles:
+def add_remove(release: ScoredRelease) -> float | Doubles:
     """Score a release against the same one without the target and with the same divisor."""
     if release.independent:
         return release.score(_core.add_remove_llr)

@@ -18,7 +18,7 @@ Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class SeriesMoments:
     """Releases, targets and the moments of one record, validated."""
 
     observed: Array
@@ -46,11 +46,11 @@ def law(
     n: int,
     skewness: npt.ArrayLike,
     kurtosis: npt.ArrayLike,
-) -> Law:
+) -> SeriesMoments:
     """Validate the arguments of a score."""
     record = diagonal("reference", reference)
     x, z = scoring.rows(observed, target, record.dim, False)
-    return Law(
+    return SeriesMoments(
         x,
         z,
         record,

@@ -13,7 +13,7 @@ from leakscore import validation
 from leakscore.distributions import gx2, norm
 from leakscore.reference import Reference, forms
 from leakscore.reference.low_rank import LowRank
-from leakscore.reference.noise import Noise
+from leakscore.reference.noise import GaussianNoise
 from leakscore.scores import scoring
 from leakscore.sequential._errors import error_rates
 from leakscore.sequential._steps import NEIGHBOURS, Neighbours
@@ -395,6 +395,10 @@ def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> f
     return float(distance[0]) / (factor * n)
 
 
-def _release(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> scoring.Release:
+def _release(
+    gradient: Doubles, reference: Reference, n: int, noise: Doubles
+) -> scoring.ScoredRelease:
     rows = gradient[np.newaxis]
-    return scoring.Release(rows, rows, reference, n, Noise(np.atleast_1d(noise)), False)
+    return scoring.ScoredRelease(
+        rows, rows, reference, n, GaussianNoise(np.atleast_1d(noise)), False
+    )

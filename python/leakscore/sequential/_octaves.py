@@ -132,7 +132,7 @@ def _steepness(ratio: Ratio, low: float, high: float) -> float:
     return float(slopes.max()) + ratio.dim
 
 
-class Curves:
+class OctaveCurves:
     """G and H of a law, from below and from above; `numbers` are the points of the pair."""
 
     def __init__(self, law: Octaves) -> None:
@@ -215,7 +215,7 @@ def _below(values: Doubles) -> Doubles:
     return np.append(0.0, np.cumsum(values))
 
 
-def rates(low: Curves, high: Curves, gamma: Doubles) -> Doubles:
+def rates(low: OctaveCurves, high: OctaveCurves, gamma: Doubles) -> Doubles:
     """Give both ends of alpha and of beta, (4, k), of tests at k > 0 finite thresholds.
 
     `low` is a law whose G lies below, `high` one whose G lies above that of the test.
@@ -231,7 +231,7 @@ def rates(low: Curves, high: Curves, gamma: Doubles) -> Doubles:
     return found
 
 
-def _rates(low: Curves, high: Curves, gamma: Doubles) -> Doubles:
+def _rates(low: OctaveCurves, high: OctaveCurves, gamma: Doubles) -> Doubles:
     # A threshold errs by some units in the last place; both rates are monotone in it.
     slack = 4.0 * _U * (2.0 + np.abs(gamma))
     least, most = np.exp(gamma) * (1.0 - slack), np.exp(gamma) * (1.0 + slack)
@@ -247,7 +247,9 @@ def _rates(low: Curves, high: Curves, gamma: Doubles) -> Doubles:
     return np.array([lower, upper, np.clip(missed_low, 0.0, 1.0), np.clip(missed_up, 0.0, 1.0)])
 
 
-def _lines(low: Curves, high: Curves, c: Doubles, shares: Doubles) -> tuple[Doubles, Doubles]:
+def _lines(
+    low: OctaveCurves, high: OctaveCurves, c: Doubles, shares: Doubles
+) -> tuple[Doubles, Doubles]:
     """Give alpha and beta of all lines through the lower curve at c and the upper one beside it.
 
     Where that lies on the left, they bound alpha from above and beta from below; on the right from
@@ -266,7 +268,7 @@ def _lines(low: Curves, high: Curves, c: Doubles, shares: Doubles) -> tuple[Doub
     return alpha, (loss - (1.0 + shares) * short) / shares
 
 
-def average(ratio: Ratio, weights: Doubles) -> tuple[Curves, Curves] | None:
+def average(ratio: Ratio, weights: Doubles) -> tuple[OctaveCurves, OctaveCurves] | None:
     """Give curves below and above those of a sum of ratios with these positive weights."""
     laws = []
     exact, counts = np.unique(weights, return_counts=True)
@@ -275,7 +277,7 @@ def average(ratio: Ratio, weights: Doubles) -> tuple[Curves, Curves] | None:
         law = _sum(ratio, some, many, sure)
         if law is None:
             return None
-        laws.append(Curves(law))
+        laws.append(OctaveCurves(law))
     return laws[0], laws[-1]
 
 

@@ -115,7 +115,7 @@ def gradient_llr(
         )
     noise = (noise_std, noise_cov, noise_factor)
     named = ("gradients", given)
-    steps = _Steps(given.shape, target_gradients, reference, n, noise, neighbours)
+    steps = _StepErrors(given.shape, target_gradients, reference, n, noise, neighbours)
 
     if cumulative:
         counts = step_counts(n, given.shape[-2])
@@ -235,7 +235,7 @@ def sgd_llr(
         )
     rates = np.broadcast_to(rate, shape[-2])
     noise = (noise_std, noise_cov, noise_factor)
-    steps = _Steps(shape, target_gradients, reference, n, noise, neighbours)
+    steps = _StepErrors(shape, target_gradients, reference, n, noise, neighbours)
 
     room = np.empty((0, shape[-1]))  # of one block after the other, as fresh pages cost as much
 
@@ -253,7 +253,7 @@ def sgd_llr(
     return steps.scores(read, "theta", given, made=True)
 
 
-class _Steps:
+class _StepErrors:
     """The steps: targets, laws, and the number of trainings."""
 
     def __init__(
@@ -274,13 +274,13 @@ class _Steps:
                 f"Expected target_gradients of shape {self.targets.shape} to be {wanted}"
             )
         noise = scoring.noise(dim, *noise_forms)
-        laws: dict[tuple[int, int], scoring.Release] = {}
+        laws: dict[tuple[int, int], scoring.ScoredRelease] = {}
         self.laws = []
         none = np.empty((0, dim))
         for one, number in zip(
             step_references(reference, count, dim), step_counts(n, count), strict=True
         ):
-            made = scoring.Release(none, none, one, number, noise, False)
+            made = scoring.ScoredRelease(none, none, one, number, noise, False)
             self.laws.append(laws.setdefault((id(one), number), made))
 
     def together(self, given: Array, earlier: Doubles | None = None) -> Doubles | None:

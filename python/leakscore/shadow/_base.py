@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.shadow.sides import arrays, confidences
 from leakscore.shadow.sides.arrays import Shadow, Targets
-from leakscore.shadow.sides.confidences import Mean, Sums
+from leakscore.shadow.sides.confidences import ConfidenceMean, ConfidenceSums
 from leakscore.typing import Array, Doubles
 
 
@@ -78,13 +78,13 @@ def base(
     return targets.finish(scored(targets.values, shadow, confidences.added(shadow, mean), mean))
 
 
-def _targets(name: str, observed: object, shadow: Shadow, mean: Mean) -> Targets:
+def _targets(name: str, observed: object, shadow: Shadow, mean: ConfidenceMean) -> Targets:
     found = arrays.targets(observed, shadow)
     confidences.refuse_positive(name, found.values, mean.margins)
     return found
 
 
-def scored(x: Doubles, shadow: Shadow, sums: Sums, mean: Mean) -> Doubles:
+def scored(x: Doubles, shadow: Shadow, sums: ConfidenceSums, mean: ConfidenceMean) -> Doubles:
     """Return log p - log pbar."""
     return confidences.log_confidences(x, mean.margins) - confidences.log_mean(shadow, sums, mean)
 
@@ -167,8 +167,8 @@ def rmia(
     x = scored(targets.values, shadow, confidences.added(shadow, mean), mean)
     counted = confidences.sums(population, "margin" if mean.margins else "log")
     # Every model is OUT: their mean, in the place of both sides' too.
-    both = Sums(counted.count_out, counted.sum_out, counted.count_out, counted.sum_out)
-    of_all = Mean(False, 1.0 if mean.online else mean.a, mean.margins)
+    both = ConfidenceSums(counted.count_out, counted.sum_out, counted.count_out, counted.sum_out)
+    of_all = ConfidenceMean(False, 1.0 if mean.online else mean.a, mean.margins)
     z = scored(others, population, both, of_all)
     threshold = x - np.log(ratio)
     below = [np.searchsorted(np.sort(zs), xs) for zs, xs in zip(z, threshold, strict=True)]
@@ -176,7 +176,7 @@ def rmia(
 
 
 def _population(
-    observed: object, signals: object, targets: Targets, mean: Mean, shadow: Shadow
+    observed: object, signals: object, targets: Targets, mean: ConfidenceMean, shadow: Shadow
 ) -> tuple[Shadow, Doubles]:
     """Check the population's signals; no model was trained on it."""
     values = validation.matrix("population_signals", signals)

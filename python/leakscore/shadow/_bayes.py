@@ -59,7 +59,7 @@ Priors: TypeAlias = tuple[Prior, Prior]
 
 
 @dataclass(frozen=True)
-class Options:
+class BayesOptions:
     """The checked options of `bayes`."""
 
     kind: str
@@ -73,7 +73,7 @@ def options(
     kind: Literal["online", "offline"] = "online",
     prior: Literal["flat-mean", "empirical"] | Priors = "flat-mean",
     too_few: TooFew = "raise",
-) -> Options:
+) -> BayesOptions:
     """Check the options of `bayes`."""
     if isinstance(prior, (tuple, list)):
         given: list[object] = [*prior]
@@ -82,7 +82,7 @@ def options(
         known: str | Priors = (prior[0], prior[1])
     else:
         known = validation.choice("prior", prior, ("flat-mean", "empirical"))
-    return Options(
+    return BayesOptions(
         validation.choice("kind", kind, ("online", "offline")),
         known,
         validation.choice("too_few", too_few, ("raise", "nan")),
@@ -157,7 +157,7 @@ def bayes(
     return targets.finish(scored(targets.values, moments.of(shadow), chosen))
 
 
-def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
+def scored(x: Doubles, sides: Sides, chosen: BayesOptions) -> Doubles:
     """Score signals by both sides."""
     outside, few_out = _predictive(sides.outside, "OUT", chosen)
     if chosen.kind == "offline":
@@ -171,7 +171,7 @@ def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
 
 
 @dataclass(frozen=True)
-class _Law:
+class _BayesLaw:
     """Student's law of each record: location centre + rest, squared scale, degrees of freedom."""
 
     centre: Doubles
@@ -183,7 +183,7 @@ class _Law:
         return (x - self.centre) - self.rest
 
 
-def _predictive(side: Side, name: str, chosen: Options) -> tuple[_Law, Flags]:
+def _predictive(side: Side, name: str, chosen: BayesOptions) -> tuple[_BayesLaw, Flags]:
     """Return the laws of a side, and which records have too few models for one."""
     scale, mean, per_strength = _prior(side, name, chosen.prior)
     informed = np.isfinite(per_strength)
@@ -205,7 +205,9 @@ def _predictive(side: Side, name: str, chosen: Options) -> tuple[_Law, Flags]:
     dof = np.where(informed, side.count, count - 1.0)
     squares = side.squares + pull * side.count * gap * gap
     variance = variances.shrunk(squares, dof, scale)
-    law = _Law(side.centre, side.rest + pull * gap, (1.0 + per_total) * variance, scale.dof + dof)
+    law = _BayesLaw(
+        side.centre, side.rest + pull * gap, (1.0 + per_total) * variance, scale.dof + dof
+    )
     return law, few
 
 

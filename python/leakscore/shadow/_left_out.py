@@ -168,7 +168,7 @@ def _each(shadow: Shadow, together: list[Counts], scored: OfSides) -> Doubles:
     return result
 
 
-def _lira_scores(shadow: Shadow, together: list[Counts], chosen: _lira.Options) -> Doubles:
+def _lira_scores(shadow: Shadow, together: list[Counts], chosen: _lira.LiraOptions) -> Doubles:
     sides = moments.of(shadow)
 
     def scored(x: Doubles, without: Sides) -> Doubles:
@@ -189,7 +189,7 @@ def _lira_scores(shadow: Shadow, together: list[Counts], chosen: _lira.Options) 
     return result
 
 
-def _in_one_pass(shadow: Shadow, sides: Sides, chosen: _lira.Options) -> Doubles:
+def _in_one_pass(shadow: Shadow, sides: Sides, chosen: _lira.LiraOptions) -> Doubles:
     """Score by each record's own variances: sums, down-dates and scores in C++."""
     online = chosen.kind == "online"
     result = _result(shadow)

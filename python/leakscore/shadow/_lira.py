@@ -21,7 +21,7 @@ Location: TypeAlias = Literal["mean", "median"]
 
 
 @dataclass(frozen=True)
-class Options:
+class LiraOptions:
     """The checked options of `lira`."""
 
     kind: str
@@ -40,9 +40,9 @@ def options(
     variance: Variance = "per-record",
     location: Location = "mean",
     too_few: TooFew = "raise",
-) -> Options:
+) -> LiraOptions:
     """Check the options of `lira`."""
-    return Options(
+    return LiraOptions(
         validation.choice("kind", kind, ("online", "offline", "offline-two-sided")),
         variances.kind(variance),
         validation.choice("location", location, ("mean", "median")),
@@ -122,7 +122,7 @@ def lira(
     return targets.finish(scored(targets.values, sides, chosen))
 
 
-def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
+def scored(x: Doubles, sides: Sides, chosen: LiraOptions) -> Doubles:
     """Score signals by both sides."""
     if chosen.kind != "online":
         return from_deviations(deviations(x, sides, chosen), chosen)
@@ -134,21 +134,21 @@ def scored(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
     return arrays.decided(0.5 * (squares + np.log(v_out / v_in)), few_in | few_out)
 
 
-def deviations(x: Doubles, sides: Sides, chosen: Options) -> Doubles:
+def deviations(x: Doubles, sides: Sides, chosen: LiraOptions) -> Doubles:
     """Return how many standard deviations signals lie above the models OUT."""
     v, few = _variance(sides.outside, "OUT", chosen)
     z = sides.outside.centred(x) / np.sqrt(v)
     return np.where(few, np.nan, z)
 
 
-def from_deviations(z: Doubles, chosen: Options) -> Doubles:
+def from_deviations(z: Doubles, chosen: LiraOptions) -> Doubles:
     """Return -log of the tail, or of both."""
     if chosen.kind == "offline":
         return np.asarray(-norm.logsf(z))
     return np.asarray(-np.minimum(norm.logsf(np.abs(z)) + np.log(2.0), 0.0))
 
 
-def _variance(side: Side, name: str, chosen: Options) -> tuple[Doubles, npt.NDArray[np.bool_]]:
+def _variance(side: Side, name: str, chosen: LiraOptions) -> tuple[Doubles, npt.NDArray[np.bool_]]:
     """Return the variances, 1 for records with too few models, and which these are."""
     least = 2 if chosen.variance == "per-record" else 1
     few = side.count < least

@@ -21,7 +21,7 @@ _LARGEST = 1e100  # influence whose squares do not overflow
 
 
 @dataclass(frozen=True)
-class Known:
+class InfluenceSums:
     """What one influence g of each record makes of the models: all of them tell of the OUT law."""
 
     g: Doubles
@@ -84,10 +84,10 @@ def one_step(
     return targets.finish(scored(targets.values, known(steps.all_models(shadow), influence)))
 
 
-def known(pulled: Pulled, influence: Influence) -> Known:
+def known(pulled: Pulled, influence: Influence) -> InfluenceSums:
     """Fit the influence, unless it is given, and pull all models back."""
     g = given(pulled, influence)
-    return Known(g, pulled.back(g))
+    return InfluenceSums(g, pulled.back(g))
 
 
 def refuse_one(shadow: Shadow) -> None:
@@ -150,7 +150,7 @@ def _variance(side: Side) -> tuple[Doubles, Doubles]:
     return variances.shrunk(side.squares, side.dof, prior), prior.dof + side.dof
 
 
-def scored(x: Doubles, model: Known) -> Doubles:
+def scored(x: Doubles, model: InfluenceSums) -> Doubles:
     """Score signals by a change of variables from the OUT law to the IN law."""
     v, nu = _variance(model.side)
     scale2 = v * (1.0 + 1.0 / model.side.count)

@@ -196,7 +196,7 @@ def _refuse_few(sides: moments.Sides) -> None:
 
 
 @dataclass(frozen=True)
-class _Law:
+class _TimeLaw:
     """Normal law of the steps of each record: means, sd, and one factor of the correlations."""
 
     side: Side
@@ -222,7 +222,7 @@ def _shared_mean(sides: moments.Sides, first: int) -> Doubles:
     return np.asarray((total / (inside.count + outside.count))[:, :first])
 
 
-def _law(shadow: Shadow, side: Side, kind: str, name: str, inside: bool) -> _Law:
+def _law(shadow: Shadow, side: Side, kind: str, name: str, inside: bool) -> _TimeLaw:
     sd = np.sqrt(variances.chosen(side, kind, name))
     arrays.refuse_few(~(sd > 0.0), f"signals that vary between the models {name},", "drop a step")
     sums = np.zeros((sd.shape[1], sd.shape[1]))
@@ -241,7 +241,7 @@ def _law(shadow: Shadow, side: Side, kind: str, name: str, inside: bool) -> _Law
             f"Expected signals whose steps are not copies of each other: their correlations {name} "
             "are singular; drop a step"
         ) from None
-    return _Law(side, sd, factor)
+    return _TimeLaw(side, sd, factor)
 
 
 def _standardised(signals: Array, side: Side, sd: Doubles, where: slice) -> Doubles:

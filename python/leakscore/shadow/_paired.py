@@ -94,7 +94,7 @@ def scored(x: Doubles, model: Laws) -> Doubles:
 
 
 @dataclass(frozen=True)
-class Known:
+class PairSums:
     """Sums over the models that count, and over their pairs if all are in complementary ones."""
 
     models: int
@@ -102,16 +102,16 @@ class Known:
     pairs: Pairs | None
 
 
-def whole(shadow: Shadow) -> Known:
+def whole(shadow: Shadow) -> PairSums:
     """Sum over all models."""
     sides = moments.of(shadow)
     couples = pairs.of(shadow)
-    return Known(
+    return PairSums(
         shadow.models, sides, None if couples is None else pairs.added(shadow, couples, sides)
     )
 
 
-def laws(known: Known) -> Laws:
+def laws(known: PairSums) -> Laws:
     """Fit the laws of all records.
 
     What curves and priors need of all records is kept, two numbers a record at a time; what follows
@@ -153,7 +153,7 @@ class _Fit:
     f: Doubles
     nu: Doubles
 
-    def at(self, where: slice) -> _Block:
+    def at(self, where: slice) -> _RecordBlock:
         """Return some records of it."""
         inside, outside = self.sides.inside.part(where), self.sides.outside.part(where)
         sides, u = Sides(inside, outside), self.u[where]
@@ -164,11 +164,11 @@ class _Fit:
         a = (a_out - r_both) / w
         v_s = (a_in * a_out - r_both * r_both) / w
         k = self.nu / np.maximum(self.nu - 2.0, 0.5) if self.nu < np.inf else 1.0
-        return _Block(u, sides.gain, outside.rest, v_in, v_out, w, a, v_s, self.f[where], k)
+        return _RecordBlock(u, sides.gain, outside.rest, v_in, v_out, w, a, v_s, self.f[where], k)
 
 
 @dataclass(frozen=True)
-class _Block:
+class _RecordBlock:
     """Some records: gain, usual variances, w = var gain, share a of IN in the midpoint s, var s."""
 
     u: Doubles
@@ -201,7 +201,7 @@ class _Block:
         into.scale2_out[where] = f * (self.v_out + self.v_s) + a * a * p
 
 
-def _refuse(known: Known) -> None:
+def _refuse(known: PairSums) -> None:
     inside, outside = known.sides.inside, known.sides.outside
     if known.models < 3 or inside.count.size < 2:
         raise ValueError(
@@ -299,7 +299,7 @@ def _positive(gain: Doubles, sd: Doubles) -> Doubles:
 
 
 def _agreement(
-    known: Known, smooth: _Smoother, levels: tuple[Curve, Curve]
+    known: PairSums, smooth: _Smoother, levels: tuple[Curve, Curve]
 ) -> tuple[float, Doubles]:
     """Return the correlation of complementary pairs, in [-1, 0], and the squares over the usual."""
     inside, outside = known.sides.inside, known.sides.outside
@@ -317,21 +317,21 @@ def _agreement(
     return float(np.clip(terms[some].mean(), -1.0, 0.0)), q
 
 
-def left_out(shadow: Shadow, every: Known, masks: Masks, group: Counts) -> Known:
+def left_out(shadow: Shadow, every: PairSums, masks: Masks, group: Counts) -> PairSums:
     """Leave the models of a group out of all sums."""
     rest = shadow.without(group)
     left = moments.without(shadow, every.sides, group)
     couples = pairs.of(rest, masks)
     if couples is None:
-        return Known(rest.models, left.sides, None)
+        return PairSums(rest.models, left.sides, None)
     if every.pairs is None or not _one_less(every.pairs.couples, couples, group):
-        return Known(rest.models, left.sides, pairs.added(rest, couples, left.sides))
+        return PairSums(rest.models, left.sides, pairs.added(rest, couples, left.sides))
     found = _without_pair(shadow, every.sides, every.pairs.products, group)
     if left.anew.size:
         few = rest.columns(left.anew)
         anew = pairs.added(few, couples, moments.of(few)).products
         found = moments.put(found, left.anew, anew)
-    return Known(rest.models, left.sides, Pairs(couples, found))
+    return PairSums(rest.models, left.sides, Pairs(couples, found))
 
 
 def _one_less(every: Counts, couples: Counts, group: Counts) -> bool:

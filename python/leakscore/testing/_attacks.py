@@ -21,32 +21,32 @@ _WORDS = ("the length of the output", "the types of the output")
 
 
 @dataclass(frozen=True)
-class Attack:
+class ScoreAttack:
     """A way to learn a score, and what it looks at."""
 
     words: str
     fit: Fit
 
 
-def attacks(rows: Doubles) -> Iterator[Attack]:
+def attacks(rows: Doubles) -> Iterator[ScoreAttack]:
     """Yield the candidates for outputs of this shape."""
-    yield Attack("how often the exact output occurs", _exact)
+    yield ScoreAttack("how often the exact output occurs", _exact)
     varying = np.flatnonzero((rows != rows[0]).any(axis=0))[:_WIDE]
     for column in varying.tolist():
         name = _WORDS[column] if column < len(_WORDS) else f"number {column - 1} of the output"
-        yield Attack(f"{name}, large values", _column(column, 1.0))
-        yield Attack(f"{name}, small values", _column(column, -1.0))
-        yield Attack(f"the ranges of {name}", _binned(column))
+        yield ScoreAttack(f"{name}, large values", _column(column, 1.0))
+        yield ScoreAttack(f"{name}, small values", _column(column, -1.0))
+        yield ScoreAttack(f"the ranges of {name}", _binned(column))
         if (rows[:, column] % 1.0 != 0.0).any():
             for power in _LOW_BITS:
-                yield Attack(f"the bits of {name} below 2^-{power}", _low_bits(column, power))
+                yield ScoreAttack(f"the bits of {name} below 2^-{power}", _low_bits(column, power))
     if varying.size > 1:
-        yield Attack("a linear combination of the output", _ridge(varying, _linear))
-        yield Attack("the ranges of all numbers together", _sum_of_binned(varying))
+        yield ScoreAttack("a linear combination of the output", _ridge(varying, _linear))
+        yield ScoreAttack("the ranges of all numbers together", _sum_of_binned(varying))
     if varying.size:
-        yield Attack("a combination of the output and squares", _ridge(varying, _squares))
+        yield ScoreAttack("a combination of the output and squares", _ridge(varying, _squares))
     if 1 < varying.size <= _PAIRED:
-        yield Attack("a combination of the output and products", _ridge(varying, _products))
+        yield ScoreAttack("a combination of the output and products", _ridge(varying, _products))
 
 
 def _log_ratio(members: Doubles, others: Doubles) -> Doubles:

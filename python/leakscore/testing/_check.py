@@ -15,7 +15,7 @@ from leakscore import validation
 from leakscore.audit import Monitor
 from leakscore.audit.watched.setup import claim_of
 from leakscore.results import Result
-from leakscore.testing._attacks import Attack, Score, attacks
+from leakscore.testing._attacks import Score, ScoreAttack, attacks
 from leakscore.testing._outputs import Failures, Mechanism, played, table
 from leakscore.testing._ranking import best_event
 from leakscore.tradeoff import TradeOff
@@ -190,7 +190,7 @@ def check_private(
         raise ValueError("Expected data and neighbour to differ: nothing would be tested")
     betting = Monitor(claim, confidence=confidence, epsilons=())
     generator, seed = validation.seeded("rng", rng)
-    game = _Game.of(mechanism, data, neighbour, generator)
+    game = _CheckedGame.of(mechanism, data, neighbour, generator)
     if not game.repeats():
         warnings.warn(
             "mechanism gave two different outputs from the same data and the same state of rng: it "
@@ -266,7 +266,7 @@ def assert_private(
 
 
 @dataclass(frozen=True)
-class _Game:
+class _CheckedGame:
     """Rounds of a mechanism, with coins and noise of separate streams."""
 
     mechanism: Mechanism
@@ -276,7 +276,9 @@ class _Game:
     failures: Failures = field(default_factory=Failures)
 
     @classmethod
-    def of(cls, mechanism: Mechanism, data: Any, neighbour: Any, rng: np.random.Generator) -> _Game:
+    def of(
+        cls, mechanism: Mechanism, data: Any, neighbour: Any, rng: np.random.Generator
+    ) -> _CheckedGame:
         words = rng.integers(0, 2**32, (2, 4), dtype=np.uint64).tolist()
         coins, noise = (np.random.default_rng([stream, *seed]) for stream, seed in enumerate(words))
         return cls(mechanism, (neighbour, data), coins, noise)
@@ -301,7 +303,7 @@ class _Game:
         ]
 
 
-def _chosen(rows: Doubles, member: Flags, epsilons: Doubles) -> list[tuple[Attack, Score]]:
+def _chosen(rows: Doubles, member: Flags, epsilons: Doubles) -> list[tuple[ScoreAttack, Score]]:
     """Fit on the first half, rank on the second, and fit the best again on both."""
     half = len(rows) // 2
     if min(member[:half].sum(), (~member[:half]).sum()) == 0 or (rows == rows[0]).all():
@@ -315,8 +317,8 @@ def _chosen(rows: Doubles, member: Flags, epsilons: Doubles) -> list[tuple[Attac
 
 
 def _bet(
-    game: _Game,
-    kept: list[tuple[Attack, Score]],
+    game: _CheckedGame,
+    kept: list[tuple[ScoreAttack, Score]],
     monitors: list[Monitor],
     rounds: int,
     learned: Doubles,
@@ -364,7 +366,7 @@ def _result(
     )
 
 
-def _witness(attack: Attack, scores: Doubles, member: Flags, epsilons: Doubles) -> str:
+def _witness(attack: ScoreAttack, scores: Doubles, member: Flags, epsilons: Doubles) -> str:
     """Say which event was seen how often with either data set."""
     event = best_event(scores, member, epsilons)
     hit = scores >= event.threshold if event.highest else scores <= event.threshold

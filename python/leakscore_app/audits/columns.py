@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import files, memory_limit, strict_json
-from leakscore_app.tables.cells import Options, blank_at_end
+from leakscore_app.tables.cells import ReadingOptions, blank_at_end
 from leakscore_app.tables.columns import content_of
 from leakscore_app.tables.formats import npy
 from leakscore_app.tables.formats.arrow import ArrowFile
@@ -31,7 +31,7 @@ _INFINITE = {"inf": np.inf, "-inf": -np.inf}
 
 
 @dataclass(frozen=True)
-class Columns:
+class ScoreColumns:
     """The columns of a file, each made an array when it is asked for.
 
     Attributes
@@ -107,12 +107,12 @@ class Columns:
         return np.asarray(found == 1)
 
 
-def columns_of(file: files.File, options: Options) -> Columns:
+def columns_of(file: files.File, options: ReadingOptions) -> ScoreColumns:
     """Return the columns of a file; its format is told by its content."""
     require_meaning(file, options)
     inner, options = inner_file(file, options)
     is_json = inner.kind == "text" and _is_json(inner.data)
-    if is_json and options != Options(max_memory=options.max_memory):
+    if is_json and options != ReadingOptions(max_memory=options.max_memory):
         raise ValueError(f"{inner.name} is JSON, so that options for its form mean nothing")
     require_meaning(inner, options)
     if is_json:
@@ -128,7 +128,7 @@ def _is_json(data: bytes) -> bool:
     return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
 
-def _of_grid(file: files.File, options: Options) -> Columns:
+def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
     """Return the columns of a file of cells; those that only count or name its rows are none."""
     arrow = ArrowFile(file) if file.kind in ("parquet", "feather", "arrow stream") else None
     grid = grid_of(file, options)
@@ -149,7 +149,7 @@ def _of_grid(file: files.File, options: Options) -> Columns:
             return arrow.array(name)
         return column.values
 
-    return Columns(
+    return ScoreColumns(
         file,
         "csv" if file.kind == "text" else file.kind,
         names,
@@ -160,23 +160,25 @@ def _of_grid(file: files.File, options: Options) -> Columns:
     )
 
 
-def _of_npy(file: files.File) -> Columns:
+def _of_npy(file: files.File) -> ScoreColumns:
     array = npy.load_npy(file)
     if array.dtype.names is not None:
-        return Columns(file, "npy", array.dtype.names, lambda name: np.asarray(array[name]))
+        return ScoreColumns(file, "npy", array.dtype.names, lambda name: np.asarray(array[name]))
     if array.ndim == 2:
         file.require(memory_limit.COLUMN * array.shape[1])
         names = tuple(f"column {j}" for j in range(1, array.shape[1] + 1))
-        return Columns(file, "npy", names, lambda name: np.asarray(array[:, names.index(name)]))
-    return Columns(file, "npy", ("scores",), {"scores": np.asarray(array)}.__getitem__)
+        return ScoreColumns(
+            file, "npy", names, lambda name: np.asarray(array[:, names.index(name)])
+        )
+    return ScoreColumns(file, "npy", ("scores",), {"scores": np.asarray(array)}.__getitem__)
 
 
-def _of_npz(file: files.File) -> Columns:
+def _of_npz(file: files.File) -> ScoreColumns:
     arrays = npy.load_npz(file)
-    return Columns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]))
+    return ScoreColumns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]))
 
 
-def _of_json(file: files.File) -> Columns:
+def _of_json(file: files.File) -> ScoreColumns:
     document = strict_json.load_json(file)
     if isinstance(document, dict) and isinstance(document.get("primitives"), dict):
         document = document["primitives"]  # LeakPro's CombinedMetricResult
@@ -185,7 +187,7 @@ def _of_json(file: files.File) -> Columns:
     names = [name for name, value in columns.items() if isinstance(value, (list, int, float))]
     if not names:
         raise ValueError(f"Expected {file.name} to hold a JSON object of lists")
-    return Columns(
+    return ScoreColumns(
         file,
         "json",
         tuple(names),

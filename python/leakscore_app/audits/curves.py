@@ -16,7 +16,7 @@ _POINTS = 400
 
 
 @dataclass(frozen=True)
-class Curves:
+class AuditCurves:
     """Rates and what they certify at single thresholds, which descend on the audit's scale.
 
     Attributes
@@ -37,10 +37,10 @@ class Curves:
     epsilon: Doubles
 
 
-def curves_of(audit: Audit, whole: RocBand, delta: float) -> Curves:
+def curves_of(audit: Audit, whole: RocBand, delta: float) -> AuditCurves:
     """Return some hundred points of the ROC curve of an audit."""
     rows = _spread(whole.thresholds.size)
-    names = [field.name for field in fields(Curves) if field.name != "epsilon"]
+    names = [field.name for field in fields(AuditCurves) if field.name != "epsilon"]
     part = {name: getattr(whole, name)[rows] for name in names}
     # Of the thresholds between two rows the upper bounds are the last one's at most.
     part["tpr_upper"] = whole.tpr_upper[np.append(rows[1:] - 1, rows[-1])]
@@ -52,7 +52,7 @@ def curves_of(audit: Audit, whole: RocBand, delta: float) -> Curves:
     with np.errstate(divide="ignore"):
         forward = np.log(np.maximum(1.0 - delta - fnr_upper, 0.0) / fpr_upper)
         reverse = np.log(np.maximum(1.0 - delta - fpr_upper, 0.0) / fnr_upper)
-    return Curves(**part, epsilon=np.maximum(np.maximum(forward, reverse), 0.0))
+    return AuditCurves(**part, epsilon=np.maximum(np.maximum(forward, reverse), 0.0))
 
 
 def _spread(size: int) -> npt.NDArray[np.intp]:

@@ -19,17 +19,17 @@ from leakscore_app.audits.curves import curves_of
 from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.model import (
     ONE_THRESHOLD,
+    AuditInput,
     Certificates,
     Claim,
-    Input,
+    ClaimVerdict,
     MethodBounds,
     Rate,
     Setting,
     Shown,
-    Verdict,
 )
 from leakscore_app.audits.notices import notices_of
-from leakscore_app.audits.scores import Counts, Read, Rounds, Samples, read_scores
+from leakscore_app.audits.scores import BinCounts, Read, Rounds, Samples, read_scores
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Document, Notice
 from leakscore_app.document.findings import Findings
@@ -273,11 +273,11 @@ def judge(
     )
 
 
-def _input(read: Read, audit: Audit, lower_is_member: bool) -> Input:
-    return Input(
+def _input(read: Read, audit: Audit, lower_is_member: bool) -> AuditInput:
+    return AuditInput(
         files=tuple({"name": file.name, "sha256": file.sha256} for file in read.files),
         format=read.format,
-        form=type(read.data).__name__.lower(),
+        form=read.data.form,
         writer=read.writer,
         columns=read.columns,
         dtype=read.dtype,
@@ -362,7 +362,7 @@ def _others(bounds_by: _Bounds, chosen: str) -> tuple[MethodBounds, ...]:
 def _is_sorted(read: Read) -> bool:
     """Whether the scores of a class are in order, which no chance brings about."""
     data = read.data
-    if isinstance(data, Counts):
+    if isinstance(data, BinCounts):
         return False
     if isinstance(data, Rounds):
         data = Samples(data.scores[data.member], data.scores[~data.member])
@@ -389,7 +389,7 @@ def _checked(claim: Claim) -> Claim:
     return claim
 
 
-def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, void: bool) -> Verdict:
+def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, void: bool) -> ClaimVerdict:
     if claim.epsilon is not None and claim.delta is not None:
         bound = bounds.at(claim.delta)
         certified, cap, claimed = float(bound.epsilon), float(bound.max_certifiable), claim.epsilon
@@ -403,4 +403,4 @@ def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, void: bool)
     word = "refuted" if certified > claimed else "consistent"
     if word == "consistent" and (void or cap <= claimed):
         word = "cannot-tell"
-    return Verdict(word, certified, cap, claimed)
+    return ClaimVerdict(word, certified, cap, claimed)

@@ -51,9 +51,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.audit import EpsilonBound, MuBound
-from leakscore_app.audits.curves import Curves
+from leakscore_app.audits.curves import AuditCurves
 from leakscore_app.audits.recheck import critical_values
-from leakscore_app.audits.shadows import Attack
+from leakscore_app.audits.shadows import ShadowAttack
 
 Doubles = npt.NDArray[np.float64]
 
@@ -68,7 +68,7 @@ FORMULAS = {
 
 
 @dataclass(frozen=True)
-class Input:
+class AuditInput:
     """What was read."""
 
     files: tuple[dict[str, str], ...]
@@ -81,7 +81,7 @@ class Input:
     nonmembers: int
     lower_is_member: bool
     notes: tuple[str, ...]
-    attack: Attack | None
+    attack: ShadowAttack | None
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """What the scores say about the claim, and why.
 
     "refuted": the bound exceeds what is claimed. "cannot-tell": the bound of perfectly separated
@@ -155,17 +155,17 @@ class Shown:
 class Certificates:
     """What the scores of a file certify; see `leakscore_app.audits.judge.Judgement`."""
 
-    input: Input
+    input: AuditInput
     setting: Setting
     claim: Claim | None
-    verdict: Verdict | None
+    verdict: ClaimVerdict | None
     confidence: float
     orientation: str
     bounds: MethodBounds
     mu: MuBound | None
     others: tuple[MethodBounds, ...]
     shown: Shown
-    curves: Curves
+    curves: AuditCurves
     void: str  # why the scores are no evidence, if they are none: a key of words.NO_EVIDENCE
 
     @property

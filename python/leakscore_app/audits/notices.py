@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from leakscore.audit.assumptions import CLAIM
 from leakscore_app.audits.model import ONE_THRESHOLD, Certificates
-from leakscore_app.audits.shadows import Attack
+from leakscore_app.audits.shadows import ShadowAttack
 from leakscore_app.document.document import Notice
 
 
@@ -78,7 +78,7 @@ def _about_rounds(findings: Certificates) -> Iterator[Notice]:
         )
 
 
-def _about_models(attack: Attack) -> Iterator[Notice]:
+def _about_models(attack: ShadowAttack) -> Iterator[Notice]:
     """Say what the scores of shadow models are not."""
     if attack.left_out:
         who = "many records against shadow models, each scored by the others"

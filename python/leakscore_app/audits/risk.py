@@ -304,7 +304,7 @@ def _head(report: RiskReport) -> Iterator[doc.Part]:
     )
 
 
-def _lines(report: RiskReport) -> doc.Table:
+def _lines(report: RiskReport) -> doc.TextTable:
     header = ["record", "shift", "from", "to", "found", "at least", "false\nalarms", "certified"]
     columns = [_numbers(report.shift), _numbers(report.shift_low), _numbers(report.shift_high)]
     columns += [_numbers(report.power), _numbers(report.power_low, down=True)]
@@ -324,7 +324,7 @@ def _lines(report: RiskReport) -> doc.Table:
         f"deviations, with its {_percent(report.confidence)} interval; in what share of the models "
         "it was found, each record by itself"
     )
-    return doc.Table(header, rows, caption, words=["record", "certified"])
+    return doc.TextTable(header, rows, caption, words=["record", "certified"])
 
 
 def _told(report: RiskReport) -> Iterator[doc.Part]:
@@ -345,7 +345,7 @@ def _told(report: RiskReport) -> Iterator[doc.Part]:
         "intervals; perfect: about what the true shifts would come to, as the measured ones have "
         "errors"
     )
-    yield doc.Table(header, rows, caption, words=["attack"])
+    yield doc.TextTable(header, rows, caption, words=["attack"])
     x, y = report.drawn_prediction, report.drawn_shift
     if x is not None and y is not None and x.size:
         yield doc.Figures([_scatter(x, y)])

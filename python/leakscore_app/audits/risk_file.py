@@ -17,11 +17,11 @@ from leakscore import shadow, validation
 from leakscore.typing import Array
 from leakscore_app._visible import listed
 from leakscore_app.audits import shadows, words
-from leakscore_app.audits.columns import Columns, columns_of
+from leakscore_app.audits.columns import ScoreColumns, columns_of
 from leakscore_app.audits.risk import RiskReport, listing
 from leakscore_app.document.document import Notice
 from leakscore_app.tables import files, memory_limit
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 
 _OUTPUTS = ("signals", "logits")
 _NEEDED = (
@@ -54,7 +54,7 @@ class ScoredRecords:
     scores: Mapping[str, Array]
     included: Array
     prediction: Array | None
-    attack: shadows.Attack | None
+    attack: shadows.ShadowAttack | None
     notes: tuple[str, ...]
 
 
@@ -69,7 +69,7 @@ def read(
     file = files.open_file(path, max_memory)
     if file.kind != "npz":
         raise ValueError(f"{file.name} is no npz archive: leakscore risk takes {_NEEDED}")
-    columns = columns_of(file, Options(max_memory=max_memory))
+    columns = columns_of(file, ReadingOptions(max_memory=max_memory))
     outputs = [name for name in _OUTPUTS if name in columns.names]
     if "scores" in columns.names and outputs:
         raise ValueError(f"{file.name} holds scores and {outputs[0]}: keep those to judge by")
@@ -86,7 +86,7 @@ def read(
     return _of_scores(columns, few_records=few_records)
 
 
-def _of_scores(columns: Columns, *, few_records: bool) -> ScoredRecords:
+def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
     names = [name for name in ("scores", "included", "prediction") if name in columns.names]
     found = {name: columns.get(name) for name in names}
     columns.file.require(sum(array.nbytes for array in found.values()))
@@ -112,7 +112,7 @@ def _of_scores(columns: Columns, *, few_records: bool) -> ScoredRecords:
     )
 
 
-def _of_models(columns: Columns, attack: str | None, *, few_records: bool) -> ScoredRecords:
+def _of_models(columns: ScoreColumns, attack: str | None, *, few_records: bool) -> ScoredRecords:
     """Score each shadow model by the others; a target of the file is none of them."""
     found = shadows.arrays_of(columns)
     if found is None:

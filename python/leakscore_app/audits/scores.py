@@ -12,16 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import listed
 from leakscore_app.audits import shadows
-from leakscore_app.audits.columns import Columns, columns_of
+from leakscore_app.audits.columns import ScoreColumns, columns_of
 from leakscore_app.tables import files, memory_limit
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -50,6 +50,7 @@ class Rounds:
 
     scores: Array
     member: npt.NDArray[np.bool_]
+    form: ClassVar[str] = "rounds"
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,11 @@ class Samples:
 
     members: Array
     nonmembers: Array
+    form: ClassVar[str] = "samples"
 
 
 @dataclass(frozen=True)
-class Counts:
+class BinCounts:
     """How many scores of each kind lie between edges, and outside them: members, non-members."""
 
     edges: Array
@@ -69,9 +71,10 @@ class Counts:
     nonmembers: Array
     below: Array | None = None
     above: Array | None = None
+    form: ClassVar[str] = "counts"
 
 
-Data: TypeAlias = Rounds | Samples | Counts
+Data: TypeAlias = Rounds | Samples | BinCounts
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Read:
         What was read -> the name of its column.
     dtype : str
         Of the scores in the file.
-    data : Rounds, Samples or Counts
+    data : Rounds, Samples or BinCounts
     notes : tuple of str
         What had to be found out or was taken for granted.
     attack : Attack or None
@@ -106,7 +109,7 @@ class Read:
     dtype: str
     data: Data
     notes: tuple[str, ...]
-    attack: shadows.Attack | None = None
+    attack: shadows.ShadowAttack | None = None
     in_each: int | None = None
 
 
@@ -118,7 +121,7 @@ def read_scores(
     member: str | None = None,
     attack: str | None = None,
     few_records: bool = False,
-    options: Options | None = None,
+    options: ReadingOptions | None = None,
     max_memory: int = memory_limit.DEFAULT,
 ) -> Read:
     """Read the scores of a file.
@@ -135,7 +138,7 @@ def read_scores(
         Of `shadows.ATTACKS`, for a file of the outputs of shadow models.
     few_records : bool
         Whether shadow models that outnumber the records are none of a transposed file.
-    options : Options, optional
+    options : ReadingOptions, optional
         How the files are to be read.
     max_memory : int
         Bytes that each file and what it is unpacked to may take.
@@ -152,7 +155,7 @@ def read_scores(
     ImportError
         If a library is missing that reads the format.
     """
-    options = replace(options or Options(), max_memory=max_memory)
+    options = replace(options or ReadingOptions(), max_memory=max_memory)
     first = columns_of(files.open_file(path, max_memory), options)
     if attack is not None and (nonmembers is not None or score is not None or member is not None):
         raise ValueError("--attack takes arrays by their names, and no columns or second file")
@@ -177,7 +180,7 @@ def read_scores(
 
 
 def _of_models(
-    columns: Columns,
+    columns: ScoreColumns,
     score: str | None,
     member: str | None,
     *,
@@ -202,7 +205,7 @@ def _of_models(
     return replace(read, notes=notes, attack=made.attack, in_each=made.in_each)
 
 
-def _sole(columns: Columns, score: str | None) -> str:
+def _sole(columns: ScoreColumns, score: str | None) -> str:
     """Return the column of a file that holds the scores of one kind only."""
     if _known(columns, "member", MEMBER_NAMES) is not None:
         raise ValueError(f"{columns.file.name} has memberships of its own: audit it alone")
@@ -214,7 +217,7 @@ def _sole(columns: Columns, score: str | None) -> str:
     return name
 
 
-def _read(columns: Columns, score: str | None, member: str | None) -> Read:
+def _read(columns: ScoreColumns, score: str | None, member: str | None) -> Read:
     for form in (_confusion, _histogram, _beside):
         if score is None and member is None and (read := form(columns)) is not None:
             return read
@@ -232,7 +235,7 @@ def _read(columns: Columns, score: str | None, member: str | None) -> Read:
 
 
 def _made(
-    columns: Columns, roles: dict[str, str], dtype: np.dtype[Any], data: Data, *notes: str
+    columns: ScoreColumns, roles: dict[str, str], dtype: np.dtype[Any], data: Data, *notes: str
 ) -> Read:
     return Read(
         files=(columns.file,),
@@ -245,7 +248,7 @@ def _made(
     )
 
 
-def _writer(columns: Columns) -> str | None:
+def _writer(columns: ScoreColumns) -> str | None:
     names = set(columns.names)
     if columns.format == "npz" and {"scores", "memberships", "one_tenth_fpr"} <= names:
         return "Privacy Meter"
@@ -260,7 +263,7 @@ def _writer(columns: Columns) -> str | None:
 
 
 def _roles(
-    columns: Columns, score: str | None, member: str | None
+    columns: ScoreColumns, score: str | None, member: str | None
 ) -> tuple[dict[str, str], list[str]]:
     """Return the columns of the scores and of the memberships."""
     chosen = {
@@ -288,7 +291,7 @@ def _roles(
     return roles, notes
 
 
-def _given(columns: Columns, role: str, name: str | None) -> str | None:
+def _given(columns: ScoreColumns, role: str, name: str | None) -> str | None:
     if name is not None and name not in columns.names:
         raise ValueError(
             f"{columns.file.name} has no column {name!r} for --{role}; it has "
@@ -301,7 +304,7 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip().lower())
 
 
-def _known(columns: Columns, role: str, known: Sequence[str]) -> str | None:
+def _known(columns: ScoreColumns, role: str, known: Sequence[str]) -> str | None:
     """Return the one column that is known by its name."""
     found = [name for name in columns.names if plain_name(name) in known]
     if len(found) > 1:
@@ -313,7 +316,7 @@ def _known(columns: Columns, role: str, known: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-def _untold(columns: Columns, option: str) -> str:
+def _untold(columns: ScoreColumns, option: str) -> str:
     if not columns.names:
         return f"{columns.file.name} holds no columns"
     return (
@@ -325,7 +328,7 @@ def _untold(columns: Columns, option: str) -> str:
 # --- other forms ---------------------------------------------------------------------------------
 
 
-def _beside(columns: Columns) -> Read | None:
+def _beside(columns: ScoreColumns) -> Read | None:
     """Read one column of members' scores and one of non-members', of any lengths."""
     inside = _known(columns, "members", _MEMBERS)
     outside = _known(columns, "nonmembers", _NONMEMBERS)
@@ -340,7 +343,7 @@ def _beside(columns: Columns) -> Read | None:
     return _made(columns, roles, dtype, Samples(members, nonmembers))
 
 
-def _histogram(columns: Columns) -> Read | None:
+def _histogram(columns: ScoreColumns) -> Read | None:
     """Read counts between edges."""
     if not set(_HISTOGRAM) <= set(columns.names):
         return None
@@ -360,10 +363,10 @@ def _histogram(columns: Columns) -> Read | None:
             "non-members"
         )
     roles = {name: name for name in (*_HISTOGRAM, *beyond)}
-    return _made(columns, roles, edges.dtype, Counts(edges, inside, outside, **beyond))
+    return _made(columns, roles, edges.dtype, BinCounts(edges, inside, outside, **beyond))
 
 
-def _confusion(columns: Columns) -> Read | None:
+def _confusion(columns: ScoreColumns) -> Read | None:
     """Read LeakPro's confusion counts, which it writes without signals for attacks that decide.
 
     K decisions, each at least as ready to flag as the one before, are one score: how many of them

@@ -121,10 +121,10 @@ def _bounds(findings: Certificates) -> doc.Section:
     return doc.Section(f"Certified bounds, method {findings.method}", parts)
 
 
-def bounds_table(findings: Certificates) -> doc.Table:
+def bounds_table(findings: Certificates) -> doc.TextTable:
     """Return the table of the bounds, one a delta."""
     header = ["delta", "epsilon\nat least", "most\npossible", "threshold", "FPR", "FPR\nat most"]
-    return doc.Table(
+    return doc.TextTable(
         [*header, "FNR", "FNR\nat most", "proves"],
         [_row(findings, bound) for bound in findings.bounds.bounds],
         f"With {findings.percent} {words.certainty(findings.method)}",
@@ -168,7 +168,7 @@ def _methods(findings: Certificates) -> Iterator[doc.Section]:
     yield doc.Section("Other methods on the same scores, not part of the verdict", parts)
 
 
-def _compared(findings: Certificates, part: slice) -> doc.Table:
+def _compared(findings: Certificates, part: slice) -> doc.TextTable:
     """Compare the methods at some of the deltas."""
     methods = [found for found in (findings.bounds, *findings.others) if found.refused is None]
     first = [found.bounds[part][0] for found in methods]
@@ -183,7 +183,9 @@ def _compared(findings: Certificates, part: slice) -> doc.Table:
         for found, bound in zip(methods, first, strict=True)
     ]
     deltas = [f"delta\n{words.number(delta, 6)}" for delta in findings.deltas[part]]
-    return doc.Table(["method", "", *deltas, "most\npossible"], rows, "Epsilon at least, by delta")
+    return doc.TextTable(
+        ["method", "", *deltas, "most\npossible"], rows, "Epsilon at least, by delta"
+    )
 
 
 def _shown(findings: Certificates) -> doc.Section:
@@ -200,7 +202,7 @@ def _shown(findings: Certificates) -> doc.Section:
         for name, rate in rates
     ]
     caption = f"All bounds at once with {findings.percent} confidence"
-    table = doc.Table(["of the attack", "observed", "at least", "at most"], rows, caption)
+    table = doc.TextTable(["of the attack", "observed", "at least", "at most"], rows, caption)
     return doc.Section(f"The ROC curve, bounds by {found.method}", [table])
 
 

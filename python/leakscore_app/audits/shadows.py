@@ -19,7 +19,7 @@ from leakscore import shadow
 from leakscore.shadow.sides import arrays, pairs
 from leakscore.typing import Array, Flags
 from leakscore_app._visible import listed
-from leakscore_app.audits.columns import Columns
+from leakscore_app.audits.columns import ScoreColumns
 from leakscore_app.tables.files import File
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -50,7 +50,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Attack:
+class ShadowAttack:
     """Which attack gave the scores, on how many models.
 
     Attributes
@@ -85,14 +85,14 @@ class Scored:
 
     scores: Array
     member: Flags
-    attack: Attack
+    attack: ShadowAttack
     used: tuple[str, ...]
     dtype: str
     notes: tuple[str, ...]
     in_each: int | None = None
 
 
-def arrays_of(columns: Columns) -> Arrays | None:
+def arrays_of(columns: ScoreColumns) -> Arrays | None:
     """Return the arrays of shadow models; None if the file holds plain scores, or is no npz."""
     names = [name for name in _KNOWN if name in columns.names]
     if columns.format != "npz" or not set(names) & {"signals", "logits", "included"}:
@@ -105,7 +105,7 @@ def arrays_of(columns: Columns) -> Arrays | None:
     return found
 
 
-def refuse_plain(columns: Columns) -> None:
+def refuse_plain(columns: ScoreColumns) -> None:
     """Refuse an attack on a file that holds its scores."""
     raise ValueError(
         f"{columns.file.name} holds no outputs of shadow models, so that --attack means nothing: "
@@ -184,14 +184,14 @@ def _scored(file: File, found: Arrays, source: str, target: str | None, attack: 
     _refuse_known(values.values, member, read)
     name, tried = _chosen(attack, signals, included)
     scores = _function(name)(observed, signals, included).reshape(-1)
-    made = Attack(name, read.models, len(member), left_out=False, tried=tried)
+    made = ShadowAttack(name, read.models, len(member), left_out=False, tried=tried)
     used = (*used, target, "member")
     return Scored(scores, member.reshape(-1), made, used, dtype, (), _in_each(included))
 
 
 def _left_out(
     attack: str, read: arrays.Shadow, signals: Array, included: Flags
-) -> tuple[Array, Flags, Attack]:
+) -> tuple[Array, Flags, ShadowAttack]:
     """Score each shadow model by the others, complementary pairs left out together."""
     name, tried = _chosen(attack, signals, included)
     score: Any = name.replace("-", "_")
@@ -200,7 +200,7 @@ def _left_out(
         scores = shadow.leave_one_model_out(
             signals, included, score=score, groups=pairs.groups(read)
         )
-    made = Attack(name, read.models, read.models, left_out=True, tried=tried)
+    made = ShadowAttack(name, read.models, read.models, left_out=True, tried=tried)
     return scores.reshape(-1), included.reshape(-1), made
 
 

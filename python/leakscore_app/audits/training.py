@@ -13,10 +13,10 @@ from leakscore.audit.one_training.guesses import suspiciously_even
 from leakscore_app.audits import words
 from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.judge import negated
-from leakscore_app.audits.model import Claim, Setting, Verdict
+from leakscore_app.audits.model import Claim, ClaimVerdict, Setting
 from leakscore_app.audits.notices import no_fair_coins
 from leakscore_app.audits.scores import Read, Rounds
-from leakscore_app.audits.shadows import Attack
+from leakscore_app.audits.shadows import ShadowAttack
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Notice
@@ -24,7 +24,7 @@ from leakscore_app.document.findings import Findings
 
 
 @dataclass(frozen=True, eq=False)
-class Training(Findings):
+class OneTraining(Findings):
     """What the scores of the canaries of one training certify.
 
     The JSON has the fields of an audit of rounds where they mean the same; its bounds are every
@@ -36,11 +36,11 @@ class Training(Findings):
     input: dict[str, Any]
     setting: Setting
     claim: Claim | None
-    verdict: Verdict | None
+    verdict: ClaimVerdict | None
     confidence: float
     bounds: tuple[OneRunBound, ...]
     void: str
-    attack: Attack | None = None
+    attack: ShadowAttack | None = None
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -89,7 +89,7 @@ def judge_training(
     claim: Claim | None,
     setting: Setting,
     lower_is_member: bool | None,
-) -> Training:
+) -> OneTraining:
     """Tell what the scores of canaries certify, each of which a fair coin put into one training.
 
     Parameters
@@ -109,7 +109,7 @@ def judge_training(
 
     Returns
     -------
-    Training
+    OneTraining
 
     Raises
     ------
@@ -140,7 +140,7 @@ def judge_training(
             one_run(scores, data.member, k="all", delta=d, confidence=confidence, rng=setting.seed)
             for d in dict.fromkeys(deltas)
         )
-    return Training(
+    return OneTraining(
         input={
             "files": [{"name": file.name, "sha256": file.sha256} for file in read.files],
             "format": read.format,
@@ -198,22 +198,22 @@ def _require_coins(read: Read, members: int, nonmembers: int, *, stated: bool) -
         )
 
 
-def _judged(claim: Claim, bound: OneRunBound, void: bool) -> Verdict:
+def _judged(claim: Claim, bound: OneRunBound, void: bool) -> ClaimVerdict:
     """Hold a claim of the first delta against its bound."""
     claimed = float(claim.epsilon or 0.0)
     word = "refuted" if bound.epsilon > claimed else "consistent"
     if word == "consistent" and (void or bound.max_certifiable <= claimed):
         word = "cannot-tell"
-    return Verdict(word, bound.epsilon, bound.max_certifiable, claimed)
+    return ClaimVerdict(word, bound.epsilon, bound.max_certifiable, claimed)
 
 
-def _verdict_of(found: Training) -> str:
+def _verdict_of(found: OneTraining) -> str:
     if found.verdict is None or found.claim is None:
         return ""
     return words.verdict(found.verdict, found.claim, void=found.void)
 
 
-def _head_of(found: Training) -> str:
+def _head_of(found: OneTraining) -> str:
     bound, percent = found.bounds[0], f"{100 * found.confidence:.12g}\u00a0%"
     return (
         f"epsilon >= {words.lower_bound(bound.epsilon)} at delta = "
@@ -221,7 +221,7 @@ def _head_of(found: Training) -> str:
     )
 
 
-def _document(found: Training) -> doc.Document:
+def _document(found: OneTraining) -> doc.Document:
     bound, seen = found.bounds[0], found.input
     zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
     most = words.lower_bound(bound.max_certifiable)
@@ -247,7 +247,7 @@ def _document(found: Training) -> doc.Document:
     )
 
 
-def _table(found: Training) -> doc.Table:
+def _table(found: OneTraining) -> doc.TextTable:
     rows = [
         [
             words.number(bound.delta, 10),
@@ -267,10 +267,10 @@ def _table(found: Training) -> doc.Table:
         "guessed\nout",
         "right",
     ]
-    return doc.Table(header, rows, "Each bound holds for itself; the guesses that speak most")
+    return doc.TextTable(header, rows, "Each bound holds for itself; the guesses that speak most")
 
 
-def _read(found: Training) -> list[tuple[str, str]]:
+def _read(found: OneTraining) -> list[tuple[str, str]]:
     seen, attack = found.input, found.attack
     columns = ", ".join(
         role if role == name else f"{role} from {name!r}" for role, name in seen["columns"].items()

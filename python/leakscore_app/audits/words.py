@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from leakscore.audit import EpsilonBound, MuBound
-from leakscore_app.audits.model import Certificates, Claim, Verdict
-from leakscore_app.audits.shadows import Attack
+from leakscore_app.audits.model import Certificates, Claim, ClaimVerdict
+from leakscore_app.audits.shadows import ShadowAttack
 from leakscore_app.document.document import Notice
 
 DOUBTS = ("constant-scores", "auc-below-half")
@@ -57,7 +57,7 @@ def subject(claimed: Claim | None) -> str:
     return "bound on epsilon" if claimed is None else f"claim of {claim(claimed)}"
 
 
-def outcome(found: Verdict | None, void: str) -> str | None:
+def outcome(found: ClaimVerdict | None, void: str) -> str | None:
     """Return the word of a verdict; without a claim that of scores that say nothing at all."""
     if found is None:
         return "cannot-tell" if void in ("equal", "none") else None
@@ -95,7 +95,7 @@ def no_evidence(void: str) -> list[Notice]:
     return [Notice("warning", code, said)]
 
 
-def verdict(found: Verdict, claimed: Claim, *, method: str = "", void: str = "") -> str:
+def verdict(found: ClaimVerdict, claimed: Claim, *, method: str = "", void: str = "") -> str:
     """Say what becomes of the claim."""
     name = "epsilon" if claimed.mu is None else "mu"
     what = f"The claim of {claim(claimed)}"
@@ -142,7 +142,7 @@ def values(of_models: bool) -> str:
     return "outputs" if of_models else "scores"
 
 
-def attack(made: Attack) -> str:
+def attack(made: ShadowAttack) -> str:
     """Say which attack made the scores, on what."""
     targets = f"{made.targets} target{'s' if made.targets > 1 else ''}"
     said = f"{made.name}, of {made.shadow_models} shadow models; "

@@ -284,7 +284,7 @@ def _setting(options: argparse.Namespace) -> Any:
 
 def _read(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.scores import read_scores
-    from leakscore_app.tables.cells import Options
+    from leakscore_app.tables.cells import ReadingOptions
 
     read = read_scores(
         options.file,
@@ -293,7 +293,7 @@ def _read(options: argparse.Namespace) -> Any:
         member=options.member,
         attack=options.attack,
         few_records=options.few_records,
-        options=Options(**_cli.reading(options)),
+        options=ReadingOptions(**_cli.reading(options)),
         max_memory=options.max_memory,
     )
     if read.attack is not None and options.lower_is_member:
@@ -334,10 +334,10 @@ def _of_one_run(options: argparse.Namespace) -> Any:
 
 
 def _of_watch(options: argparse.Namespace) -> Any:
-    from leakscore_app.audits.live.options import Options
+    from leakscore_app.audits.live.options import WatchOptions
     from leakscore_app.audits.live.watch import watch
 
-    given = Options(
+    given = WatchOptions(
         score=options.score,
         member=options.member,
         delimiter=options.delimiter,

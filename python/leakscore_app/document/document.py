@@ -51,7 +51,7 @@ class Flag(str):
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table; the text breaks the names of columns at their newlines, as a page may not.
 
     `words` and `page_only` are columns by name: those of words, and those for which a text has no
@@ -120,7 +120,7 @@ class PageOnly:
 
 
 Part: TypeAlias = (
-    Heading | Paragraph | Table | Notices | Definitions | Cards | Figures | InWords | PageOnly
+    Heading | Paragraph | TextTable | Notices | Definitions | Cards | Figures | InWords | PageOnly
 )
 
 

@@ -69,7 +69,7 @@ def _part(part: doc.Part) -> str:
             return f"<h1>{markup(text)}</h1>"
         case doc.Paragraph(text, style):
             return f"<p{_class(style)}>{markup(text)}</p>"
-        case doc.Table():
+        case doc.TextTable():
             return _table(part)
         case doc.Notices(notices):
             items = (f'<li class="{one.level}">{markup(one.message)}</li>' for one in notices)
@@ -100,7 +100,7 @@ def _card(card: doc.Card) -> str:
     )
 
 
-def _table(table: doc.Table) -> str:
+def _table(table: doc.TextTable) -> str:
     styles = ["word" if name in table.words else "" if name else "meter" for name in table.header]
     names = (f"{name[:1].upper()}{name[1:]}".replace("\n", " ") for name in table.header)
     head = "".join(

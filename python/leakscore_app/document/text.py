@@ -47,7 +47,7 @@ def _part(part: doc.Part, width: int, indent: str) -> Iterator[str]:
             widest = max(len(visible(name)) for name, _ in pairs)
             for name, text in pairs:
                 yield from _wrapped(text, width, indent, f"{visible(name):{widest}}  ")
-        case doc.Table():
+        case doc.TextTable():
             yield from (indent + row for row in _table(part, width - len(indent)))
             yield from _wrapped(part.caption, width, indent)
         case doc.Figures() | doc.PageOnly():
@@ -65,7 +65,7 @@ def _wrapped(text: str, width: int, indent: str, first: str = "") -> list[str]:
     )
 
 
-def _table(table: doc.Table, width: int) -> Iterator[str]:
+def _table(table: doc.TextTable, width: int) -> Iterator[str]:
     """Columns as wide as needed, two blanks apart; the first is broken where it is too wide."""
     names = [name for name in table.header if name and name not in table.page_only]
     left = [j == 0 or name in table.words for j, name in enumerate(names)]

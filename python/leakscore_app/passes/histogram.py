@@ -24,23 +24,23 @@ def lower_end(bins: Integers) -> Doubles:
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram:
+class SparseHistogram:
     """How many scores lie in each bin that is not empty; `bins` increase."""
 
     bins: Integers
     counts: Integers
 
     @classmethod
-    def of(cls, scores: Doubles) -> Histogram:
+    def of(cls, scores: Doubles) -> SparseHistogram:
         """Count scores."""
         return cls(*np.unique(bin_of(scores), return_counts=True))
 
-    def merge(self, other: Histogram) -> Histogram:
+    def merge(self, other: SparseHistogram) -> SparseHistogram:
         """Add other scores."""
         bins, place = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
         counts = np.zeros(len(bins), np.int64)
         np.add.at(counts, place.reshape(-1), np.concatenate([self.counts, other.counts]))
-        return Histogram(bins, counts)
+        return SparseHistogram(bins, counts)
 
     @property
     def total(self) -> int:

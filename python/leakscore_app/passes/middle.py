@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
-from leakscore_app.passes.histogram import Histogram, bin_of
+from leakscore_app.passes.histogram import SparseHistogram, bin_of
 
 Integers = npt.NDArray[np.int64]
 _BESIDE = 2.5  # ranks on each side of the middle, over sqrt(rows): five standard errors
@@ -63,14 +63,14 @@ class Middle:
     ties: Ties
 
     @classmethod
-    def of(cls, scores: Doubles, rows: Integers, histogram: Histogram) -> Middle:
+    def of(cls, scores: Doubles, rows: Integers, histogram: SparseHistogram) -> Middle:
         """Collect the scores about the median of a block; `histogram` counts them."""
         low, high = _about(histogram)
         bins = bin_of(scores)
         chosen = (bins >= low) & (bins <= high)
         return cls(low, high, Ties.of(scores[chosen], rows[chosen]))
 
-    def merge(self, other: Middle, histogram: Histogram) -> Middle:
+    def merge(self, other: Middle, histogram: SparseHistogram) -> Middle:
         """Add later blocks; `histogram` counts the scores of both."""
         low, high = _about(histogram)
         low, high = max(low, self.low, other.low), min(high, self.high, other.high)
@@ -83,7 +83,7 @@ class Middle:
         return self.ties.inside(low, high) if covered else None
 
 
-def _about(histogram: Histogram) -> tuple[int, int]:
+def _about(histogram: SparseHistogram) -> tuple[int, int]:
     """Return the bins that hold the median of many more such scores; all bins for few scores."""
     size = histogram.total
     beside = int(_BESIDE * np.sqrt(size))

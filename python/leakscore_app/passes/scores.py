@@ -15,7 +15,7 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.typing import Doubles
 from leakscore_app.passes.cells import InCells
 from leakscore_app.passes.copies import Words, mixed
-from leakscore_app.passes.histogram import Histogram
+from leakscore_app.passes.histogram import SparseHistogram
 from leakscore_app.passes.middle import Middle
 from leakscore_app.tables.sources.blocks import Block
 
@@ -30,7 +30,7 @@ SAMPLED = 65_536
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class WorstRows:
     """Rows of largest score, the largest first; of equal scores, the first rows.
 
     Attributes
@@ -48,14 +48,16 @@ class Kept:
     weaker: Doubles
     values: Doubles
 
-    def most(self, count: int | None) -> Kept:
+    def most(self, count: int | None) -> WorstRows:
         """Return so many of them."""
         order = np.lexsort((self.rows, -self.scores))[:count]
-        return Kept(self.rows[order], self.scores[order], self.weaker[order], self.values[order])
+        return WorstRows(
+            self.rows[order], self.scores[order], self.weaker[order], self.values[order]
+        )
 
-    def joined(self, other: Kept) -> Kept:
+    def joined(self, other: WorstRows) -> WorstRows:
         """Return both, in no order."""
-        return Kept(
+        return WorstRows(
             np.concatenate([self.rows, other.rows]),
             np.concatenate([self.scores, other.scores]),
             np.concatenate([self.weaker, other.weaker]),
@@ -64,29 +66,29 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class RowSample:
     """Rows whose keyed hash of their number is below a limit, in the order of the table."""
 
     rows: Integers
     values: Doubles
 
-    def merge(self, other: Sample) -> Sample:
+    def merge(self, other: RowSample) -> RowSample:
         """Add later rows."""
         rows = np.concatenate([self.rows, other.rows])
-        return Sample(rows, np.concatenate([self.values, other.values]))
+        return RowSample(rows, np.concatenate([self.values, other.values]))
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class ScorePass:
     """What the second pass knows of some blocks.
 
     Attributes
     ----------
-    informed, weaker : Histogram
+    informed, weaker : SparseHistogram
     above : (2, t) ndarray of int
         Rows with a score above each threshold, for both attackers.
-    kept : Kept
-    sample : Sample
+    kept : WorstRows
+    sample : RowSample
     worst : (float, int)
         The largest score to the weaker attacker, and its row.
     middle : tuple of Middle
@@ -97,24 +99,24 @@ class Scores:
         Of each table by group.
     """
 
-    informed: Histogram
-    weaker: Histogram
+    informed: SparseHistogram
+    weaker: SparseHistogram
     above: Integers
-    kept: Kept
-    sample: Sample
+    kept: WorstRows
+    sample: RowSample
     worst: tuple[float, int]
     middle: tuple[Middle, Middle]
     every: tuple[Integers, Doubles, Doubles] | None
     cells: tuple[InCells, ...] = ()
 
-    def merge(self, other: Scores) -> Scores:
+    def merge(self, other: ScorePass) -> ScorePass:
         """Add later blocks."""
         every = None
         if self.every is not None and other.every is not None:
             every = tuple(map(np.concatenate, zip(self.every, other.every, strict=True)))
         histograms = self.informed.merge(other.informed), self.weaker.merge(other.weaker)
         joined = zip(self.middle, other.middle, histograms, strict=True)
-        return Scores(
+        return ScorePass(
             *histograms,
             self.above + other.above,
             self.kept.joined(other.kept).most(KEPT),
@@ -147,7 +149,7 @@ class Score:
     every: bool = False
     cells: tuple[int, ...] = ()
 
-    def __call__(self, block: Block) -> Scores:
+    def __call__(self, block: Block) -> ScorePass:
         """Return what the second pass knows of a block."""
         law = self.law
         values, places = law.chosen(block.values)
@@ -156,12 +158,12 @@ class Score:
         above = [[int((one > at).sum()) for at in self.thresholds] for one in (informed, weaker)]
         worst = _largest(informed, KEPT)
         sampled = sampled_rows(rows, law.rows)
-        histograms = Histogram.of(informed), Histogram.of(weaker)
-        return Scores(
+        histograms = SparseHistogram.of(informed), SparseHistogram.of(weaker)
+        return ScorePass(
             *histograms,
             np.array(above, np.int64).reshape(2, len(self.thresholds)),
-            Kept(rows[worst], informed[worst], weaker[worst], values[worst]).most(KEPT),
-            Sample(rows[sampled], values[sampled]),
+            WorstRows(rows[worst], informed[worst], weaker[worst], values[worst]).most(KEPT),
+            RowSample(rows[sampled], values[sampled]),
             _worst(weaker, rows),
             (
                 Middle.of(informed, rows, histograms[0]),
@@ -200,24 +202,24 @@ def sampled_rows(rows: Integers, size: int) -> npt.NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class ThresholdCounts:
     """How many rows have a score above each threshold (t,), and the worst rows, at most `most`."""
 
     above: Integers
-    kept: Kept
+    kept: WorstRows
     most: int
 
-    def merge(self, other: Counted) -> Counted:
+    def merge(self, other: ThresholdCounts) -> ThresholdCounts:
         """Add later blocks."""
         kept = self.kept.joined(other.kept).most(self.most)
-        return Counted(self.above + other.above, kept, self.most)
+        return ThresholdCounts(self.above + other.above, kept, self.most)
 
 
 @dataclass(frozen=True, eq=False)
 class Views:
     """What one pass knows of some blocks under several laws."""
 
-    found: tuple[Counted, ...]
+    found: tuple[ThresholdCounts, ...]
 
     def merge(self, other: Views) -> Views:
         """Add later blocks."""
@@ -261,21 +263,21 @@ def counted(
     rows: Integers,
     thresholds: Doubles = _NONE,
     most: int | None = None,
-) -> Counted:
+) -> ThresholdCounts:
     """Count rows above each threshold and keep the worst, 5000 or as many as `most` says."""
     most = KEPT if most is None else most
     scores = law.distances(values)
     above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
     worst = _largest(scores, most)
-    kept = Kept(rows[worst], scores[worst], scores[worst], values[worst]).most(most)
-    return Counted(above, kept, most)
+    kept = WorstRows(rows[worst], scores[worst], scores[worst], values[worst]).most(most)
+    return ThresholdCounts(above, kept, most)
 
 
 @dataclass(frozen=True, eq=False)
 class InBins:
     """Rows whose scores lie in one of some bins: rows, scores and values."""
 
-    found: Kept
+    found: WorstRows
 
     def merge(self, other: InBins) -> InBins:
         """Add later blocks."""

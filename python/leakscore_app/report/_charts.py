@@ -79,7 +79,7 @@ def _two(report: Content) -> tuple[Game, Game]:
     return informed, weaker
 
 
-def roc_table(report: Content) -> doc.Table:
+def roc_table(report: Content) -> doc.TextTable:
     """Return the numbers of the ROC at round rates of false positives."""
     informed, weaker = _two(report)
     rows = []
@@ -91,7 +91,7 @@ def roc_table(report: Content) -> doc.Table:
             cells.append(percent(float(np.interp(rate, seen, power))) if rate >= seen[0] else "-")
         rows.append(cells)
     kinds = [f"{who}\n{how}" for who in ("informed", "weaker") for how in ("theory", "game")]
-    return doc.Table(
+    return doc.TextTable(
         ["false positives", *kinds], rows, f"Power against {named(report, informed.row)}"
     )
 
@@ -124,7 +124,7 @@ def _counted(bars: Bars, edges: Doubles) -> npt.NDArray[np.int64]:
     return np.bincount(place, bars.counts, len(edges) - 1).astype(np.int64)
 
 
-def leakages_table(report: Content) -> doc.Table:
+def leakages_table(report: Content) -> doc.TextTable:
     """Return the numbers of the histogram, some bars together."""
     positive, edges = _bins(report)
     edges = edges[::_MERGED]
@@ -134,7 +134,7 @@ def leakages_table(report: Content) -> doc.Table:
         for low, high, informed, weaker in zip(edges[:-1], edges[1:], *counts, strict=True)
     ]
     caption = "Records by leakage; the first line holds those below it, too"
-    return doc.Table(["leakage m", "informed", "weaker"], rows, caption)
+    return doc.TextTable(["leakage m", "informed", "weaker"], rows, caption)
 
 
 def _leakage_of_power(power: float) -> float:
@@ -148,7 +148,7 @@ def _reach(game: Game) -> float:
     return max(normal, float(np.quantile(np.abs(values), 0.999)))
 
 
-def ratios_table(game: Game) -> doc.Table:
+def ratios_table(game: Game) -> doc.TextTable:
     """Return the numbers of the histograms, some bars together, beside their laws."""
     edges = np.linspace(-_reach(game), _reach(game), 61)[::_MERGED]
     spread, shares = math.sqrt(game.leakage), []
@@ -160,7 +160,7 @@ def ratios_table(game: Game) -> doc.Table:
         for low, high, *cells in zip(edges[:-1], edges[1:], *shares, strict=True)
     ]
     kinds = [f"{who}\n{how}" for who in ("without it", "with it") for how in ("theory", "game")]
-    return doc.Table(
+    return doc.TextTable(
         ["log-likelihood ratio", *kinds], rows, "Share of the tables with such a score"
     )
 

@@ -96,12 +96,12 @@ def play(
         return game
     numbers = np.arange(1, population.size + 1) if rows is None else rows
     others = attack.strands[0].others
-    law = Law.of(others, np.delete(numbers, attack.strands[0].rows))
+    law = ProjectionLaw.of(others, np.delete(numbers, attack.strands[0].rows))
     return replace(game, reason=reason_of(game, law, attack))
 
 
 def held_against_theory(
-    attack: Attack,
+    attack: LinearAttack,
     row: int,
     attacker: str,
     outcomes: tuple[Doubles, Doubles],
@@ -130,7 +130,7 @@ class Strand:
 
 
 @dataclass(frozen=True, eq=False)
-class Attack:
+class LinearAttack:
     """A score that is linear in the means of all batches: the sum of the strands' means.
 
     It is the score of a record `target` on a mean of n records with the variance of `line`.
@@ -169,7 +169,7 @@ def _attack(
     attacker: str,
     noise_std: float,
     noise_cov: Doubles | None,
-) -> Attack:
+) -> LinearAttack:
     """Project all records on the direction along which each batch is compared with the person."""
     known, published = population.without(index), population.published
     grown = population.n / population.batch_size  # of the noise, when subtracting
@@ -201,11 +201,11 @@ def _attack(
     shares = [n / strand.size for strand in strands]  # 1 of a single batch
     spread = sum(c * float(w @ known.cov @ w) for c, w in zip(shares, weights, strict=True))
     target = sum(c * strand.own for c, strand in zip(shares, strands, strict=True))
-    return Attack(tuple(strands), Reference([0.0], [spread]), np.array([target]), n, noise)
+    return LinearAttack(tuple(strands), Reference([0.0], [spread]), np.array([target]), n, noise)
 
 
 def _rounds_of_one(
-    population: Population, attack: Attack, rounds: int, rng: np.random.Generator
+    population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator
 ) -> tuple[Doubles, Doubles]:
     """Play one record in one mean; return its scores with the record in it and without it."""
     (strand,) = attack.strands
@@ -226,7 +226,7 @@ def _rounds_of_one(
 
 
 def _rounds_of_weights(
-    attack: Attack, pull: Doubles, rounds: int, rng: np.random.Generator
+    attack: LinearAttack, pull: Doubles, rounds: int, rng: np.random.Generator
 ) -> tuple[Doubles, Doubles]:
     """Play one record in a mean with known weights; the last of `pull` is its own.
 
@@ -257,7 +257,7 @@ def _sums_of_weights(
 
 
 def _rounds_of_several(
-    population: Population, attack: Attack, rounds: int, rng: np.random.Generator
+    population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator
 ) -> tuple[Doubles, Doubles]:
     """Play k records in the mean of n: n - k others and these, or n others; batches add up.
 
@@ -433,7 +433,7 @@ def _controlled(
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class ProjectionLaw:
     """The others' projections on an attack, mean 0.
 
     Attributes
@@ -455,7 +455,7 @@ class Law:
     row: int
 
     @classmethod
-    def of(cls, others: Doubles, rows: npt.NDArray[np.int64]) -> Law:
+    def of(cls, others: Doubles, rows: npt.NDArray[np.int64]) -> ProjectionLaw:
         """Look at projections and the numbers of their records."""
         unit = float(np.sqrt(np.mean(others**2)))
         moments = (float("nan"),) * 3
@@ -467,7 +467,7 @@ class Law:
         total = float(variances.sum())
         return cls(unit, moments, total, float(variances[place]), int(rows[place]))
 
-    def share(self, quantity: str, attack: Attack) -> float:
+    def share(self, quantity: str, attack: LinearAttack) -> float:
         """Return power or advantage by the Edgeworth expansion to second order.
 
         The sum of the n records of a mean has n times (with the record in it, n - 1 times) the
@@ -503,7 +503,7 @@ def _expanded(point: float, cumulants: Doubles) -> float:
     return float(norm.sf(u) + norm.pdf(u) * np.dot(terms, hermite))
 
 
-def reason_of(game: Game, law: Law, attack: Attack) -> Reason | None:
+def reason_of(game: Game, law: ProjectionLaw, attack: LinearAttack) -> Reason | None:
     """Name the record behind a difference, if skewness and kurtosis explain at least half of it."""
     quantity = game.acts_by
     compared: Compared = getattr(game, quantity)

@@ -26,11 +26,11 @@ from leakscore_app.report._model import (
     ALPHA,
     LEVELS,
     LOW_PRIOR,
-    Counts,
-    Covariance,
+    CovarianceQuality,
     Doubles,
     Driver,
     Drivers,
+    IdentifiedCounts,
     Risk,
 )
 from leakscore_app.report._published import Published
@@ -518,7 +518,7 @@ def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[f
     return float(low), float(high)
 
 
-def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> Counts:
+def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> IdentifiedCounts:
     """How many records the attacker identifies, the middle one and the worst one.
 
     Of records with equal leakage the first is named, as in long tables.
@@ -526,7 +526,7 @@ def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> Counts:
     order = np.argsort(risk.leakage, kind="stable")
     middle = risk.leakage[order[(len(order) - 1) // 2]]
     worst, middle = (int((risk.leakage == one).argmax()) for one in (risk.leakage.max(), middle))
-    return Counts(
+    return IdentifiedCounts(
         attacker=attacker,
         records=len(order),
         above=above(risk.power),
@@ -572,7 +572,7 @@ def covariance_of(
     index: int,
     scores: Doubles,
     confidence: float,
-) -> Covariance:
+) -> CovarianceQuality:
     """Say how well the covariance is known, and what that does to the worst leakage."""
     worst = float(scores[index])
     others = people.size - int(people.owned.sizes[index])
@@ -580,7 +580,7 @@ def covariance_of(
     if not people.shrinkage and not people.pooled:
         low, high = interval_of(worst, others, people.dim, confidence)
         power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
-    return Covariance(
+    return CovarianceQuality(
         kind="pooled" if people.pooled else "full",
         shrinkage=people.reference.shrinkage if people.shrinkage else None,
         condition_number=float(np.linalg.cond(people.reference.cov)),

@@ -27,7 +27,7 @@ _HIDDEN = {"hidden": True}  # kept for the charts, left out of the JSON
 
 
 @dataclass(frozen=True)
-class Input:
+class ReportInput:
     """What was read, and what of it is judged."""
 
     name: str
@@ -85,7 +85,7 @@ class Risk:
 
 
 @dataclass(frozen=True)
-class Counts:
+class IdentifiedCounts:
     """How many records an attacker identifies with more than 10, 50 and 90 % power."""
 
     attacker: str
@@ -119,7 +119,7 @@ class Drivers:
 
 
 @dataclass(frozen=True)
-class Covariance:
+class CovarianceQuality:
     """How well the covariance is known, and what that does to the worst record."""
 
     kind: str
@@ -346,8 +346,8 @@ class Batch:
     rows: tuple[int, int]
     records: int
     new: bool
-    alone: Counts
-    joint: Counts
+    alone: IdentifiedCounts
+    joint: IdentifiedCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,7 +486,7 @@ class Content:
     """All that an analysis finds; verdict and notices of `Report` follow from it."""
 
     seed: int
-    input: Input
+    input: ReportInput
     release: Release
     threat_models: tuple[ThreatModel, ThreatModel]
     rows: npt.NDArray[np.int64]
@@ -497,10 +497,10 @@ class Content:
     listed_as: str  # "all", "worst" or "none"
     gaussian_epsilon: Doubles  # of these
     gaussian_delta: float
-    counts: tuple[Counts, Counts]
+    counts: tuple[IdentifiedCounts, IdentifiedCounts]
     worst: tuple[int, ...]
     drivers: tuple[Drivers, ...]
-    covariance: Covariance
+    covariance: CovarianceQuality
     games: tuple[Game, ...]
     noise: Noise | None
     remedies: tuple[Remedy, ...]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from leakscore import tradeoff, validation
 from leakscore_app.document import document as doc
 from leakscore_app.report._leakage import Population, counts_of, risk_of
-from leakscore_app.report._model import ALPHA, Batch, Content, Counts, Doubles, Previous
+from leakscore_app.report._model import ALPHA, Batch, Content, Doubles, IdentifiedCounts, Previous
 from leakscore_app.report._published import Published
 from leakscore_app.report._words import ABOVE, capitalised, named, percent, times
 from leakscore_app.tables.records import Records
@@ -122,7 +122,7 @@ def _batches(people: Population, alone: Doubles, scores: Doubles, rows: Rows) ->
     return tuple(found)
 
 
-def _counts(scores: Doubles, rows: Rows) -> Counts:
+def _counts(scores: Doubles, rows: Rows) -> IdentifiedCounts:
     return counts_of("informed", risk_of(scores, None), rows)
 
 
@@ -171,7 +171,7 @@ def worst_old(report: Content) -> Iterator[doc.Card]:
     yield doc.Card("informed", "Worst old record", percent(power), "recognised", text)
 
 
-def batches(previous: Previous) -> doc.Table:
+def batches(previous: Previous) -> doc.TextTable:
     """Count the recognised batch by batch, with the present mean alone for comparison."""
     header = ["records", "size", *ABOVE, "worst", "present\nmean alone"]
     rows = []
@@ -191,4 +191,4 @@ def batches(previous: Previous) -> doc.Table:
         "Batch by batch: records recognised with more than so much power from all means together, "
         "and the power against the worst one; for comparison, the worst from the present mean alone"
     )
-    return doc.Table(header, rows, caption, page_only=["size"])
+    return doc.TextTable(header, rows, caption, page_only=["size"])

@@ -26,7 +26,7 @@ Integers: TypeAlias = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Part:
+class BatchPart:
     """The records of one person in one batch."""
 
     batch: int
@@ -121,11 +121,11 @@ class Published:
         order = np.argsort(of_row, kind="stable")
         return person, batch, np.add.reduceat(rows[order], np.cumsum(held) - held, axis=0)
 
-    def parts(self, person: int) -> Iterator[Part]:
+    def parts(self, person: int) -> Iterator[BatchPart]:
         """Yield the records of a person, batch by batch."""
         rows = self.owned.rows(person)
         for batch in np.unique(self.batch[rows]).tolist():
-            yield Part(batch, rows[self.batch[rows] == batch])
+            yield BatchPart(batch, rows[self.batch[rows] == batch])
 
     def kept(self, rows: Integers) -> tuple[Published, Integers]:
         """Return the same without some records of the last batch, and which persons remain."""

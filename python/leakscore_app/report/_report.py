@@ -39,7 +39,7 @@ from leakscore_app.report._notices import observed
 from leakscore_app.report._previous import Earlier, earlier_of, previous_of
 from leakscore_app.report._remedies import noise_of, noise_on_every_mean, remedies_of
 from leakscore_app.report._setup import (
-    Options,
+    AnalysisOptions,
     budget_of,
     checked,
     input_of,
@@ -223,7 +223,7 @@ def analyse(
     >>> row, round(float(result.informed.power[row - 1]), 3)
     (153, 0.932)
     """
-    asked = Options(
+    asked = AnalysisOptions(
         n=n,
         previous=previous,
         population=population,
@@ -272,7 +272,7 @@ def analyse(
 class _Analysis:
     """The work of `analyse`, part by part; each part draws its games in this order."""
 
-    def __init__(self, table: Table, asked: Options, progress: Progress | None) -> None:
+    def __init__(self, table: Table, asked: AnalysisOptions, progress: Progress | None) -> None:
         self.table, self.asked = table, asked
         self.budget = budget_of(asked)
         self.featured = featured(
@@ -309,7 +309,7 @@ class _Analysis:
         size = len(self.records.rows)
         self.rounds = rounds_of(asked.rounds, self.release.n, size)
         self.simulated = min(records_played(self.release.n, size), asked.worst)
-        self.step = _Steps(progress, self.simulated + 5)
+        self.step = _Progress(progress, self.simulated + 5)
         self.seeds = np.random.SeedSequence(asked.seed)
 
     def report(self) -> Report:
@@ -563,7 +563,7 @@ class _Analysis:
         return None if ids is None else Owned(ids[owned.first], self.records.rows, owned.of_row)
 
 
-class _Steps:
+class _Progress:
     """Tell how much of the work is done before each of its steps."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:

@@ -109,7 +109,7 @@ def _cells(report: Content) -> Iterator[doc.Section]:
         f"{report.min_cell} {whom}s are not to be published. In a cell of few {whom}s the normal "
         "theory is rough: trust the simulated game."
     )
-    yield doc.Section("The cells", [doc.Table(header, rows, caption)])
+    yield doc.Section("The cells", [doc.TextTable(header, rows, caption)])
 
 
 def _decision(verdict: Verdict) -> doc.Card:
@@ -179,7 +179,7 @@ def _counts(report: Content) -> doc.Section:
     ]
     header = ["power at 1\u00a0% false positives", *ABOVE, "median", "worst"]
     judged = "records" if report.owned is None else "persons"
-    tables = [doc.Table(header, rows, f"Of {report.counts[0].records} {judged}, in theory")]
+    tables = [doc.TextTable(header, rows, f"Of {report.counts[0].records} {judged}, in theory")]
     if report.previous is not None:
         tables.append(batches(report.previous))
     drawn = doc.PageOnly(
@@ -226,7 +226,7 @@ def _worst(report: Content) -> doc.Section:
     )
     crowded = ["leakage\nin sample"] if _long_names(report) else []
     crowded += ["flag true\nat n/N"] if alone is not None else []
-    table = doc.Table(header, rows, _numbering(report), page_only=crowded)
+    table = doc.TextTable(header, rows, _numbering(report), page_only=crowded)
     return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft")])
 
 
@@ -284,7 +284,7 @@ def _covariance(report: Content) -> str:
     )
 
 
-def _bars(report: Content) -> doc.Table:
+def _bars(report: Content) -> doc.TextTable:
     """Draw the shares of the worst record's columns, those of either sign."""
     first = report.drivers[0]
     ranked = sorted(first.columns, key=lambda one: -abs(one.share))[:_DRAWN]
@@ -296,7 +296,7 @@ def _bars(report: Content) -> doc.Table:
         style = "negative" if one.share < 0 else "informed"
         bar = doc.Bar(length / (high - low), start / (high - low), style)
         rows.append([_named(one), bar, _share(one)])
-    return doc.Table(
+    return doc.TextTable(
         ["column", "", "share"],
         rows,
         f"Shares of the columns in the leakage of {named(report, first.row)}",
@@ -339,7 +339,7 @@ def _games(report: Content) -> doc.Section:
     )
     informed = next(game for game in report.games if game.attacker == "informed")
     crowded = ["agree"] if _long_names(report) else []
-    table = doc.Table(header, rows, legend, words=["attacker"], page_only=crowded)
+    table = doc.TextTable(header, rows, legend, words=["attacker"], page_only=crowded)
     drawn: list[doc.Part] = [
         doc.Figures([charts.ratios(report, informed)]),
         charts.ratios_table(informed),
@@ -389,7 +389,7 @@ def _arithmetic(report: Content) -> doc.Section:
         "exact\nsum",
         "as it is\npublished",
     ]
-    table = doc.Table(header, rows, caption + (f"; {more} more in --json" if more > 0 else ""))
+    table = doc.TextTable(header, rows, caption + (f"; {more} more in --json" if more > 0 else ""))
     parts: list[doc.Part] = [doc.Paragraph(f"{_LINEAR} {_UNCHECKED}"), table]
     return doc.Section("Arithmetic", [*parts, doc.Paragraph(_hiding(report), "soft")])
 

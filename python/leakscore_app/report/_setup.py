@@ -14,7 +14,7 @@ from leakscore_app._visible import visible
 from leakscore_app.document.text import counted
 from leakscore_app.report._game import default_rounds
 from leakscore_app.report._leakage import Shrinkage
-from leakscore_app.report._model import ALPHA, LOW_PRIOR, Doubles, Input, Release, ThreatModel
+from leakscore_app.report._model import ALPHA, LOW_PRIOR, Doubles, Release, ReportInput, ThreatModel
 from leakscore_app.report._published import Published
 from leakscore_app.report._remedies import Budget
 from leakscore_app.tables.columns import NOT_PUBLISHED
@@ -28,7 +28,7 @@ _MOST_LISTED = 10_000  # records, if nothing is asked
 
 
 @dataclass(frozen=True)
-class Options:
+class AnalysisOptions:
     """What a report is asked for; `leakscore_app.analyse` says what each means."""
 
     n: int | None
@@ -58,7 +58,7 @@ class Options:
     decimals: int | None = None
 
 
-def checked(asked: Options) -> Options:
+def checked(asked: AnalysisOptions) -> AnalysisOptions:
     """Refuse what no table can be judged by; the rest is for the parts that know more."""
     validation.choice("population", asked.population, ("infinite", "finite"))
     validation.choice("missing", asked.missing, ("rows", "columns"))
@@ -90,7 +90,7 @@ def checked(asked: Options) -> Options:
     )
 
 
-def require_all_drawn(asked: Options, n: int, size: int) -> None:
+def require_all_drawn(asked: AnalysisOptions, n: int, size: int) -> None:
     """Refuse a draw of noise for the mean of some of the records, which is not known."""
     if asked.draw_noise is not None and n != size:
         raise ValueError(
@@ -99,7 +99,7 @@ def require_all_drawn(asked: Options, n: int, size: int) -> None:
         )
 
 
-def require_plain(asked: Options, release: Release, published: Published) -> None:
+def require_plain(asked: AnalysisOptions, release: Release, published: Published) -> None:
     """Refuse known weights where they do not tell which weight a record has in the mean."""
     size = len(published.batch)
     why = ""
@@ -123,7 +123,7 @@ def rounds_of(rounds: int | None, n: int, size: int) -> int:
     return rounds + rounds % 2
 
 
-def budget_of(asked: Options) -> Budget:
+def budget_of(asked: AnalysisOptions) -> Budget:
     """Return the limit of what may leak of any record: as asked, or an advantage."""
     delta = validation.scalar("delta", asked.delta, 0, 1, closed="neither")
     given = {name: getattr(asked, name) for name in ("max_advantage", "max_power", "epsilon")}
@@ -263,7 +263,9 @@ def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinka
     return shrinkage or None
 
 
-def input_of(table: Table, records: Records, asked: Options, used: Sequence[str] = ()) -> Input:
+def input_of(
+    table: Table, records: Records, asked: AnalysisOptions, used: Sequence[str] = ()
+) -> ReportInput:
     """Return what was read and what of it is judged; `used` are columns that features are of."""
     published = [
         name
@@ -272,7 +274,7 @@ def input_of(table: Table, records: Records, asked: Options, used: Sequence[str]
         and name not in asked.exclude
         and table.left.get(j) not in NOT_PUBLISHED
     ]
-    return Input(
+    return ReportInput(
         name=table.name,
         path=table.path,
         sha256=table.sha256,

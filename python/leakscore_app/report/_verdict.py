@@ -26,7 +26,7 @@ _NAMED = 5  # columns left out that the verdict names
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class VerdictBasis:
     """What a verdict rests on.
 
     Attributes
@@ -56,7 +56,7 @@ class Judged:
     remedy: str
 
 
-def judged(report: Content, budget: Budget) -> Judged:
+def judged(report: Content, budget: Budget) -> VerdictBasis:
     """Collect what the verdict rests on; with earlier means, that of the new records and all means.
 
     What earlier means told does not hang on this release: those in no new batch are not judged, and
@@ -78,7 +78,7 @@ def judged(report: Content, budget: Budget) -> Judged:
         refused = f"{named(report, int(certain[0]))} {how}. {remedy}"
     refused = refused or _small_cells(report)
     added = {row: more for row, more in report.arithmetic.added.items() if row in rows}
-    return Judged(rows, leakage, games, added, noise, refused, remedy)
+    return VerdictBasis(rows, leakage, games, added, noise, refused, remedy)
 
 
 def _small_cells(report: Content) -> str:
@@ -128,13 +128,13 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
 
 
-def _certain(found: Judged) -> npt.NDArray[np.bool_]:
+def _certain(found: VerdictBasis) -> npt.NDArray[np.bool_]:
     """Return which records give themselves away."""
     told = [row for row, more in found.added.items() if more == 1]
     return np.isinf(found.leakage) | np.isin(found.rows, told)
 
 
-def _worst(found: Judged, budget: Budget, added: dict[int, float]) -> Worst:
+def _worst(found: VerdictBasis, budget: Budget, added: dict[int, float]) -> Worst:
     """Return the record with the largest advantage or power, by theory or by the game's end.
 
     Arithmetic, in `added`, counts where these are within the limit.
@@ -165,7 +165,7 @@ def _worst(found: Judged, budget: Budget, added: dict[int, float]) -> Worst:
     )
 
 
-def _why(report: Content, found: Judged, verdict: Verdict, budget: Budget) -> str:
+def _why(report: Content, found: VerdictBasis, verdict: Verdict, budget: Budget) -> str:
     """Say in one or two sentences what the decision rests on."""
     digits = 6 if budget.epsilon is None else 4  # as asked, or what the epsilon allows
     worst, limit = verdict.worst, f"{100 * budget.limit:.{digits}g}\u00a0%"
@@ -222,7 +222,7 @@ def _amount(noise: Noise) -> str:
     return f"{amount} (root mean square, {kind})"
 
 
-def _rounds(verdict: Verdict, found: Judged, budget: Budget) -> Iterator[str]:
+def _rounds(verdict: Verdict, found: VerdictBasis, budget: Budget) -> Iterator[str]:
     """Ask for more rounds, where nothing but their number keeps the game from confirming it."""
     if verdict.decision == PUBLISH or found.refused:
         return

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 
 from leakscore_app.document import document as doc
-from leakscore_app.report._model import LEVELS, Compared, Content, Counts, Noise, Remedy
+from leakscore_app.report._model import LEVELS, Compared, Content, IdentifiedCounts, Noise, Remedy
 
 ABOVE = [f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS]
 """Names of the columns that count records by power."""
@@ -112,8 +112,12 @@ def budget(noise: Noise) -> str:
 
 
 def remedies_table(
-    report: Content, name: str, remedies: Sequence[Remedy], caption: str, now: Counts | None = None
-) -> doc.Table:
+    report: Content,
+    name: str,
+    remedies: Sequence[Remedy],
+    caption: str,
+    now: IdentifiedCounts | None = None,
+) -> doc.TextTable:
     """Return a table of remedies, below the release as it is now."""
     lines = [(r.what, r.cost, r.worst_row, r.power, r.above) for r in remedies]
     if now is not None:
@@ -131,4 +135,4 @@ def remedies_table(
         for what, cost, row, power, above in lines
     ]
     header = [name, "cost", "worst record", "power", "", ABOVE[1], ABOVE[0]]
-    return doc.Table(header, rows, caption, words=["cost"], page_only=["cost"])
+    return doc.TextTable(header, rows, caption, words=["cost"], page_only=["cost"])

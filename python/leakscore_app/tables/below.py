@@ -18,13 +18,15 @@ _CHANCE = 1e-4  # that a record agrees with the sum or mean of the others
 _FEWEST = 4
 
 
-class _Column(Protocol):
+class _SummedColumn(Protocol):
     name: str
     values: npt.NDArray[np.float64]
     left: str
 
 
-def require_no_summary(grid: Grid, columns: Sequence[_Column], cells: Mapping[str, Cells]) -> None:
+def require_no_summary(
+    grid: Grid, columns: Sequence[_SummedColumn], cells: Mapping[str, Cells]
+) -> None:
     """Refuse a table whose last records sum up the others.
 
     They have a label such as "total" that no other record has, or equal the sum or the mean of all

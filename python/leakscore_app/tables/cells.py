@@ -16,7 +16,7 @@ from leakscore_app.tables import memory_limit
 
 
 @dataclass(frozen=True)
-class Options:
+class ReadingOptions:
     """How a file is to be read; what is None or "auto" is found out, or the file is refused.
 
     Attributes

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import below, doubts, labels, row_names
-from leakscore_app.tables.cells import Cells, Grid, Options
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
 from leakscore_app.tables.grammar.conventions import CONVENTIONS
 from leakscore_app.tables.grammar.numbers import Survey, survey_of
 from leakscore_app.tables.grammar.vote import Vote, vote_of
@@ -51,7 +51,7 @@ class Column:
 
 
 @dataclass
-class Content:
+class DecodedTable:
     """The columns of a table, who its records belong to, and notes on how it was read.
 
     `shared` are columns that may tell whom records belong to, and how many they name.
@@ -64,17 +64,17 @@ class Content:
     shared: dict[str, int] = field(default_factory=dict)
 
 
-def content_of(grid: Grid, options: Options) -> Content:
+def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     """Say what the columns of a file hold.
 
     Parameters
     ----------
     grid : Grid
-    options : Options
+    options : ReadingOptions
 
     Returns
     -------
-    Content
+    DecodedTable
 
     Raises
     ------
@@ -115,7 +115,7 @@ def content_of(grid: Grid, options: Options) -> Content:
     asked = {*(options.columns or ()), *options.groups}
     unasked = {name: cells for name, cells in names.items() if name not in asked}
     shared = {} if options.id is not None else labels.shared(grid, unasked)
-    return Content(columns, ids, groups, notes, shared)
+    return DecodedTable(columns, ids, groups, notes, shared)
 
 
 # --- which columns -------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _named(grid: Grid) -> dict[str, Cells]:
     return names
 
 
-def with_names(file: str, names: Collection[str], options: Options) -> Options:
+def with_names(file: str, names: Collection[str], options: ReadingOptions) -> ReadingOptions:
     """Return the options with the names of the file; a name may be given as messages show it."""
     shown = {visible(name): name for name in names}
 
@@ -158,13 +158,13 @@ def with_names(file: str, names: Collection[str], options: Options) -> Options:
     )
 
 
-def _is_wanted(name: str, options: Options) -> bool:
+def _is_wanted(name: str, options: ReadingOptions) -> bool:
     if name == options.id or name in options.exclude or name in options.groups:
         return False
     return options.columns is None or name in options.columns or name in options.proportions
 
 
-def _why_not_wanted(name: str, options: Options) -> str:
+def _why_not_wanted(name: str, options: ReadingOptions) -> str:
     if name in options.groups:
         return GROUP
     return OWNER if name == options.id else ASKED
@@ -175,7 +175,7 @@ def _empty(name: str, rows: int, left: str) -> Column:
 
 
 def _surveys(
-    names: Mapping[str, Cells], wanted: Iterable[str], options: Options
+    names: Mapping[str, Cells], wanted: Iterable[str], options: ReadingOptions
 ) -> dict[str, Survey]:
     missing = frozenset(word.lower() for word in options.missing_values if word.lower() != "none")
     return {
@@ -209,7 +209,7 @@ def require_other_names(
 
 
 def _column(
-    grid: Grid, name: str, cells: Cells, survey: Survey | None, vote: Vote, options: Options
+    grid: Grid, name: str, cells: Cells, survey: Survey | None, vote: Vote, options: ReadingOptions
 ) -> Column:
     if cells.other:
         return _empty(name, grid.rows, reason_of(cells.other))
@@ -243,7 +243,7 @@ def _cell(cells: Cells, row: int | None) -> str:
 
 
 def _numbers(
-    grid: Grid, name: str, cells: Cells, survey: Survey, vote: Vote, options: Options
+    grid: Grid, name: str, cells: Cells, survey: Survey, vote: Vote, options: ReadingOptions
 ) -> Column:
     values, bad = survey.values(vote.convention), survey.bad_rows(vote.convention)
     if cells.numbers is not None:
@@ -258,7 +258,9 @@ def _numbers(
     return column
 
 
-def _without_missing(values: npt.NDArray[np.float64], options: Options) -> npt.NDArray[np.float64]:
+def _without_missing(
+    values: npt.NDArray[np.float64], options: ReadingOptions
+) -> npt.NDArray[np.float64]:
     """Replace the numbers that stand for missing values."""
     codes = []
     for word in options.missing_values:
@@ -276,7 +278,7 @@ def _without_missing(values: npt.NDArray[np.float64], options: Options) -> npt.N
 
 
 def _leave_out_names_of_rows(
-    columns: list[Column], names: Mapping[str, Cells], grid: Grid, options: Options
+    columns: list[Column], names: Mapping[str, Cells], grid: Grid, options: ReadingOptions
 ) -> None:
     """Leave out a column that counts or names the records, unless it is asked for by name."""
     for position, column in enumerate(columns):

@@ -19,7 +19,7 @@ from leakscore_app.tables.labels import plain
 _BELOW = 5  # lines below a table that are no records
 
 
-class _Column(Protocol):
+class _DoubtfulColumn(Protocol):
     name: str
     values: npt.NDArray[np.float64]
     left: str
@@ -75,7 +75,7 @@ def option_value(name: str) -> str:
 
 
 def refuse_marks(
-    columns: Iterable[_Column], surveys: Mapping[str, Survey], vote: Vote, grid: Grid
+    columns: Iterable[_DoubtfulColumn], surveys: Mapping[str, Survey], vote: Vote, grid: Grid
 ) -> None:
     """Refuse numbers that may be read in two ways, and columns that contradict each other."""
     by_name = {column.name: column for column in columns if not column.left}
@@ -106,7 +106,7 @@ def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second
     )
 
 
-def refuse_codes(columns: Sequence[_Column], grid: Grid, *, complete: bool) -> None:
+def refuse_codes(columns: Sequence[_DoubtfulColumn], grid: Grid, *, complete: bool) -> None:
     """Refuse numbers far from all others that look like codes for missing values."""
     for column in columns:
         code = None if column.left or column.refused else code_in(column.values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import Grid, Options
+from leakscore_app.tables.cells import Grid, ReadingOptions
 from leakscore_app.tables.files import KINDS, File
 from leakscore_app.tables.formats import packed
 from leakscore_app.tables.formats.arrow import read_arrow
@@ -36,10 +36,10 @@ _MEANT_FOR = {
     "decimal": tuple(kind for kind in KINDS if kind not in _ARRAYS),
     "thousands": tuple(kind for kind in KINDS if kind not in _ARRAYS),
 }
-_DEFAULT = Options()
+_DEFAULT = ReadingOptions()
 
 
-def require_meaning(file: File, options: Options) -> None:
+def require_meaning(file: File, options: ReadingOptions) -> None:
     """Refuse an option that says nothing about a file of this format."""
     for option, kinds in _MEANT_FOR.items():
         value = getattr(options, option)
@@ -51,7 +51,7 @@ def require_meaning(file: File, options: Options) -> None:
             )
 
 
-def inner_file(file: File, options: Options) -> tuple[File, Options]:
+def inner_file(file: File, options: ReadingOptions) -> tuple[File, ReadingOptions]:
     """Return the file that a zip archive holds, with the options that are left for it."""
     if file.kind != "zip":
         return file, options
@@ -65,13 +65,13 @@ def inner_file(file: File, options: Options) -> tuple[File, Options]:
     return inner, replace(options, key=None)
 
 
-def grid_of(file: File, options: Options) -> Grid:
+def grid_of(file: File, options: ReadingOptions) -> Grid:
     """Read the cells of a file that is no file of arrays.
 
     Parameters
     ----------
     file : File
-    options : Options
+    options : ReadingOptions
 
     Returns
     -------

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import Cells, Grid, Options
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
 from leakscore_app.tables.grammar.levels import levels_of
 from leakscore_app.tables.row_names import names_people
 
@@ -16,7 +16,7 @@ _MOST_OF_ONE = 20  # records of a person, on average: whose have more is no pers
 
 
 def proportions_of(
-    name: str, cells: Cells, grid: Grid, options: Options
+    name: str, cells: Cells, grid: Grid, options: ReadingOptions
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Return the columns of 0 and 1 that stand for the levels of a column, but the first.
 
@@ -25,7 +25,7 @@ def proportions_of(
     name : str
     cells : Cells
     grid : Grid
-    options : Options
+    options : ReadingOptions
 
     Returns
     -------

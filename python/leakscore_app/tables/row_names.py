@@ -35,13 +35,13 @@ _FEWEST_DATES = 3
 _FIRST_DAY, _LAST_DAY = 18_000_101, 22_000_101
 
 
-class _Column(Protocol):
+class _NameColumn(Protocol):
     name: str
     values: npt.NDArray[np.float64]
     left: str
 
 
-def why_left(column: _Column, cells: Cells, grid: Grid, *, first: bool) -> str:
+def why_left(column: _NameColumn, cells: Cells, grid: Grid, *, first: bool) -> str:
     """Say why a column of numbers is not judged unless it is asked for; empty if it is."""
     if cells.index:
         return INDEX

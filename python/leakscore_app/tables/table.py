@@ -19,8 +19,8 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import files, memory_limit
-from leakscore_app.tables.cells import Cells, Grid, Options
-from leakscore_app.tables.columns import Content, content_of
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
+from leakscore_app.tables.columns import DecodedTable, content_of
 from leakscore_app.tables.doubts import option_value
 from leakscore_app.tables.formats import npy
 from leakscore_app.tables.formats.arrow import cells_of, index_of
@@ -195,7 +195,7 @@ def read_table(
     >>> table.notes
     ('numbers are read with decimal commas',)
     """
-    options = Options(
+    options = ReadingOptions(
         delimiter=delimiter,
         decimal=decimal,
         thousands=thousands,
@@ -223,7 +223,7 @@ def _words(name: str, words: Iterable[str]) -> tuple[str, ...]:
     return tuple(str(word) for word in words)
 
 
-def _read(path: str, options: Options) -> Table:
+def _read(path: str, options: ReadingOptions) -> Table:
     file = files.open_file(path, options.max_memory)
     require_meaning(file, options)
     inner, options = inner_file(file, options)
@@ -247,7 +247,7 @@ def _require_no_json(file: files.File) -> None:
         raise ValueError(f"{file.name} is JSON: save the table as csv, xlsx or parquet")
 
 
-def _table(name: str, path: str | None, sha256: str, content: Content, grid: Grid) -> Table:
+def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid: Grid) -> Table:
     columns = content.columns
     values = np.empty((grid.rows, len(columns)))
     for start in range(0, grid.rows, _ROWS):  # blocks that stay in the cache
@@ -321,7 +321,7 @@ def table_of(
     if ids is not None and len(ids) != len(array):
         raise ValueError(f"Expected {len(ids)} ids to be {len(array)}, one for each record")
     # An array in memory is taken as it is: no record is a sum, no number a code.
-    content = content_of(grid, Options(skip_last=0, missing_values=("none",), header="no"))
+    content = content_of(grid, ReadingOptions(skip_last=0, missing_values=("none",), header="no"))
     values = np.ascontiguousarray(array, dtype=np.float64)
     table = _table("array", "array", hashlib.sha256(values.tobytes()).hexdigest(), content, grid)
     for name, labels in (groups or {}).items():
@@ -349,14 +349,16 @@ def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
     index = index_of(content.schema)
     cells = [cells_of(content, name, name in index) for name in content.column_names]
     grid = Grid("the frame", cells, content.num_rows)
-    understood = content_of(grid, Options(skip_last=0, missing_values=("none",), groups=groups))
+    understood = content_of(
+        grid, ReadingOptions(skip_last=0, missing_values=("none",), groups=groups)
+    )
     table = _table("frame", "frame", "", understood, grid)
     return replace(table, sha256=hashlib.sha256(table.values.tobytes()).hexdigest())
 
 
 def table_of_numbers(
     columns: Mapping[str, npt.NDArray[np.float64]],
-    options: Options,
+    options: ReadingOptions,
     *,
     name: str,
     index: Collection[str],

@@ -11,7 +11,7 @@ from leakscore import validation
 from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bands.frontier import Frontier
 from leakscore.audit.bands.uniform import BAND_METHODS, band
-from leakscore.audit.data.samples import Sampled
+from leakscore.audit.data.samples import SampledAudit
 from leakscore.typing import Doubles, Flags
 
 
@@ -27,7 +27,7 @@ class Bounded:
         The bounds of a test that makes no error.
     """
 
-    audit: Sampled
+    audit: SampledAudit
     frontier: Frontier
     flags_low: Flags
     least: tuple[Doubles, Doubles]
@@ -59,7 +59,7 @@ class Bounded:
         }
 
 
-def bounded(audit: Sampled, confidence: float, method: str, orientation: str) -> Bounded:
+def bounded(audit: SampledAudit, confidence: float, method: str, orientation: str) -> Bounded:
     """Bound both error rates; each band gets an equal share of 1 - confidence."""
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     chosen = validation.choice("method", method, BAND_METHODS)

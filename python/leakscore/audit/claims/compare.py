@@ -10,8 +10,8 @@ import numpy as np
 
 from leakscore.audit.assumptions import Assuming
 from leakscore.audit.claims.models import margins
-from leakscore.audit.data.histogram import Histogram
-from leakscore.audit.data.samples import Scores
+from leakscore.audit.data.histogram import ScoreHistogram
+from leakscore.audit.data.samples import ClassScores
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
 from leakscore.typing import Doubles
@@ -96,7 +96,7 @@ def widest(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> tuple[int, float]:
     return index, float(gaps[index])
 
 
-def turned_round(samples: Scores | Histogram) -> bool:
+def turned_round(samples: ClassScores | ScoreHistogram) -> bool:
     """Whether the AUC is three standard errors below that of scores that know nothing."""
     members, nonmembers = samples.n_members, samples.n_nonmembers
     error = math.sqrt((members + nonmembers + 1) / (12 * members * nonmembers))  # Mann-Whitney

@@ -14,12 +14,12 @@ from leakscore.audit.claims import models
 from leakscore.audit.claims.bounded import bounded
 from leakscore.audit.claims.compare import Comparison, Family
 from leakscore.audit.claims.models import GaussianEpsilon, MuBound, ParameterBound
-from leakscore.audit.data.samples import Sampled
+from leakscore.audit.data.samples import SampledAudit
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.premise import settled
 
 
-class Refuted(Sampled):
+class Refuted(SampledAudit):
     """The claims about trade-off curves that an `Audit` refutes."""
 
     __slots__ = ()

@@ -15,7 +15,7 @@ from leakscore.numeric import frozen
 from leakscore.typing import Array, Doubles
 
 
-class Histogram:
+class ScoreHistogram:
     """Members and non-members per bin; it is to binned scores what `Scores` is to single ones.
 
     The edges reach from -inf to inf, so that every score has a bin. A place is the index of an
@@ -85,9 +85,9 @@ class Histogram:
             raise ValueError(f"Expected {name}={edge!r} to be one of the edges of the bins")
         return int(self._nonmembers_above[place]), int(self._members_above[place])
 
-    def swapped(self) -> Histogram:
+    def swapped(self) -> ScoreHistogram:
         """Return the same bins with the classes swapped; nothing is copied."""
-        other = object.__new__(Histogram)
+        other = object.__new__(ScoreHistogram)
         other.edges = self.edges
         other._members_above = self._nonmembers_above
         other._nonmembers_above = self._members_above
@@ -136,16 +136,16 @@ class Histogram:
             places = np.append(0, used[:-1] + 1)[self.member_counts[used] > 0]
         return np.append(used[-1] + 1, places)
 
-    def merge(self, other: object) -> Histogram:
+    def merge(self, other: object) -> ScoreHistogram:
         """Return the histogram of both sets of scores."""
-        if not isinstance(other, Histogram):
+        if not isinstance(other, ScoreHistogram):
             raise ValueError(
                 "Expected two audits of one kind: bin the scores with numpy.histogram(scores, "
                 "edges) and Audit.from_counts first"
             )
         if not np.array_equal(self.edges, other.edges):
             raise ValueError("Expected two histograms with the same edges")
-        return Histogram(
+        return ScoreHistogram(
             self.edges,
             self.member_counts + other.member_counts,
             self.nonmember_counts + other.nonmember_counts,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.audit.bands.frontier import Frontier, frontier
 from leakscore.audit.bands.uniform import Band
-from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.histogram import ScoreHistogram
 from leakscore.audit.data.points import Flagged, Points
 from leakscore.audit.data.ranked_bits import RankedBits
 from leakscore.numeric import frozen
@@ -46,7 +46,7 @@ class OddBits:
         return bits
 
 
-class Scores:
+class ClassScores:
     """Member and non-member scores, each ascending, of one dtype and read-only.
 
     A place is a score: the test there flags the scores above it. Bits record which scores were at
@@ -87,9 +87,9 @@ class Scores:
             min(self.members[0], self.nonmembers[0]) == max(self.members[-1], self.nonmembers[-1])
         )
 
-    def swapped(self) -> Scores:
+    def swapped(self) -> ClassScores:
         """Return the same scores with the classes swapped; nothing is copied."""
-        other = object.__new__(Scores)
+        other = object.__new__(ClassScores)
         other.members, other.nonmembers = self.nonmembers, self.members
         other._odd_members, other._odd_nonmembers = self._odd_nonmembers, self._odd_members
         other.ranked = None
@@ -133,14 +133,14 @@ class Scores:
         """Return the place of the non-member with k others at or above its own, k from 0."""
         return np.asarray(self.nonmembers[self.n_nonmembers - 1 - k])
 
-    def merge(self, other: object) -> Scores:
+    def merge(self, other: object) -> ClassScores:
         """Return all scores of both."""
-        if not isinstance(other, Scores):
+        if not isinstance(other, ClassScores):
             raise ValueError(
                 "Expected two audits of one kind: bin the scores with numpy.histogram(scores, "
                 "edges) and Audit.from_counts first"
             )
-        merged = Scores.__new__(Scores)
+        merged = ClassScores.__new__(ClassScores)
         evens, odds = (
             [_merged(*pair) for pair in zip(self.half(odd=odd), other.half(odd=odd), strict=True)]
             for odd in (False, True)
@@ -194,12 +194,12 @@ class Scores:
         return _core.score_advantage(self.nonmembers, self.members)
 
 
-class Sampled:
+class SampledAudit:
     """The scores of an audit, as all its parts use them."""
 
     __slots__ = ("_samples",)
 
-    _samples: Scores | Histogram
+    _samples: ClassScores | ScoreHistogram
 
     @property
     def n_members(self) -> int:
@@ -211,9 +211,9 @@ class Sampled:
         """Number of non-member scores."""
         return self._samples.n_nonmembers
 
-    def _single(self, what: str) -> Scores:
+    def _single(self, what: str) -> ClassScores:
         """Return the single scores, which a histogram does not have."""
-        if isinstance(self._samples, Histogram):
+        if isinstance(self._samples, ScoreHistogram):
             raise ValueError(f"Expected single scores for {what}, not the counts of bins")
         return self._samples
 

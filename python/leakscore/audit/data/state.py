@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.histogram import ScoreHistogram
 from leakscore.audit.data.ranked_bits import MAX_ROUNDS, RankedBits
-from leakscore.audit.data.samples import OddBits, Scores
+from leakscore.audit.data.samples import ClassScores, OddBits
 from leakscore.numeric import frozen
 from leakscore.typing import Array
 
@@ -14,9 +14,9 @@ from leakscore.typing import Array
 _HISTOGRAM, _SCORES, _RANKED = 3, 4, 8
 
 
-def arrays_of(samples: Scores | Histogram) -> list[Array]:
+def arrays_of(samples: ClassScores | ScoreHistogram) -> list[Array]:
     """Return all that is known of the scores."""
-    if isinstance(samples, Histogram):
+    if isinstance(samples, ScoreHistogram):
         return [samples.edges, samples.member_counts, samples.nonmember_counts]
     arrays = [
         samples.members,
@@ -36,16 +36,16 @@ def arrays_of(samples: Scores | Histogram) -> list[Array]:
     ]
 
 
-def samples_of(arrays: list[Array]) -> Scores | Histogram:
+def samples_of(arrays: list[Array]) -> ClassScores | ScoreHistogram:
     """Return the data that these arrays describe; ValueError if there can be none."""
     if len(arrays) == _HISTOGRAM:
-        return Histogram(*arrays)
+        return ScoreHistogram(*arrays)
     if len(arrays) not in (_SCORES, _RANKED):
         raise ValueError("Expected edges and counts, or scores")
     members, odd_members, nonmembers, odd_nonmembers = arrays[:_SCORES]
     if members.dtype != nonmembers.dtype:
         raise ValueError("Expected scores of one dtype")
-    samples = object.__new__(Scores)
+    samples = object.__new__(ClassScores)
     samples.members, samples._odd_members = _checked(members, odd_members)
     samples.nonmembers, samples._odd_nonmembers = _checked(nonmembers, odd_nonmembers)
     samples.ranked = None
@@ -65,7 +65,7 @@ def _checked(scores: Array, odd: Array) -> tuple[Array, OddBits]:
 
 
 def _ranked(
-    samples: Scores, rounds: Array, scores: Array, lots: Array, member: Array
+    samples: ClassScores, rounds: Array, scores: Array, lots: Array, member: Array
 ) -> RankedBits:
     total = samples.n_members + samples.n_nonmembers
     kept = total if total <= MAX_ROUNDS else 0

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from leakscore.audit.methods.split import Certificate, Counts
+from leakscore.audit.methods.split import SplitBound, SplitErrors
 from leakscore.numeric import bisect, sign_change
 from leakscore.typing import Doubles
 
@@ -17,7 +17,7 @@ _PANELS = 16
 _NODES = 20
 
 
-def posterior(counts: Counts, delta: float, miss: float) -> Certificate:
+def posterior(counts: SplitErrors, delta: float, miss: float) -> SplitBound:
     """Find epsilon with posterior probability 1 - miss of a larger one, and bounds of both rates.
 
     The marginal bounds of the rates are for the reader: epsilon does not use them.
@@ -25,14 +25,14 @@ def posterior(counts: Counts, delta: float, miss: float) -> Certificate:
     from scipy.special import betainccinv
 
     if not counts.n_nonmembers or not counts.n_members:
-        return Certificate(0.0, 1.0, 1.0)  # a single score has no odd half
+        return SplitBound(0.0, 1.0, 1.0)  # a single score has no odd half
     (k0, n0), (k1, n1) = counts[:2], counts[2:]
     uppers = [float(betainccinv(k + 0.5, n - k + 0.5, 0.5 * miss)) for k, n in ((k0, n0), (k1, n1))]
-    return Certificate(credible_epsilon(counts, delta, miss), *uppers)
+    return SplitBound(credible_epsilon(counts, delta, miss), *uppers)
 
 
 @lru_cache(maxsize=256)
-def credible_epsilon(counts: Counts, delta: float, miss: float) -> float:
+def credible_epsilon(counts: SplitErrors, delta: float, miss: float) -> float:
     """Return epsilon with P(the rates are possible under (epsilon, delta)-DP) = miss.
 
     The rates have independent posteriors Beta(1/2 + errors, 1/2 + others) (Zanella-Beguelin et al.
@@ -52,7 +52,7 @@ def credible_epsilon(counts: Counts, delta: float, miss: float) -> float:
     return float(sign_change(excess, low, high)[0])
 
 
-def _possible(counts: Counts, delta: float) -> Callable[[float], float]:
+def _possible(counts: SplitErrors, delta: float) -> Callable[[float], float]:
     """Return P(L(x) <= y <= U(x)) as a function of epsilon, x the FPR and y the FNR.
 
     With x = sin(t)^2 the density is sin(t)^(2 k) cos(t)^(2 (n - k)), smooth and log-concave. Panels

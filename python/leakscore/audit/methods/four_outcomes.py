@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from leakscore import _core
-from leakscore.audit.data.samples import Sampled
+from leakscore.audit.data.samples import SampledAudit
 from leakscore.audit.methods.finding import Found
 from leakscore.typing import Array, Counts, Doubles
 
@@ -21,7 +21,7 @@ _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 
 
 def four_outcomes(
-    audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
+    audit: SampledAudit, deltas: Doubles, confidence: float, method: str, orientation: str
 ) -> Found:
     """Certify one bound: the last of 0.05, 0.1, ... up to which all are refuted."""
     delta = _require(audit, deltas, method)
@@ -33,7 +33,7 @@ def four_outcomes(
     return low if low.epsilon[0] > high.epsilon[0] else high
 
 
-def _require(audit: Sampled, deltas: Doubles, method: str) -> float:
+def _require(audit: SampledAudit, deltas: Doubles, method: str) -> float:
     """Refuse what the test is not for; only the rounds and delta decide."""
     rounds = audit.n_members + audit.n_nonmembers
     if deltas.size != 1:
@@ -55,7 +55,7 @@ def _require(audit: Sampled, deltas: Doubles, method: str) -> float:
     return delta
 
 
-def _one_orientation(audit: Sampled, delta: float, miss: float, *, low: bool) -> Found:
+def _one_orientation(audit: SampledAudit, delta: float, miss: float, *, low: bool) -> Found:
     """Count members above every threshold; for low scores, non-members in their place."""
     samples = audit._samples
     points = samples.points()

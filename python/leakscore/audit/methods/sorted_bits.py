@@ -12,7 +12,7 @@ import numpy as np
 
 from leakscore import _core
 from leakscore.audit.data.ranked_bits import MAX_ROUNDS, RankedBits
-from leakscore.audit.data.samples import Sampled, Scores
+from leakscore.audit.data.samples import ClassScores, SampledAudit
 from leakscore.typing import Counts, Doubles, Flags
 
 MAX_EXPOSED = 0.1  # rounds times delta: with more, exposed rounds use up the confidence
@@ -32,7 +32,7 @@ class Proof(NamedTuple):
 
 
 def sorted_bits(
-    audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
+    audit: SampledAudit, deltas: Doubles, confidence: float, method: str, orientation: str
 ) -> tuple[Doubles, Doubles, Flags, Counts, Counts, Doubles, Doubles, Doubles, str, Flags]:
     """Certify one bound; the columns are those of `leakscore.audit.methods.table.Found`."""
     scores, bits = _ranked(audit, deltas, method)
@@ -64,10 +64,10 @@ def sorted_bits(
     )
 
 
-def _ranked(audit: Sampled, deltas: Doubles, method: str) -> tuple[Scores, RankedBits]:
+def _ranked(audit: SampledAudit, deltas: Doubles, method: str) -> tuple[ClassScores, RankedBits]:
     """Return scores and ranked bits, or refuse; only the rounds and delta decide."""
     samples = audit._samples
-    if not isinstance(samples, Scores) or samples.ranked is None:
+    if not isinstance(samples, ClassScores) or samples.ranked is None:
         raise ValueError(
             f"Expected an audit from Audit.from_rounds(..., random_bits=True) for {method=}: "
             "it needs the random bit of each round; methods that bound error rates do not"
@@ -122,7 +122,7 @@ def _critical_counts(rounds: int, delta: float, miss: float, chunk: int) -> Coun
     return _core.sorted_bits_critical(rounds, delta, miss, epsilons)
 
 
-def _threshold(scores: Scores, proof: Proof, low: bool) -> float:
+def _threshold(scores: ClassScores, proof: Proof, low: bool) -> float:
     """Between the extreme scores and the others: an observed score on the unflagged side.
 
     A test flags ``score > threshold`` (``score < threshold`` if it flags low scores).

@@ -11,8 +11,8 @@ import numpy as np
 from leakscore import _core
 from leakscore.audit.bands.levels import beta_bounds, indexes
 from leakscore.audit.bands.uniform import Band
-from leakscore.audit.data.histogram import Histogram
-from leakscore.audit.data.samples import Sampled
+from leakscore.audit.data.histogram import ScoreHistogram
+from leakscore.audit.data.samples import SampledAudit
 from leakscore.audit.methods.finding import Found
 from leakscore.distributions import clopper_pearson
 from leakscore.typing import Array, Doubles
@@ -20,7 +20,7 @@ from leakscore.typing import Array, Doubles
 _ULP = float(np.finfo(np.float64).eps)
 
 
-class Counts(NamedTuple):
+class SplitErrors(NamedTuple):
     """Errors at one threshold, and the numbers of non-members and members."""
 
     false_positives: int
@@ -29,7 +29,7 @@ class Counts(NamedTuple):
     n_members: int
 
 
-class Certificate(NamedTuple):
+class SplitBound(NamedTuple):
     """The bound that counts prove."""
 
     epsilon: float
@@ -38,11 +38,11 @@ class Certificate(NamedTuple):
 
 
 # (counts, delta, miss) -> Certificate
-Judge = Callable[[Counts, float, float], Certificate]
+Judge = Callable[[SplitErrors, float, float], SplitBound]
 
 
 def at_one_threshold(
-    audit: Sampled,
+    audit: SampledAudit,
     deltas: Doubles,
     confidence: float,
     method: str,
@@ -67,7 +67,7 @@ def at_one_threshold(
         count = partial(_errors, members, nonmembers)
     else:
         counted = (samples.n_nonmembers, samples.n_members)
-        if isinstance(samples, Histogram):
+        if isinstance(samples, ScoreHistogram):
             count = partial(_binned_errors, samples)
         else:
             count = partial(_errors, samples.members, samples.nonmembers)
@@ -142,20 +142,20 @@ def _halfway(below: float, inside: Array, outside: Array, low: bool) -> float:
     return middle if -np.inf < middle < above else below
 
 
-def _errors(members: Array, nonmembers: Array, threshold: float, low: bool) -> Counts:
+def _errors(members: Array, nonmembers: Array, threshold: float, low: bool) -> SplitErrors:
     """Count the errors of ``score > threshold``, or of ``score < threshold``."""
     below = [_below(x, threshold, strictly=low) for x in (nonmembers, members)]
     above = [nonmembers.size - below[0], members.size - below[1]]
     wrong = (below[0], above[1]) if low else (above[0], below[1])
-    return Counts(wrong[0], nonmembers.size, wrong[1], members.size)
+    return SplitErrors(wrong[0], nonmembers.size, wrong[1], members.size)
 
 
-def _binned_errors(samples: Histogram, edge: float, low: bool) -> Counts:
+def _binned_errors(samples: ScoreHistogram, edge: float, low: bool) -> SplitErrors:
     """Count the errors of ``score >= edge``, or of ``score < edge``."""
     n0, n1 = samples.n_nonmembers, samples.n_members
     above0, above1 = samples.above_edge("threshold", edge)
     wrong = (n0 - above0, above1) if low else (above0, n1 - above1)
-    return Counts(wrong[0], n0, wrong[1], n1)
+    return SplitErrors(wrong[0], n0, wrong[1], n1)
 
 
 def _below(scores: Array, threshold: float, *, strictly: bool) -> int:
@@ -167,13 +167,13 @@ def _below(scores: Array, threshold: float, *, strictly: bool) -> int:
     return int(np.searchsorted(scores, near, side="right" if float(near) < threshold else "left"))
 
 
-def exact_bounds(counts: Counts, delta: float, miss: float) -> Certificate:
+def exact_bounds(counts: SplitErrors, delta: float, miss: float) -> SplitBound:
     """Bound both rates by Clopper and Pearson, half of the miss for each; epsilon is rounded down.
 
     It is the log of (1 - delta - larger) / smaller of both upper bounds.
     """
     if not counts.n_nonmembers or not counts.n_members:
-        return Certificate(0.0, 1.0, 1.0)  # a single score has no odd half
+        return SplitBound(0.0, 1.0, 1.0)  # a single score has no odd half
     bounds = [
         clopper_pearson(errors, n, alpha=0.5 * miss)
         for errors, n in (
@@ -186,4 +186,4 @@ def exact_bounds(counts: Counts, delta: float, miss: float) -> Certificate:
     epsilon = 0.0
     if quotient > 1.0:
         epsilon = max(0.0, float(np.log(quotient)) * (1.0 - 4.0 * _ULP) - 2.0 * _ULP)
-    return Certificate(epsilon, float(bounds[0][0]), float(bounds[1][0]))
+    return SplitBound(epsilon, float(bounds[0][0]), float(bounds[1][0]))

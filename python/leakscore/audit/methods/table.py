@@ -9,8 +9,8 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.audit.bands.uniform import BAND_METHODS, band
-from leakscore.audit.data.histogram import Histogram
-from leakscore.audit.data.samples import Sampled, Scores
+from leakscore.audit.data.histogram import ScoreHistogram
+from leakscore.audit.data.samples import ClassScores, SampledAudit
 from leakscore.audit.methods.credible import posterior
 from leakscore.audit.methods.finding import Found
 from leakscore.audit.methods.four_outcomes import four_outcomes
@@ -21,11 +21,11 @@ from leakscore.typing import Doubles
 __all__ = ["EPSILON_METHODS"]
 
 # (audit, deltas of shape (k,), confidence, method, orientation) -> Found
-Certifier = Callable[[Sampled, Doubles, float, str, str], Found]
+Certifier = Callable[[SampledAudit, Doubles, float, str, str], Found]
 
 
 def certify(
-    audit: Sampled,
+    audit: SampledAudit,
     deltas: Doubles,
     confidence: float,
     method: str,
@@ -47,7 +47,7 @@ def certify(
 
 
 def _by_bands(
-    audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
+    audit: SampledAudit, deltas: Doubles, confidence: float, method: str, orientation: str
 ) -> Found:
     samples = audit._samples
     high = _one_orientation(samples, deltas, confidence, method, orientation == "both", low=False)
@@ -64,7 +64,7 @@ def _by_bands(
 
 
 def _one_orientation(
-    samples: Scores | Histogram,
+    samples: ClassScores | ScoreHistogram,
     deltas: Doubles,
     confidence: float,
     method: str,
@@ -99,7 +99,7 @@ def _one_orientation(
 
 
 def _by_sorted_bits(
-    audit: Sampled, deltas: Doubles, confidence: float, method: str, orientation: str
+    audit: SampledAudit, deltas: Doubles, confidence: float, method: str, orientation: str
 ) -> Found:
     columns = sorted_bits(audit, deltas, confidence, method, orientation)
     return Found(*columns, counted=(audit.n_nonmembers, audit.n_members))

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.audit.assumptions import Assuming, of_rounds
 from leakscore.audit.bands.uniform import Band, band
-from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.histogram import ScoreHistogram
 from leakscore.audit.data.points import Flagged, spread_ranks
-from leakscore.audit.data.samples import Scores
+from leakscore.audit.data.samples import ClassScores
 from leakscore.typing import Array, Doubles, Scalar
 
 # Up to this many scores or bins every threshold has a row.
@@ -134,7 +134,7 @@ class RocBand(Assuming):
         return lower[()], upper[()]
 
 
-def roc_band(samples: Scores | Histogram, confidence: float, method: str) -> RocBand:
+def roc_band(samples: ClassScores | ScoreHistogram, confidence: float, method: str) -> RocBand:
     """Return the band, a quarter of the miss probability for each side of each class."""
     miss = (1.0 - confidence) / 4.0
     fpr_band = band(method, samples.n_nonmembers, miss)

@@ -8,9 +8,9 @@ import numpy as np
 
 from leakscore import _core
 from leakscore.audit.assumptions import Assuming
-from leakscore.audit.data.histogram import Histogram
+from leakscore.audit.data.histogram import ScoreHistogram
 from leakscore.audit.data.points import spread_ranks
-from leakscore.audit.data.samples import Scores, allowed_errors
+from leakscore.audit.data.samples import ClassScores, allowed_errors
 from leakscore.typing import Counts, Doubles
 
 # Up to the first number of scores or bins each is a cell; more are grouped into about the second
@@ -64,7 +64,7 @@ class BootstrapInterval(Assuming):
 
 
 def tpr_resamples(
-    samples: Scores | Histogram, fpr: float, resamples: int, rng: np.random.Generator
+    samples: ClassScores | ScoreHistogram, fpr: float, resamples: int, rng: np.random.Generator
 ) -> Doubles:
     """Return `tpr_at` of resamples, without resampling: two draws have exactly the same law.
 
@@ -82,7 +82,7 @@ def tpr_resamples(
 
 
 def curve_resamples(
-    samples: Scores | Histogram, statistic: str, resamples: int, rng: np.random.Generator
+    samples: ClassScores | ScoreHistogram, statistic: str, resamples: int, rng: np.random.Generator
 ) -> Doubles:
     """Return the AUC or the advantage of resamples, minus that of the sample in the same cells."""
     if samples.most_thresholds <= _CELLS:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.audit.data.samples import Sampled, allowed_errors
+from leakscore.audit.data.samples import SampledAudit, allowed_errors
 from leakscore.results import Result
 from leakscore.typing import Doubles, Scalar
 
@@ -41,7 +41,7 @@ class Roc(Result):
     thresholds: Doubles
 
 
-class Empirical(Sampled):
+class EmpiricalRoc(SampledAudit):
     """The empirical curves of an `Audit`."""
 
     __slots__ = ()

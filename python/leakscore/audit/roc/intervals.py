@@ -9,13 +9,13 @@ from leakscore.audit.assumptions import of_rounds
 from leakscore.audit.bands.uniform import BAND_METHODS
 from leakscore.audit.roc.band import RocBand, roc_band
 from leakscore.audit.roc.bootstrap import BootstrapInterval, curve_resamples, tpr_resamples
-from leakscore.audit.roc.empirical import Empirical
+from leakscore.audit.roc.empirical import EmpiricalRoc
 from leakscore.typing import Seed
 
 _STATISTICS = ("auc", "advantage", "tpr_at")
 
 
-class Intervals(Empirical):
+class Intervals(EmpiricalRoc):
     """The intervals of an `Audit`."""
 
     __slots__ = ()

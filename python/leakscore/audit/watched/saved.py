@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from leakscore import _core
-from leakscore.audit.watched.setup import Claim, Setup, assembled, claim_of
+from leakscore.audit.watched.setup import Setup, WatchedClaim, assembled, claim_of
 
 _FIRST = b"leakscore monitor 2\n"
 _BEFORE = b"leakscore monitor 1\n"  # the same without identities
@@ -64,4 +64,4 @@ def _setup(fields: dict[str, Any]) -> Setup:
     tangents = tuple((float(at), float(forward), float(reverse)) for at, forward, reverse in rows)
     if not tangents or not all(0.0 <= x < float("inf") for row in tangents for x in row):
         raise ValueError("the claim has no tangents")
-    return assembled(Claim(name, tangents, None, tuple(assumed)), **fields)
+    return assembled(WatchedClaim(name, tangents, None, tuple(assumed)), **fields)

@@ -24,7 +24,7 @@ _GRID = np.arange(1, 201) / 20.0
 _MOST = 2**40  # rounds whose scores are kept, at most
 
 
-class Claim(NamedTuple):
+class WatchedClaim(NamedTuple):
     """What is claimed.
 
     Attributes
@@ -92,7 +92,7 @@ class Setup:
 
 
 def assembled(
-    claim: Claim,
+    claim: WatchedClaim,
     confidence: float,
     delta: float | None,
     design: str,
@@ -136,19 +136,19 @@ def assembled(
     )
 
 
-def claim_of(claim: Any) -> Claim:
+def claim_of(claim: Any) -> WatchedClaim:
     """Check a claim as a user gives it."""
     if claim is None:
-        return Claim(None, (), None)
+        return WatchedClaim(None, (), None)
     if isinstance(claim, TradeOff):
-        return Claim(repr(claim), tangents_of(claim), None, claim.assumptions)
+        return WatchedClaim(repr(claim), tangents_of(claim), None, claim.assumptions)
     if not isinstance(claim, (tuple, list)) or len(claim) != 2:
         raise TypeError(
             f"Expected claim={claim!r} to be (epsilon, delta), a leakscore.TradeOff or None"
         )
     epsilon = validation.scalar("claim[0]", claim[0], 0.0)
     delta = validation.scalar("claim[1]", claim[1], 0.0, 1.0, closed="left")
-    return Claim((epsilon, delta), ((epsilon, delta, delta),), delta)
+    return WatchedClaim((epsilon, delta), ((epsilon, delta, delta),), delta)
 
 
 def tangents_of(curve: TradeOff) -> Rows:

@@ -25,7 +25,7 @@ _NEAR = 0.6  # share of its limit above which a record joins the last rounds
 _MOST_ROUNDS = 40
 
 
-class Records(Protocol):
+class CoveredRecords(Protocol):
     """What the method asks of records, in units in which a cost is a trace."""
 
     @property
@@ -49,7 +49,7 @@ class Cover:
     bound: float
 
 
-def cover(records: Records, solver: Solver, gaps: tuple[float, ...] = _GAPS) -> Cover:
+def cover(records: CoveredRecords, solver: Solver, gaps: tuple[float, ...] = _GAPS) -> Cover:
     """Solve for all records; the least noise for a few, checked on all and then scaled."""
     excess = records.excess(np.zeros(len(records.floor)))
     few = max(60, 3 * len(records.floor) // 2)

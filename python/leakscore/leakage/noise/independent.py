@@ -23,7 +23,7 @@ def independent_covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
 
     What ends before this gap, because rounding stops it, has its honest bound all the same.
     """
-    path = _Path(floor, rows)
+    path = _IndependentPath(floor, rows)
     noise, multipliers, bound = path.noise, path.multipliers, 0.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(_MOST_STEPS):
@@ -49,7 +49,7 @@ class _Point:
         self.slacks = 1.0 - np.square(rows @ half.T).sum(axis=1)
 
 
-class _Path:
+class _IndependentPath:
     """A point near the central path."""
 
     def __init__(self, floor: Doubles, rows: Doubles) -> None:

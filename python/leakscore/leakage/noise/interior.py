@@ -68,7 +68,7 @@ def rough_covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
 
 def _followed(floor: Doubles, rows: Doubles, gap: float, *, certified: bool) -> Covering:
     turn = _longest_first(rows)
-    path, bound = _Path(turn.T @ floor @ turn, rows @ turn), 0.0
+    path, bound = _InteriorPath(turn.T @ floor @ turn, rows @ turn), 0.0
     far = _FAR * gap if certified else gap
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         noise, multipliers = path.noise(), path.multipliers
@@ -110,7 +110,7 @@ def _root(matrix: Doubles) -> Doubles:
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-class _Path:
+class _InteriorPath:
     """A point near the central path."""
 
     def __init__(self, floor: Doubles, rows: Doubles) -> None:
@@ -191,7 +191,7 @@ class _Direction:
 class _Frame:
     """The linear system of one step, where X = 1, M is diagonal and V = Omega = diag(d) too."""
 
-    def __init__(self, path: _Path) -> None:
+    def __init__(self, path: _InteriorPath) -> None:
         rows, root = path.rows @ path.basis, path.basis.T @ path.root
         v = np.eye(root.shape[1]) - root.T @ root
         self.slacks = 1.0 - np.square(rows).sum(axis=1)

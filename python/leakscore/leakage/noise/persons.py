@@ -32,7 +32,7 @@ _MOST_POINTS = 2  # of one person in one round
 
 
 @dataclass(frozen=True)
-class Block:
+class PersonBlock:
     """Persons of as many records: g persons, k rows each (or the same in fewer rows)."""
 
     persons: Indices
@@ -45,7 +45,7 @@ class Block:
     limits: Doubles
     """r of each person, (g,)."""
 
-    def some(self, which: Indices) -> Block:
+    def some(self, which: Indices) -> PersonBlock:
         """Return those of the block that are among some persons."""
         here = np.isin(self.persons, which)
         return replace(
@@ -76,7 +76,7 @@ class PersonsProblem:
     """S, (d, d)."""
     freedom: float
     """f0, the least of the blocks'."""
-    blocks: tuple[Block, ...]
+    blocks: tuple[PersonBlock, ...]
     scale: Doubles
     rounding: float
     total: int
@@ -154,11 +154,11 @@ class PersonsProblem:
             found[block.persons] = block.freedom * gains.sum(axis=1)
         return found
 
-    def _extra(self, block: Block) -> float:
+    def _extra(self, block: PersonBlock) -> float:
         """Return 1/f0 - 1/f."""
         return max(1 / self.freedom - 1 / block.freedom, 0.0)
 
-    def _halves(self, noise: Doubles) -> Iterator[tuple[Block, Doubles]]:
+    def _halves(self, noise: Doubles) -> Iterator[tuple[PersonBlock, Doubles]]:
         """Yield every block with an H for which H H' is the inverse of K - (1/f0 - 1/f) S."""
         extra = in_columns(noise, self.scale)
         matrix = self.values + (np.diag(extra) if extra.ndim == 1 else extra)

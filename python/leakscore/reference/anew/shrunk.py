@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from leakscore.reference import _estimate, dense
 from leakscore.reference.covariances import Table
-from leakscore.reference.fitting import Fit
+from leakscore.reference.fitting import CovarianceFit
 from leakscore.typing import Doubles
 
 # Where the others have less than this share of a sum, the difference has lost digits.
@@ -28,7 +28,7 @@ _AT_ONCE = 2**20  # entries of the covariances that are held
 class Shrunk:
     """Sums over the rows of a table, and from them the distance of each from the others."""
 
-    def __init__(self, table: Table, fit: Fit) -> None:
+    def __init__(self, table: Table, fit: CovarianceFit) -> None:
         mean, squares = _estimate.moments("X", table)
         self.fit, self.rows, self.others = fit, fit.rows, fit.rows - 1
         self.freedom = self.others - fit.ddof

@@ -245,7 +245,7 @@ def _one(shadow: Shadow, name: str, fpr: float, least: float, confidence: float)
     low, high = tests.shift_intervals(t, unit, dof, confidence)
     threshold = _threshold(shadow, fpr)
     hits, alarms = _above(shadow, threshold)
-    counted = tests.Counted.of_records(hits, inside.count)
+    counted = tests.DistinctHits.of_records(hits, inside.count)
     return {
         "shift": shift,
         "shift_low": low,

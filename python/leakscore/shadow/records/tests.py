@@ -57,7 +57,7 @@ def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
 
 
 @dataclass(frozen=True)
-class Counted:
+class DistinctHits:
     """Hits of so many, for very many records: the distinct pairs, and which one each record has."""
 
     hits: Doubles
@@ -65,7 +65,7 @@ class Counted:
     owner: Counts
 
     @classmethod
-    def of_records(cls, hits: Doubles, of: Doubles) -> Counted:
+    def of_records(cls, hits: Doubles, of: Doubles) -> DistinctHits:
         """Find the distinct pairs."""
         width = int(of.max()) + 1
         codes = (hits * width + of).astype(np.int64)

@@ -20,7 +20,7 @@ _KEPT = 1e-3
 
 
 @dataclass(frozen=True)
-class Mean:
+class ConfidenceMean:
     """Which mean: online (IN and OUT) or offline with its `a`; and what signals are."""
 
     online: bool
@@ -28,9 +28,9 @@ class Mean:
     margins: bool
 
 
-def mean_of(kind: object, a: object, signal: object) -> Mean:
+def mean_of(kind: object, a: object, signal: object) -> ConfidenceMean:
     """Check the options of `base` and `rmia`."""
-    return Mean(
+    return ConfidenceMean(
         validation.choice("kind", kind, ("online", "offline")) == "online",
         validation.scalar("a", a, 0.0, 1.0),
         validation.choice("signal", signal, ("margin", "log-confidence")) == "margin",
@@ -38,7 +38,7 @@ def mean_of(kind: object, a: object, signal: object) -> Mean:
 
 
 @dataclass(frozen=True)
-class Rest:
+class ConfidenceRest:
     """Sums of 1 - p, IN and OUT, of the records `which`, in ascending order."""
 
     which: Counts
@@ -47,14 +47,14 @@ class Rest:
 
 
 @dataclass(frozen=True)
-class Sums:
+class ConfidenceSums:
     """Models and sums of their confidences, IN and OUT, of each record."""
 
     count_in: Doubles
     sum_in: Doubles
     count_out: Doubles
     sum_out: Doubles
-    rest: Rest | None = None
+    rest: ConfidenceRest | None = None
 
 
 def log_confidences(values: Doubles, margins: bool) -> Doubles:
@@ -74,16 +74,16 @@ def refuse_positive(name: str, values: Array, margins: bool) -> None:
         )
 
 
-def sums(shadow: Shadow, kind: str) -> Sums:
+def sums(shadow: Shadow, kind: str) -> ConfidenceSums:
     """Add confidences up: of "margin" or of "log" signals."""
     raw = _core.shadow_sums(shadow.signals, shadow.included, shadow.rows, kind)
     count_in, sum_in, sum_out = raw
     if not np.isfinite(sum_in + sum_out).all():
         arrays.finite("signals", shadow.signals)
-    return Sums(count_in, sum_in, shadow.models - count_in, sum_out)
+    return ConfidenceSums(count_in, sum_in, shadow.models - count_in, sum_out)
 
 
-def added(shadow: Shadow, mean: Mean) -> Sums:
+def added(shadow: Shadow, mean: ConfidenceMean) -> ConfidenceSums:
     """Add the confidences up, and refuse records without models on a side that is needed."""
     refuse_positive("signals", shadow.signals, mean.margins)
     found = sums(shadow, "margin" if mean.margins else "log")
@@ -91,7 +91,7 @@ def added(shadow: Shadow, mean: Mean) -> Sums:
     return found
 
 
-def refuse_missing(found: Sums, mean: Mean) -> None:
+def refuse_missing(found: ConfidenceSums, mean: ConfidenceMean) -> None:
     """Refuse records without a model on a side that is needed."""
     remedy = "use more models"
     if mean.online:
@@ -101,7 +101,7 @@ def refuse_missing(found: Sums, mean: Mean) -> None:
     arrays.refuse_few(found.count_out < 1, "a model OUT at least for each record", remedy)
 
 
-def log_mean(shadow: Shadow, found: Sums, mean: Mean) -> Doubles:
+def log_mean(shadow: Shadow, found: ConfidenceSums, mean: ConfidenceMean) -> Doubles:
     """Return log pbar of each record, to its own digits where p has vanished or is nearly 1."""
     outside = found.sum_out / found.count_out
     if mean.online:
@@ -120,7 +120,9 @@ def log_mean(shadow: Shadow, found: Sums, mean: Mean) -> Doubles:
     return result
 
 
-def _mean_of_rest(shadow: Shadow, found: Sums, which: Counts, mean: Mean) -> Doubles:
+def _mean_of_rest(
+    shadow: Shadow, found: ConfidenceSums, which: Counts, mean: ConfidenceMean
+) -> Doubles:
     """Return q = 1 - pbar, the same mean of 1 - p: offline q is (1 + a) / 2 mean_OUT."""
     rest = _rest_of(shadow, found.rest, which, mean)
     outside = rest.sum_out / found.count_out[which]
@@ -129,7 +131,7 @@ def _mean_of_rest(shadow: Shadow, found: Sums, which: Counts, mean: Mean) -> Dou
     return 0.5 * (1.0 + mean.a) * outside
 
 
-def with_rest(shadow: Shadow, found: Sums, mean: Mean) -> Sums:
+def with_rest(shadow: Shadow, found: ConfidenceSums, mean: ConfidenceMean) -> ConfidenceSums:
     """Add 1 - p up where models are left out of a mean that is nearly 1.
 
     Where leaving models out makes a mean one that is not, `without` keeps no digit of the sum.
@@ -139,7 +141,9 @@ def with_rest(shadow: Shadow, found: Sums, mean: Mean) -> Sums:
     return replace(found, rest=_added_rest(shadow, which, mean)) if which.size else found
 
 
-def _rest_of(shadow: Shadow, known: Rest | None, which: Counts, mean: Mean) -> Rest:
+def _rest_of(
+    shadow: Shadow, known: ConfidenceRest | None, which: Counts, mean: ConfidenceMean
+) -> ConfidenceRest:
     """Return the sums of these records: those that are known, the others added up."""
     if known is None or known.which.size == 0:
         return _added_rest(shadow, which, mean)
@@ -149,24 +153,24 @@ def _rest_of(shadow: Shadow, known: Rest | None, which: Counts, mean: Mean) -> R
     if missing.size:
         anew = _added_rest(shadow, which[missing], mean)
         sum_in[missing], sum_out[missing] = anew.sum_in, anew.sum_out
-    return Rest(which, sum_in, sum_out)
+    return ConfidenceRest(which, sum_in, sum_out)
 
 
-def _added_rest(shadow: Shadow, which: Counts, mean: Mean) -> Rest:
+def _added_rest(shadow: Shadow, which: Counts, mean: ConfidenceMean) -> ConfidenceRest:
     sum_in, sum_out = np.empty(which.size), np.empty(which.size)
     for where, values, included in shadow.columns(which).blocks():
         rest = _complements(values, mean)
         sum_in[where] = rest.sum(axis=0, where=included)
         sum_out[where] = rest.sum(axis=0, where=~included)
-    return Rest(which, sum_in, sum_out)
+    return ConfidenceRest(which, sum_in, sum_out)
 
 
-def _complements(values: Doubles, mean: Mean) -> Doubles:
+def _complements(values: Doubles, mean: ConfidenceMean) -> Doubles:
     """Return 1 - p."""
     return np.exp(log_confidences(-values, True)) if mean.margins else -np.expm1(values)
 
 
-def _in_logarithms(shadow: Shadow, mean: Mean) -> Doubles:
+def _in_logarithms(shadow: Shadow, mean: ConfidenceMean) -> Doubles:
     result = np.empty(shadow.num_records)
     for where, values, included in shadow.blocks():
         logs = log_confidences(values, mean.margins)
@@ -186,7 +190,9 @@ def _log_mean_of(logs: Doubles, chosen: Flags) -> Doubles:
     return np.asarray(top + np.log(np.exp(some - top).sum(axis=0) / chosen.sum(axis=0)))
 
 
-def without(shadow: Shadow, found: Sums, group: Counts, mean: Mean) -> Sums:
+def without(
+    shadow: Shadow, found: ConfidenceSums, group: Counts, mean: ConfidenceMean
+) -> ConfidenceSums:
     """Leave the models of a group out; what has lost its digits is added anew."""
     count_in, sum_in, count_out, sum_out = (
         part.copy() for part in (found.count_in, found.sum_in, found.count_out, found.sum_out)
@@ -206,10 +212,12 @@ def without(shadow: Shadow, found: Sums, group: Counts, mean: Mean) -> Sums:
         anew = sums(shadow.columns(which).without(group), kind)
         sum_in[which], sum_out[which] = anew.sum_in, anew.sum_out
     rest = found.rest and _rest_without(shadow, found.rest, group, mean)
-    return Sums(count_in, sum_in, count_out, sum_out, rest)
+    return ConfidenceSums(count_in, sum_in, count_out, sum_out, rest)
 
 
-def _rest_without(shadow: Shadow, rest: Rest, group: Counts, mean: Mean) -> Rest:
+def _rest_without(
+    shadow: Shadow, rest: ConfidenceRest, group: Counts, mean: ConfidenceMean
+) -> ConfidenceRest:
     """Leave the models of a group out, and the records that have lost their digits."""
     sum_in, sum_out = rest.sum_in.copy(), rest.sum_out.copy()
     some_in, some_out = np.zeros((2, rest.which.size), dtype=np.bool_)
@@ -223,4 +231,4 @@ def _rest_without(shadow: Shadow, rest: Rest, group: Counts, mean: Mean) -> Rest
     lost = some_in & (sum_in <= _KEPT * rest.sum_in)
     lost |= some_out & (sum_out <= _KEPT * rest.sum_out)
     kept = np.flatnonzero(~lost)
-    return Rest(rest.which[kept], sum_in[kept], sum_out[kept])
+    return ConfidenceRest(rest.which[kept], sum_in[kept], sum_out[kept])

@@ -113,14 +113,14 @@ def _assembled(parts: list[Array]) -> Array:
 
 
 @dataclass(frozen=True)
-class Rest:
+class RemainingMoments:
     """What is left without a group of models, and the records that were summed anew for it."""
 
     sides: Sides
     anew: Counts
 
 
-def without(shadow: Shadow, sides: Sides, group: Counts) -> Rest:
+def without(shadow: Shadow, sides: Sides, group: Counts) -> RemainingMoments:
     """Leave the models of a group out; what has lost its digits is summed anew."""
     inside, outside = sides.inside, sides.outside
     for row in group:
@@ -129,10 +129,10 @@ def without(shadow: Shadow, sides: Sides, group: Counts) -> Rest:
     lost = _lost(inside, sides.inside) | _lost(outside, sides.outside)
     which = np.flatnonzero(lost.reshape(lost.shape[0], -1).any(axis=1))
     if not which.size:
-        return Rest(Sides(inside, outside), which)
+        return RemainingMoments(Sides(inside, outside), which)
     summed = of(shadow.columns(which).without(group))
     left = Sides(_put(inside, which, summed.inside), _put(outside, which, summed.outside))
-    return Rest(left, which)
+    return RemainingMoments(left, which)
 
 
 def line(shadow: Shadow, row: int) -> tuple[Doubles, Flags]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.shadow.theory.logistic_fit import Fit, fitted, sigmoid
+from leakscore.shadow.theory.logistic_fit import LogisticFit, fitted, sigmoid
 from leakscore.typing import Doubles
 
 
@@ -289,7 +289,7 @@ def _classes(y: Any, size: int) -> npt.NDArray[np.intp]:
     return whole
 
 
-def _law(fit: Fit, X: Doubles, share: float) -> LogisticLaw:
+def _law(fit: LogisticFit, X: Doubles, share: float) -> LogisticLaw:
     """Take each record out of the fit, and add up what the others do to its margin."""
     n, width = X.shape[0], fit.contrast.shape[1]
     inverse = np.linalg.inv(fit.hessian)

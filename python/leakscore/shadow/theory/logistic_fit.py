@@ -19,7 +19,7 @@ def sigmoid(x: Doubles) -> Doubles:
     return np.where(x >= 0.0, 1.0, small) / (1.0 + small)
 
 
-class Fit(NamedTuple):
+class LogisticFit(NamedTuple):
     """A fit: logits (N, C) are X W contrast', the Hessian is that of W by columns of W."""
 
     classes: npt.NDArray[np.intp]
@@ -42,7 +42,7 @@ class Fit(NamedTuple):
         return margin, gradient, gradient * sigmoid(-margin)[:, np.newaxis]
 
 
-def fitted(X: Doubles, classes: npt.NDArray[np.intp], share: float, ridge: Doubles) -> Fit:
+def fitted(X: Doubles, classes: npt.NDArray[np.intp], share: float, ridge: Doubles) -> LogisticFit:
     """Minimise share times the sum of losses plus the sum of ridge w^2 / 2."""
     count = int(classes.max()) + 1
     contrast = np.eye(count) if count > 2 else np.array([[0.0], [1.0]])
@@ -67,7 +67,7 @@ def fitted(X: Doubles, classes: npt.NDArray[np.intp], share: float, ridge: Doubl
         W, value, p = W - size * step, lower, nearer
         if np.abs(X @ step).max() < _SETTLED * (1.0 + np.abs(X @ W).max()):
             hessian = _hessian(X, p, contrast, share, ridge)
-            return Fit(classes, contrast, X @ W @ contrast.T, p, hessian)
+            return LogisticFit(classes, contrast, X @ W @ contrast.T, p, hessian)
     raise ValueError(
         "Expected ridge to make the fit finite: a plane separates classes, or columns of X depend "
         "on each other; pass a larger ridge"

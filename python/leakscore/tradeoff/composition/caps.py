@@ -13,9 +13,9 @@ import math
 from dataclasses import replace
 
 from leakscore.tradeoff.composition.losses import Step
-from leakscore.tradeoff.octaves.known import Known
+from leakscore.tradeoff.octaves.known import KnownLaw
 
-Part = Step | Known
+Part = Step | KnownLaw
 Parts = list[tuple[Part, int]]
 
 

@@ -15,8 +15,8 @@ from leakscore.tradeoff.composition.lattice import Lattice, on_lattice
 from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep, Step
 from leakscore.tradeoff.composition.plan import Plan, plan
 from leakscore.tradeoff.composition.rare import fits, rare_losses
+from leakscore.tradeoff.composition.sums import BlockMasses, compose_lattices
 from leakscore.tradeoff.composition.sums import Part as SumPart
-from leakscore.tradeoff.composition.sums import Sums, compose_lattices
 from leakscore.tradeoff.composition.vertices import (
     Points,
     complement,
@@ -28,7 +28,7 @@ from leakscore.tradeoff.composition.vertices import (
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.families.gaussian import gaussian
 from leakscore.tradeoff.octaves.curves import Losses, lower_curve, upper_curve
-from leakscore.tradeoff.octaves.known import Known, ReplacedStep
+from leakscore.tradeoff.octaves.known import KnownLaw, ReplacedStep
 from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 from leakscore.typing import Doubles
@@ -71,7 +71,7 @@ def _either(parts: Parts, kind: Kind, adversary: str, fineness: float) -> tuple[
         below, _ = _either(fitting, kind, adversary, fineness)
         return lambda: _damped(below(), log_none), attack
     alone = parts[0]
-    if len(parts) == 1 and isinstance(alone[0], Known) and alone[1] == 1:
+    if len(parts) == 1 and isinstance(alone[0], KnownLaw) and alone[1] == 1:
         return _of_losses(alone[0].losses, kind, adversary)
     everything, parts = parts, _shortened(parts)
     chosen = plan(parts, fineness)
@@ -117,7 +117,7 @@ class _Composition:
         points = joined_tests(tests)
         return Polygon(*points, "attack", adversary, "certified upper curve", side=1)
 
-    def _composed(self, laws: list[SumPart], shift: float = 0.0) -> Sums:
+    def _composed(self, laws: list[SumPart], shift: float = 0.0) -> BlockMasses:
         where = self.plan.spacing, self.plan.block, self.plan.windows
         return _widened(compose_lattices(laws, *where, shift=shift), self.rounding)
 
@@ -173,7 +173,7 @@ def _prepared(parts: Parts, attack: Parts, kind: Kind, adversary: str) -> _Prepa
 
 
 def _guarantee(part: Part) -> Part:
-    return replace(part, guarantee=True) if isinstance(part, Known) else part
+    return replace(part, guarantee=True) if isinstance(part, KnownLaw) else part
 
 
 def _plain(parts: Parts) -> TradeOff | None:
@@ -199,11 +199,11 @@ def _errors(parts: Parts, steps: list[tuple[Lattice, int]]) -> Iterator[tuple[fl
     """Give the rounding, the error of the ratio and the lost mass of mechanisms of known law."""
     yield 0.0, 0.0, 0.0
     for (part, _), (law, n) in zip(parts, steps, strict=True):
-        if isinstance(part, Known):
+        if isinstance(part, KnownLaw):
             yield n * law.rounding, n * law.moved, n * max(part.losses.lost)
 
 
-def _widened(sums: Sums, rounding: float) -> Sums:
+def _widened(sums: BlockMasses, rounding: float) -> BlockMasses:
     """Allow for a relative error of all masses."""
     if rounding == 0.0:
         return sums
@@ -253,7 +253,7 @@ def _revealed_only(log_none: float, kind: Kind, adversary: str) -> Polygon:
     return Polygon(log_alpha, log_beta, kind, adversary, "certified lower curve", side=-1)
 
 
-def _lower(sums: Sums, hidden: float, moved: float = 0.0) -> tuple[Doubles, Doubles]:
+def _lower(sums: BlockMasses, hidden: float, moved: float = 0.0) -> tuple[Doubles, Doubles]:
     """Take every vertex of the dominating pair at the least possible alpha and beta.
 
     A test of the true laws is a test of the dominating pair. The vertices of that pair lie above
@@ -276,7 +276,7 @@ def _lower(sums: Sums, hidden: float, moved: float = 0.0) -> tuple[Doubles, Doub
     return lower_hull(alpha[::-1], beta[::-1])
 
 
-def _tests(h0: Sums, h1: Sums, lost: float = 0.0) -> Points:
+def _tests(h0: BlockMasses, h1: BlockMasses, lost: float = 0.0) -> Points:
     """Give every test of a threshold at its largest possible alpha and beta.
 
     An output whose loss was lost is not accused or, in a second set of tests, accused.
@@ -284,7 +284,7 @@ def _tests(h0: Sums, h1: Sums, lost: float = 0.0) -> Points:
     first = min(h0.first, h1.first)
     last = max(sums.first + sums.low.shape[1] for sums in (h0, h1))
 
-    def over(sums: Sums, masses: Doubles, sign: float) -> Doubles:
+    def over(sums: BlockMasses, masses: Doubles, sign: float) -> Doubles:
         padding = (sums.first - first, last - sums.first - masses.shape[1])
         total = _moved(np.logaddexp(masses[0], masses[1]), sign)
         return np.asarray(np.pad(total, padding, constant_values=-np.inf))

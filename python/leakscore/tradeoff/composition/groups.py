@@ -21,7 +21,7 @@ _RISE = 50.0
 
 
 @dataclass(frozen=True)
-class Grouped:
+class GroupedMasses:
     """The masses e^tops times shares on the points ``first + k * spacing``, `count` steps alike."""
 
     first: float
@@ -76,7 +76,7 @@ class Grouped:
         return starts, np.exp(logs - top), top
 
 
-def grouped(first: float, log_mass: Doubles, count: int, steepest: float) -> Grouped:
+def grouped(first: float, log_mass: Doubles, count: int, steepest: float) -> GroupedMasses:
     """Group a step's masses, for tilts of at most e^steepest a cell."""
     cells = _MOST
     while cells > 1 and steepest * cells > _RISE:
@@ -85,4 +85,4 @@ def grouped(first: float, log_mass: Doubles, count: int, steepest: float) -> Gro
     logs = np.pad(log_mass, (0, padding), constant_values=-np.inf).reshape(-1, cells)
     tops = logs.max(axis=1)
     shares = np.exp(logs - np.where(np.isneginf(tops), 0.0, tops)[:, np.newaxis])
-    return Grouped(first, log_mass.size, tops, shares, count)
+    return GroupedMasses(first, log_mass.size, tops, shares, count)

@@ -22,7 +22,7 @@ import numpy as np
 from leakscore.tradeoff.composition.caps import Part
 from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep, Hit, Step
 from leakscore.tradeoff.octaves.curves import Losses
-from leakscore.tradeoff.octaves.known import Known
+from leakscore.tradeoff.octaves.known import KnownLaw
 from leakscore.tradeoff.octaves.law import EXPONENTIAL
 from leakscore.tradeoff.octaves.one_step import shares
 from leakscore.typing import Doubles
@@ -54,7 +54,7 @@ class Lattice:
 
 def on_lattice(part: Part, spacing: float) -> Lattice:
     """Put the losses of a step, or of a mechanism of known law, on a lattice."""
-    if isinstance(part, Known):
+    if isinstance(part, KnownLaw):
         return _regrouped(part.losses, spacing)
     if isinstance(part, AllocatedSteps):
         return _with_hits(part, spacing)

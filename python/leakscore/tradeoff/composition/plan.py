@@ -11,7 +11,7 @@ import numpy as np
 
 from leakscore.numeric import bisect, gauss_panels
 from leakscore.tradeoff.composition.caps import Part
-from leakscore.tradeoff.octaves.known import Known
+from leakscore.tradeoff.octaves.known import KnownLaw
 from leakscore.typing import Doubles, Flags
 
 # Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is
@@ -184,7 +184,7 @@ def _coarse(step: Part, least: int) -> tuple[Doubles, Doubles, Flags]:
 
     Also whether a node is away from the end of the range.
     """
-    if isinstance(step, Known):
+    if isinstance(step, KnownLaw):
         mass, loss = step.coarse()
         return mass, loss, np.full(loss.size, True)
     low, high = step.support

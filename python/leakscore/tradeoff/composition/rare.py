@@ -12,7 +12,7 @@ import numpy as np
 from leakscore.tradeoff.composition.caps import Part, Parts
 from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep
 from leakscore.tradeoff.octaves.curves import Losses, log_losses
-from leakscore.tradeoff.octaves.known import Known, MixedStep
+from leakscore.tradeoff.octaves.known import KnownLaw, MixedStep
 from leakscore.tradeoff.octaves.law import joined, power
 from leakscore.tradeoff.octaves.one_step import Component, loss_step
 
@@ -40,7 +40,7 @@ def _components(part: GaussianStep | MixedStep) -> tuple[Component, ...]:
 
 def rare_losses(parts: Parts) -> Losses:
     """Give the law of the loss of the whole sequence."""
-    statistic = not any(isinstance(part, Known) and part.guarantee for part, _ in parts)
+    statistic = not any(isinstance(part, KnownLaw) and part.guarantee for part, _ in parts)
     laws, start = [], 0.0
     for part, count in parts:
         components = _components(part)  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.numeric import by_squaring
-from leakscore.tradeoff.composition.groups import Grouped, grouped
+from leakscore.tradeoff.composition.groups import GroupedMasses, grouped
 from leakscore.tradeoff.composition.low_frequencies import SIZES, block_size, low_frequencies
 from leakscore.tradeoff.composition.plan import MANY, Window
 from leakscore.typing import Doubles
@@ -52,7 +52,7 @@ Part = tuple[float, Doubles, int]
 
 
 @dataclass(frozen=True)
-class Sums:
+class BlockMasses:
     """Certified logs of the masses of blocks of cells.
 
     The masses of a block are split between its first point (row 0 of `low` and `high`) and the next
@@ -94,7 +94,7 @@ def compose_lattices(
     block: int,
     windows: tuple[Window, ...],
     shift: float = 0.0,
-) -> Sums:
+) -> BlockMasses:
     """Compose the parts; `shift` is subtracted from every tilt, for a law under H1."""
     offset = sum(first * n for first, _, n in parts)
     tilts = [tilt - shift for one in windows for tilt in (one.tilt, one.below, one.above)]
@@ -121,7 +121,7 @@ class _Range:
 class _Tilt:
     """One step's laws, tilted and normalised."""
 
-    def __init__(self, steps: list[Grouped], spacing: float, theta: float) -> None:
+    def __init__(self, steps: list[GroupedMasses], spacing: float, theta: float) -> None:
         self.theta, self.spacing, self.steps = theta, spacing, steps
         self.totals: list[float] = []  # logs of what normalises one step's masses
         self.variances: list[float] = []
@@ -311,7 +311,7 @@ def _folded(masses: Doubles, size: int) -> Doubles:
     return np.asarray(padded.reshape(turns, size).sum(axis=0))
 
 
-def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) -> Sums:
+def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) -> BlockMasses:
     """Take every block from the tilt with the least error at it, scaled back."""
     width = spacing * block
     cell = spacing * np.arange(block)
@@ -340,7 +340,7 @@ def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) ->
             highs.append(np.log(np.maximum(sums + errors, 0.0)) + (scale + law.slack))
     edges = offset + width * starts[0], offset + width * starts[-1]
     first = tilted[0]
-    return Sums(
+    return BlockMasses(
         offset,
         width,
         starts[0],

@@ -15,7 +15,7 @@ _NARROW = 0.5  # half-width times (1 + centre), up to which the density is integ
 _LOG2 = float(np.log(2.0))
 
 
-class Interval(NamedTuple):
+class CentredInterval(NamedTuple):
     """An interval about a centre of at least 0, by the end next to 0 and by its half-width.
 
     Far from 0 the half-width loses the digits of the near end, and in a narrow interval the near
@@ -70,13 +70,13 @@ def _by_density(centre: Doubles, half: Doubles) -> Doubles:
         return np.asarray(norm.logpdf(centre) + _LOG2 + np.log(half) + np.log(mean))
 
 
-def of_probability(centre: Doubles, log_p: Doubles, inside: Flags) -> Interval:
+def of_probability(centre: Doubles, log_p: Doubles, inside: Flags) -> CentredInterval:
     """Return the interval about `centre` that holds, or misses, a probability of at most 1/2.
 
     The logarithm of the probability is finite; all arrays have one shape.
     """
     near, half = np.empty(centre.shape), np.empty(centre.shape)
-    unit = Interval(centre, centre - 1.0, np.ones(centre.shape)).log_inside()
+    unit = CentredInterval(centre, centre - 1.0, np.ones(centre.shape)).log_inside()
     wide, narrow = inside & (log_p > unit), inside & (log_p <= unit)
     outside = ~inside
     near[wide] = _near_end(centre[wide], log_p[wide])
@@ -85,7 +85,7 @@ def of_probability(centre: Doubles, log_p: Doubles, inside: Flags) -> Interval:
     near[narrow] = centre[narrow] - half[narrow]
     near[outside] = -_outer_end(centre[outside], log_p[outside])
     half[outside] = centre[outside] - near[outside]
-    return Interval(centre, near, half)
+    return CentredInterval(centre, near, half)
 
 
 # Each search moves its unknown by 1, away from 0, where relative steps would never be small.
@@ -96,7 +96,7 @@ def _near_end(centre: Doubles, log_p: Doubles) -> Doubles:
 
     def gap(moved: Doubles) -> tuple[Doubles, Doubles]:
         near = moved - 1.0
-        held = Interval(centre, near, centre - near)
+        held = CentredInterval(centre, near, centre - near)
         log_inside = held.log_inside()
         return log_inside - log_p, -np.exp(held.log_edges() - log_inside)
 
@@ -110,7 +110,7 @@ def _half_width(centre: Doubles, log_p: Doubles) -> Doubles:
 
     def gap(moved: Doubles) -> tuple[Doubles, Doubles]:
         half = np.exp(1.0 - moved)
-        held = Interval(centre, centre - half, half)
+        held = CentredInterval(centre, centre - half, half)
         log_inside = held.log_inside()
         return log_inside - log_p, -np.exp(held.log_edges() - log_inside) * half
 
@@ -123,7 +123,7 @@ def _outer_end(centre: Doubles, log_p: Doubles) -> Doubles:
     """Search for minus the near end: the other tail has at most the probability of this one."""
 
     def gap(moved: Doubles) -> tuple[Doubles, Doubles]:
-        held = Interval(centre, 1.0 - moved, centre - (1.0 - moved))
+        held = CentredInterval(centre, 1.0 - moved, centre - (1.0 - moved))
         log_outside = held.log_outside()
         return log_outside - log_p, -np.exp(held.log_edges() - log_outside)
 

@@ -12,7 +12,7 @@ from leakscore.distributions import norm
 from leakscore.numeric import doubled, frozen, gauss_panels, sign_change
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.families.gaussian import gaussian
-from leakscore.tradeoff.families.intervals import Interval, of_probability
+from leakscore.tradeoff.families.intervals import CentredInterval, of_probability
 from leakscore.tradeoff.premise import UNSTATED, Premise
 from leakscore.tradeoff.shapes.joined import joined
 from leakscore.tradeoff.shapes.mirrored import Mirrored
@@ -218,20 +218,20 @@ class _Test(NamedTuple):
     The interval lies about abs(z0): where r > 1, z0 is negative, and z is mirrored.
     """
 
-    interval: Interval
+    interval: CentredInterval
     log_alpha: Doubles
     log_power: Doubles
     log_beta: Doubles
 
     @classmethod
-    def by(cls, interval: Interval, d: Doubles, r: Doubles) -> _Test:
+    def by(cls, interval: CentredInterval, d: Doubles, r: Doubles) -> _Test:
         """Evaluate both laws."""
         centre = d / np.abs(_squares_apart(r)) * r
         half = interval.half / r
         near = (interval.near + np.where(r < 1.0, -d, d)) / r
         # A narrow interval has the digits in its half-width.
         near = np.where(interval.half < 1.0, centre - half, near)
-        seen = Interval(*np.broadcast_arrays(centre, near, half))
+        seen = CentredInterval(*np.broadcast_arrays(centre, near, half))
         within, beyond = seen.log_inside(), seen.log_outside()
         accused = r < 1.0
         log_alpha = np.where(accused, interval.log_inside(), interval.log_outside())
@@ -277,7 +277,7 @@ class _Test(NamedTuple):
         centre, half = d / np.abs(apart), root / np.abs(apart)
         near = np.where(r < 1.0, near, -near)
         near = np.where(half < 1.0, centre - half, near)
-        return cls.by(Interval(centre, near, half), d, r)
+        return cls.by(CentredInterval(centre, near, half), d, r)
 
 
 def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
@@ -290,7 +290,7 @@ def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
     result = np.array(np.where(np.isneginf(test.log_power), -np.inf, direct))
     close = (balance > _CLOSE) & np.isfinite(test.log_power)
     if close.any():
-        part = Interval(*(field[close] for field in test.interval))
+        part = CentredInterval(*(field[close] for field in test.interval))
         result[close] = _integrated(part, epsilon[close], d[close], r[close])
     return result
 
@@ -319,7 +319,7 @@ def _mills(x: Doubles) -> Doubles:
     return (1.0 - y * (1.0 - 3.0 * y * (1.0 - 5.0 * y * (1.0 - 7.0 * y)))) / x
 
 
-def _integrated(interval: Interval, epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
+def _integrated(interval: CentredInterval, epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
     """Integrate phi(z) (ratio(z) - e^epsilon) over what is accused: no term is negative.
 
     At a distance u from an end the log of the ratio exceeds epsilon by

@@ -86,7 +86,7 @@ def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> Subsa
     return SubsampledTradeOff(mu, np.array(rate))
 
 
-class Sampled(TradeOff[Value]):
+class SampledCurve(TradeOff[Value]):
     """What the curve of a record sampled with a probability has in common with its inverse."""
 
     __slots__ = ("_curve", "_rate")
@@ -102,7 +102,7 @@ class Sampled(TradeOff[Value]):
         return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
 
 
-class Mixture(Sampled[Value]):
+class Mixture(SampledCurve[Value]):
     """H1, a mixture of the law with the record and the law without it, against H0."""
 
     __slots__ = ()
@@ -135,7 +135,7 @@ class Mixture(Sampled[Value]):
         return self._curve._epsilon(delta)
 
 
-class _OfGaussian(Sampled[Value]):
+class _OfGaussian(SampledCurve[Value]):
     """The record is seen through the Gaussian curve of mu."""
 
     __slots__ = ()

@@ -30,7 +30,7 @@ _CELL = 0.005  # of the largest output
 
 
 @dataclass(frozen=True)
-class Known(ABC):
+class KnownLaw(ABC):
     """A mechanism that is composed from its law; `hidden` is how much each tail may be cut off.
 
     `guarantee`: only the pair that dominates is asked for, no statistic of an attacker.
@@ -91,7 +91,7 @@ class Known(ABC):
 
 
 @dataclass(frozen=True)
-class AllocatedEpoch(Known):
+class AllocatedEpoch(KnownLaw):
     """One epoch in which the record is in one of `slots` steps, all as probable."""
 
     mu: float = 1.0
@@ -106,7 +106,7 @@ class AllocatedEpoch(Known):
 
 
 @dataclass(frozen=True)
-class MixedStep(Known):
+class MixedStep(KnownLaw):
     """One step that reveals which of several sampled steps it is."""
 
     components: tuple[Component, ...] = ()
@@ -123,7 +123,7 @@ class MixedStep(Known):
 
 
 @dataclass(frozen=True)
-class ReplacedStep(Known):
+class ReplacedStep(KnownLaw):
     """The pair of a sampled step that dominates both of its orders: min(f, its inverse)**."""
 
     mu: float = 2.0
@@ -138,7 +138,7 @@ class ReplacedStep(Known):
 
 
 @dataclass(frozen=True)
-class LargestOutput(Known):
+class LargestOutput(KnownLaw):
     """An attack: the largest of `slots` outputs, one of which is moved by mu, or by 2 mu."""
 
     mu: float = 1.0

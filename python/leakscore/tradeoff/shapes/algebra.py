@@ -11,7 +11,7 @@ from leakscore.numeric import doubled, sign_change
 from leakscore.tradeoff.curve import TradeOff, require_one
 from leakscore.tradeoff.families.gaussian import GaussianTradeOff
 from leakscore.tradeoff.families.mean import _Mean
-from leakscore.tradeoff.families.subsampled import Mixture, Sampled, SubsampledTradeOff
+from leakscore.tradeoff.families.subsampled import Mixture, SampledCurve, SubsampledTradeOff
 from leakscore.tradeoff.premise import FIXED_SAMPLE, POISSON, Premise, joined
 from leakscore.tradeoff.shapes.bracket import Between, Bracket
 from leakscore.tradeoff.shapes.certificate import certify
@@ -134,7 +134,7 @@ class _Subsampled(Mixture[float]):
         return np.asarray(ratio / ((1.0 - self._rate) * ratio + self._rate))
 
 
-class _InverseSubsampled(Sampled[float]):
+class _InverseSubsampled(SampledCurve[float]):
     """H0 against the mixture: alpha is the mixture's share, power that of H0."""
 
     __slots__ = ()

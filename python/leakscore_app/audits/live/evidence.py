@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakscore_app.audits import words
-from leakscore_app.audits.live.options import Options
+from leakscore_app.audits.live.options import WatchOptions
 from leakscore_app.audits.live.state import State
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
@@ -18,7 +18,7 @@ from leakscore_app.document.findings import Findings
 _WIDTHS = (9, 9, 11, 10)
 
 
-def title(options: Options) -> str:
+def title(options: WatchOptions) -> str:
     """Return the names of what `line` says."""
     columns = ["rounds", "members"]
     columns += ["e-value", "p-value"] if options.claim is not None else []
@@ -26,7 +26,7 @@ def title(options: Options) -> str:
     return f"{named}   epsilon at least"
 
 
-def line(state: State, options: Options) -> str:
+def line(state: State, options: WatchOptions) -> str:
     """Return the evidence now in one line."""
     monitor = state.monitor
     cells = [str(monitor.rounds), str(monitor.members)]
@@ -57,7 +57,7 @@ class Evidence(Findings):
     name: str
     format: str
     state: State
-    options: Options
+    options: WatchOptions
     notes: tuple[str, ...]
     interrupted: bool
 

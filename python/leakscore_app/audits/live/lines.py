@@ -23,19 +23,19 @@ _PAUSE = 0.1  # seconds between two looks at a file that has not grown
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Lines]:
+def opened(path: str) -> Iterator[LineStream]:
     """Open a file, or the standard input for ``-``."""
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise ValueError("standard input is closed")
-        yield Lines(sys.stdin.buffer, "standard input", grows=False)
+        yield LineStream(sys.stdin.buffer, "standard input", grows=False)
         return
     with Path(path).open("rb") as file:
         grows = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-        yield Lines(file, visible(Path(path).name), grows=grows)
+        yield LineStream(file, visible(Path(path).name), grows=grows)
 
 
-class Lines:
+class LineStream:
     """Whole lines, as soon as they are there.
 
     Attributes

@@ -8,7 +8,7 @@ from leakscore_app.audits.model import Claim, Setting
 
 
 @dataclass(frozen=True)
-class Options:
+class WatchOptions:
     """How rounds are read and what is held against them.
 
     Attributes

@@ -19,7 +19,7 @@ _DELIMITERS = (",", ";", "\t", " ")
 _BITS = {**WORDS, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 
 
-class Rows:
+class RoundParser:
     """Turns lines into scores and memberships.
 
     Attributes

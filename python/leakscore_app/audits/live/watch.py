@@ -18,9 +18,9 @@ from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.live import state as states
 from leakscore_app.audits.live.evidence import Evidence, line, title
 from leakscore_app.audits.live.interruption import undisturbed
-from leakscore_app.audits.live.lines import Lines, opened
-from leakscore_app.audits.live.options import Options
-from leakscore_app.audits.live.rows import Rows
+from leakscore_app.audits.live.lines import LineStream, opened
+from leakscore_app.audits.live.options import WatchOptions
+from leakscore_app.audits.live.rows import RoundParser
 from leakscore_app.audits.live.state import State
 from leakscore_app.audits.scores import Read, Samples
 from leakscore_app.tables.files import File
@@ -34,14 +34,14 @@ _SHARE = 20.0  # and so many times those that the last one took
 Show = Callable[[str], None]
 
 
-def watch(path: str, options: Options, show: Show) -> Evidence:
+def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
     """Read rounds until the claim is refuted or none comes any more.
 
     Parameters
     ----------
     path : str
         A text file, which may grow; ``-`` is the standard input.
-    options : Options
+    options : WatchOptions
     show : callable
         Is given each line of evidence.
 
@@ -62,7 +62,7 @@ def watch(path: str, options: Options, show: Show) -> Evidence:
     with opened(path) as lines:
         if options.state is not None:
             begun = states.load(options.state, begun, grows=lines.grows)
-        rows = Rows(
+        rows = RoundParser(
             lines.name,
             score=options.score,
             member=options.member,
@@ -72,7 +72,7 @@ def watch(path: str, options: Options, show: Show) -> Evidence:
         return _Watch(options, lines, rows, begun, show).run()
 
 
-def _fresh(options: Options) -> State:
+def _fresh(options: WatchOptions) -> State:
     """Return the state before the first round."""
     claimed, setting = options.claim, options.setting
     against: Any = None
@@ -98,7 +98,7 @@ class _Watch:
     """The loop, and what it knows between two blocks."""
 
     def __init__(
-        self, options: Options, lines: Lines, rows: Rows, state: State, show: Show
+        self, options: WatchOptions, lines: LineStream, rows: RoundParser, state: State, show: Show
     ) -> None:
         self.options, self.state, self.show = options, state, show
         self.lines, self.rows = lines, rows

@@ -68,7 +68,7 @@ def _columns(noise: Noise, statistic: str) -> doc.InWords:
     listed = (
         f"Its standard deviation, in {of_column}{unit}: {'; '.join(items[:_NOISY_COLUMNS])}{rest}."
     )
-    return doc.InWords(doc.Table(header, rows, caption), listed)
+    return doc.InWords(doc.TextTable(header, rows, caption), listed)
 
 
 def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:

@@ -13,7 +13,7 @@ from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.report._leakage import Shrinkage
 from leakscore_app.report._model import Cell, Risk
-from leakscore_app.report.statistic.pooled import Cells
+from leakscore_app.report.statistic.pooled import PooledCells
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.records import CONSTANT, LeftColumn, LeftRows, Records, records_of
 from leakscore_app.tables.sources.blocks import ROWS
@@ -49,7 +49,7 @@ class Featured:
         The tables by group in it.
     weights : (N,) ndarray or None
         Of each record, where everybody knows them.
-    pooled : Cells or None
+    pooled : PooledCells or None
         The cells, where some hold too few records for a covariance of their own.
     used : tuple of str
         The table's columns of which the statistic is.
@@ -61,7 +61,7 @@ class Featured:
     statistic: Statistic
     tables: tuple[Tabled, ...] = ()
     weights: Doubles | None = None
-    pooled: Cells | None = None
+    pooled: PooledCells | None = None
     used: tuple[str, ...] = ()
     block: Doubles | None = None
 
@@ -187,14 +187,16 @@ def by_group(bound: Statistic) -> Iterator[tuple[Counts | GroupMeans, list[int]]
             yield part, places
 
 
-def _pooled(records: Records, cell: Integers) -> Cells | None:
+def _pooled(records: Records, cell: Integers) -> PooledCells | None:
     """Return the cells, if some are judged by the pooled covariance, and none by persons."""
     if records.ids is not None and len(np.unique(records.ids)) < len(records.ids):
         return None
-    return Cells.of(records.values, np.unique(cell, return_inverse=True)[1].reshape(-1))
+    return PooledCells.of(records.values, np.unique(cell, return_inverse=True)[1].reshape(-1))
 
 
-def _of_cells(records: Records, statistic: GroupMeans, cell: Integers, cells: Cells) -> Records:
+def _of_cells(
+    records: Records, statistic: GroupMeans, cell: Integers, cells: PooledCells
+) -> Records:
     """Return the features of cells; left out is what does not vary within any cell."""
     numbers, dim = np.unique(cell).tolist(), len(records.columns)
     names, count = statistic.names, len(statistic.cells)

@@ -36,7 +36,7 @@ _TOGETHER = 2**20  # numbers of the matrices that are solved at once
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class PooledCells:
     """Records (N, d) by cell, and which cells are judged by the pooled covariance.
 
     Attributes
@@ -56,7 +56,7 @@ class Cells:
     columns: tuple[Integers, ...]
 
     @classmethod
-    def of(cls, numbers: Doubles, cell: Integers) -> Cells | None:
+    def of(cls, numbers: Doubles, cell: Integers) -> PooledCells | None:
         """Return the cells; None if none is small, or all together tell no covariance."""
         sizes = np.bincount(cell)
         small = sizes < RECORDS * (1 + numbers.shape[1])
@@ -71,10 +71,10 @@ class Cells:
         )
         return cls(numbers, cell, small, columns)
 
-    def kept(self, rows: Integers) -> Cells | None:
+    def kept(self, rows: Integers) -> PooledCells | None:
         """Return the cells of some records; empty ones are gone."""
         _, cell = np.unique(self.cell[rows], return_inverse=True)
-        return Cells.of(self.numbers[rows], cell.reshape(-1))
+        return PooledCells.of(self.numbers[rows], cell.reshape(-1))
 
     def chosen(self) -> list[int]:
         """Return which features of `GroupMeans` are judged, in their order."""
@@ -138,11 +138,11 @@ class _Block:
 
 
 class Pooled(Population):
-    """Counts and means by group, as the features of `Cells`; see `Population`.
+    """Counts and means by group, as the features of `PooledCells`; see `Population`.
 
     Parameters
     ----------
-    cells : Cells
+    cells : PooledCells
     n : int
     finite : bool
     published : Published, optional
@@ -154,7 +154,7 @@ class Pooled(Population):
 
     def __init__(
         self,
-        cells: Cells,
+        cells: PooledCells,
         n: int,
         *,
         finite: bool,
@@ -371,6 +371,6 @@ class Pooled(Population):
         return Pooled(self.cells, n, finite=self.finite, published=published, told=told)
 
 
-def small_cells(cells: Cells, names: Sequence[str]) -> tuple[str, ...]:
+def small_cells(cells: PooledCells, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the cells that are judged by the pooled covariance."""
     return tuple(name for name, few in zip(names, cells.small.tolist(), strict=True) if few)

@@ -14,16 +14,16 @@ from leakscore.reference import Moments, Reference
 from leakscore.statistics import Mean, Statistic
 from leakscore_app.document.document import Notice
 from leakscore_app.passes.copies import Copies
-from leakscore_app.passes.histogram import Histogram, lower_end
+from leakscore_app.passes.histogram import SparseHistogram, lower_end
 from leakscore_app.passes.lattices import Lattice, Off, lattices_of
 from leakscore_app.passes.lines import Line
 from leakscore_app.passes.middle import Ties
 from leakscore_app.passes.scores import (
     Count,
-    Kept,
     Score,
-    Scores,
+    ScorePass,
     Views,
+    WorstRows,
 )
 from leakscore_app.passes.third import Others, Project, Third, Without
 from leakscore_app.report._game import audit_of, records_played
@@ -32,19 +32,19 @@ from leakscore_app.report._model import (
     Arithmetic,
     AuditResult,
     Bars,
-    Counts,
     Doubles,
     Drivers,
     Game,
-    Input,
+    IdentifiedCounts,
     Noise,
     Observations,
     Remedy,
+    ReportInput,
 )
 from leakscore_app.report._notices import about_copies
 from leakscore_app.report._remedies import CLIPS, Budget, noise_of, same_in_theory
 from leakscore_app.report._setup import (
-    Options,
+    AnalysisOptions,
     budget_of,
     listed_of,
     release_from,
@@ -78,7 +78,7 @@ _SAME = "a table that is read block by block gets the same noise in every column
 class Streamed:
     """The work of `leakscore_app.analyse` on a table that is read block by block."""
 
-    def __init__(self, opened: Opened, asked: Options, passes: Passes) -> None:
+    def __init__(self, opened: Opened, asked: AnalysisOptions, passes: Passes) -> None:
         self.opened, self.asked, self.passes = opened, asked, passes
         self.budget: Budget = budget_of(asked)
         self.judged, self.statistic = self._judged()
@@ -106,7 +106,7 @@ class Streamed:
         every = self.asked.records == "all"
         cells = tuple(len(table.cells) for table, _ in by_group(self.statistic))
         asked = Score(self.law, THRESHOLDS * self.divisor, every, cells)
-        self.found: Scores = self._pass(asked, "scoring every record")
+        self.found: ScorePass = self._pass(asked, "scoring every record")
         self.least = -np.inf
         if self.found.informed.total > len(self.found.kept.rows):
             self.least = float(self.found.kept.scores[-1])
@@ -156,7 +156,7 @@ class Streamed:
             )
         middle = finite[(len(finite) - 1) // 2]
         kept = self.found.kept
-        one = Kept(
+        one = WorstRows(
             self.found.sample.rows[[middle]],
             scores[[middle]],
             scores[[middle]],
@@ -169,7 +169,7 @@ class Streamed:
             self.crowd = self._crowd(self._known(), self._refitted(dominant))
         self._ordered()
 
-    def _crowd(self, kept: Kept, refitted: dict[int, Reference]) -> Crowd:
+    def _crowd(self, kept: WorstRows, refitted: dict[int, Reference]) -> Crowd:
         order = np.argsort(kept.rows, kind="stable")
         return Crowd(
             self.law,
@@ -180,9 +180,9 @@ class Streamed:
             refitted=refitted,
         )
 
-    def _known(self) -> Kept:
+    def _known(self) -> WorstRows:
         none = np.zeros(len(self.crowd.numbers))
-        return Kept(self.crowd.numbers, none, none, self.crowd.raw)
+        return WorstRows(self.crowd.numbers, none, none, self.crowd.raw)
 
     def _refitted(self, rows: Sequence[int]) -> dict[int, Reference]:
         """Estimate anew without each of some records."""
@@ -238,7 +238,7 @@ class Streamed:
         return third, ready
 
     @property
-    def _histograms(self) -> tuple[Histogram, Histogram]:
+    def _histograms(self) -> tuple[SparseHistogram, SparseHistogram]:
         return self.found.informed, self.found.weaker
 
     def _ties(self) -> list[Ties | None]:
@@ -312,7 +312,7 @@ class Streamed:
     def _join(self, rows: np.ndarray, values: Doubles) -> None:
         """Keep further records."""
         none = np.zeros(len(rows))
-        more = Kept(rows, none, none, values)
+        more = WorstRows(rows, none, none, values)
         self.crowd = self._crowd(self._known().joined(more), self.crowd.refitted)
         self._ordered()
 
@@ -484,10 +484,10 @@ class Streamed:
         informed[place], in_sample[place] = self.scores, crowd.in_sample()
         return rows, informed, weaker / self.divisor, in_sample
 
-    def _bars(self, histogram: Histogram) -> Bars:
+    def _bars(self, histogram: SparseHistogram) -> Bars:
         return Bars(lower_end(histogram.bins) / self.divisor, histogram.counts)
 
-    def _counts(self, third: Third) -> tuple[Counts, Counts]:
+    def _counts(self, third: Third) -> tuple[IdentifiedCounts, IdentifiedCounts]:
         worst = int(self.scores.argmax())
         ends = (
             (float(self.scores[worst]), int(self.crowd.numbers[worst])),
@@ -515,10 +515,10 @@ class Streamed:
         above: dict[str, int],
         middle: tuple[Doubles, int],
         worst: tuple[float, int],
-    ) -> Counts:
+    ) -> IdentifiedCounts:
         scores, row = middle
         risk = risk_of(np.array([*(scores / self.divisor), worst[0]]), None)
-        return Counts(
+        return IdentifiedCounts(
             attacker=attacker,
             records=self.law.rows,
             above=above,
@@ -530,9 +530,9 @@ class Streamed:
             worst_row=worst[1] + 1,
         )
 
-    def _input(self) -> Input:
+    def _input(self) -> ReportInput:
         opened, judged = self.opened, self.judged
-        return Input(
+        return ReportInput(
             name=opened.name,
             path=None if opened.embedded else opened.path,
             sha256=opened.digest(),
@@ -576,7 +576,7 @@ class Streamed:
         return Observations(tuple(self.judged.counting), tuple(found))
 
 
-def _middle(histogram: Histogram, ties: Ties) -> tuple[Doubles, int]:
+def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
     """Return the two scores in the middle (one twice, if their number is odd), and a row of it."""
     size = histogram.total
     scores, rows = [], []

@@ -10,7 +10,7 @@ import numpy as np
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
-from leakscore_app.passes.scores import Kept
+from leakscore_app.passes.scores import WorstRows
 from leakscore_app.report._model import Doubles, Remedy
 from leakscore_app.report._remedies import CLIPS, DROPS, GROWTHS, LEAVES, MOST_RECORDS, Budget
 from leakscore_app.report.streamed.judged import law_of
@@ -30,7 +30,7 @@ class Clipping:
     limits: Doubles
     moments: Moments
     guess: TableLaw | None
-    worst: Kept | None
+    worst: WorstRows | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.sources.opened import LONG, Opened
 from leakscore_app.tables.table import Table, read_table
@@ -82,13 +82,13 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
     return opened if opened.is_longer_than(LONG) else opened.whole()
 
 
-def _options(reading: dict[str, Any]) -> Options:
+def _options(reading: dict[str, Any]) -> ReadingOptions:
     """Return what is asked of the reading as `read_table` takes it."""
     named = {name: value for name, value in reading.items() if value is not None}
     for name in ("missing_values", "columns", "exclude", "groups", "proportions"):
         if name in named:
             named[name] = tuple(named[name])
-    return Options(**named)
+    return ReadingOptions(**named)
 
 
 def _numbers(words: Any) -> tuple[float, ...] | None:

@@ -30,7 +30,7 @@ class SmallCellsError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
+class GroupedRecords:
     """Records of which all groups are known, and others.
 
     Attributes
@@ -47,9 +47,9 @@ class Grouped:
     levels: tuple[Integers, ...]
     cells: Integers
 
-    def merge(self, other: Grouped) -> Grouped:
+    def merge(self, other: GroupedRecords) -> GroupedRecords:
         """Add later blocks."""
-        return Grouped(
+        return GroupedRecords(
             self.lost.merge(other.lost),
             tuple(one + more for one, more in zip(self.levels, other.levels, strict=True)),
             self.cells + other.cells,
@@ -71,7 +71,7 @@ class Group:
     sizes: tuple[int, ...]
     crossed: bool
 
-    def __call__(self, block: Block) -> Grouped:
+    def __call__(self, block: Block) -> GroupedRecords:
         """Return what is known of a block."""
         codes, numbers = np.hsplit(block.values, [len(self.sizes)])
         complete = np.asarray(np.isfinite(numbers).all(axis=1))
@@ -85,7 +85,7 @@ class Group:
         if self.crossed:
             crossed = np.ravel_multi_index(tuple(found), self.sizes)
             cells = np.bincount(crossed, minlength=prod(self.sizes))
-        return Grouped(Lost.of(complete & ~known, block.start), tuple(levels), cells)
+        return GroupedRecords(Lost.of(complete & ~known, block.start), tuple(levels), cells)
 
 
 def levels_of(
@@ -120,7 +120,7 @@ def levels_of(
     """
     sizes = tuple(map(len, groups.values()))
     means = isinstance(statistic, GroupMeans)
-    found: Grouped = passes(source, Group(sizes, means), "counting groups")
+    found: GroupedRecords = passes(source, Group(sizes, means), "counting groups")
     crossed = found.cells[found.cells > 0]
     if (crossed < RECORDS * (1 + columns)).any():
         raise SmallCellsError

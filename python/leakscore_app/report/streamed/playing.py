@@ -13,8 +13,8 @@ from leakscore.reference import Reference
 from leakscore_app.passes.lines import Line, cuts_of
 from leakscore_app.passes.third import Direction
 from leakscore_app.report._game import (
-    Attack,
-    Law,
+    LinearAttack,
+    ProjectionLaw,
     held_against_theory,
     in_units,
     reason_of,
@@ -38,7 +38,7 @@ class Projected:
     """A game and what its direction finds: the attack, without the other records."""
 
     asked: Asked
-    attack: Attack
+    attack: LinearAttack
     direction: Direction
 
 
@@ -54,7 +54,9 @@ def prepared(crowd: Crowd, asked: Asked, sample: Doubles) -> Projected:
         float(weight @ known.cov @ weight),
         asked.noise_std * float(np.linalg.norm(weight)),
     )
-    attack = Attack((), Reference([0.0], [spread]), np.array([float(away @ weight)]), n, noise)
+    attack = LinearAttack(
+        (), Reference([0.0], [spread]), np.array([float(away @ weight)]), n, noise
+    )
     cuts = cuts_of((sample - known.mean) @ weight)
     row = int(crowd.numbers[asked.index])
     return Projected(asked, attack, Direction(known.mean, weight, row, cuts))
@@ -88,7 +90,7 @@ def played(
     if not game.differs or crowd.finite or not unit > 0:
         return game
     largest, row = line.largest
-    law = Law(
+    law = ProjectionLaw(
         unit, (1.0, third / unit**3, fourth / unit**4), second, largest**2 / line.count, row + 1
     )
     return replace(game, reason=reason_of(game, law, attack))

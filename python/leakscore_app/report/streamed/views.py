@@ -12,7 +12,7 @@ import numpy.typing as npt
 from leakscore.distributions import norm
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, SingularCovarianceError
-from leakscore_app.passes.scores import Count, Kept, Views
+from leakscore_app.passes.scores import Count, Views, WorstRows
 from leakscore_app.report._leakage import risk_of
 from leakscore_app.report._model import ALPHA, LEVELS, Doubles, Remedy
 from leakscore_app.report.streamed.judged import Passes
@@ -44,7 +44,7 @@ class View:
         Scores of some rows that are known better than by the law.
     without : frozenset of int
         Rows that are left out.
-    kept : Kept, optional
+    kept : WorstRows, optional
         The worst rows by a guess of the law, in place of those of the release as it is.
     bound : float
         No other row has a larger score than this; only with `kept`.
@@ -55,7 +55,7 @@ class View:
     grown: float
     known: dict[int, float]
     without: frozenset[int] = frozenset()
-    kept: Kept | None = None
+    kept: WorstRows | None = None
     bound: float = np.inf
 
 

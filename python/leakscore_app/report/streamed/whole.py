@@ -12,10 +12,10 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.statistics import Several, Statistic
 from leakscore_app._visible import visible
-from leakscore_app.report._setup import Options
+from leakscore_app.report._setup import AnalysisOptions
 from leakscore_app.report.statistic.featured import categories_of, learns, parts_of
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.cells import Options as Reading
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.sources.opened import Opened
 from leakscore_app.tables.table import Table, table_of, table_of_frame
@@ -26,7 +26,7 @@ Tabular: TypeAlias = Table | npt.ArrayLike | Callable[[], Any] | Opened | Any
 TEXT = "columns of text"
 
 
-def opened_of(table: Tabular, asked: Options) -> Opened:
+def opened_of(table: Tabular, asked: AnalysisOptions) -> Opened:
     """Open whatever holds a table; `asked` names what is looked at in a frame."""
     if isinstance(table, Opened):
         return table
@@ -65,14 +65,14 @@ def _require_records(table: Any) -> None:
         )
 
 
-def _reading(asked: Options) -> Reading:
+def _reading(asked: AnalysisOptions) -> ReadingOptions:
     """Return which columns of a frame are published, and which are those of categories."""
     categories = () if asked.statistic is None else categories_of(asked.statistic)
     columns = None if asked.columns is None else tuple(asked.columns)
-    return Reading(groups=categories, columns=columns, exclude=tuple(asked.exclude))
+    return ReadingOptions(groups=categories, columns=columns, exclude=tuple(asked.exclude))
 
 
-def why_whole(opened: Opened, table: Tabular, asked: Options) -> str:
+def why_whole(opened: Opened, table: Tabular, asked: AnalysisOptions) -> str:
     """Say why a table of any length is read as a whole; empty if it is read block by block."""
     if asked.previous is not None:
         return "earlier means"

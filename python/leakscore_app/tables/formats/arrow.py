@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import Cells, Grid, Options
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats import announced
 
@@ -158,13 +158,13 @@ def _table(file: File, source: Any) -> Any:
     return table
 
 
-def read_arrow(file: File, options: Options) -> Grid:
+def read_arrow(file: File, options: ReadingOptions) -> Grid:
     """Read the columns that are wanted.
 
     Parameters
     ----------
     file : File
-    options : Options
+    options : ReadingOptions
 
     Returns
     -------

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.cells import Cells, Grid, Options
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats import sniff
 from leakscore_app.tables.formats.layout import Layout, layout_of
@@ -32,13 +32,13 @@ BYTE_ORDER_MARKS = (
 )
 
 
-def read_delimited(file: File, options: Options) -> Grid:
+def read_delimited(file: File, options: ReadingOptions) -> Grid:
     """Split a text into columns of cells.
 
     Parameters
     ----------
     file : File
-    options : Options
+    options : ReadingOptions
 
     Returns
     -------
@@ -98,7 +98,7 @@ def _left_out(count: int) -> str:
 # --- bytes to text -------------------------------------------------------------------------------
 
 
-def _decoded(file: File, options: Options) -> tuple[str, list[str]]:
+def _decoded(file: File, options: ReadingOptions) -> tuple[str, list[str]]:
     data = file.data
     memory_limit.require(file.name, (2 if data.isascii() else 5) * len(data), file.limit)
     if options.encoding is not None:
@@ -147,7 +147,7 @@ def _nonempty(file: File, text: str) -> str:
     return text
 
 
-def delimiter_in(name: str, text: str, options: Options) -> str:
+def delimiter_in(name: str, text: str, options: ReadingOptions) -> str:
     body = text
     if options.skip_lines:
         body = "".join(text.splitlines(keepends=True)[options.skip_lines :])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats import delimited, packed, sniff
 from leakscore_app.tables.formats.layout import Layout, layout_of
@@ -51,7 +51,7 @@ class AtOnceError(ValueError):
     """The text must be read as a whole."""
 
 
-def form_of(name: str, start: bytes, options: Options) -> Form:
+def form_of(name: str, start: bytes, options: ReadingOptions) -> Form:
     """Find out how a text is cut, from its first lines.
 
     Raises

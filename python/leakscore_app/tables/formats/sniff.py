@@ -26,7 +26,7 @@ _QUOTED_OR_BLANKS = re.compile(r'"(?:[^"]|"")*"|[ \t]+')
 
 
 @dataclass(frozen=True)
-class Sample:
+class TextSample:
     """The first rows of a text, and on which line each of them begins, from 1."""
 
     rows: list[list[str]]
@@ -63,7 +63,7 @@ def _beginning(text: str) -> str:
     return text[: max(end, _LENGTH)]
 
 
-def sample_of(name: str, text: str, delimiter: str) -> Sample:
+def sample_of(name: str, text: str, delimiter: str) -> TextSample:
     """Return the first rows of a text; a row that the end of the sample cuts is left out."""
     start = _beginning(text)
     size = len(start)
@@ -78,14 +78,14 @@ def sample_of(name: str, text: str, delimiter: str) -> Sample:
                 lines.append(line)
                 line = reader.line_num + 1
                 if len(rows) == _ROWS:
-                    return Sample(rows, lines, False)
+                    return TextSample(rows, lines, False)
     except csv.Error as error:
         raise ValueError(f"{name}, line {reader.line_num}: {error}") from None
     whole = len(text) == size
     if not whole and len(rows) > 1:
         rows.pop()
         lines.pop()
-    return Sample(rows, lines, whole)
+    return TextSample(rows, lines, whole)
 
 
 def delimiter_of(name: str, text: str) -> str:

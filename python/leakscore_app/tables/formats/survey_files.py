@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscore_app.tables.cells import Cells, Grid, Options, text_of
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of
 from leakscore_app.tables.files import File
 
 _SUFFIXES = {"sav": ".sav", "por": ".por", "dta": ".dta", "sas7bdat": ".sas7bdat", "xpt": ".xpt"}
@@ -17,13 +17,13 @@ _READERS = {"sav": "sav", "por": "por", "dta": "dta", "sas7bdat": "sas7bdat", "x
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64)
 
 
-def read_survey_file(file: File, options: Options) -> Grid:
+def read_survey_file(file: File, options: ReadingOptions) -> Grid:
     """Read a file of SPSS, Stata or SAS.
 
     Parameters
     ----------
     file : File
-    options : Options
+    options : ReadingOptions
 
     Returns
     -------

@@ -13,7 +13,7 @@ import numpy as np
 
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.cells import Cells, Grid, Options, text_of
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats import packed
 from leakscore_app.tables.formats.layout import is_number, layout_of
@@ -27,13 +27,13 @@ _EXACT = 1e15
 _DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
-def read_workbook(file: File, options: Options) -> Grid:
+def read_workbook(file: File, options: ReadingOptions) -> Grid:
     """Read a sheet of a workbook.
 
     Parameters
     ----------
     file : File
-    options : Options
+    options : ReadingOptions
 
     Returns
     -------
@@ -98,7 +98,7 @@ def _column(letters: bytes) -> int:
     return number
 
 
-def _chosen(file: File, book: Any, options: Options) -> tuple[str, list[list[Any]]]:
+def _chosen(file: File, book: Any, options: ReadingOptions) -> tuple[str, list[list[Any]]]:
     names = list(book.sheet_names)
     if options.sheet is not None:
         if options.sheet not in names:
@@ -127,7 +127,7 @@ def _has_numbers(rows: Sequence[Sequence[Any]]) -> bool:
     return any(isinstance(c, float | int) or (isinstance(c, str) and is_number(c)) for c in cells)
 
 
-def _grid(file: File, sheet: str, rows: list[list[Any]], options: Options) -> Grid:
+def _grid(file: File, sheet: str, rows: list[list[Any]], options: ReadingOptions) -> Grid:
     rows = rows[options.skip_lines :]
     lines = np.arange(len(rows), dtype=np.int64) + options.skip_lines + 1
     filled = [i for i, row in enumerate(rows) if any(_text(cell).strip() for cell in row)]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import require_other_names, with_names
 from leakscore_app.tables.formats.arrow import is_number, is_text
 from leakscore_app.tables.grammar.levels import MOST as MOST_SHARES
@@ -117,11 +117,11 @@ class Categories:
     absent: frozenset[str] = MISSING
 
     @classmethod
-    def of(cls, options: Options) -> Categories:
+    def of(cls, options: ReadingOptions) -> Categories:
         """Look for the columns that `ask` names."""
         return cls(absent=MISSING | {word.lower() for word in options.missing_values})
 
-    def ask(self, file: str, columns: Sequence[str], options: Options) -> Options:
+    def ask(self, file: str, columns: Sequence[str], options: ReadingOptions) -> ReadingOptions:
         """Return the options with the names of the columns, and note those of categories."""
         options = with_names(file, columns, options)
         for name in options.groups:

@@ -11,7 +11,7 @@ import numpy as np
 
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import GROUP
 from leakscore_app.tables.formats.arrow import index_of, is_number, kind_of
 from leakscore_app.tables.grammar.numbers import doubles_of
@@ -102,7 +102,7 @@ class FramePart:
     rows: int | None = None
 
     @classmethod
-    def of(cls, frame: Any, options: Options) -> FramePart:
+    def of(cls, frame: Any, options: ReadingOptions) -> FramePart:
         """Look at a frame; refuse a stream that can be read once only.
 
         Its columns of words are read if some are published, or are columns of categories.
@@ -149,7 +149,7 @@ class FramePart:
         yield from states.part_of(watched, first, last)
 
 
-def _known(options: Options, names: Sequence[str]) -> Options:
+def _known(options: ReadingOptions, names: Sequence[str]) -> ReadingOptions:
     """Return the options without names that no column has: where they are used they are refused."""
     columns = options.columns
     return replace(

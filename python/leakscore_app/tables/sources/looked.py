@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import reason_of
 from leakscore_app.tables.formats.arrow import is_text, kind_of
 from leakscore_app.tables.grammar.numbers import survey_of
@@ -25,7 +25,7 @@ def texts_in(
     file: str,
     texts: Sequence[str],
     categories: Categories,
-    options: Options,
+    options: ReadingOptions,
 ) -> dict[str, str] | None:
     """Collect levels, and say why columns of text are not judged.
 
@@ -38,7 +38,7 @@ def texts_in(
     texts : sequence of str
         Columns of text that are published.
     categories : Categories
-    options : Options
+    options : ReadingOptions
 
     Returns
     -------

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import listed, visible
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import ASKED, with_names
 from leakscore_app.tables.doubts import option_value
 from leakscore_app.tables.formats.long_text import newlines_in
@@ -24,7 +24,7 @@ from leakscore_app.tables.sources.categories import Categories, SharesPart, expa
 from leakscore_app.tables.sources.coded import CodedPart, codes_of
 from leakscore_app.tables.sources.frames import FramePart
 from leakscore_app.tables.sources.parquet import ParquetPart
-from leakscore_app.tables.sources.texts import Kept, Lines, TextPart, text_part
+from leakscore_app.tables.sources.texts import KeptBlocks, LineNumbers, TextPart, text_part
 from leakscore_app.tables.table import Table, read_table, table_of_numbers
 
 _PIECE = 1 << 20
@@ -82,7 +82,7 @@ class Opened:
     sums: bool
     codes: bool
     digest: Callable[[], str]
-    lines: npt.NDArray[np.int64] | Lines | None = None
+    lines: npt.NDArray[np.int64] | LineNumbers | None = None
     named: bool = True
     embedded: bool = False
     understood: bool = False
@@ -105,7 +105,9 @@ class Opened:
         """Return the same of which some columns only are published; refuse unknown names."""
         levels = {level for of in self.shares.values() for level in of}
         names = [*(name for name in self.columns if name not in levels), *self.shares]
-        asked = Options(columns=None if columns is None else tuple(columns), exclude=tuple(exclude))
+        asked = ReadingOptions(
+            columns=None if columns is None else tuple(columns), exclude=tuple(exclude)
+        )
         asked = with_names(self.name, names, asked)
         among = None
         if asked.columns is not None:
@@ -125,7 +127,7 @@ class Opened:
         at = {name: values[:, j] for j, name in enumerate(read)}
         table = table_of_numbers(
             {name: at.get(name, unread) for name in self.columns},
-            Options(
+            ReadingOptions(
                 skip_last=None if self.sums else 0,
                 missing_values=() if self.codes else ("none",),
                 header="yes" if self.named else "no",
@@ -206,7 +208,7 @@ def of_array(values: npt.NDArray[Any]) -> Opened:
     return _in_memory("array", source, {}, frozenset(), (note,), named=False)
 
 
-def of_frame(frame: Any, options: Options) -> Opened:
+def of_frame(frame: Any, options: ReadingOptions) -> Opened:
     """Open a frame with the Arrow stream interface; `options` name columns only."""
     part = FramePart.of(frame, options)
     numeric = tuple(name for name in part.columns if name not in part.left)
@@ -277,13 +279,13 @@ def paths_of(pattern: str) -> list[str]:
     return found
 
 
-def of_files(paths: Sequence[str], options: Options) -> Opened | None:
+def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
     """Open parquet, npy and long csv files; None if one is to be read as a whole.
 
     Parameters
     ----------
     paths : sequence of str
-    options : Options
+    options : ReadingOptions
         How texts are read, and which columns are published.
 
     Raises
@@ -294,7 +296,7 @@ def of_files(paths: Sequence[str], options: Options) -> Opened | None:
     memory, categories = Memory(), Categories.of(options)
     parts: list[FilePart] = []
     for index, path in enumerate(paths):
-        kept = Kept(memory, index)
+        kept = KeptBlocks(memory, index)
         part = _part_of(path, options, kept, categories, alone=len(paths) == 1)
         if part is None:
             return None
@@ -360,7 +362,7 @@ def _source_of(
     return Source(tuple(made), (), memory=memory, levels=levels)
 
 
-def _looked_at(columns: Sequence[str], options: Options) -> tuple[str, ...]:
+def _looked_at(columns: Sequence[str], options: ReadingOptions) -> tuple[str, ...]:
     """Return the columns that are published."""
     among = columns if options.columns is None else options.columns
     return tuple(name for name in columns if name in among and name not in options.exclude)
@@ -382,13 +384,13 @@ def _require_same_columns(first: FilePart, part: FilePart) -> None:
 
 
 def _part_of(
-    path: str, options: Options, kept: Kept, categories: Categories, *, alone: bool
+    path: str, options: ReadingOptions, kept: KeptBlocks, categories: Categories, *, alone: bool
 ) -> FilePart | None:
     if path == "-" or not Path(path).is_file():
         return None
     with Path(path).open("rb") as file:
         start = file.read(6)
-    name, plain = visible(Path(path).name), options.of_text() == Options().of_text()
+    name, plain = visible(Path(path).name), options.of_text() == ReadingOptions().of_text()
     if start.startswith(b"PAR1"):
         return ParquetPart.of(path, name, categories, options) if plain else None
     if start.startswith(b"\x93NUMPY"):
@@ -402,7 +404,7 @@ def _part_of(
     return part_of_text
 
 
-def _refuse_part(path: str, name: str, options: Options) -> None:
+def _refuse_part(path: str, name: str, options: ReadingOptions) -> None:
     """Say why a file of a pattern is not read: as `read_table` says it, or what it needs."""
     table = read_table(path, **options.reading())
     for why in table.refused.values():

@@ -8,7 +8,7 @@ from typing import Any
 
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import GROUP
 from leakscore_app.tables.formats.arrow import damage, index_of, is_number
 from leakscore_app.tables.sources import states
@@ -48,7 +48,7 @@ class ParquetPart:
 
     @classmethod
     def of(
-        cls, path: str, name: str, categories: Categories, options: Options
+        cls, path: str, name: str, categories: Categories, options: ReadingOptions
     ) -> ParquetPart | None:
         """Look at a file; None if it is to be read as a whole: texts in it may be numbers.
 
@@ -84,7 +84,7 @@ class ParquetPart:
         return replace(part, left=left | unread | dict.fromkeys(categories.groups, GROUP))
 
     def _texts(
-        self, texts: Sequence[str], categories: Categories, options: Options
+        self, texts: Sequence[str], categories: Categories, options: ReadingOptions
     ) -> dict[str, str] | None:
         """Read columns of words; see `texts_in`."""
         columns = [*categories.names, *texts]

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
-from leakscore_app.tables.cells import Options
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import GROUP
 from leakscore_app.tables.formats.long_text import (
     AtOnceError,
@@ -51,7 +51,7 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class LineNumbers:
     """The line of each row: `offsets` more than its number from the rows `starts` on."""
 
     starts: npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ class TextPart:
         In which its numbers are read.
     decided : frozenset of str
         Columns in which points are decimal marks, so that pyarrow reads plain numbers.
-    lines : Lines
+    lines : LineNumbers
     notes : tuple of str
     named, unnamed : bool
         Whether the columns have names, and whether the first one has none of its own.
@@ -93,7 +93,7 @@ class TextPart:
     left: dict[str, str]
     convention: int
     decided: frozenset[str]
-    lines: Lines
+    lines: LineNumbers
     notes: tuple[str, ...]
     named: bool
     unnamed: bool
@@ -144,7 +144,7 @@ def _doubles(column: Any, convention: int) -> Doubles:
 
 
 @dataclass(eq=False)
-class Kept:
+class KeptBlocks:
     """Blocks of a part that are put together while it is looked at, for its next passes."""
 
     memory: Memory
@@ -188,16 +188,16 @@ class Kept:
 
 
 def text_part(
-    path: str, name: str, options: Options, kept: Kept, categories: Categories
+    path: str, name: str, options: ReadingOptions, kept: KeptBlocks, categories: Categories
 ) -> TextPart | None:
     """Look at all cells of a csv file; None if it is to be read as a whole.
 
     Parameters
     ----------
     path, name : str
-    options : Options
+    options : ReadingOptions
         `columns` and `exclude` are names of the file's columns.
-    kept : Kept
+    kept : KeptBlocks
         Keeps the blocks that are decoded on the way.
     categories : Categories
         Gets the levels of columns of categories.
@@ -229,9 +229,9 @@ class _Reading:
 
     path: str
     name: str
-    options: Options
+    options: ReadingOptions
     form: Form
-    blocks: Kept
+    blocks: KeptBlocks
     categories: Categories
     digest: Any = field(default_factory=hashlib.sha256)
     rows: int = 0
@@ -345,7 +345,7 @@ class _Reading:
         self.blocks.end(self.rows)
         left = dict.fromkeys(self.categories.groups, GROUP)
         starts, offsets = (np.array(one, np.int64) for one in zip(*self.breaks, strict=True))
-        places = Lines(starts, offsets)
+        places = LineNumbers(starts, offsets)
         for j, seen in self.seen.items():
             if seen.numeric:
                 continue
