@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -140,17 +141,18 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, list[str]]:
 def test_what_survives_is_what_no_test_sees(outcome: tuple[int, list[str]]) -> None:
     code, lines = outcome
     assert code == 1
-    survivors = {line.partition("bound.py:")[2].rpartition("  (")[0] for line in lines[1:-1]}
+    survivors = {line.partition("bound.py:")[2].rpartition("  (")[0] for line in lines[1:-2]}
     assert survivors == {"19: 0.0 -> 1.0"}
 
 
 def test_counts_add_up(outcome: tuple[int, list[str]]) -> None:
-    last = outcome[1][-1]
+    last, of_file = outcome[1][-1], outcome[1][-2]
     assert last.startswith("python: ")
+    assert last.partition(": ")[2] == of_file.partition("bound.py: ")[2]
     counts = dict(reversed(part.split(" ", 1)) for part in last[len("python: ") :].split(", "))
     made = int(counts.pop("made"))
     assert made == sum(map(int, counts.values()))
-    assert counts["listed as equivalent"] == "1"
+    assert counts["equivalent"] == "1"
     assert counts["timed out"] == "3"
 
 
@@ -163,6 +165,27 @@ def test_equivalent_mutants_are_of_lines_there_are() -> None:
             assert line in lines, row
             assert reason
             assert change == "*" or " -> " in change
+
+
+def test_modules_are_where_the_program_looks() -> None:
+    loader = SourceFileLoader("mutants_program", str(ROOT / "scripts" / "mutants"))
+    spec = importlib.util.spec_from_file_location(loader.name, loader.path, loader=loader)
+    assert spec is not None
+    program = importlib.util.module_from_spec(spec)
+    loader.exec_module(program)
+    tops = {"python": (program.PYTHON, "py"), "cpp/include": (program.CPP, "hpp")}
+    files = [
+        str(path.relative_to(ROOT / top / "leakscore"))
+        for top, (_, suffix) in tops.items()
+        for path in (ROOT / top / "leakscore").rglob(f"*.{suffix}")
+    ]
+    for begins in (*program.PYTHON, *program.CPP, *program.ESTIMATES):
+        assert any(file.startswith(begins) for file in files), begins
+    for top, (rooms, suffix) in tops.items():
+        paths = program.certified(top, suffix, rooms)
+        assert not any("required" in path for path in paths)
+        for folders in paths.values():
+            assert all((ROOT / "tests" / folder).is_dir() for folder in folders)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

@@ -128,6 +128,7 @@ def watch(tests: Tests, items: list[pytest.Item], run: Run, until: float) -> Non
         cover = coverage.Coverage(
             data_file=None, config_file=False, include=[str(tests.root / "python/leakscore/*")]
         )
+        cover.set_option("run:disable_warnings", ["no-data-collected"])
         seconds: dict[str, float] = {}
         cover.start()
         kept = caches()

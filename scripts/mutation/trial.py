@@ -54,7 +54,7 @@ class Trial:
         self.mutants = sorted(mutants, key=lambda one: bool(one.names))  # these take longest
         self.built = built
         self.failed = False
-        self.outcomes: Counter[str] = Counter()
+        self.outcomes: dict[str, Counter[str]] = defaultdict(Counter)  # of each file
         self.survivors: list[tuple[Mutant, str]] = []
         self.recent: dict[str, list[str]] = defaultdict(list)
         self.doubted: set[str] = set()  # tests that fail alone, without a mutant
@@ -115,7 +115,8 @@ class Trial:
                 pid, status = os.wait()
                 self.judge(*running.pop(pid), status)
             else:
-                self.outcomes["not tried"] = len(waiting)
+                for mutant in waiting:
+                    self.outcomes[mutant.file]["not tried"] += 1
                 return
 
     def chosen(self, mutant: Mutant) -> list[str]:
@@ -202,7 +203,7 @@ class Trial:
     def count(self, mutant: Mutant, outcome: str, why: str = "") -> None:
         if outcome == "survived" and self.tests.unwatched:
             outcome = "undecided"
-        self.outcomes[outcome] += 1
+        self.outcomes[mutant.file][outcome] += 1
         if outcome == "survived":
             self.survivors.append((mutant, why))
             print(f"{mutant}  ({why})", flush=True)

@@ -62,6 +62,15 @@ def test_mu_of_any_two_bounds_is_rounded_down() -> None:
         assert float(best - found) < 2e-14 or found == 0.0
 
 
+def test_mu_of_one_rate_of_a_half_is_rounded_down() -> None:
+    for rate in 10.0 ** np.random.default_rng(8).uniform(-15, -1, 100):
+        with mpmath.workdps(40):
+            best = -quantile(mpmath.mpf(rate))
+        for pair in ((rate, 0.5), (0.5, rate)):
+            found, _ = largest_mu(*(np.array([each]) for each in pair))
+            assert best - 2e-14 < found <= best
+
+
 @pytest.mark.parametrize("method", ["dkw", "ks", "bonferroni"])
 def test_gaussian_family_is_mu(method: str) -> None:
     for audit in (sampled(), sampled(4, 0.5, 3000, 200), sampled(5, 30.0)):
