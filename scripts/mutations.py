@@ -28,22 +28,22 @@ class Mutation(NamedTuple):
 
 TRADEOFF = "python/leakscore/tradeoff/"
 COMPOSITION = TRADEOFF + "composition/sums.py"
-LOW_FREQUENCIES = TRADEOFF + "composition/low_frequencies.py"
+LOW_FREQUENCIES = TRADEOFF + "composition/sums.py"
 ENDS = TRADEOFF + "composition/ends.py"
-LATTICE = TRADEOFF + "composition/lattice.py"
+LATTICE = TRADEOFF + "composition/steps.py"
 ERRORS = ("tests/tradeoff/test_errors.py",)
 LOW = ("tests/tradeoff/test_low_frequencies.py",)
 CELLS = ("tests/tradeoff/test_lattice.py",)
 SUMS = ("tests/tradeoff/test_ends.py",)
 
-GROUPED = TRADEOFF + "composition/groups.py"
-LOOKS = TRADEOFF + "shapes/looks.py"
+GROUPED = TRADEOFF + "composition/sums.py"
+LOOKS = TRADEOFF + "operations.py"
 BELOW = ("tests/tradeoff/test_below.py",)
 GROUPS = ("tests/tradeoff/test_groups.py",)
-OCTAVES = TRADEOFF + "octaves/law.py"
-OCTAVE_CURVES = TRADEOFF + "octaves/curves.py"
-OCTAVE_STEPS = TRADEOFF + "octaves/one_step.py"
-KNOWN_LAWS = TRADEOFF + "octaves/known.py"
+OCTAVES = TRADEOFF + "composition/octaves.py"
+OCTAVE_CURVES = TRADEOFF + "composition/laws.py"
+OCTAVE_STEPS = TRADEOFF + "composition/octaves.py"
+KNOWN_LAWS = TRADEOFF + "composition/laws.py"
 OCTAVE = ("tests/tradeoff/test_octaves.py",)
 KNOWN = ("tests/tradeoff/test_known.py",)
 REGROUPED = ("tests/tradeoff/test_regrouped.py",)
@@ -144,7 +144,7 @@ BATCHES = (
     ),
     Mutation(
         "truncated-attack",
-        TRADEOFF + "batches/fixed.py",
+        TRADEOFF + "batches.py",
         "min(drawn, 1.0) * (1.0 - 2.0 * _TAIL)",
         "min(drawn, 1.0)",
         REGROUPED,
@@ -228,7 +228,7 @@ COMPOSITIONS = (
     Mutation("hull-below", LOOKS, "if self._lower:", "if False:", BELOW),
     Mutation(
         "hull-below-lines",
-        TRADEOFF + "shapes/below.py",
+        TRADEOFF + "polygon.py",
         "height = np.maximum(np.minimum(*lines), 0.0)",
         "height = 1.0 - place",
         BELOW,
@@ -253,14 +253,14 @@ COMPOSITIONS = (
     Mutation("lattice-nodes-3", LATTICE, "(3, 0.007)", "(3, 7.0)", CELLS),
     Mutation(
         "inverse-share-delta",
-        TRADEOFF + "shapes/algebra.py",
+        TRADEOFF + "operations.py",
         "np.where(np.abs(epsilon) > 1.0, epsilon",
         "np.where(epsilon < -1.0, epsilon",
         ("tests/tradeoff/test_algebra.py",),
     ),
     Mutation(
         "hull-bisection",
-        TRADEOFF + "shapes/hull.py",
+        TRADEOFF + "shapes.py",
         "close=lambda low, high: high - low <= 1e-15 * high",
         "close=lambda low, high: high - low <= 1e-3 * high",
         ("tests/tradeoff/test_algebra.py",),
@@ -274,7 +274,7 @@ COMPOSITIONS = (
     ),
     Mutation(
         "ends-running-sums",
-        TRADEOFF + "composition/vertices.py",
+        TRADEOFF + "polygon.py",
         "return _core.running_log_sums(start, np.ascontiguousarray(log_mass))",
         "return np.logaddexp.accumulate(np.append(start, log_mass))",
         SUMS,
@@ -283,7 +283,7 @@ COMPOSITIONS = (
     Mutation("ends-nothing", ENDS, "np.log1p(-distance)", "np.log1p(-0.0 * distance)", SUMS),
     Mutation(
         "absolute-sum-rounding-10",
-        TRADEOFF + "composition/absolute_sum.py",
+        TRADEOFF + "composition/ends.py",
         "rounding = 1e-12 + 2e-15",
         "rounding = 1e-11 + 2e-14",
         SUMS,
@@ -476,7 +476,7 @@ AUDITS = (
     ),
     Mutation(
         "certificate-dip",
-        TRADEOFF + "shapes/certificate.py",
+        TRADEOFF + "operations.py",
         "np.minimum(lowest, np.minimum(start, end))",
         "np.minimum(start, end)",
         ("tests/tradeoff/test_certificate.py",),
@@ -1061,7 +1061,7 @@ COMPILED = (
 
 CAPS = ("tests/tradeoff/test_caps.py",)
 OUTWARDS = ("tests/tradeoff/test_outwards.py",)
-POLYGON = TRADEOFF + "shapes/polygon.py"
+POLYGON = TRADEOFF + "polygon.py"
 
 FAR_STEPS = (
     Mutation(
@@ -1073,21 +1073,21 @@ FAR_STEPS = (
     ),
     Mutation(
         "caps-none-seen",
-        TRADEOFF + "composition/caps.py",
+        TRADEOFF + "composition/steps.py",
         "log_none * (1.0 + 1e-14)",
         "0.5 * log_none",
         CAPS,
     ),
     Mutation(
         "caps-rounding-0",
-        TRADEOFF + "composition/caps.py",
+        TRADEOFF + "composition/steps.py",
         "log_none * (1.0 + 1e-14)",
         "log_none",
         CAPS,
     ),
     Mutation(
         "caps-not-shrunk",
-        TRADEOFF + "composition/caps.py",
+        TRADEOFF + "composition/steps.py",
         "replace(step, mu=step.largest)",
         "replace(step, mu=2.0 * step.largest)",
         CAPS,

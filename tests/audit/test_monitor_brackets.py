@@ -9,7 +9,7 @@ from mpmath import mp
 from leakscore.audit import Monitor
 from leakscore.audit.watched.setup import tangents_of
 from leakscore.tradeoff import gaussian, subsampled_gaussian
-from leakscore.tradeoff.shapes.bracket import Between
+from leakscore.tradeoff.shapes import Between
 
 WITHIN = Between((gaussian(1.5), gaussian(1.0)))
 

@@ -16,7 +16,7 @@ from leakscore.audit.one_training.contradiction import Contradiction
 from leakscore.audit.one_training.families import _p_value
 from leakscore.audit.one_training.guesses import Guesses
 from leakscore.tradeoff import gaussian
-from leakscore.tradeoff.shapes.polygon import Polygon
+from leakscore.tradeoff.polygon import Polygon
 from tests.oracles import one_run as oracle
 
 # Laws of one canary's best score, out and in: the curve between them is the claim.

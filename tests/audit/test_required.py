@@ -19,7 +19,7 @@ from leakscore.tradeoff import (
     relaxed_laplace,
     subsampled_mean,
 )
-from leakscore.tradeoff.shapes.bracket import Between
+from leakscore.tradeoff.shapes import Between
 
 REPS = 800
 

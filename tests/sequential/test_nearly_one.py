@@ -10,7 +10,7 @@ import pytest
 from leakscore import sequential
 from leakscore.sequential import _octaves
 from leakscore.sequential._octaves import OctaveCurves, rates
-from leakscore.tradeoff.octaves.law import Octaves
+from leakscore.tradeoff.composition.octaves import Octaves
 from tests.sequential.test_octaves import UNIFORM, equal_sum
 
 

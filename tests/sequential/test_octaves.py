@@ -14,7 +14,7 @@ from leakscore import sequential
 from leakscore.distributions import ncx2
 from leakscore.sequential import _octaves
 from leakscore.sequential._octaves import OctaveCurves, Ratio, average, rates, ratio_law
-from leakscore.tradeoff.octaves.law import Octaves
+from leakscore.tradeoff.composition.octaves import Octaves
 
 # With n = 2, d = 2 and M = 0 the ratio of a step is uniform on (0, 2).
 UNIFORM = Ratio(0.0, 2, 2, float(np.log(2.0)))

@@ -68,7 +68,7 @@ def test_refutations(f: TradeOff, g: TradeOff) -> None:
 
 def test_a_dip_between_the_points() -> None:
     """A polygon that a grid of a thousand points would not see below another one."""
-    from leakscore.tradeoff.shapes.polygon import Polygon
+    from leakscore.tradeoff.polygon import Polygon
 
     at = 0.123456789
     x = np.array([1e-300, at - 1e-7, at, at + 1e-7, 1.0])

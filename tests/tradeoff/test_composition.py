@@ -10,7 +10,7 @@ import pytest
 
 from leakscore.tradeoff import compose, gaussian, subsampled_gaussian, subsampled_laplace
 from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.losses import (
+from leakscore.tradeoff.composition.steps import (
     GaussianMagnitude,
     GaussianStep,
     LaplaceMagnitude,
@@ -18,7 +18,7 @@ from leakscore.tradeoff.composition.losses import (
     Step,
 )
 from leakscore.tradeoff.composition.plan import _Cumulants, _ManyCumulants
-from leakscore.tradeoff.shapes.polygon import Polygon
+from leakscore.tradeoff.polygon import Polygon
 from tests.oracles import composition as oracle
 
 ALPHAS = np.concatenate([10.0 ** -np.arange(1.0, 13.0), np.linspace(0.02, 0.98, 25)])

@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition.groups import grouped
+from leakscore.tradeoff.composition.sums import grouped
 from leakscore.tradeoff.composition.sums import _U, _Tilt
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from leakscore.distributions import norm
 from leakscore.tradeoff import fixed_batch_gaussian
-from leakscore.tradeoff.batches.fixed import _TAIL, _cases, truncated_poisson_gaussian
+from leakscore.tradeoff.batches import _TAIL, _cases, truncated_poisson_gaussian
 from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.losses import GaussianStep
-from leakscore.tradeoff.octaves.curves import Losses
-from leakscore.tradeoff.octaves.known import _CELL, KnownLaw, MixedStep, _largest
-from leakscore.tradeoff.octaves.one_step import Component
+from leakscore.tradeoff.composition.steps import GaussianStep
+from leakscore.tradeoff.composition.laws import Losses
+from leakscore.tradeoff.composition.laws import _CELL, KnownLaw, MixedStep, _largest
+from leakscore.tradeoff.composition.octaves import Component
 from tests.oracles.octaves import polygon_beta
 
 ALPHA = np.linspace(0.0, 1.0, 201)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from leakscore import tradeoff
-from leakscore.tradeoff.composition.groups import grouped
-from leakscore.tradeoff.composition.low_frequencies import block_size, low_frequencies
+from leakscore.tradeoff.composition.sums import grouped
+from leakscore.tradeoff.composition.sums import block_size, low_frequencies
 from leakscore.tradeoff.composition.plan import MANY
 from leakscore.tradeoff.composition.sums import _Tilt
 from tests.oracles import lattices as oracle

@@ -15,7 +15,7 @@ import pytest
 from leakscore import tradeoff
 from leakscore.tradeoff import Certificate, TradeOff
 from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.shapes.bracket import Between
+from leakscore.tradeoff.shapes import Between
 from tests.helpers.public import named, public_functions
 from tests.tradeoff.public_curves import MADE, MEANS
 

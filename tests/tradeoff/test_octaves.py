@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from leakscore import _core
-from leakscore.tradeoff.octaves import law as laws
-from leakscore.tradeoff.octaves.curves import Losses, curves, log_losses, ratio_losses
-from leakscore.tradeoff.octaves.law import Octaves, power
-from leakscore.tradeoff.octaves.one_step import (
+from leakscore.tradeoff.composition import octaves as laws
+from leakscore.tradeoff.composition.laws import Losses, curves, log_losses, ratio_losses
+from leakscore.tradeoff.composition.octaves import Octaves, power
+from leakscore.tradeoff.composition.octaves import (
     Component,
     _density,
     _rounding,

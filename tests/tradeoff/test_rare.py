@@ -7,18 +7,18 @@ import pytest
 
 from leakscore.tradeoff import subsampled_gaussian, subsampled_laplace, subsampled_mean
 from leakscore.tradeoff.composition import ends as _ends
-from leakscore.tradeoff.composition.caps import Parts
-from leakscore.tradeoff.composition.losses import GaussianStep
-from leakscore.tradeoff.composition.rare import rare_losses
-from leakscore.tradeoff.octaves.curves import (
+from leakscore.tradeoff.composition.steps import Parts
+from leakscore.tradeoff.composition.steps import GaussianStep
+from leakscore.tradeoff.composition.ends import rare_losses
+from leakscore.tradeoff.composition.laws import (
     curves,
     log_losses,
     lower_curve,
     ratio_losses,
     upper_curve,
 )
-from leakscore.tradeoff.octaves.law import power
-from leakscore.tradeoff.octaves.one_step import Component, loss_step, ratio_step
+from leakscore.tradeoff.composition.octaves import power
+from leakscore.tradeoff.composition.octaves import Component, loss_step, ratio_step
 
 
 @pytest.mark.parametrize(

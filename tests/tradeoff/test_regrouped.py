@@ -9,11 +9,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.batches.fixed import _TAIL, truncated_poisson_gaussian
-from leakscore.tradeoff.composition.lattice import on_lattice
-from leakscore.tradeoff.composition.losses import AllocatedSteps
-from leakscore.tradeoff.octaves.curves import Losses, ratio_losses
-from leakscore.tradeoff.octaves.law import Octaves
+from leakscore.tradeoff.batches import _TAIL, truncated_poisson_gaussian
+from leakscore.tradeoff.composition.steps import on_lattice
+from leakscore.tradeoff.composition.steps import AllocatedSteps
+from leakscore.tradeoff.composition.laws import Losses, ratio_losses
+from leakscore.tradeoff.composition.octaves import Octaves
 from tests.tradeoff.test_known import Given
 
 SPACING = 1e-3

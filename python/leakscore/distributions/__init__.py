@@ -6,15 +6,20 @@ over true numpy ufuncs (``norm.cdf.ufunc``): arrays broadcast, float32 and float
 read where they are, and dask arrays and other types with ``__array_ufunc__`` keep their type.
 """
 
-from leakscore.distributions._chi2 import chi2, ncx2
 from leakscore.distributions._clopper_pearson import clopper_pearson
 from leakscore.distributions._distribution import FUNCTIONS, Distribution
 from leakscore.distributions._edgeworth import edgeworth
-from leakscore.distributions._folded_laplace import folded_laplace
 from leakscore.distributions._gx2 import GeneralizedChiSquare, gx2
-from leakscore.distributions._kolmogorov import kolmogorov
-from leakscore.distributions._marcum import marcum_p, marcum_q, marcum_q_inv
-from leakscore.distributions._norm import norm
+from leakscore.distributions._laws import (
+    chi2,
+    folded_laplace,
+    kolmogorov,
+    marcum_p,
+    marcum_q,
+    marcum_q_inv,
+    ncx2,
+    norm,
+)
 
 __all__ = [
     "Distribution",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from inspect import Parameter, Signature
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +76,33 @@ class Elementwise(Protocol):
     ) -> Any: ...
 
 
-class Distribution:
+Function = TypeVar("Function")
+
+
+class NamedLaw(Generic[Function]):
+    """Densities, both tails, their logs and all inverses, of a law that is a name of this room."""
+
+    _name: str
+
+    pdf: Function
+    logpdf: Function
+    cdf: Function
+    sf: Function
+    logcdf: Function
+    logsf: Function
+    ppf: Function
+    isf: Function
+    ilogcdf: Function
+    ilogsf: Function
+
+    def __repr__(self) -> str:
+        return f"<{HOME}.{self._name}>"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+class Distribution(NamedLaw[Elementwise]):
     """One law: densities, both tails, their logs and all inverses.
 
     Users do not make it: the laws are the objects of this module.
@@ -101,17 +127,6 @@ class Distribution:
     array([1414.20778299])
     """
 
-    pdf: Elementwise
-    logpdf: Elementwise
-    cdf: Elementwise
-    sf: Elementwise
-    logcdf: Elementwise
-    logsf: Elementwise
-    ppf: Elementwise
-    isf: Elementwise
-    ilogcdf: Elementwise
-    ilogsf: Elementwise
-
     def __init__(
         self, name: str, parameters: dict[str, str], notes: str, examples: dict[str, str]
     ) -> None:
@@ -121,12 +136,6 @@ class Distribution:
             doc = docstring(summary, arguments, notes, examples[function])
             public = f"{name}.{function}"
             setattr(self, function, elementwise(public, tuple(arguments), doc))
-
-    def __repr__(self) -> str:
-        return f"<leakscore.distributions.{self._name}>"
-
-    def __reduce__(self) -> str:
-        return self._name
 
 
 Distribution.__module__ = HOME

@@ -16,6 +16,7 @@ from leakscore.distributions._distribution import (
     OUT,
     POINT,
     Double,
+    NamedLaw,
     Written,
     positional,
     publish,
@@ -85,19 +86,11 @@ class Validity(Protocol):
     ) -> Flags: ...
 
 
-class Edgeworth:
+class Edgeworth(NamedLaw[Expansion]):
     """Densities, tails and quantiles of a sum whose cumulants are known."""
 
-    pdf: Expansion
-    logpdf: Expansion
-    cdf: Expansion
-    sf: Expansion
-    logcdf: Expansion
-    logsf: Expansion
-    ppf: Expansion
-    isf: Expansion
-    ilogcdf: Expansion
-    ilogsf: Expansion
+    _name = "edgeworth"
+
     valid: Validity
     cornish_fisher: Expansion
 
@@ -106,12 +99,6 @@ class Edgeworth:
             setattr(self, name, _function(name, argument, summary, _NOTES))
         for name, (argument, summary, notes) in _MORE.items():
             setattr(self, name, _function(name, argument, summary, notes))
-
-    def __repr__(self) -> str:
-        return "<leakscore.distributions.edgeworth>"
-
-    def __reduce__(self) -> str:
-        return "edgeworth"
 
 
 def _function(name: str, argument: tuple[str, str], summary: str, notes: str) -> Any:

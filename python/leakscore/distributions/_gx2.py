@@ -13,6 +13,7 @@ from leakscore.distributions._distribution import (
     FUNCTIONS,
     HOME,
     POINT,
+    NamedLaw,
     option,
     positional,
     publish,
@@ -72,7 +73,7 @@ class _Function(Protocol):
     ) -> Doubles: ...
 
 
-class GeneralizedChiSquare:
+class GeneralizedChiSquare(NamedLaw[_Function]):
     """The law of ``sum_i weights[i] * chi2'(df[i], nc[i]) + sigma * Z + offset``.
 
     Here chi2'(df, nc) are independent noncentral chi-square variables and Z is standard normal.
@@ -87,27 +88,13 @@ class GeneralizedChiSquare:
     array([2.])
     """
 
-    pdf: _Function
-    logpdf: _Function
-    cdf: _Function
-    sf: _Function
-    logcdf: _Function
-    logsf: _Function
-    ppf: _Function
-    isf: _Function
-    ilogcdf: _Function
-    ilogsf: _Function
+    _name = "gx2"
+
     error: _Function
 
     def __init__(self) -> None:
         for name, (argument, summary) in (FUNCTIONS | {"error": _ERROR}).items():
             setattr(self, name, _function(name, argument, summary))
-
-    def __repr__(self) -> str:
-        return f"<{HOME}.gx2>"
-
-    def __reduce__(self) -> str:
-        return "gx2"
 
 
 GeneralizedChiSquare.__module__ = HOME

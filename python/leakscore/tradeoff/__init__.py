@@ -7,38 +7,41 @@ curves of many targets.
 """
 
 from leakscore.tradeoff._calibrate import calibrate
-from leakscore.tradeoff._certificate import Certificate
-from leakscore.tradeoff.batches.allocation import random_allocation
-from leakscore.tradeoff.batches.correlated import (
+from leakscore.tradeoff.batches import (
     correlated_gaussian,
+    fixed_batch_gaussian,
     participation_patterns,
+    random_allocation,
+    shuffled_gaussian,
     strategy_matrix,
+    truncated_poisson_gaussian,
 )
-from leakscore.tradeoff.batches.fixed import fixed_batch_gaussian, truncated_poisson_gaussian
-from leakscore.tradeoff.batches.shuffled import shuffled_gaussian
-from leakscore.tradeoff.composition.accounting import (
+from leakscore.tradeoff.composed import (
     ComposedTradeOff,
     compose,
     subsampled_gaussian,
     subsampled_laplace,
 )
 from leakscore.tradeoff.curve import TradeOff
-from leakscore.tradeoff.families.approximate import approximate_dp
-from leakscore.tradeoff.families.discrete import discrete_gaussian, discrete_laplace
-from leakscore.tradeoff.families.empirical import from_llr
-from leakscore.tradeoff.families.gaussian import (
+from leakscore.tradeoff.discrete import (
+    approximate_dp,
+    discrete_gaussian,
+    discrete_laplace,
+    from_llr,
+)
+from leakscore.tradeoff.gaussian import (
     GaussianTradeOff,
     gaussian,
     gdp_delta,
     gdp_epsilon,
     misspecified,
 )
-from leakscore.tradeoff.families.laplace import laplace, relaxed_laplace
-from leakscore.tradeoff.families.mean import gaussian_mean
-from leakscore.tradeoff.families.relaxed import compose_relaxed_gaussian, relaxed_gaussian
-from leakscore.tradeoff.families.shifted import shifted_gaussian
-from leakscore.tradeoff.families.subsampled import SubsampledTradeOff, subsampled_mean
-from leakscore.tradeoff.shapes.algebra import Algebra
+from leakscore.tradeoff.laplace import laplace, relaxed_laplace
+from leakscore.tradeoff.mean import SubsampledTradeOff, gaussian_mean, subsampled_mean
+from leakscore.tradeoff.operations import Algebra
+from leakscore.tradeoff.premise import Certificate
+from leakscore.tradeoff.relaxed import compose_relaxed_gaussian, relaxed_gaussian
+from leakscore.tradeoff.shifted import shifted_gaussian
 
 __all__ = [
     "Certificate",

@@ -9,15 +9,19 @@ from math import exp, inf, isnan, log, sqrt
 from typing import Any
 
 from leakscore import validation
-from leakscore.tradeoff.batches.allocation import LEAST_NOISE, random_allocation
-from leakscore.tradeoff.batches.correlated import correlated_gaussian
-from leakscore.tradeoff.batches.fixed import fixed_batch_gaussian, truncated_poisson_gaussian
-from leakscore.tradeoff.batches.shuffled import shuffled_gaussian
-from leakscore.tradeoff.composition.accounting import subsampled_gaussian, subsampled_laplace
+from leakscore.tradeoff.batches import (
+    LEAST_NOISE,
+    correlated_gaussian,
+    fixed_batch_gaussian,
+    random_allocation,
+    shuffled_gaussian,
+    truncated_poisson_gaussian,
+)
+from leakscore.tradeoff.composed import subsampled_gaussian, subsampled_laplace
 from leakscore.tradeoff.curve import TradeOff
-from leakscore.tradeoff.families.gaussian import gaussian
-from leakscore.tradeoff.families.laplace import laplace, relaxed_laplace
-from leakscore.tradeoff.families.relaxed import relaxed_gaussian
+from leakscore.tradeoff.gaussian import gaussian
+from leakscore.tradeoff.laplace import laplace, relaxed_laplace
+from leakscore.tradeoff.relaxed import relaxed_gaussian
 
 Family = Callable[..., TradeOff]
 

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.tradeoff._certificate import Certificate
-from leakscore.tradeoff.premise import Premised, joined, premise_of
+from leakscore.tradeoff.premise import Certificate, Premised, joined, premise_of
 from leakscore.typing import Doubles, Many, Scalar, Value
 
 _DIRECTIONS = ("forward", "reverse", "both")

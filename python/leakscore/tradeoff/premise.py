@@ -1,15 +1,18 @@
-"""What a trade-off curve is about: how its two data sets differ, and what is assumed.
+"""What is stated about a curve: its premise, and the certificate of a comparison with another.
 
-Every operation on the curve keeps it, like the kind and the adversary.
+The premise is how the two data sets of a curve differ, and what is assumed. Every operation on the
+curve keeps it, like the kind and the adversary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from leakscore import validation
+from leakscore.results import Result
 
 NEIGHBOURS = ("replace", "add-remove")
 _KNOWN = (*NEIGHBOURS, "zero-out")  # the last of some curves only
@@ -145,3 +148,45 @@ def settled(premise: Premise, stated: str | None, what: object) -> str | None:
             f"made for neighbours={relation!r}, or rounds of {about!r}"
         )
     return relation
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate(Result):
+    """The answer of `TradeOff.at_least_as_private_as`; true only if the verdict is True.
+
+    Attributes
+    ----------
+    verdict : bool or None
+        Whether the curve is nowhere below the other, up to `tolerance`; None if the brackets of
+        the curves leave it open.
+    alpha : float
+        Where the difference is least; for a refutation, where the curve is below.
+    gap : float
+        The difference at `alpha`, f(alpha) less the other's beta: from the lower curve and the
+        other's upper one; in a refutation, from the upper curve and the other's lower one.
+    bound : float
+        The difference is at least this at every alpha in [0, 1]; -inf if nothing was proved.
+    tolerance : float
+        As given.
+    neighbours : {"replace", "add-remove"} or None
+        The relation of the two data sets that both curves are about, if one of them states it.
+    assumptions : tuple of str
+        What the two curves assume.
+
+    Examples
+    --------
+    >>> from leakscore.tradeoff import gaussian
+    >>> bool(gaussian(1.0).at_least_as_private_as(gaussian(2.0)))
+    True
+    """
+
+    verdict: bool | None
+    alpha: float
+    gap: float
+    bound: float
+    tolerance: float
+    neighbours: str | None = None
+    assumptions: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.verdict is True

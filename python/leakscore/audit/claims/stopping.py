@@ -11,7 +11,7 @@ import numpy as np
 from leakscore.audit.watched.monitor import Monitor
 from leakscore.audit.watched.setup import Setup, assembled, claim_of
 from leakscore.tradeoff import TradeOff
-from leakscore.tradeoff.shapes.polygon import Polygon
+from leakscore.tradeoff.polygon import Polygon
 from leakscore.typing import Doubles, Flags
 
 _MOST = 200_000  # rounds of a simulated audit

@@ -1,7 +1,13 @@
-"""From certified masses of a composed loss to a lower and to an upper trade-off curve."""
+"""From certified masses of a composed loss to a lower and to an upper trade-off curve.
+
+Beside the sums on an even lattice: steps that hardly ever hold the record, whose losses of 20 once
+in a million steps beside a usual loss of a millionth take a lattice of octaves; an attack that
+needs no sign; and the central limit, which is no bound.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -9,28 +15,45 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscore.tradeoff.composition.absolute_sum import absolute_sum
-from leakscore.tradeoff.composition.caps import Part, Parts, revealed, shrunk
-from leakscore.tradeoff.composition.lattice import Lattice, on_lattice
-from leakscore.tradeoff.composition.losses import AllocatedSteps, GaussianStep, Step
+from leakscore.distributions import norm
+from leakscore.tradeoff.composition.laws import (
+    KnownLaw,
+    Losses,
+    MixedStep,
+    ReplacedStep,
+    log_losses,
+    lower_curve,
+    upper_curve,
+)
+from leakscore.tradeoff.composition.octaves import Component, joined, loss_step, power
 from leakscore.tradeoff.composition.plan import Plan, plan
-from leakscore.tradeoff.composition.rare import fits, rare_losses
+from leakscore.tradeoff.composition.steps import (
+    AllocatedSteps,
+    GaussianStep,
+    Lattice,
+    Part,
+    Parts,
+    Step,
+    on_lattice,
+    revealed,
+    shrunk,
+)
 from leakscore.tradeoff.composition.sums import BlockMasses, compose_lattices
 from leakscore.tradeoff.composition.sums import Part as SumPart
-from leakscore.tradeoff.composition.vertices import (
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.gaussian import GaussianTradeOff, gaussian
+from leakscore.tradeoff.laplace import log_cosh
+from leakscore.tradeoff.polygon import (
     Points,
+    Polygon,
     complement,
     from_above,
     from_below,
     joined_tests,
+    lower_hull,
     moved_beta,
 )
-from leakscore.tradeoff.curve import TradeOff
-from leakscore.tradeoff.families.gaussian import gaussian
-from leakscore.tradeoff.octaves.curves import Losses, lower_curve, upper_curve
-from leakscore.tradeoff.octaves.known import KnownLaw, ReplacedStep
 from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.shapes.polygon import Polygon, lower_hull
 from leakscore.typing import Doubles
 
 Kind = Literal["guarantee", "attack"]
@@ -316,3 +339,129 @@ def _moved(log_mass: Doubles, sign: float, largest: float = 0.0) -> Doubles:
 def _joined(masses: Doubles) -> Doubles:
     """Add the masses that a point receives from the blocks on both sides."""
     return np.asarray(np.logaddexp(np.append(masses[0], -np.inf), np.append(-np.inf, masses[1])))
+
+
+_MOST_SHIFT = 16.0  # beyond, a lattice takes too many octaves
+_MOST_RATE = 1e-3  # beyond, an even lattice is the finer one
+_WORK = 1e7  # octaves times n^2 of one law
+
+
+def fits(parts: Parts) -> bool:
+    """Whether all steps are hardly ever sampled steps with Gaussian noise."""
+    return all(_fits(part) for part, _ in parts)
+
+
+def _fits(part: Part) -> bool:
+    if isinstance(part, AllocatedSteps) or not isinstance(part, (GaussianStep, MixedStep)):
+        return False
+    return all(one.rate <= _MOST_RATE and one.mu <= _MOST_SHIFT for one in _components(part))
+
+
+def _components(part: GaussianStep | MixedStep) -> tuple[Component, ...]:
+    if isinstance(part, MixedStep):
+        return part.components
+    return (Component(1.0, part.mu, part.rate),)
+
+
+def rare_losses(parts: Parts) -> Losses:
+    """Give the law of the loss of the whole sequence."""
+    statistic = not any(isinstance(part, KnownLaw) and part.guarantee for part, _ in parts)
+    laws, start = [], 0.0
+    for part, count in parts:
+        components = _components(part)  # type: ignore[arg-type]
+        widest = max(one.mu * (25.0 + one.mu) - np.log(one.rate) for one in components)
+        half = 64 * round(float(np.sqrt(_WORK / (widest / np.log(2.0) + 10.0))) / 64)
+        half = min(max(half, 128), 1024)
+        one, least = loss_step(list(components), count, half, statistic)
+        laws.append(power(one, count))
+        start += count * least
+    total = laws[0]
+    for law in laws[1:]:
+        total = joined(total, law)
+    return log_losses(total, start)
+
+
+_MOST = 1_000_000  # steps, for the memory that their counts take
+
+
+def absolute_sum(parts: list[tuple[Step, int]]) -> tuple[Doubles, Doubles]:
+    """Give logs of alpha and of beta, both rounded up, at some hundred thresholds.
+
+    The sum of n outputs is N(J mu, n), with J how often the record was sampled, a binomial number.
+    Only for equal steps; for other sequences there are no points.
+    """
+    step, n = parts[0]
+    if len(parts) > 1 or not isinstance(step, GaussianStep) or n > _MOST:
+        return np.zeros(0), np.zeros(0)
+    counts, mass = _binomial(n, step.rate)
+    shift = step.mu / math.sqrt(n) * counts
+    bound = np.linspace(0.0, float(shift[-1]) + 8.0, 257)[1:, np.newaxis]
+    missed = (norm.cdf(bound - shift) - norm.cdf(-bound - shift)) @ mass
+    rounding = 1e-12 + 2e-15 * math.lgamma(n + 1)  # of the masses, relatively
+    outside = max(0.0, 1.0 - float(mass.sum())) + rounding
+    with np.errstate(divide="ignore"):
+        log_beta = np.log(np.minimum(missed + outside, 1.0))
+    return np.log(2.0) + norm.logsf(bound[:, 0]) * (1.0 - 1e-12), log_beta
+
+
+def _binomial(n: int, rate: float) -> tuple[Doubles, Doubles]:
+    """Give the likely counts, which miss a mass of 1e-30, and their masses."""
+    if rate == 1.0:
+        return np.array([float(n)]), np.ones(1)
+    spread = 12.0 * (1.0 + math.sqrt(n * rate * (1.0 - rate)))
+    low, high = max(0, math.floor(n * rate - spread)), min(n, math.ceil(n * rate + spread))
+    logs = [
+        math.lgamma(n + 1)
+        - math.lgamma(j + 1)
+        - math.lgamma(n - j + 1)
+        + j * math.log(rate)
+        + (n - j) * math.log1p(-rate)
+        for j in range(low, high + 1)
+    ]
+    return np.arange(float(low), high + 1.0), np.exp(logs)
+
+
+def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
+    """Return the curve towards which the composition tends.
+
+    A Gaussian one with mu^2 = sum of n rate^2 (E r^2 - 1), except for an attacker who does not know
+    the sign. That attacker's likelihood ratio is (e^A + e^B)/2, with jointly normal A and B.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = [(n * step.rate**2, *step.moments) for step, n in parts]
+        square = sum(n * second for n, second, _ in moments)
+        if not square < np.inf:  # infinite, or an infinite moment at a rate whose square is 0
+            square = sum(n * float(np.exp(step.log_second)) for step, n in parts)
+    if adversary != "relaxed-aligned" or not 0.0 < square < 1e5:
+        curve = gaussian(leakage=square)
+        return GaussianTradeOff(curve._mu, curve._leakage, "attack", adversary)
+    return _two_signs(np.sqrt(square), sum(n * cross for n, _, cross in moments) / square)
+
+
+def _two_signs(mu: float, correlation: float) -> TradeOff:
+    """Integrate over U; given U, the ratio's tails are those of V.
+
+    With Z+ = a U + b V and Z- = -a U + b V the ratio is exp(mu b V - mu^2/2) cosh(mu a U); a member
+    of sign + shifts U by mu a and V by mu b.
+    """
+    a, b = np.sqrt(0.5 * (1.0 - correlation)), np.sqrt(max(0.5 * (1.0 + correlation), 1e-4))
+    u = np.linspace(-9.0, 9.0, 2 * int(np.ceil(9.0 / min(0.1, b / 3.0))) + 1)
+    weights = norm.pdf(u) * (u[1] - u[0])
+    levels = np.concatenate(
+        [
+            np.linspace(-9.0 * mu * b, 0.0, 60)[:-1],
+            log_cosh(mu * a * np.linspace(0.0, mu * a + 9.0, 400)),
+        ]
+    )
+
+    def distances(shift: float) -> Doubles:
+        """Give the distances of V from every threshold for shifted U and V."""
+        ahead = levels[:, np.newaxis] - log_cosh(mu * a * np.abs(u + shift * mu * a))
+        return np.asarray(ahead / (mu * b) - shift * mu * b)
+
+    alpha = np.concatenate([[1.0], norm.sf(distances(0.0)) @ weights, [0.0]])
+    beta = np.concatenate([[0.0], norm.cdf(distances(1.0)) @ weights, [1.0]])
+    with np.errstate(divide="ignore"):
+        x, y = np.log(np.minimum(alpha, 1.0)), np.log(np.minimum(beta, 1.0))
+    order = np.lexsort((y, x))
+    return Polygon(*lower_hull(x[order], y[order]), "attack", "relaxed-aligned", "central limit")

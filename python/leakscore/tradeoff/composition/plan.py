@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscore.numeric import bisect, gauss_panels
-from leakscore.tradeoff.composition.caps import Part
-from leakscore.tradeoff.octaves.known import KnownLaw
+from leakscore.tradeoff.composition.laws import KnownLaw
+from leakscore.tradeoff.composition.steps import Part
 from leakscore.typing import Doubles, Flags
 
 # Aim for the difference of the bounds on epsilon, relative to the range of the loss if that is

@@ -19,12 +19,26 @@ The error of one cell of a tilted law (u = 2^-53; N the length of the FFT):
   laws bounds that mass.
 - Masses of one step, the cells' ends, and sums of them have a relative error of at most `_UNIT`
   times the size of the logarithms that go into them, n times that after n steps.
+
+First frequencies. A sum of many steps is heard at low frequencies only, at which e^(-2 pi i j k /
+N) hardly turns within a block of B cells. With r from -1 to 1 the place of a cell in its block, and
+c the block's middle,
+
+    z_k = sum_c e^(-2 pi i c k / N) sum_p (-i a)^p / p! sum_r r^p mass,    a = pi B k / N <= 1/2,
+
+one short transform for each moment. The masses sum to 1, so that the series without its terms from
+p on errs by at most a^p / p! (1 + a/(p+1) + ...) <= 1.1 a^p / p!.
+
+Groups of cells. With e^m the largest mass of a group that starts at cell a, the mass of its cell a
++ k times e^(step (a + k)) is e^(m + step a) times a share of at most 1 times e^(step k). The shares
+are computed once, for all tilts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise
 from typing import TypeAlias
 
@@ -32,8 +46,6 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.numeric import by_squaring
-from leakscore.tradeoff.composition.groups import GroupedMasses, grouped
-from leakscore.tradeoff.composition.low_frequencies import SIZES, block_size, low_frequencies
 from leakscore.tradeoff.composition.plan import MANY, Window
 from leakscore.typing import Doubles
 
@@ -349,3 +361,131 @@ def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) ->
         first.log_below + first.log_scale - first.theta * edges[0],
         last.log_above + last.log_scale - last.theta * edges[1],
     )
+
+
+_MOST = 32
+# Where e^(step k) varies by at most e^50 in a group, shares that underflow (below e^-708) are
+# e^-608 of the group.
+_RISE = 50.0
+
+
+@dataclass(frozen=True)
+class GroupedMasses:
+    """The masses e^tops times shares on the points ``first + k * spacing``, `count` steps alike."""
+
+    first: float
+    size: int
+    tops: Doubles  # (groups,)
+    shares: Doubles  # (groups, cells)
+    count: int
+
+    def moments(self, step: float) -> tuple[float, float, float]:
+        """Give log of the sum of e^(step k) mass, and mean and variance of that law's k."""
+        cells = np.arange(float(self.shares.shape[1]))
+        powers = np.exp(step * cells)
+        sums = np.einsum("gk,mk->mg", self.shares, [powers, powers * cells, powers * cells**2])
+        starts, scale, top = self._scaled(step)
+        total = float(scale @ sums[0])
+        mean = float(scale @ (starts * sums[0] + sums[1])) / total
+        away = starts - mean
+        second = float(scale @ (away * away * sums[0] + 2.0 * away * sums[1] + sums[2]))
+        return top + float(np.log(total)), mean, second / total
+
+    def log_total(self, step: float) -> float:
+        """Give log of the sum of e^(step k) mass, the first of `moments`."""
+        powers = np.exp(step * np.arange(float(self.shares.shape[1])))
+        _, scale, top = self._scaled(step)
+        return top + float(np.log(scale @ np.einsum("gk,k->g", self.shares, powers)))
+
+    def rounding(self, step: float, log_total: float) -> float:
+        """Bound the error of `log_total`.
+
+        Logs of masses that count are no larger than the sum's and step times a place; a share errs
+        by its exponent of at most 100, and sums by a rounding for each cell of a group.
+        """
+        return _U * (150.0 + 4.0 * (abs(log_total) + abs(step) * self.size))
+
+    def peak(self, step: float) -> float:
+        """Give log of the largest e^(step k) mass, about."""
+        return self._scaled(step)[2]
+
+    def masses(self, step: float, log_total: float) -> Doubles:
+        """Give e^(step k) mass over their sum."""
+        powers = np.exp(step * np.arange(float(self.shares.shape[1])))
+        _, scale, top = self._scaled(step)
+        masses = self.shares * powers
+        masses *= (scale * np.exp(top - log_total))[:, np.newaxis]
+        return masses.reshape(-1)[: self.size]
+
+    def _scaled(self, step: float) -> tuple[Doubles, Doubles, float]:
+        """Give the groups' first cells, and their scales: exponentials times that of a log."""
+        starts = np.arange(0.0, float(self.shares.size), float(self.shares.shape[1]))
+        logs = self.tops + step * starts
+        top = float(logs.max())
+        return starts, np.exp(logs - top), top
+
+
+def grouped(first: float, log_mass: Doubles, count: int, steepest: float) -> GroupedMasses:
+    """Group a step's masses, for tilts of at most e^steepest a cell."""
+    cells = _MOST
+    while cells > 1 and steepest * cells > _RISE:
+        cells //= 2
+    padding = -log_mass.size % cells
+    logs = np.pad(log_mass, (0, padding), constant_values=-np.inf).reshape(-1, cells)
+    tops = logs.max(axis=1)
+    shares = np.exp(logs - np.where(np.isneginf(tops), 0.0, tops)[:, np.newaxis])
+    return GroupedMasses(first, log_mass.size, tops, shares, count)
+
+
+_MOST_TURN = 0.5
+_LEAST_BLOCK, _MOST_BLOCK = 16, 256
+SIZES = _MOST_BLOCK  # a divisor of the sizes of transforms
+_REST = 3e-17
+
+
+def block_size(few: int, size: int) -> int:
+    """Give the cells of a block for so many frequencies, or 0 where a whole transform is best."""
+    most = _MOST_TURN * size / (np.pi * few)
+    if most < _LEAST_BLOCK or size % SIZES:
+        return 0
+    return 1 << int(np.log2(min(most, _MOST_BLOCK)))
+
+
+def low_frequencies(
+    masses: Doubles, size: int, few: int, block: int
+) -> tuple[npt.NDArray[np.complex128], float]:
+    """Give the first values of a transform of that size, and a bound on their error.
+
+    Moments err by at most block + order roundings of a sum of 1, the short transforms as
+    `sums._fft_unit` says; with the weights a^p / p! these errors add up to less than e^(1/2) times
+    as much. Horner's rule (six roundings a step, each a share of e^a), the turn and the end of the
+    series come on top.
+    """
+    powers, factors, turn = _series(size, few, block)
+    count = -(-masses.size // block)
+    padded = np.pad(masses, (0, count * block - masses.size)).reshape(count, block)
+    spectra = np.fft.rfft(powers @ padded.T, size // block)[:, :few]
+    z = spectra[-1]
+    for factor, spectrum in zip(factors[::-1], spectra[-2::-1], strict=True):  # Horner's rule
+        z = z * factor + spectrum
+    transforms = 8.0 * float(np.log2(size // block))
+    error = (1.65 * (transforms + block + len(powers)) + 20.0) * _U + _REST
+    return z * turn, error
+
+
+@lru_cache(maxsize=8)
+def _series(
+    size: int, few: int, block: int
+) -> tuple[Doubles, npt.NDArray[np.complex128], npt.NDArray[np.complex128]]:
+    """Give powers of places, -i a / p at each frequency, and turns by half a block."""
+    angle = np.pi * block / size * np.arange(few)
+    order, left = 1, 1.1 * float(angle[-1])
+    while left > _REST:
+        order += 1
+        left *= float(angle[-1]) / order
+    places = (2.0 * np.arange(block) - (block - 1)) / block
+    powers = places ** np.arange(order)[:, np.newaxis]
+    factors = np.zeros((order - 1, few), dtype=np.complex128)
+    factors.imag = -angle / np.arange(1, order)[:, np.newaxis]
+    turn = np.exp(-1j * (block - 1) / block * angle).astype(np.complex128, copy=False)
+    return powers, factors, turn

@@ -1,8 +1,11 @@
-"""Convex polygons: the exact curves of discrete laws, of samples and of certified bounds."""
+"""Convex polygons: the exact curves of discrete laws, of samples and of certified bounds.
+
+The object, hulls of points, a polygon below a curve, and vertices from logs of masses.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -232,3 +235,95 @@ def log_gap(low: Doubles, high: Doubles) -> Doubles:
     with np.errstate(divide="ignore", under="ignore"):
         gap = np.where(np.isneginf(low), -np.inf, low - high)
         return np.asarray(np.log(-np.expm1(np.minimum(gap, 0.0))))
+
+
+_ROUNDING = 4e-12  # relative, of rates and of what their logs' roundings make of them
+_STEEP = 1e9  # of the line before a point, over the slope after it: as good as vertical
+_NEAR = 1e-6  # points at which both logs are closer give no slope
+
+
+def below(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]:
+    """Give logs of vertices below the curve through such points, sorted by alpha.
+
+    All alphas are positive. Below the first of them the curve lies above the first beta, and beyond
+    the last above 0.
+    """
+    x, y = _apart(log_alpha, log_beta)
+    slopes = log_slopes(x, y)
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        # How far a slope may err: rounded rates, over their differences.
+        wide = np.exp(-log_gap(x[:-1], x[1:])) + np.exp(-log_gap(y[1:], y[:-1]))
+        unsure = _ROUNDING * (1.0 + wide)
+        before = np.exp(slopes[:-1] - slopes[1:]) * (1.0 + unsure[:-1] + unsure[1:])
+        after = np.exp(slopes[1:] - slopes[:-1]) * (1.0 - unsure[:-1] - unsure[1:])
+    # Both over the slope of an edge: at least 1, and at most 1.
+    steep = np.concatenate([[np.inf], np.nan_to_num(np.maximum(before, 1.0), nan=np.inf)])
+    flat = np.concatenate([np.nan_to_num(np.clip(after, 0.0, 1.0), nan=0.0), [0.0]])
+    bounded = np.minimum(steep, _STEEP)
+    place = np.where(steep > _STEEP, 0.0, (1.0 - flat) / np.maximum(bounded - flat, 1.0 / _STEEP))
+    lines = flat * (1.0 - place), 1.0 - bounded * place
+    height = np.maximum(np.minimum(*lines), 0.0)
+    with np.errstate(divide="ignore"):
+        across = np.logaddexp(x[:-1], x[1:] + log_gap(x[:-1], x[1:]) + np.log(place))
+        down = np.logaddexp(y[1:], y[:-1] + log_gap(y[1:], y[:-1]) + np.log(height))
+    corners = np.concatenate([x, across]), np.concatenate([y, down])
+    order = np.lexsort((-corners[1], corners[0]))
+    across = np.concatenate([[-np.inf], corners[0][order], x[-1:]])
+    down = np.concatenate([y[:1], corners[1][order], [-np.inf]])
+    return _less(across), _less(down)
+
+
+def _less(logs: Doubles) -> Doubles:
+    """Lower a rate and raise 1 less the rate, by a share of each and a rounding of their sum."""
+    return np.asarray(logs - (_ROUNDING * np.minimum(-logs, 1.0) + 4.0 * 2.0**-53))
+
+
+def _apart(x: Doubles, y: Doubles) -> tuple[Doubles, Doubles]:
+    """Leave out points that are too near to the point before."""
+    with np.errstate(invalid="ignore"):
+        moved = np.maximum(np.abs(np.diff(x)), np.abs(np.diff(y)))
+    kept = np.concatenate([[True], moved > _NEAR])
+    return x[kept], y[kept]
+
+
+Points: TypeAlias = tuple[Doubles, Doubles]  # logs of alpha and of beta
+
+
+def joined_tests(tests: Points) -> Points:
+    """Join tests by randomising between them, and with the tests that accuse none or all."""
+    alpha, beta = (np.minimum(values, 0.0) for values in tests)
+    order = np.lexsort((beta, alpha))
+    return lower_hull(
+        np.concatenate([[-np.inf], alpha[order], [0.0]]),
+        np.concatenate([[0.0], beta[order], [-np.inf]]),
+    )
+
+
+def from_below(log_mass: Doubles, start: float = -np.inf) -> Doubles:
+    """Return logs of the sums of the first 0, 1, ... masses and the mass before them."""
+    return _core.running_log_sums(start, np.ascontiguousarray(log_mass))
+
+
+def from_above(log_mass: Doubles, start: float = -np.inf) -> Doubles:
+    return from_below(log_mass[::-1], start)[::-1]
+
+
+def complement(log_mass: Doubles) -> Doubles:
+    """Return log(1 - mass)."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log1p(-np.exp(np.minimum(log_mass, 0.0))))
+
+
+def moved_beta(low: Doubles, high: Doubles, above: float) -> Doubles:
+    """Bound beta of every vertex from masses under H1 that are too small, or too large.
+
+    The sum of the small masses below bounds beta where beta is below 1/2, and 1 less the sum of the
+    large ones above it elsewhere; the lesser of both in between, so that each edge lies below the
+    edge of one of both bounds. They need not be bounds of one law.
+    """
+    missed, not_caught = from_below(low), complement(from_above(high, above))
+    turn = int(np.searchsorted(missed, np.log(0.5)))
+    beta = np.concatenate([missed[:turn], not_caught[turn:]])
+    if turn < beta.size:
+        beta[turn] = min(missed[turn], not_caught[turn])
+    return beta

@@ -8,22 +8,22 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscore import validation
-from leakscore.tradeoff.composition.caps import Part, Parts
-from leakscore.tradeoff.composition.ends import Ends
-from leakscore.tradeoff.composition.limit import limit
-from leakscore.tradeoff.composition.losses import (
+from leakscore.tradeoff.composition.ends import Ends, limit
+from leakscore.tradeoff.composition.steps import (
     GaussianMagnitude,
     GaussianStep,
     LaplaceMagnitude,
     LaplaceStep,
+    Part,
+    Parts,
     Step,
 )
 from leakscore.tradeoff.curve import TradeOff
-from leakscore.tradeoff.families.gaussian import GaussianTradeOff, gaussian
-from leakscore.tradeoff.families.laplace import _Laplace, laplace
-from leakscore.tradeoff.families.relaxed import _RelaxedGaussian, compose_relaxed_gaussian
+from leakscore.tradeoff.gaussian import GaussianTradeOff, gaussian
+from leakscore.tradeoff.laplace import _Laplace, laplace
 from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
-from leakscore.tradeoff.shapes.bracket import Bracket
+from leakscore.tradeoff.relaxed import _RelaxedGaussian, compose_relaxed_gaussian
+from leakscore.tradeoff.shapes import Bracket
 
 _MOST_STEPS = 10**7
 _TOO_MANY = (

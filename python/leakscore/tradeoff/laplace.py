@@ -10,10 +10,16 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
-from leakscore.tradeoff.families.hyperbolic import log_cosh
 from leakscore.tradeoff.premise import UNSTATED, Premise
-from leakscore.tradeoff.shapes.mirrored import Mirrored
+from leakscore.tradeoff.shapes import Mirrored
 from leakscore.typing import Doubles, Scalar
+
+
+def log_cosh(x: Doubles) -> Doubles:
+    """Return log cosh(x) for x >= 0, to its last digit near 0 too."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.log1p(2.0 * np.sinh(0.5 * np.minimum(x, 1.0)) ** 2)
+        return np.where(x < 1.0, near, x + (np.log1p(np.exp(-2.0 * x)) - np.log(2.0)))
 
 
 @overload

@@ -1,1 +1,0 @@
-"""DP-SGD as it is run: allocated, fixed, truncated and shuffled batches, and correlated noise."""

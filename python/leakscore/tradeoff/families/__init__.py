@@ -1,1 +1,0 @@
-"""Trade-off curves of mechanisms, one module a family."""

@@ -1,1 +1,0 @@
-"""Sums of ratios, and of losses, on lattices of octaves: in positive arithmetic."""

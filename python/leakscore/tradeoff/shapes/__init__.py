@@ -1,1 +1,0 @@
-"""Curves made of points or of other curves: polygons, hulls, brackets."""
