@@ -105,7 +105,10 @@ def test_the_order_of_the_hypotheses() -> None:
     audit = Audit(members, rng.normal(size=3000))
     f = subsampled_mean(81 * 0.5, 0.5)
     assert audit.compare(f).verdict == "consistent"
-    assert audit.compare(f.inverse()).verdict == "refuted"
+    with pytest.raises(ValueError, match="not 'with': claim the curve before"):
+        audit.compare(f.inverse())
+    turned = subsampled_mean(81 * 0.5, 0.5).inverse()._about(f._premise)  # with H0 misstated
+    assert audit.compare(turned).verdict == "refuted"
     assert audit.compare(f.symmetrized()).verdict == "consistent"
 
 

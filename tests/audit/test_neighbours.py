@@ -25,7 +25,7 @@ CANARIES = np.arange(100), np.arange(100) >= 50, 20, 10
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "itself": lambda f: f,
     "symmetrized": lambda f: f.symmetrized(),
-    "inverse": lambda f: f.inverse(),
+    "inverse of the inverse": lambda f: f.inverse().inverse(),
     "hull of the inverse": lambda f: f.inverse().symmetrized(),
     "subsample": lambda f: f.subsample(0.9),
     "best_of": lambda f: f.best_of(2),

@@ -102,6 +102,22 @@ def test_rounds_that_raise_are_counted() -> None:
     assert check_private(lambda d, r: d[0], [], [1], claim=PURE, rounds=400).refuted
 
 
+def test_hardly_any_output_is_warned_of() -> None:
+    """Of a mechanism that soon breaks next to nothing was tested, whatever it still returned."""
+
+    def rare(share):
+        def mechanism(data, rng):
+            if rng.random() > share:
+                raise OSError("no disk")
+            return data * 0
+
+        return mechanism
+
+    with pytest.warns(UserWarning, match=r"Only \d+ of 400 rounds .*OSError: no disk: hardly"):
+        assert_private(rare(0.05), 0, 1, claim=PURE, rounds=400)
+    assert_private(rare(0.2), 0, 1, claim=PURE, rounds=400)
+
+
 def test_data_sets_that_are_alike() -> None:
     class Opaque:
         def __reduce__(self):

@@ -159,7 +159,8 @@ def check_private(
     -----
     UserWarning
         If the same data and the same state of `rng` give two different outputs: then the mechanism
-        draws from elsewhere or keeps a state, and the check cannot be repeated.
+        draws from elsewhere or keeps a state, and the check cannot be repeated. If less than a
+        tenth of the rounds returned an output, and nothing was found.
 
     Notes
     -----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ MISSING = -1e6
 RAISED = -1.0  # in the place of how many numbers an output has
 _NEGATIVE_ZERO = -5e-324  # as numbers the two zeros are equal, but not to who reads them
 _MOST = 10_000  # numbers of one output
+_HARDLY = 0.9  # of the rounds without an output
 
 Mechanism = Callable[[Any, np.random.Generator], object]
 
@@ -39,6 +41,12 @@ class Failures:
                 f"Expected mechanism(data, rng) to return an output, but none of {rounds} rounds "
                 f"did: {raised}. Nothing was tested"
             ) from self.first
+        if self.rounds > _HARDLY * rounds:
+            warnings.warn(
+                f"Only {rounds - self.rounds} of {rounds} rounds returned an output, {raised}: "
+                "hardly anything was tested",
+                stacklevel=3,
+            )
         return f"; of these {raised}" if self.raised else ""
 
 

@@ -393,7 +393,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         Raises
         ------
         ValueError
-            If `kappa` is outside [0, 1] or NaN.
+            If `kappa` is outside [0, 1] or NaN, or H0 is "with" the record, after `inverse`.
 
         References
         ----------
@@ -405,6 +405,8 @@ class TradeOff(Premised, ABC, Generic[Value]):
         >>> print(round(float(gaussian(1.0).reconstruction(0.1)), 4))
         0.3891
         """
+        if self.null == "with":
+            self._require_null("reconstruction", "ask the curve before `inverse`")
         return self._power(validation.interval("kappa", kappa, 0.0, 1.0))
 
     @overload
@@ -419,7 +421,8 @@ class TradeOff(Premised, ABC, Generic[Value]):
         alpha : array_like
             False positive rate of the test, in [0, 1]; at 0 the limit from the right.
         prior : array_like
-            Share of members among those tested, in [0, 1]; broadcast against `alpha`.
+            Share of members among those tested, in [0, 1]; broadcast against `alpha`. Of H1, that
+            is: after `inverse` the share of non-members.
 
         Returns
         -------

@@ -133,10 +133,16 @@ def joined(named: Iterable[tuple[str, Premise]]) -> Premise:
 
 
 def settled(premise: Premise, stated: str | None, what: object) -> str | None:
-    """Return the stated relation or, if none is stated, the curve's.
+    """Return the stated relation of a claim or, if none is stated, the curve's.
 
-    Raises ValueError if both are known and differ.
+    Raises ValueError if both are known and differ, or if H0 is "with" the record: of a claim, alpha
+    is a share of rounds without it, and a true curve would be refuted with the two swapped.
     """
+    if premise.null == "with":
+        raise ValueError(
+            f"Expected {what!r} with H0 'without' the record as a claim, not 'with': claim the "
+            "curve before `inverse`, which says the same, or `symmetrized`"
+        )
     about = premise.neighbours
     if stated is None:
         return about

@@ -291,14 +291,9 @@ class Population:
         law = Reference(known.mean, known.cov + table.per_record * noise_cov)
         return float(away @ law.solve(away) / table.size)
 
-    def informed(self, noise_std: float = 0.0) -> Doubles:
-        """Leakage to the informed attacker from all means, (P,); inf where it is certain.
-
-        `noise_std`, on the present mean, is in standard deviations of a record.
-        """
-        if noise_std == 0:
-            return self._informed
-        return self.told + self.added(noise_std)
+    def informed(self) -> Doubles:
+        """Leakage to the informed attacker from all means, (P,); inf where it is certain."""
+        return self._informed
 
     @cached_property
     def _informed(self) -> Doubles:

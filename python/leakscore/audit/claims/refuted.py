@@ -210,7 +210,7 @@ class Refuted(SampledAudit):
 
         f_theta(alpha) bounds the false negative rate with H0 "not a member" and H1 "a member", in
         this order. If it is not symmetric and claimed in both directions, pass the family of
-        ``f.symmetrized()``; for the reverse direction alone that of ``f.inverse()``.
+        ``f.symmetrized()``; ``f.inverse()`` is refused, as its H0 is "a member".
 
         With ``gaussian`` as the family this is `mu`. The bound is on the parameter of a mechanism
         of this family, and proves nothing about others.
@@ -290,8 +290,9 @@ class Refuted(SampledAudit):
 
         f(alpha) bounds the false negative rate with H0 "not a member" and H1 "a member", in this
         order; a curve that is not symmetric, claimed in both directions, is
-        ``f.symmetrized()``. Both are about the same two data sets as f: rounds in which another
-        record takes the target's place cannot test a curve for a record that is present or absent.
+        ``f.symmetrized()``, and ``f.inverse()`` is refused. Both are about the same two data sets
+        as f: rounds in which another record takes the target's place cannot test a curve for a
+        record that is present or absent.
 
         Examples
         --------

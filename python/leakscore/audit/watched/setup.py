@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
+from leakscore.tradeoff.premise import settled
 from leakscore.typing import Doubles
 
 Rows = tuple[tuple[float, float, float], ...]
@@ -141,6 +142,7 @@ def claim_of(claim: Any) -> WatchedClaim:
     if claim is None:
         return WatchedClaim(None, (), None)
     if isinstance(claim, TradeOff):
+        settled(claim._premise, None, claim)
         return WatchedClaim(repr(claim), tangents_of(claim), None, claim.assumptions)
     if not isinstance(claim, (tuple, list)) or len(claim) != 2:
         raise TypeError(
