@@ -15,7 +15,8 @@ what is undefined or not asked for):
     input
         name, path, sha256, rows, columns; rows_judged, columns_judged, columns_left_out
         (name, reason), columns_published, columns_unjudged (they would be published, but nothing
-        here speaks of them), rows_left_out (reason, count, first row numbers), notes
+        here speaks of them), rows_left_out (reason, count, first row numbers, cells of each
+        column), notes
     release
         statistic, n, population ("infinite" or "finite"), draw, neighbours, base_population,
         base_rate, alpha, decimals (to which it is rounded)

@@ -25,6 +25,7 @@ from leakscore_app.tables.records import (
     NOTHING,
     LeftColumn,
     LeftRows,
+    cells_by_column,
     combinations,
     dependent_columns,
     differ,
@@ -61,6 +62,8 @@ class Judged:
         How many columns are.
     groupless : Lost
         Rows without a group.
+    absent, infinite : dict
+        Column of the table -> its cells that are missing, or infinite.
     """
 
     source: Source
@@ -73,16 +76,22 @@ class Judged:
     unjudged: tuple[str, ...]
     published: int
     groupless: Lost = field(default_factory=lambda: Lost(0, ()))
+    absent: dict[str, int] = field(default_factory=dict)
+    infinite: dict[str, int] = field(default_factory=dict)
 
     @property
     def left_rows(self) -> tuple[LeftRows, ...]:
         """Which rows are not judged."""
         lost = (
-            ("a value is missing", self.found.missing),
-            ("a value is infinite", self.found.infinite),
-            (GROUPLESS, self.groupless),
+            ("a value is missing", self.found.missing, self.absent),
+            ("a value is infinite", self.found.infinite, self.infinite),
+            (GROUPLESS, self.groupless, {}),
         )
-        return tuple(LeftRows(why, one.count, one.first) for why, one in lost if one.count)
+        return tuple(
+            LeftRows(why, rows.count, rows.first, dict(cells))
+            for why, rows, cells in lost
+            if rows.count
+        )
 
 
 def judged_of(
@@ -140,6 +149,8 @@ def judged_of(
         counting=counting,
         unjudged=tuple(_unjudged(opened, published, left, names, dependent)),
         published=len(published),
+        absent=cells_by_column(source.columns, found.absent),
+        infinite=cells_by_column(source.columns, found.holes - found.absent),
     )
 
 
