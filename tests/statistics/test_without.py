@@ -99,7 +99,7 @@ def test_a_regression_that_needs_a_record_is_refused(case: str, from_moments: bo
         fitted.features(values)
     assert (caught.value.column, caught.value.row) == (column, row)
     remaining = np.delete(values, row, axis=0)
-    with pytest.raises(ValueError, match="linearly independent: leave out '[bc]'"):
+    with pytest.raises(ValueError, match=r"linearly independent: leave out '[bc]'"):
         statistics.Regression("y").on(NAMES).prepare(remaining)
 
 

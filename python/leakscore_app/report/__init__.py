@@ -73,7 +73,7 @@ what is undefined or not asked for):
 """
 
 from leakscore_app.report._report import analyse
-from leakscore_app.report._verdict import EXIT_CODES
+from leakscore_app.report._verdict import EXIT_CODES, exit_code_of
 from leakscore_app.report.result import Report
 from leakscore_app.report.streamed.files import open_table
 from leakscore_app.tables.table import Table, embedded_table, read_table, table_of
@@ -84,6 +84,7 @@ __all__ = [
     "Table",
     "analyse",
     "embedded_table",
+    "exit_code_of",
     "open_table",
     "read_table",
     "table_of",

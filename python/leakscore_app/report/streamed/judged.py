@@ -204,7 +204,7 @@ def _useless(
     """Return the columns that hold nothing, or names of rows, or holes where these decide."""
     useless = {}
     for j, name in enumerate(names):
-        why = _names_of_rows(opened, name, found.columns, j)
+        why = _names_of_rows(opened, name, found, j)
         if found.absent[j] == found.rows:
             useless[name] = NOTHING
         elif why and name not in (asked or ()):
@@ -214,15 +214,18 @@ def _useless(
     return useless
 
 
-def _names_of_rows(opened: Opened, name: str, columns: Columns, j: int) -> str:
+def _names_of_rows(opened: Opened, name: str, found: First, j: int) -> str:
     """Say why a column of numbers counts, names or dates the records; empty if it does not."""
     if name in opened.index:
         return INDEX
+    columns, rows = found.columns, found.rows
     whole, counting = bool(columns.whole[j]), bool(columns.counting[j])
     unnamed = name == opened.columns[0] and opened.named and (opened.unnamed or not name.strip())
     if opened.understood or name in opened.source.levels:
         return ""
-    if opened.named and names_rows(name.strip(), unnamed=unnamed, whole=whole, counting=counting):
+    if opened.named and names_rows(
+        name.strip(), unnamed=unnamed, whole=whole, counting=counting, rows=rows
+    ):
         return INDEX
     days = float(columns.first[j])
     if whole and columns.dates[j] and _FIRST_DAY <= days < _LAST_DAY:
