@@ -129,7 +129,8 @@ def test_everything_left_out_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
         "id is left out: it counts or names the records.",
         "same is left out: the same in every record: it tells nothing.",
         "twice is left out: a copy or a multiple of a: it tells nothing more.",
-        "2 records are left out: a value is missing (records 4, 9).",
+        "2 records are left out: a value is missing (records 4, 9): hole in 2.",
+        "'NA' is read as missing (hole in 2 cells).",
         "t.csv holds 30 records in 8 columns; 28 records in 4 columns are judged.",
         "compute them from the noisy means of the others",
     ):

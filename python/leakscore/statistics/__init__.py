@@ -13,9 +13,9 @@ from leakscore.statistics._products import (
     Covariance,
     CrossProducts,
     Quantile,
-    Regression,
 )
-from leakscore.statistics._statistic import Statistic
+from leakscore.statistics._regression import Regression
+from leakscore.statistics._statistic import NoFitError, Statistic
 from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Histogram",
     "KnownWeights",
     "Mean",
+    "NoFitError",
     "Proportions",
     "Quantile",
     "Regression",

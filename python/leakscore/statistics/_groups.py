@@ -293,6 +293,9 @@ class Several(Statistic):
     def _features(self, values: Doubles) -> Doubles:
         return self._beside(part.features(values[:, at]) for part, at in self.tables)
 
+    def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
+        return self._beside(part.features(values[:, at], owners) for part, at in self.tables)
+
     def _beside(self, blocks: Iterable[Doubles]) -> Doubles:
         """Put the columns of the parts beside each other, each name once."""
         columns: dict[str, Doubles] = {}

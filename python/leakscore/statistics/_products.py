@@ -1,4 +1,4 @@
-"""Covariances and regressions: means of products of two columns."""
+"""Covariances, correlations and cross-products: means of products of two columns."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Exactness, Statistic
+from leakscore.statistics._statistic import Exactness, NoFitError, Statistic
 from leakscore.typing import Doubles
 
-_DEPENDENT = "Expected the predictors to be linearly independent: leave one out"
-_SQUARED = 1e-10  # share of a variance that squares still tell from none
-_LAST_DIGITS = 1e-13  # share of a number that is rounding
+_ROUNDING = 1e-12  # share of a variance
 _PRODUCTS = 1 << 16  # of two columns, in one block
-_ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
 
 
 def _multiply_pairs(x: Doubles, out: Doubles) -> None:
@@ -74,9 +71,10 @@ class Covariance(Statistic):
 class Correlations(Statistic):
     """Correlations of all pairs of columns alone, without means and standard deviations.
 
-    phi(z) = u_i u_j - rho_ij (u_i^2 + u_j^2) / 2, u the standardised columns: as n grows the
-    published correlations are rho plus the mean of phi (van der Vaart, *Asymptotic Statistics*,
-    1998, example 3.6). `prepare` estimates means, variances and correlations from a table.
+    phi(z) / N is exactly by how much the record shifts the correlations of the table of N that
+    `prepare` was given. To first order phi = u_i u_j - rho_ij (u_i^2 + u_j^2) / 2, u the
+    standardised columns, and as n grows the published correlations are rho plus the mean of phi
+    (van der Vaart, *Asymptotic Statistics*, 1998, example 3.6).
 
     Examples
     --------
@@ -84,7 +82,7 @@ class Correlations(Statistic):
     >>> rows = [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]
     >>> pairs = statistics.Correlations().on(["a", "b"]).prepare(rows)
     >>> pairs.names, pairs.features(rows)[0].round(2).tolist()
-    (('correlation of a and b',), [0.72])
+    (('correlation of a and b',), [1.79])
     """
 
     exact: ClassVar[Exactness] = "asymptotic"
@@ -93,6 +91,7 @@ class Correlations(Statistic):
     _means: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
     _scales: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
     _pairs: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+    _count: int = field(default=0, kw_only=True, repr=False)
 
     def _require(self) -> None:
         super()._require()
@@ -119,19 +118,20 @@ class Correlations(Statistic):
             means, cov = values.mean, values.cov
             scales = np.sqrt(np.diag(cov))
             self._require_varied(scales)
-            all_pairs = cov / np.outer(scales, scales)
+            all_pairs, count = cov / np.outer(scales, scales), values.count
         else:
             array = np.asarray(validation.matrix("values", values), dtype=np.float64)
             means, scales = array.mean(axis=0), array.std(axis=0)
             self._require_varied(scales)
             standard = (array - means) / scales
-            all_pairs = standard.T @ standard / len(array)
+            all_pairs, count = standard.T @ standard / len(array), len(array)
         pairs = all_pairs[np.triu_indices(len(means), 1)]
         return replace(
             self,
             _means=tuple(means.tolist()),
             _scales=tuple(scales.tolist()),
             _pairs=tuple(pairs.tolist()),
+            _count=count,
         )
 
     def _require_varied(self, scales: Doubles) -> None:
@@ -152,13 +152,37 @@ class Correlations(Statistic):
         return tuple(f"correlation of {self.columns[i]} and {self.columns[j]}" for i, j in pairs)
 
     def _features(self, values: Doubles) -> Doubles:
+        return self._features_of(values, np.arange(len(values)))
+
+    def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
+        """Return an equal share of what each person shifts for all of the person's records."""
         if not self._pairs:
             raise ValueError("Expected estimates of the correlations: call prepare(values) first")
         u = (values - np.array(self._means)) / np.array(self._scales)
         rows, columns = np.triu_indices(values.shape[1], 1)
-        squares = u * u
-        both = np.array(self._pairs) / 2 * (squares[:, rows] + squares[:, columns])
-        return np.asarray(u[:, rows] * u[:, columns] - both)
+        _, first, owners = np.unique(owners, return_index=True, return_inverse=True)
+        sizes = np.bincount(owners)
+        sums, squares = _added(u, owners), _added(u * u, owners)
+        products = _added(u[:, rows] * u[:, columns], owners)
+        # What is left of N times the variances and covariances without a person of k records.
+        others = np.maximum(self._count - sizes, 1)[:, None]
+        variance = self._count - squares - sums**2 / others
+        gone = (variance <= _ROUNDING * self._count) | (sizes[:, None] > self._count - 2)
+        if gone.any():
+            person, column = np.argwhere(gone)[0].tolist()
+            raise NoFitError(self.columns[column], int(first[person]))
+        pairs = np.array(self._pairs)
+        covariance = self._count * pairs - products - sums[:, rows] * sums[:, columns] / others
+        without = covariance / np.sqrt(variance[:, rows] * variance[:, columns])
+        shifts = self._count * (pairs - without) / sizes[:, None]
+        return np.asarray(shifts[owners])
+
+
+def _added(values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
+    """Return the sums of the rows of each owner, who are numbered from 0."""
+    order = np.argsort(owners, kind="stable")
+    starts = np.searchsorted(owners[order], np.arange(owners[order[-1]] + 1))
+    return np.asarray(np.add.reduceat(values[order], starts, axis=0))
 
 
 @dataclass(frozen=True)
@@ -218,147 +242,6 @@ class CrossProducts(Statistic):
         products = np.empty((len(x), width * (width + 1) // 2))
         _multiply_pairs(x, products)
         return np.concatenate([x, products, y, x * y], axis=1)
-
-
-@dataclass(frozen=True)
-class Regression(Statistic):
-    """Coefficients of a least-squares regression with an intercept.
-
-    phi(z) = (E x x')^-1 x e, with x the predictors beside a 1 and e the residual: as n grows the
-    coefficients are their true values plus the mean of phi (van der Vaart, *Asymptotic Statistics*,
-    1998, theorem 5.21). `prepare` estimates both from a table. With few records a coefficient is
-    not linear in them, and an influential record leaks more.
-
-    Parameters
-    ----------
-    response : str
-        The column y; all others are predictors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscore import statistics
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> coefficients = statistics.Regression(response="y").on(["x", "y"]).prepare(X)
-    >>> coefficients.names, coefficients.features(X).shape
-    (('intercept', 'coefficient of x'), (200, 2))
-    """
-
-    response: str
-    exact: ClassVar[Exactness] = "asymptotic"
-    kind: ClassVar[str] = "regression"
-    blockwise: ClassVar[bool] = True
-    _inverse: tuple[tuple[float, ...], ...] = field(default=(), kw_only=True, repr=False)
-    _coefficients: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
-
-    def _require(self) -> None:
-        self._index("response", self.response)
-        if len(self.columns) < 2:
-            raise ValueError("Expected a column beside the response to predict it with")
-
-    @property
-    def apart(self) -> tuple[str, ...]:
-        """The response."""
-        return (self.response,)
-
-    def prepare(self, values: npt.ArrayLike | Moments) -> Regression:
-        """Estimate the coefficients and E x x' from records.
-
-        Parameters
-        ----------
-        values : (N, d) array_like or Moments
-            Moments hold squares: they tell no predictors apart that follow from each other but
-            for a part in 10^5.
-
-        Returns
-        -------
-        Regression
-
-        Raises
-        ------
-        ValueError
-            If the predictors are linearly dependent, or the response follows from them: then it
-            is among them, perhaps in other units.
-        """
-        if isinstance(values, Moments):
-            return self._prepared(*self._of_moments(values))
-        array = validation.matrix("values", values)
-        x, y = self._split(np.asarray(array, dtype=np.float64))
-        factor, triangle = np.linalg.qr(x)
-        scale = np.linalg.norm(x, axis=0)
-        if (np.abs(np.diag(triangle)) <= 1e-10 * scale).any():
-            raise ValueError(_DEPENDENT)
-        inverse = np.linalg.inv(triangle)
-        coefficients = inverse @ (factor.T @ y)
-        left = float(np.linalg.norm(y - x @ coefficients))
-        size = float(np.linalg.norm(y))
-        self._require_residual(left, float(np.linalg.norm(y - y.mean())), size)
-        return self._prepared(len(x) * inverse @ inverse.T, coefficients)
-
-    def _prepared(self, inverse: Doubles, coefficients: Doubles) -> Regression:
-        return replace(
-            self,
-            _inverse=tuple(map(tuple, inverse.tolist())),
-            _coefficients=tuple(coefficients.tolist()),
-        )
-
-    def _require_residual(self, left: float, spread: float, size: float) -> None:
-        """Refuse a response of which nothing is left beside its deviations, or its own size."""
-        if left <= max(_ROUNDING * spread, _LAST_DIGITS * size):
-            raise ValueError(
-                f"Expected response={self.response!r} not to follow from the predictors: it is "
-                "among them, or the same in every record"
-            )
-
-    def _of_moments(self, moments: Moments) -> tuple[Doubles, Doubles]:
-        """Return (E x x')^-1 and the coefficients, by blocks: x is a 1 and the predictors.
-
-        With m and S mean and covariance of the predictors, in units of their standard deviations,
-        (E x x')^-1 = [[1 + m' S^-1 m, -(S^-1 m)'], [-S^-1 m, S^-1]].
-        """
-        at, y = self._numbers(self.response), self._index("response", self.response)
-        mean, cov = moments.mean, moments.cov
-        scale = np.sqrt(np.diag(cov)[at])
-        if not (scale > 0).all():
-            raise ValueError(_DEPENDENT)
-        part = cov[np.ix_(at, at)] / np.outer(scale, scale)
-        if np.linalg.eigvalsh(part)[0] <= _SQUARED:
-            raise ValueError(_DEPENDENT)
-        slopes = np.linalg.solve(part, cov[at, y] / scale)
-        left = cov[y, y] - slopes @ part @ slopes
-        spread, size = float(np.sqrt(cov[y, y])), float(np.hypot(np.sqrt(cov[y, y]), mean[y]))
-        self._require_residual(float(np.sqrt(max(left, 0.0))), spread, size)
-        inverse = np.linalg.inv(part) / np.outer(scale, scale)
-        slopes = slopes / scale
-        away = inverse @ mean[at]
-        corner = np.array([[1 + mean[at] @ away]])
-        whole = np.block([[corner, -away[None, :]], [-away[:, None], inverse]])
-        return whole, np.concatenate([[mean[y] - mean[at] @ slopes], slopes])
-
-    def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:
-        predictors = values[:, self._numbers(self.response)]
-        ones = np.ones((len(values), 1))
-        return np.concatenate([ones, predictors], axis=1), values[
-            :, self._index("response", self.response)
-        ]
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        del columns  # the coefficients say it
-        return f"The coefficients of the regression of {self.response} on n = {records} records"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The coefficients."""
-        predictors = (self.columns[j] for j in self._numbers(self.response))
-        return ("intercept", *(f"coefficient of {name}" for name in predictors))
-
-    def _features(self, values: Doubles) -> Doubles:
-        if not self._coefficients:
-            raise ValueError("Expected estimates of the coefficients: call prepare(values) first")
-        x, y = self._split(values)
-        residual = y - x @ np.array(self._coefficients)
-        return np.asarray((x * residual[:, None]) @ np.array(self._inverse))
 
 
 @dataclass(frozen=True)

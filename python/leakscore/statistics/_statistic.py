@@ -20,6 +20,38 @@ Self_ = TypeVar("Self_", bound="Statistic")
 _MOST_FEATURES = 5000
 
 
+class NoFitError(ValueError):
+    """What is published of some records does not exist without those of one person.
+
+    Attributes
+    ----------
+    column : str
+        What only these records tell of.
+    row : int
+        The first of them in the block, from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import statistics
+    >>> X = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 4.0], [1.0, 3.0]])
+    >>> fit = statistics.Regression("y").on(["flag", "y"]).prepare(X)
+    >>> try:
+    ...     fit.features(X)
+    ... except statistics.NoFitError as error:
+    ...     print(error.column, error.row)
+    flag 3
+    """
+
+    def __init__(self, column: str, row: int) -> None:
+        super().__init__(
+            f"Expected a statistic that exists without each record: record {row + 1} alone tells "
+            f"of column {column!r}, and what is published of it is that record's; leave the "
+            "column out of columns, or the record out"
+        )
+        self.column, self.row = column, row
+
+
 @dataclass(frozen=True, kw_only=True)
 class Statistic(ABC):
     """A release that is the mean of phi(z) over the n records, or known as soon as that mean is.
@@ -153,13 +185,17 @@ class Statistic(ABC):
         numbers = columns.replace("column", "number")
         return f"A statistic of {numbers} of n = {records} records"
 
-    def features(self, block: npt.ArrayLike) -> Doubles:
+    def features(self, block: npt.ArrayLike, owners: npt.ArrayLike | None = None) -> Doubles:
         """Return phi of each record.
 
         Parameters
         ----------
         block : (k, d) array_like
-            Records; the columns are those that `on` was given.
+            Records; the columns are those that `on` was given. If `prepare` was given records,
+            these are of them.
+        owners : (k,) array_like of int, optional
+            The number of the person whom each record belongs to: all of a person's records stay or
+            go together, and all are in the block. By default each is of another person.
 
         Returns
         -------
@@ -167,10 +203,20 @@ class Statistic(ABC):
 
         Raises
         ------
+        NoFitError
+            If what is published does not exist without one of the persons.
         ValueError
             If `on` has not been called, or the shape does not fit.
         """
-        return self._features(self._checked(block))
+        values = self._checked(block)
+        if owners is None:
+            return self._features(values)
+        persons = np.asarray(owners)
+        if persons.shape != (len(values),) or persons.dtype.kind not in "iu":
+            raise ValueError(
+                f"Expected owners of shape {persons.shape} to hold {len(values)} whole numbers"
+            )
+        return self._features_of(values, persons.astype(np.intp))
 
     def units(self, means: npt.ArrayLike, n: int) -> Doubles:
         """Return how much each published number changes with the mean of its feature.
@@ -216,7 +262,11 @@ class Statistic(ABC):
 
     @abstractmethod
     def _features(self, values: Doubles) -> Doubles:
-        """Return phi of checked records."""
+        """Return phi of checked records, each of another person."""
+
+    def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:  # noqa: ARG002
+        """Return phi of checked records of persons: the same where it hangs on no other record."""
+        return self._features(values)
 
     def _require(self) -> None:
         """Refuse columns on which the statistic is not defined: it is, of numbers."""

@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Exactness, Statistic
+from leakscore.statistics._statistic import Exactness, NoFitError, Statistic
 from leakscore.typing import Doubles
+
+_ROUNDING = 1e-12  # share of a sum of weights
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,10 @@ class WeightedMean(_Weighted):
 class WeightedRatio(_Weighted):
     """Means with a column of weights that are data, without the sum of the weights.
 
-    phi(z) = w (z - theta) / E w, theta the weighted mean of the population: as n grows the
-    published ratio is theta plus the mean of phi (a ratio estimator: Cochran, *Sampling
-    Techniques*, 1977, section 6.4). `prepare` estimates theta and E w from a table.
+    phi(z) = w (z - theta) / E w / (1 - h), theta the weighted mean of the N records of a table and
+    h = w / sum w: phi / N is exactly by how much the record shifts theta. As n grows the published
+    ratio is theta plus the mean of phi (a ratio estimator: Cochran, *Sampling Techniques*, 1977,
+    section 6.4). `prepare` takes theta and E w from the table, of whose records features are.
 
     Parameters
     ----------
@@ -143,7 +146,7 @@ class WeightedRatio(_Weighted):
     >>> from leakscore import statistics
     >>> mean = statistics.WeightedRatio(weights="w").on(["w", "a"])
     >>> mean.prepare([[1.0, 0.0], [3.0, 4.0]]).features([[1.0, 0.0], [3.0, 4.0]]).tolist()
-    [[-1.5], [1.5]]
+    [[-2.0], [6.0]]
     """
 
     exact: ClassVar[Exactness] = "asymptotic"
@@ -151,6 +154,7 @@ class WeightedRatio(_Weighted):
     blockwise: ClassVar[bool] = True
     _sum: float = field(default=0.0, kw_only=True, repr=False)
     _means: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+    _count: int = field(default=0, kw_only=True, repr=False)
 
     def prepare(self, values: npt.ArrayLike | Moments) -> WeightedRatio:
         """Estimate the weighted means and the mean weight from records.
@@ -168,12 +172,13 @@ class WeightedRatio(_Weighted):
             mean = float(values.mean[at])
             self._require_weight(mean)
             means = values.mean[others_at] + values.cov[at, others_at] / mean
-            return replace(self, _sum=mean, _means=tuple(means.tolist()))
+            return replace(self, _sum=mean, _means=tuple(means.tolist()), _count=values.count)
         array = np.asarray(validation.matrix("values", values), dtype=np.float64)
         weight, others = self._weighed(array)
         self._require_weight(float(weight.max()))
         means = (weight * others).sum(axis=0) / weight.sum()
-        return replace(self, _sum=float(weight.mean()), _means=tuple(means.tolist()))
+        mean = float(weight.mean())
+        return replace(self, _sum=mean, _means=tuple(means.tolist()), _count=len(array))
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
@@ -189,7 +194,21 @@ class WeightedRatio(_Weighted):
         if not self._means:
             raise ValueError("Expected estimates of the means: call prepare(values) first")
         weight, others = self._weighed(values)
-        return np.asarray(weight * (others - np.array(self._means)) / self._sum)
+        return self._shifts(weight, others, weight[:, 0])
+
+    def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
+        weight, others = self._weighed(values)
+        _, owners = np.unique(owners, return_inverse=True)
+        return self._shifts(weight, others, np.bincount(owners, weight[:, 0])[owners])
+
+    def _shifts(self, weight: Doubles, others: Doubles, leaving: Doubles) -> Doubles:
+        """Return phi of records that leave together with others, in all of such weights."""
+        remaining = 1 - leaving / (self._sum * self._count)
+        if (remaining <= _ROUNDING).any():
+            raise NoFitError(self.weights, int(remaining.argmin()))
+        return np.asarray(
+            weight * (others - np.array(self._means)) / self._sum / remaining[:, np.newaxis]
+        )
 
 
 @dataclass(frozen=True)

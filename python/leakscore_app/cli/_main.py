@@ -29,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         0 done, 1 error, 130 interrupted. Of ``audit``: 2 claim refuted, 3 claim out of reach. Of
-        ``report --check``: 0 publish, 2 publish with noise, 3 do not publish. Of ``risk --check``:
+        ``report --check``: 0 publish, 2 publish with noise, 3 do not publish, 4 not before it is
+        known whether records are of one person. Of ``risk --check``:
         2 if a record is certified.
 
     Examples

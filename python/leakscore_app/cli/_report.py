@@ -42,6 +42,7 @@ def add_report(commands: Any) -> None:
             "  0  publish\n"
             "  2  publish with noise\n"
             "  3  do not publish\n"
+            "  4  publish, with noise or not, if no two records are of one person: see --id\n"
             "  1  an error\n"
             "Without --check: 0, or 1 after an error."
         ),
@@ -129,6 +130,11 @@ def _add_table_options(group: Any) -> None:
         metavar="K",
         help="a group of fewer records is not to be published (10)",
     )
+    group.add_argument(
+        "--distinct-records",
+        action="store_true",
+        help="no two records are of one person, also where they are equal (else see --id)",
+    )
     _cli.add_names(group, "--columns", "publish these columns only")
     _cli.add_names(group, "--exclude", "do not publish these columns")
     group.add_argument(
@@ -178,7 +184,7 @@ def _add_verdict_options(group: Any) -> None:
     )
     _add_noise_options(group)
     group.add_argument(
-        "--check", action="store_true", help="the exit code is the verdict: 0, 2 or 3, see below"
+        "--check", action="store_true", help="the exit code is the verdict: 0, 2, 3 or 4, see below"
     )
 
 
@@ -295,11 +301,12 @@ def _report(options: argparse.Namespace) -> int:
             statistic=statistic,
             min_cell=options.min_cell,
             records=options.records,
+            distinct_records=options.distinct_records,
             progress=progress,
             client=client,
         )
     _cli.deliver(result, options)
-    return report.EXIT_CODES[result.verdict.decision] if options.check else 0
+    return report.exit_code_of(result.verdict) if options.check else 0
 
 
 def _table(options: argparse.Namespace) -> Any:

@@ -15,7 +15,8 @@ what is undefined or not asked for):
     input
         name, path, sha256, rows, columns; rows_judged, columns_judged, columns_left_out
         (name, reason), columns_published, columns_unjudged (they would be published, but nothing
-        here speaks of them), rows_left_out (reason, count, first row numbers), notes
+        here speaks of them), rows_left_out (reason, count, first row numbers, cells of each
+        column), notes
     release
         statistic, n, population ("infinite" or "finite"), draw, neighbours, base_population,
         base_rate, alpha, decimals (to which it is rounded)
@@ -72,7 +73,7 @@ what is undefined or not asked for):
 """
 
 from leakscore_app.report._report import analyse
-from leakscore_app.report._verdict import EXIT_CODES
+from leakscore_app.report._verdict import EXIT_CODES, exit_code_of
 from leakscore_app.report.result import Report
 from leakscore_app.report.streamed.files import open_table
 from leakscore_app.tables.table import Table, embedded_table, read_table, table_of
@@ -83,6 +84,7 @@ __all__ = [
     "Table",
     "analyse",
     "embedded_table",
+    "exit_code_of",
     "open_table",
     "read_table",
     "table_of",

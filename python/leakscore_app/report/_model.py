@@ -429,7 +429,7 @@ class Verdict:
     """Whether to publish, and why; `noise_standard_errors` is what publishing would take.
 
     `decision` is "publish", "publish with noise" or "do not publish"; `limit` is the most that may
-    leak of any record.
+    leak of any record; `doubt` says which records may be of one person, "" if none are.
     """
 
     decision: str
@@ -439,6 +439,7 @@ class Verdict:
     max_noise: float
     noise_standard_errors: float | None
     given_away: tuple[int, ...]
+    doubt: str
 
     @property
     def line(self) -> str:
@@ -473,12 +474,13 @@ class Observations:
     """What an analysis saw of the table, for the notices: columns that count the records among it.
 
     `embedded` is what is said of the embedded table, if it is judged, `records` are notices about
-    whose the records are.
+    whose the records are, `doubt` is why some may be of one person.
     """
 
     counting: tuple[str, ...]
     records: tuple[Notice, ...]
     embedded: str | None = None
+    doubt: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,15 +36,50 @@ def notices_of(report: Content) -> tuple[Notice, ...]:
     return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
 
 
-def observed(table: Table, records: Records, owned: Owned | None) -> Observations:
-    """Look at the values of a table in memory."""
+def observed(
+    table: Table, records: Records, owned: Owned | None, block: Doubles | None, *, distinct: bool
+) -> Observations:
+    """Look at the values of a table in memory; the records are `distinct` persons' if so said.
+
+    `block` are the values that features are of, of which equal records are equal; None for those
+    of `records`.
+    """
     counting = tuple(
         name
         for name, column in zip(records.columns, records.values.T, strict=True)
         if (np.abs(np.diff(column)) == 1).all()
     )
-    about_records = tuple(_about_persons(owned, table, records))
-    return Observations(counting, about_records, table.notes[0] if table.path is None else None)
+    copies = _copies(records.values if block is None else block)
+    about_records = tuple(_about_persons(owned, table, records, copies))
+    doubts = [
+        f"column {visible(name)!r} has {different} different values in {len(table.values)}: say "
+        f"--id {option_value(visible(name))} if it tells whose they are"
+        for name, different in table.shared.items()
+    ]
+    if len(copies):
+        doubts.append(equal_records(f"{int(copies.sum())} of {len(records.rows)}"))
+    embedded = table.notes[0] if table.path is None else None
+    if owned is not None or distinct:
+        doubts = []
+    return Observations(counting, about_records, embedded, doubt_of(doubts))
+
+
+def equal_records(how_many: str) -> str:
+    """Say of equal records what must be known of them."""
+    return (
+        f"{how_many} records are equal to another one: say --id COLUMN if some are of one person, "
+        "who leaks more"
+    )
+
+
+def doubt_of(reasons: Sequence[str]) -> str:
+    """Say what must be settled before a verdict stands; "" without a reason."""
+    if not reasons:
+        return ""
+    return (
+        f"This stands only if no two records are of one person. {capitalised('; '.join(reasons))}; "
+        "or --distinct-records if all are of different persons."
+    )
 
 
 def _warning(code: str, message: str) -> Notice:
@@ -157,7 +192,9 @@ def _about_previous(report: Content) -> Iterator[Notice]:
         )
 
 
-def _about_persons(owned: Owned | None, table: Table, records: Records) -> Iterator[Notice]:
+def _about_persons(
+    owned: Owned | None, table: Table, records: Records, copies: npt.NDArray[np.int64]
+) -> Iterator[Notice]:
     """Say how many records a person has, or that equal records might be one person's."""
     if owned is not None:
         sizes = np.bincount(owned.person)
@@ -179,7 +216,6 @@ def _about_persons(owned: Owned | None, table: Table, records: Records) -> Itera
             "more surely than this report says, which judges every record alone: say "
             f"--id {option_value(visible(name))}.",
         )
-    copies = _copies(records.values)
     if len(copies):
         yield about_copies(f"{int(copies.sum())} of {len(records.rows)}", int(copies.max()))
 

@@ -100,6 +100,7 @@ def analyse(
     statistic: Statistic | None = None,
     min_cell: int = 10,
     records: str | None = None,
+    distinct_records: bool = False,
     progress: Progress | None = None,
     client: Any = None,
 ) -> Report:
@@ -178,6 +179,9 @@ def analyse(
     records : {"all", "worst", "none"}, optional
         Which records the JSON lists; "worst" are those that `worst` counts. Default: all up to
         10000, the worst of more. Its summaries always speak of all.
+    distinct_records : bool
+        Whether no two records are of one person, also where they are equal or a column that looks
+        like a person's number repeats. Otherwise the verdict says what must be settled.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
     client : distributed.Client, optional
@@ -249,6 +253,7 @@ def analyse(
         statistic=statistic,
         min_cell=min_cell,
         records=records,
+        distinct_records=distinct_records,
     )
     asked = checked(asked)
     table = without_graph(table)
@@ -523,7 +528,13 @@ class _Analysis:
             noise=noise,
             remedies=remedies,
             audit=self._audit(games[0]),
-            observations=observed(self.table, self.records, owned),
+            observations=observed(
+                self.table,
+                self.records,
+                owned,
+                self.featured.block,
+                distinct=asked.distinct_records,
+            ),
             previous=self._previous(),
             lines=self.records.lines,
             owned=owned,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import leakscore
+from leakscore_app._visible import listed
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
@@ -467,7 +468,11 @@ def _read(report: Content) -> doc.Section:
         many = counted(rows.count, "record") + (" is" if rows.count == 1 else " are")
         more = ", ..." if rows.count > len(rows.first) else ""
         which = "record" if rows.count == 1 else "records"
-        said.append(doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}{more})."))
+        cells = [f"{name} in {count}" for name, count in rows.columns.items()]
+        where = f": {listed(cells)}" if cells else ""
+        said.append(
+            doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}{more}){where}.")
+        )
     for column in seen.columns_left_out:
         said.append(doc.Paragraph(f"{column.name} is left out: {column.reason}."))
     made = [

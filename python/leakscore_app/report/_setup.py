@@ -56,6 +56,7 @@ class AnalysisOptions:
     records: str | None = None
     draw_noise: int | None = None
     decimals: int | None = None
+    distinct_records: bool = False
 
 
 def checked(asked: AnalysisOptions) -> AnalysisOptions:

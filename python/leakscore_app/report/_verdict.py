@@ -20,6 +20,8 @@ DO_NOT_PUBLISH = "do not publish"
 EXIT_CODES = {PUBLISH: 0, PUBLISH_WITH_NOISE: 2, DO_NOT_PUBLISH: 3}
 """Of `leakscore report --check`, by decision; 1 is an error."""
 
+_IN_DOUBT = 4  # publish, with noise or without, if no two records are of one person
+
 _LOST = 0.05  # share of the records beyond which the verdict tells how many are judged
 _MOST_ROUNDS = 1e7  # that it makes sense to ask for
 _NAMED = 5  # columns left out that the verdict names
@@ -123,9 +125,17 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
         max_noise=max_noise,
         noise_standard_errors=None if noise is None else noise.standard_errors,
         given_away=tuple(found.rows[_certain(found)].tolist()),
+        doubt=report.observations.doubt,
     )
     parts = [_why(report, found, verdict, budget), *_rounds(verdict, found, budget)]
+    parts += [verdict.doubt] if verdict.doubt else []
     return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
+
+
+def exit_code_of(verdict: Verdict) -> int:
+    """Return the exit code of `leakscore report --check`; 4 where persons are not told apart."""
+    code = EXIT_CODES[verdict.decision]
+    return _IN_DOUBT if verdict.doubt and verdict.decision != DO_NOT_PUBLISH else code
 
 
 def _certain(found: VerdictBasis) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Lines below a table that sum it up: a sum or a mean of all records is none of them."""
+"""Lines that are no records: text above the first numbers, sums and means below the last."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import Cells, Grid
-from leakscore_app.tables.grammar.words import is_summary
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
+from leakscore_app.tables.formats.layout import is_amount, is_number
+from leakscore_app.tables.grammar.numbers import Survey
+from leakscore_app.tables.grammar.words import MISSING, is_summary
 
+_ABOVE = 20  # rows at the beginning that are searched for names of columns
+_NUMBER = "0"
 _LABELLED = 5  # rows at the end that are searched for labels
 _UNLABELLED = 3  # rows at the end that may be a sum, a mean, a deviation
 _CHANCE = 1e-4  # that a record agrees with the sum or mean of the others
@@ -22,6 +26,76 @@ class _SummedColumn(Protocol):
     name: str
     values: npt.NDArray[np.float64]
     left: str
+
+
+def remedy_above(
+    grid: Grid, cells: Mapping[str, Cells], surveys: Mapping[str, Survey], options: ReadingOptions
+) -> dict[str, str]:
+    """Say how to read a first record that may be a line above the table; refuse what surely is one.
+
+    That is text in columns of numbers: above the first number of all, or a name for each of them.
+    As missing values such lines would pass for records.
+
+    Parameters
+    ----------
+    grid : Grid
+    cells : mapping
+        Name -> column of numbers.
+    surveys : mapping
+        Name -> what its text is.
+    options : ReadingOptions
+
+    Returns
+    -------
+    dict
+        Name of a column -> the remedy; empty if the first record is one.
+    """
+    if grid.lines is None or not any(surveys[n].bad is not None for n in cells if n in surveys):
+        return {}
+    columns = [_first_words(grid, cells[n], surveys.get(n), options) for n in cells]
+    words = np.array(columns, object)
+    number, text = words == _NUMBER, (words != _NUMBER) & (words != "")
+    top = int(number.any(axis=0).argmax())
+    rows = [
+        row
+        for row in np.flatnonzero(text.any(axis=0)).tolist()
+        if len({*words[text[:, row], row]}) == text[:, row].sum()  # names differ
+        and (row < top or (text[:, row].all() and not number[:, :row].all(axis=0).any()))
+    ]
+    if not rows:
+        return {}
+    row = rows[-1]
+    line = int(grid.lines[row])
+    remedy = f"--skip-lines {line - 1} makes this line the names of the columns"
+    if grid.header == "no":
+        remedy = f"--skip-lines {line} leaves out what stands above the numbers"
+    named = all(column.name.strip() for column in cells.values())
+    if row == 0 and text[:, row].sum() == 1 and named:
+        return {list(cells)[int(text[:, row].argmax())]: f"{remedy} if it is no record"}
+    shown = ", ".join(repr(visible(word)[:40]) for word in words[text[:, row], row][:4])
+    raise ValueError(
+        f"{grid.name}, {grid.place(row)}: text above the first numbers ({shown}): {remedy}"
+    )
+
+
+def _first_words(
+    grid: Grid, cells: Cells, survey: Survey | None, options: ReadingOptions
+) -> list[str]:
+    """Return the first cells of a column of numbers: words, numbers as `_NUMBER`, "" for none."""
+    rows = min(_ABOVE, grid.rows)
+    absent = MISSING | {word.lower() for word in options.missing_values}
+    words = [""] * rows
+    if cells.text is not None:
+        words = [(word or "").strip() for word in cells.text[:rows].to_pylist()]
+    sure = survey is None or survey.bad is None
+    typed = np.zeros(rows, bool) if cells.numbers is None else ~np.isnan(cells.numbers[:rows])
+    return [
+        _NUMBER
+        if is_typed
+        or (word and word.lower() not in absent and (sure or is_number(word) or is_amount(word)))
+        else ("" if word.lower() in absent else word)
+        for word, is_typed in zip(words, typed.tolist(), strict=True)
+    ]
 
 
 def require_no_summary(

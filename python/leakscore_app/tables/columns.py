@@ -92,6 +92,9 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     vote = vote_of(voters, options.decimal, options.thousands)
     if vote.told:
         notes.append(f"numbers are read with {CONVENTIONS[vote.convention].words}")
+    typed = [name for name in wanted if name not in surveys and names[name].numbers is not None]
+    numbers = {name: names[name] for name in (*numeric, *typed)}
+    above = below.remedy_above(grid, numbers, surveys, options)
     columns = []
     for name, cells in names.items():
         if name not in wanted:
@@ -102,11 +105,19 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
             columns.extend(Column(level, values) for level, values in levels.items())
         else:
             columns.append(_column(grid, name, cells, surveys.get(name), vote, options))
+    by_note: dict[str, list[str]] = {}
     for name in numeric:
-        notes.extend(f"{visible(name)}: {note}" for note in surveys[name].notes)
+        for note in surveys[name].notes:
+            by_note.setdefault(note, []).append(name)
+    notes.extend(f"{listed(of)}: {note}" for note, of in by_note.items())
+    codes = numbers_for_missing(options.missing_values)
+    notes.extend(f"{labels.plain(code)} is read as missing, as asked" for code in codes)
+    notes.extend(read_as_missing({name: survey.absent for name, survey in numeric.items()}))
     _leave_out_names_of_rows(columns, names, grid, options)
     if options.skip_last != 0:
         below.require_no_summary(grid, columns, names)
+    for column in columns:
+        column.remedy = above.get(column.name, column.remedy)
     doubts.refuse_marks(columns, surveys, vote, grid)
     if "none" not in map(str.lower, options.missing_values):
         doubts.refuse_codes(columns, grid, complete=options.complete)
@@ -193,6 +204,22 @@ def _is_numeric(cells: Cells, survey: Survey) -> bool:
     return 2 * (survey.numbers + survey.near + typed) >= survey.cells + typed > 0
 
 
+def read_as_missing(absent: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Say of words in columns of numbers that they stand for missing values, and in which cells.
+
+    `absent` are the words of each column, and how many of its cells hold them.
+    """
+    notes = []
+    for word in sorted({word for of in absent.values() for word in of}):
+        counts = [
+            f"{name} in {of[word]} cell{'s' * (of[word] > 1)}"
+            for name, of in absent.items()
+            if word in of
+        ]
+        notes.append(f"{word!r} is read as missing ({listed(counts)})")
+    return notes
+
+
 def require_other_names(
     file: str, name: str, levels: Iterable[str], names: Collection[str]
 ) -> None:
@@ -262,16 +289,19 @@ def _without_missing(
     values: npt.NDArray[np.float64], options: ReadingOptions
 ) -> npt.NDArray[np.float64]:
     """Replace the numbers that stand for missing values."""
+    codes = numbers_for_missing(options.missing_values)
+    return np.where(np.isin(values, codes), np.nan, values) if codes else values
+
+
+def numbers_for_missing(words: Iterable[str]) -> list[float]:
+    """Return the numbers among what stands for missing values."""
     codes = []
-    for word in options.missing_values:
+    for word in words:
         try:
             codes.append(float(word.replace(",", ".")))
         except ValueError:
             continue
-    codes = [code for code in codes if np.isfinite(code)]
-    if not codes:
-        return values
-    return np.where(np.isin(values, codes), np.nan, values)
+    return [code for code in codes if np.isfinite(code)]
 
 
 # --- names of rows --------------------------------------------------------------------------------

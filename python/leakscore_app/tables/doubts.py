@@ -54,10 +54,9 @@ def bad_cells(
         below = f"--skip-last {count} leaves out {lines} below the table"
     if is_near(cell) and 2 * count > total:
         return f"{where}: {shown!r}: in {count} of {total} cells signs or units differ", drop
-    first = " (a line of units or of more names? --skip-lines)" if row == 0 and count == 1 else ""
     word = "" if complete else f"--missing-values {option_value(shown)} reads this cell as missing"
     return (
-        f"{what}{first}, like {count} of {total} cells",
+        f"{what}, like {count} of {total} cells",
         _either(below, drop, word) or "every record needs a number here",
     )
 

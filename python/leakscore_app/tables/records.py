@@ -6,7 +6,7 @@ Each row and column that is left out has a reason, which the report prints.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -35,11 +35,21 @@ class LeftColumn:
 
 @dataclass(frozen=True)
 class LeftRows:
-    """Records that are not judged: how many, and the numbers of the first few."""
+    """Records that are not judged: how many, the numbers of the first few, and by which columns.
+
+    `columns` are the cells of each column that are missing, or infinite.
+    """
 
     reason: str
     count: int
     first: tuple[int, ...]
+    columns: dict[str, int] = field(default_factory=dict)
+
+
+def cells_by_column(names: Sequence[str], counts: npt.NDArray[np.int64]) -> dict[str, int]:
+    """Return the columns with such cells, those with most first."""
+    order = np.argsort(-counts, kind="stable")
+    return {names[j]: int(counts[j]) for j in order if counts[j]}
 
 
 @dataclass(frozen=True)
@@ -174,12 +184,18 @@ def _complete(
         kept = [j for j, keep in zip(kept, whole, strict=True) if keep]
         return values[:, whole], kept, np.ones(len(values), dtype=bool), ()
     lost = (
-        ("a value is missing", absent.any(axis=1)),
-        ("a value is infinite", infinite.any(axis=1) & ~absent.any(axis=1)),
+        ("a value is missing", absent.any(axis=1), absent),
+        ("a value is infinite", infinite.any(axis=1) & ~absent.any(axis=1), infinite),
     )
+    names = [table.columns[j] for j in kept]
     left_rows = tuple(
-        LeftRows(reason, int(rows.sum()), tuple(int(row) + 1 for row in np.flatnonzero(rows)[:5]))
-        for reason, rows in lost
+        LeftRows(
+            reason,
+            int(rows.sum()),
+            tuple(int(row) + 1 for row in np.flatnonzero(rows)[:5]),
+            cells_by_column(names, cells.sum(axis=0)),
+        )
+        for reason, rows, cells in lost
         if rows.any()
     )
     complete = np.asarray(~(lost[0][1] | lost[1][1]))

@@ -29,9 +29,14 @@ _NAMED = frozenset(
 )
 _PEOPLE = frozenset(("patient", "person", "subject", "participant", "case"))
 _IDENTIFIER = re.compile(r"(?i:.*[\W_]id\d?)|.*[a-z]I[Dd]")
+_NUMBER_OF = re.compile(
+    r"(?i:(?:patient|person|subject|participant|member|customer|client|case|record|employee"
+    r"|student|user|visit)s?[\W_]*(?:no|nr|num|number|nummer|code|key)\.?)"
+)
 _CODE = r"^\s*0[0-9]+\s*$"
 _DIGITS = r"^\s*[0-9]+\s*$"
 _FEWEST_DATES = 3
+_MANY = 30  # rows
 _FIRST_DAY, _LAST_DAY = 18_000_101, 22_000_101
 
 
@@ -48,12 +53,15 @@ def why_left(column: _NameColumn, cells: Cells, grid: Grid, *, first: bool) -> s
     name = cells.name.strip()
     unnamed = not name and first and grid.header != "no"
     whole = _are_whole(column.values)
-    if names_rows(name, unnamed=unnamed, whole=whole, counting=_counts(column.values)):
+    counting, rows = _counts(column.values), len(column.values)
+    if name.lower() in _COUNTED and whole and rows >= _MANY:
+        counting = counting or len(np.unique(column.values)) == rows
+    if names_rows(name, unnamed=unnamed, whole=whole, counting=counting, rows=rows):
         return INDEX
     return (_code(cells, grid) or _date(column.values)) if whole else ""
 
 
-def names_rows(name: str, *, unnamed: bool, whole: bool, counting: bool) -> bool:
+def names_rows(name: str, *, unnamed: bool, whole: bool, counting: bool, rows: int) -> bool:
     """Tell whether a column names the records, by its name and what its values are.
 
     Parameters
@@ -63,18 +71,28 @@ def names_rows(name: str, *, unnamed: bool, whole: bool, counting: bool) -> bool
         Whether it is a first column without a name.
     whole, counting : bool
         Whether all values are whole numbers, and each is the one above it plus 1.
+    rows : int
+        How many there are: of many, a column that counts them needs no such name.
     """
     unnamed = unnamed or name.startswith("Unnamed: 0")
     counted = name.lower() in _COUNTED
-    named = name.lower() in _NAMED or _IDENTIFIER.fullmatch(name) is not None
-    return ((counted or named) and counting) or ((unnamed or named) and whole)
+    named = _is_identifier(name)
+    return (counting and (counted or named or (bool(name) and rows >= _MANY))) or (
+        (unnamed or named) and whole
+    )
 
 
 def names_people(name: str) -> bool:
     """Tell whether a column's name is one of those of which each value stands for a person."""
     name = name.strip()
     low = name.lower()
-    return low in _NAMED or low in _PEOPLE or _IDENTIFIER.fullmatch(name) is not None
+    return low in _PEOPLE or _is_identifier(name)
+
+
+def _is_identifier(name: str) -> bool:
+    """Tell whether a name is that of a column of identifiers."""
+    patterns = (_IDENTIFIER, _NUMBER_OF)
+    return name.lower() in _NAMED or any(p.fullmatch(name) is not None for p in patterns)
 
 
 def _counts(values: npt.NDArray[np.float64]) -> bool:

@@ -253,6 +253,7 @@ def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid
     for start in range(0, grid.rows, _ROWS):  # blocks that stay in the cache
         for j, column in enumerate(columns):
             values[start : start + _ROWS, j] = column.values[start : start + _ROWS]
+    others = sum(not column.left for column in columns) > 1
     return Table(
         name=name,
         path=path,
@@ -266,8 +267,8 @@ def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid
         groups=content.groups,
         shared=content.shared,
         refused={
-            j: f"{column.refused}: {column.remedy}, --exclude {option_value(visible(column.name))} "
-            "leaves the column out"
+            j: f"{column.refused}: {column.remedy}"
+            + f", --exclude {option_value(visible(column.name))} leaves the column out" * others
             for j, column in enumerate(columns)
             if column.refused
         },

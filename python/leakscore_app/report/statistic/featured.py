@@ -8,13 +8,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.statistics import Counts, GroupMeans, KnownWeights, Mean, Several, Statistic
+from leakscore.statistics import (
+    Counts,
+    GroupMeans,
+    KnownWeights,
+    Mean,
+    NoFitError,
+    Several,
+    Statistic,
+)
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.report._leakage import Shrinkage
 from leakscore_app.report._model import Cell, Risk
 from leakscore_app.report.statistic.pooled import PooledCells
 from leakscore_app.tables import memory_limit
+from leakscore_app.tables.doubts import option_value
 from leakscore_app.tables.records import CONSTANT, LeftColumn, LeftRows, Records, records_of
 from leakscore_app.tables.sources.blocks import ROWS
 from leakscore_app.tables.table import Table
@@ -277,7 +286,7 @@ def _features(
             path=table.path,
             sha256=table.sha256,
             columns=statistic.names,
-            values=statistic.features(block),
+            values=_fitted(statistic, records, block),
             left={},
             lines=records.lines,
             ids=records.ids,
@@ -290,6 +299,32 @@ def _features(
         left_columns=(*records.left_columns, *unasked),
         left_rows=records.left_rows,
         dependent=(*records.dependent, *made.dependent),
+    )
+
+
+def _fitted(statistic: Statistic, records: Records, block: Doubles) -> Doubles:
+    """Return the features of records, of which those of one person go together."""
+    owners = None if records.ids is None else np.unique(records.ids, return_inverse=True)[1]
+    try:
+        return statistic.features(block, owners)
+    except NoFitError as error:
+        record = int(records.rows[error.row])
+        raise no_fit(error, statistic, record, persons=owners is not None) from None
+
+
+def no_fit(
+    error: NoFitError, statistic: Statistic, record: int, *, persons: bool = False
+) -> ValueError:
+    """Name the record, or the person, without whom a statistic does not exist, and the remedy."""
+    what, column = statistic.kind.replace("-", " "), visible(error.column)
+    who = f"the person of record {record}" if persons else f"record {record}"
+    source = column.partition("=")[0]  # of one of its levels, see --proportions
+    remedy = f"leave the column out (--exclude {option_value(source)}) or that record"
+    if error.column in statistic.apart:
+        remedy = "leave that record out"
+    return ValueError(
+        f"the {what} cannot be computed without {who}: nobody else tells of column {column!r}, "
+        f"and what is published of it gives {who} away; {remedy}"
     )
 
 

@@ -41,7 +41,7 @@ from leakscore_app.report._model import (
     Remedy,
     ReportInput,
 )
-from leakscore_app.report._notices import about_copies
+from leakscore_app.report._notices import about_copies, doubt_of, equal_records
 from leakscore_app.report._remedies import CLIPS, Budget, noise_of, same_in_theory
 from leakscore_app.report._setup import (
     AnalysisOptions,
@@ -572,8 +572,11 @@ class Streamed:
         if listed_as == "worst" and self.asked.records is None:
             text += " The JSON lists the worst records (--records all lists all)."
         found = [*_copies(self.judged.found.copies, self.law.rows)]
+        doubt = ""
+        if found and not self.asked.distinct_records:
+            doubt = doubt_of([equal_records(_equal(self.judged.found.copies, self.law.rows))])
         found.append(Notice("note", "long-table", text))
-        return Observations(tuple(self.judged.counting), tuple(found))
+        return Observations(tuple(self.judged.counting), tuple(found), doubt=doubt)
 
 
 def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
@@ -592,8 +595,12 @@ def _copies(copies: Copies, rows: int) -> list[Notice]:
     several = copies.several()
     if not len(several):
         return []
-    share = float(several.sum() / copies.counts.sum())
-    about = f"{int(several.sum())} of {rows}"
-    if not copies.whole:
-        about = f"About {100 * share:.2g} % of {rows}"
-    return [about_copies(about, int(several.max()))]
+    return [about_copies(_equal(copies, rows), int(several.max()))]
+
+
+def _equal(copies: Copies, rows: int) -> str:
+    """Say how many records are equal to another one, or that share of a sample."""
+    several = int(copies.several().sum())
+    if copies.whole:
+        return f"{several} of {rows}"
+    return f"About {100 * several / float(copies.counts.sum()):.2g} % of {rows}"

@@ -9,12 +9,18 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.statistics import Mean, Statistic
+from leakscore.statistics import Mean, NoFitError, Statistic
 from leakscore_app._visible import visible
 from leakscore_app.passes.first import First, Lost, first
 from leakscore_app.passes.scores import SAMPLED
 from leakscore_app.report._model import Doubles
-from leakscore_app.report.statistic.featured import UNCOUNTED, by_group, learns, only_counts
+from leakscore_app.report.statistic.featured import (
+    UNCOUNTED,
+    by_group,
+    learns,
+    no_fit,
+    only_counts,
+)
 from leakscore_app.report.streamed.grouped import cell_columns, levels_of
 from leakscore_app.report.streamed.judged import Judged, Passes, judged_of
 from leakscore_app.tables import memory_limit
@@ -64,10 +70,21 @@ class Features(Source):
             self._require_weights(block)
             values = np.full((len(complete), len(chosen) + len(tables)), np.nan)
             if complete.all():
-                values = np.ascontiguousarray(self._of(block.values[:, of], chosen))
+                values = np.ascontiguousarray(self._fitted(block, complete, of, chosen))
             elif complete.any():
-                values[complete] = self._of(block.values[complete][:, of], chosen)
+                values[complete] = self._fitted(block, complete, of, chosen)
             yield Block(block.number, block.start, values)
+
+    def _fitted(
+        self, block: Block, complete: npt.NDArray[np.bool_], of: list[int], chosen: list[int]
+    ) -> Doubles:
+        """Return the features of the complete rows of a block, of which each is another person."""
+        rows = block.values if complete.all() else block.values[complete]
+        try:
+            return self._of(rows[:, of], chosen)
+        except NoFitError as error:
+            record = block.start + int(np.flatnonzero(complete)[error.row]) + 1
+            raise no_fit(error, self.statistic, record) from None
 
     def _of(self, rows: Doubles, chosen: list[int]) -> Doubles:
         """Return the chosen features of complete rows, and their cells."""
@@ -187,6 +204,8 @@ def features_of(
         unjudged=base.unjudged,
         published=base.published + len(apart),
         groupless=groupless,
+        absent=base.absent,
+        infinite=base.infinite,
     ), bound
 
 
@@ -212,6 +231,8 @@ class _Base:
     dependent: tuple[str, ...]
     unjudged: tuple[str, ...]
     published: int
+    absent: dict[str, int] = field(default_factory=dict)
+    infinite: dict[str, int] = field(default_factory=dict)
 
 
 def _base_of(

@@ -25,6 +25,7 @@ from leakscore_app.tables.records import (
     NOTHING,
     LeftColumn,
     LeftRows,
+    cells_by_column,
     combinations,
     dependent_columns,
     differ,
@@ -61,6 +62,8 @@ class Judged:
         How many columns are.
     groupless : Lost
         Rows without a group.
+    absent, infinite : dict
+        Column of the table -> its cells that are missing, or infinite.
     """
 
     source: Source
@@ -73,16 +76,22 @@ class Judged:
     unjudged: tuple[str, ...]
     published: int
     groupless: Lost = field(default_factory=lambda: Lost(0, ()))
+    absent: dict[str, int] = field(default_factory=dict)
+    infinite: dict[str, int] = field(default_factory=dict)
 
     @property
     def left_rows(self) -> tuple[LeftRows, ...]:
         """Which rows are not judged."""
         lost = (
-            ("a value is missing", self.found.missing),
-            ("a value is infinite", self.found.infinite),
-            (GROUPLESS, self.groupless),
+            ("a value is missing", self.found.missing, self.absent),
+            ("a value is infinite", self.found.infinite, self.infinite),
+            (GROUPLESS, self.groupless, {}),
         )
-        return tuple(LeftRows(why, one.count, one.first) for why, one in lost if one.count)
+        return tuple(
+            LeftRows(why, rows.count, rows.first, dict(cells))
+            for why, rows, cells in lost
+            if rows.count
+        )
 
 
 def judged_of(
@@ -140,6 +149,8 @@ def judged_of(
         counting=counting,
         unjudged=tuple(_unjudged(opened, published, left, names, dependent)),
         published=len(published),
+        absent=cells_by_column(source.columns, found.absent),
+        infinite=cells_by_column(source.columns, found.holes - found.absent),
     )
 
 
@@ -193,7 +204,7 @@ def _useless(
     """Return the columns that hold nothing, or names of rows, or holes where these decide."""
     useless = {}
     for j, name in enumerate(names):
-        why = _names_of_rows(opened, name, found.columns, j)
+        why = _names_of_rows(opened, name, found, j)
         if found.absent[j] == found.rows:
             useless[name] = NOTHING
         elif why and name not in (asked or ()):
@@ -203,15 +214,18 @@ def _useless(
     return useless
 
 
-def _names_of_rows(opened: Opened, name: str, columns: Columns, j: int) -> str:
+def _names_of_rows(opened: Opened, name: str, found: First, j: int) -> str:
     """Say why a column of numbers counts, names or dates the records; empty if it does not."""
     if name in opened.index:
         return INDEX
+    columns, rows = found.columns, found.rows
     whole, counting = bool(columns.whole[j]), bool(columns.counting[j])
     unnamed = name == opened.columns[0] and opened.named and (opened.unnamed or not name.strip())
     if opened.understood or name in opened.source.levels:
         return ""
-    if opened.named and names_rows(name.strip(), unnamed=unnamed, whole=whole, counting=counting):
+    if opened.named and names_rows(
+        name.strip(), unnamed=unnamed, whole=whole, counting=counting, rows=rows
+    ):
         return INDEX
     days = float(columns.first[j])
     if whole and columns.dates[j] and _FIRST_DAY <= days < _LAST_DAY:

@@ -178,7 +178,7 @@ def _is_above(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
         return True
     if any(map(is_number, filled)):
         return False
-    below = next((i for i in range(index + 1, len(rows)) if not _is_empty(rows[i])), len(rows))
+    below = _below_titles(rows, index + 1, width)
     if len(filled) < width and _are_names(rows, below, width):
         return True
     if len(row) == width:
@@ -186,8 +186,14 @@ def _is_above(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
     return len(row) != width - 1 and len(filled) <= (2 if width > 3 else 1)
 
 
-def _is_empty(row: Sequence[str]) -> bool:
-    return all(map(_is_blank, row))
+def _below_titles(rows: Sequence[Sequence[str]], index: int, width: int) -> int:
+    """Return the index of the next row that is neither empty nor, of several columns, one text."""
+    while index < len(rows):
+        filled = [cell for cell in rows[index] if not _is_blank(cell)]
+        if filled and (width == 1 or len(filled) > 1 or is_number(filled[0])):
+            break
+        index += 1
+    return index
 
 
 def _are_names(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
@@ -277,7 +283,7 @@ def _hold_years(body: Sequence[Sequence[str]], columns: Sequence[int]) -> bool:
     return 5 * years > len(cells)
 
 
-def _is_amount(cell: str) -> bool:
+def is_amount(cell: str) -> bool:
     """Whether a cell is a number with a unit, or one beyond a limit of detection, such as <0.5."""
     return is_near(cell.strip().lstrip("<>=\u2264\u2265").lstrip())
 
@@ -292,6 +298,6 @@ def _is_units(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     return (
         len(filled) >= 2
         and len(body) >= 2
-        and all(_is_text(row[j]) and not _is_amount(row[j]) for j in filled)
+        and all(_is_text(row[j]) and not is_amount(row[j]) for j in filled)
         and not any(_is_text(other[j]) for other in body for j in filled if len(other) > j)
     )

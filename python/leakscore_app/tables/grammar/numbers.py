@@ -46,7 +46,9 @@ class Survey:
     boolean : bool
         Whether all cells are yes or no, in whichever words.
     notes : list of str
-        What was taken off the numbers.
+        What was taken off the numbers, or stands for them.
+    absent : dict
+        Word that stands for a missing value -> its cells.
     """
 
     cells: int
@@ -58,6 +60,7 @@ class Survey:
     near: int = 0
     boolean: bool = False
     notes: list[str] = field(default_factory=list)
+    absent: dict[str, int] = field(default_factory=dict)
     text: Any = None
     _plain: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
     _different: _Different | None = None
@@ -124,19 +127,22 @@ def survey_of(
     if survey is not None:
         return survey
     trimmed = compute.utf8_trim(text, characters=conventions.BLANKS + "\t\r\n\v\f\ufeff")
-    absent = sorted({"", *missing, *(MISSING if defaults else ())})
-    trimmed = compute.if_else(
-        compute.is_in(compute.utf8_lower(trimmed), value_set=_strings(absent)),
-        _null(),
-        trimmed,
-    )
-    for mark in ".,":
-        survey = _single(trimmed, mark)
-        if survey is not None:
-            return survey
-    survey = _survey_different(_Different.of(trimmed), words)
-    survey.text = trimmed
+    words_for_none = _strings(sorted({"", *missing, *(MISSING if defaults else ())}))
+    is_absent = compute.is_in(compute.utf8_lower(trimmed), value_set=words_for_none)
+    absent = _counts(trimmed.filter(is_absent))
+    trimmed = compute.if_else(is_absent, _null(), trimmed)
+    survey = _single(trimmed, ".") or _single(trimmed, ",")
+    if survey is None:
+        survey = _survey_different(_Different.of(trimmed), words)
+        survey.text = trimmed
+    survey.absent = absent
     return survey
+
+
+def _counts(words: Any) -> dict[str, int]:
+    """Return how often each word stands in a column, blank cells apart."""
+    counts = words.value_counts().to_pylist()
+    return {one["values"]: one["counts"] for one in counts if one["values"]}
 
 
 def doubles_of(column: Any) -> npt.NDArray[np.float64]:
@@ -314,6 +320,9 @@ def _survey_different(different: _Different, words: Mapping[str, float]) -> Surv
     boolean = booleans_of(different.cells)
     different.words = {**_SPECIAL, **words, **(boolean or {})}
     notes: list[str] = []
+    if boolean:
+        yes, no = boolean
+        notes.append(f"{yes!r} is read as 1, {no!r} as 0")
     different.numbers = list(different.cells)
     different.shapes = [conventions.shape_of(number) for number in different.numbers]
     if not boolean and not all(_numbers(different)):

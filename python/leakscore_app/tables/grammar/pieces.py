@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +29,8 @@ class Surveyed:
         looked at together.
     whole : bool
         Whether all numbers are whole, none negative.
+    absent : Counter
+        Word that stands for a missing value -> its cells.
     """
 
     cells: int = 0
@@ -39,6 +42,7 @@ class Surveyed:
     bad: tuple[int, str] | None = None
     odd: bool = False
     whole: bool = True
+    absent: Counter[str] = field(default_factory=Counter)
 
     def add(self, survey: Survey, start: int) -> None:
         """Add the next piece, above which there are `start` rows."""
@@ -48,6 +52,7 @@ class Surveyed:
         self.conventions &= survey.conventions
         self.three = {mark: start + row for mark, row in survey.three.items()} | self.three
         self.bare |= survey.bare
+        self.absent.update(survey.absent)
         self.odd |= survey.boolean or bool(survey.notes)
         if self.bad is None and survey.bad is not None:
             self.bad = start + survey.bad, survey.shown(survey.bad)

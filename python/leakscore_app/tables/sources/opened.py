@@ -18,6 +18,7 @@ from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import ASKED, with_names
 from leakscore_app.tables.doubts import option_value
 from leakscore_app.tables.formats.long_text import newlines_in
+from leakscore_app.tables.labels import plain
 from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
 from leakscore_app.tables.sources.blocks import ROWS, Block, Memory, Part, Source
 from leakscore_app.tables.sources.categories import Categories, SharesPart, expanded
@@ -99,7 +100,8 @@ class Opened:
     def reading(self, *, missing: tuple[float, ...], sums: bool, codes: bool) -> Opened:
         """Return the same with numbers that stand for missing values, and what is looked for."""
         source = replace(self.source, missing=missing)
-        return replace(self, source=source, sums=sums, codes=codes)
+        notes = (f"{plain(code)} is read as missing, as asked" for code in missing)
+        return replace(self, source=source, sums=sums, codes=codes, notes=(*self.notes, *notes))
 
     def publishing(self, columns: Sequence[str] | None, exclude: Sequence[str]) -> Opened:
         """Return the same of which some columns only are published; refuse unknown names."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.columns import GROUP
+from leakscore_app.tables.columns import GROUP, read_as_missing
 from leakscore_app.tables.formats.long_text import (
     AtOnceError,
     Form,
@@ -356,6 +356,8 @@ class _Reading:
                 f"text in {seen.cells - seen.numbers} of {seen.cells} cells (line "
                 f"{int(places[row])}: {cell[:40]!r})"
             )
+        absent = {self.columns[j]: seen.absent for j, seen in self.seen.items() if seen.numeric}
+        notes += read_as_missing(absent)
         decided = [self.columns[j] for j, seen in self.seen.items() if seen.decided]
         layout = self.form.layout
         return TextPart(

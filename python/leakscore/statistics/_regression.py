@@ -1,0 +1,247 @@
+"""Coefficients of a least-squares regression, by what each record shifts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import validation
+from leakscore.reference import Moments
+from leakscore.statistics._statistic import Exactness, NoFitError, Statistic
+from leakscore.typing import Doubles
+
+_DEPENDENT = "Expected the predictors to be linearly independent: leave out {column!r}"
+_SQUARED = 1e-10  # share of a variance that squares still tell from none
+_LAST_DIGITS = 1e-13  # share of a number that is rounding
+_ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
+_GONE = 1e-9  # share of what tells coefficients apart that is none
+_NUMBERS = 1 << 20  # of one batch of persons
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A least-squares fit of N records.
+
+    Attributes
+    ----------
+    means, slopes : (p,) ndarray
+        Of the predictors.
+    level : float
+        Mean of the response.
+    whitening : (p, p) ndarray
+        T such that (x - mean)' T T' (x - mean) + 1 / N is the leverage of a record.
+    count : int
+    rounding : float
+        Error of a leverage.
+    """
+
+    means: Doubles
+    slopes: Doubles
+    level: float
+    whitening: Doubles
+    count: int
+    rounding: float
+
+    def whitened(self, x: Doubles) -> Doubles:
+        """Return rows whose squares add up to their leverages: the intercept's part, and T'x."""
+        first = np.full((len(x), 1), 1 / np.sqrt(self.count))
+        return np.concatenate([first, (x - self.means) @ self.whitening], axis=1)
+
+
+@dataclass(frozen=True)
+class Regression(Statistic):
+    """Coefficients of a least-squares regression with an intercept.
+
+    phi(z) = N H^-1 x e / (1 - h), with x the predictors beside a 1, H = X'X of all N records, e the
+    residual and h = x' H^-1 x the leverage: phi / N is exactly by how much the record shifts the
+    coefficients, H_o^-1 x r / (1 + x' H_o^-1 x) with H_o and the residual r of the fit to the
+    others (Belsley, Kuh & Welsch, *Regression Diagnostics*, 1980, section 2.1). As n grows the
+    coefficients are their true values plus the mean of phi (van der Vaart, *Asymptotic Statistics*,
+    1998, theorem 5.21). `prepare` fits a table, of whose records features are. With few records a
+    coefficient is not linear in them, and an influential record leaks more.
+
+    Parameters
+    ----------
+    response : str
+        The column y; all others are predictors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import statistics
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> coefficients = statistics.Regression(response="y").on(["x", "y"]).prepare(X)
+    >>> coefficients.names, coefficients.features(X).shape
+    (('intercept', 'coefficient of x'), (200, 2))
+    """
+
+    response: str
+    exact: ClassVar[Exactness] = "asymptotic"
+    kind: ClassVar[str] = "regression"
+    blockwise: ClassVar[bool] = True
+    _fit: _Fit | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    def _require(self) -> None:
+        self._index("response", self.response)
+        if len(self.columns) < 2:
+            raise ValueError("Expected a column beside the response to predict it with")
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The response."""
+        return (self.response,)
+
+    def prepare(self, values: npt.ArrayLike | Moments) -> Regression:
+        """Fit the coefficients to records.
+
+        Parameters
+        ----------
+        values : (N, d) array_like or Moments
+            Moments hold squares: they tell no predictors apart that follow from each other but
+            for a part in 10^5.
+
+        Returns
+        -------
+        Regression
+
+        Raises
+        ------
+        ValueError
+            If the predictors are linearly dependent, or the response follows from them: then it
+            is among them, perhaps in other units.
+        """
+        if isinstance(values, Moments):
+            return replace(self, _fit=self._of_moments(values))
+        array = np.asarray(validation.matrix("values", values), dtype=np.float64)
+        x, y = self._split(array)
+        means, level = x.mean(axis=0), float(y.mean())
+        centred, about = x - means, y - level
+        scale = np.linalg.norm(centred, axis=0)
+        size = np.sqrt(len(x)) * np.abs(means)
+        self._require_independent(scale > 1e-12 * size)
+        factor, triangle = np.linalg.qr(centred / scale)
+        if len(x) <= x.shape[1]:
+            self._require_independent(np.arange(x.shape[1]) < len(x) - 1)
+        self._require_independent(np.abs(np.diag(triangle)) > 1e-10)
+        inverse = np.linalg.inv(triangle)
+        whitening = inverse / scale[:, None]
+        slopes = whitening @ (factor.T @ about)
+        left = float(np.linalg.norm(about - centred @ slopes))
+        self._require_residual(left, float(np.linalg.norm(about)), float(np.linalg.norm(y)))
+        error = 1e-14 * float(np.linalg.norm(inverse))
+        return replace(self, _fit=_Fit(means, slopes, level, whitening, len(x), error))
+
+    def _require_independent(self, good: npt.NDArray[np.bool_]) -> None:
+        """Refuse predictors that are constant, or follow from those before them."""
+        if not good.all():
+            at = self._numbers(self.response)[int((~good).argmax())]
+            raise ValueError(_DEPENDENT.format(column=self.columns[at]))
+
+    def _require_residual(self, left: float, spread: float, size: float) -> None:
+        """Refuse a response of which nothing is left beside its deviations, or its own size."""
+        if left <= max(_ROUNDING * spread, _LAST_DIGITS * size):
+            raise ValueError(
+                f"Expected response={self.response!r} not to follow from the predictors: it is "
+                "among them, or the same in every record"
+            )
+
+    def _of_moments(self, moments: Moments) -> _Fit:
+        """Return the fit, in units of the standard deviations of the predictors."""
+        at, y = self._numbers(self.response), self._index("response", self.response)
+        mean, cov = moments.mean, moments.cov
+        scale = np.sqrt(np.diag(cov)[at])
+        self._require_independent(scale > 0)
+        part = cov[np.ix_(at, at)] / np.outer(scale, scale)
+        eigenvalues, vectors = np.linalg.eigh(part)
+        if eigenvalues[0] <= _SQUARED:
+            last = len(at) - 1 - int((np.abs(vectors[::-1, 0]) > 0.1).argmax())
+            self._require_independent(np.arange(len(at)) != last)
+        slopes = np.linalg.solve(part, cov[at, y] / scale)
+        left = cov[y, y] - slopes @ part @ slopes
+        spread, size = float(np.sqrt(cov[y, y])), float(np.hypot(np.sqrt(cov[y, y]), mean[y]))
+        self._require_residual(float(np.sqrt(max(left, 0.0))), spread, size)
+        triangle = np.linalg.cholesky(part * moments.count)
+        whitening = np.linalg.inv(triangle).T / scale[:, None]
+        error = 1e-14 / float(eigenvalues[0])
+        return _Fit(mean[at], slopes / scale, float(mean[y]), whitening, moments.count, error)
+
+    def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        y = self._index("response", self.response)
+        return values[:, self._numbers(self.response)], values[:, y]
+
+    def published(self, records: int, columns: str) -> str:
+        """Say what is published, as the start of a sentence."""
+        del columns  # the coefficients say it
+        return f"The coefficients of the regression of {self.response} on n = {records} records"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The coefficients."""
+        predictors = (self.columns[j] for j in self._numbers(self.response))
+        return ("intercept", *(f"coefficient of {name}" for name in predictors))
+
+    def _features(self, values: Doubles) -> Doubles:
+        return self._features_of(values, None)
+
+    def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
+        fit = self._fit
+        if fit is None:
+            raise ValueError("Expected estimates of the coefficients: call prepare(values) first")
+        x, y = self._split(values)
+        residual = y - fit.level - (x - fit.means) @ fit.slopes
+        rows = fit.whitened(x)
+        for batch in _batches(owners, len(x), rows.shape[1]):
+            residual[batch] = self._without(fit, rows[batch], residual[batch], batch)
+        slopes = fit.count * residual[:, None] * (rows[:, 1:] @ fit.whitening.T)
+        return np.concatenate([(residual - slopes @ fit.means)[:, None], slopes], axis=1)
+
+    def _without(
+        self, fit: _Fit, rows: Doubles, residuals: Doubles, places: npt.NDArray[np.intp]
+    ) -> Doubles:
+        """Return the residuals (m, k) at the coefficients fitted without the k records of each.
+
+        These are (I - W W')^-1 e = e + W (I - W'W)^-1 W'e, with W (k, p + 1) the whitened rows.
+        """
+        gone = fit.rounding * fit.count * float(np.square(fit.whitened(fit.means[None])).sum())
+        gone = max(_GONE, gone)
+        if rows.shape[1] == 1:
+            remaining = 1 - np.square(rows[:, 0]).sum(axis=1)
+            if (remaining <= gone).any():
+                worst = int(remaining.argmin())
+                raise self._no_fit(fit, rows[worst, 0], int(places[worst, 0]))
+            return residuals / remaining[:, None]
+        remainder = np.eye(rows.shape[2]) - rows.swapaxes(1, 2) @ rows
+        smallest = np.linalg.eigvalsh(remainder)[:, 0]
+        if (smallest <= gone).any():
+            worst = int(smallest.argmin())
+            _, directions = np.linalg.eigh(remainder[worst])
+            raise self._no_fit(fit, directions[:, 0], int(places[worst, 0]))
+        pull = rows.swapaxes(1, 2) @ residuals[:, :, None]
+        return residuals + (rows @ np.linalg.solve(remainder, pull))[:, :, 0]
+
+    def _no_fit(self, fit: _Fit, direction: Doubles, row: int) -> NoFitError:
+        """Name the last column that only the records without which there is no fit tell apart."""
+        spread = np.sqrt(np.square(np.linalg.inv(fit.whitening)).sum(axis=0))
+        weight = np.abs(fit.whitening @ direction[1:]) * spread
+        last = int(np.flatnonzero(weight >= 0.5 * weight.max())[-1])
+        return NoFitError(self.columns[self._numbers(self.response)[last]], row)
+
+
+def _batches(
+    owners: npt.NDArray[np.intp] | None, size: int, width: int
+) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield the places (m, k) of the records of m persons who own k each."""
+    if owners is None:
+        yield np.arange(size)[:, None]
+        return
+    order = np.argsort(owners, kind="stable")
+    first, counts = np.unique(owners[order], return_index=True, return_counts=True)[1:]
+    for count in np.unique(counts).tolist():
+        starts = first[counts == count]
+        most = max(1, _NUMBERS // (width * max(width, count)))
+        for start in range(0, len(starts), most):
+            yield order[starts[start : start + most, None] + np.arange(count)]
