@@ -130,11 +130,6 @@ def _add_table_options(group: Any) -> None:
         metavar="K",
         help="a group of fewer records is not to be published (10)",
     )
-    group.add_argument(
-        "--distinct-records",
-        action="store_true",
-        help="no two records are of one person, also where they are equal (else see --id)",
-    )
     _cli.add_names(group, "--columns", "publish these columns only")
     _cli.add_names(group, "--exclude", "do not publish these columns")
     group.add_argument(
@@ -153,6 +148,11 @@ def _add_table_options(group: Any) -> None:
 
 
 def _add_verdict_options(group: Any) -> None:
+    group.add_argument(
+        "--distinct-records",
+        action="store_true",
+        help="no two records are of one person, also where they are equal (else see --id)",
+    )
     group.add_argument(
         "--max-advantage",
         type=float,
