@@ -54,12 +54,16 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
         if isinstance(covariance, LowRank) and (covariance.diagonal > 0).all():
             return _of_low_rank(table, covariance, fit)
         return _of_full(table, reference, fit, freedom)
-    if reference.kind == "full" and fit.rows * reference.dim**3 <= MOST_WORK:
+    kind = reference.kind
+    if kind == "full" and 2 * fit.rows < reference.dim and np.ndim(fit.ridge) == 0:
+        if isinstance(fit.shrinkage, float) or fit.shrinkage == "auto":
+            kind = "low-rank"  # N^2 d steps a row in place of d^3
+    if kind == "full" and fit.rows * reference.dim**3 <= MOST_WORK:
         found = Shrunk(table, fit).distances()
         lost = np.flatnonzero(np.isnan(found))
     else:
         found, lost = np.empty(fit.rows), np.arange(fit.rows)
-    if len(lost) * work_of(table, reference.kind) > MOST_WORK:
+    if len(lost) * work_of(table, kind) > MOST_WORK:
         raise ValueError(
             f"Expected reference without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
             "each row would need an estimate of its own. Use shrinkage=0.0 with ridge=..., or "
@@ -67,7 +71,7 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
         )
     # Each turn estimates a whole covariance, beside which the loop takes no time.
     for row in lost.tolist():
-        found[row] = _left_out(table, row, fit, reference.kind)
+        found[row] = _left_out(table, row, fit, kind)
     return found
 
 
