@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,3 +80,28 @@ def test_addresses_that_nothing_can_answer_at(
         f"leakscore: error: Expected scheduler={address!r} to be an address as tcp://host:8786\n"
     )
     assert capsys.readouterr().err == refusal
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="no masks of signals")
+def test_an_interrupt_of_all_processes_is_one_line(tmp_path: Path) -> None:
+    """A terminal sends it to the whole group of processes."""
+    path = tmp_path / "table.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(70_000, 2)))
+    told = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program = told + "from leakscore_app.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["report", str(path), "--workers", "2", "--progress"]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stderr is not None
+        assert "reading the table" in process.stderr.readline()  # the workers have begun
+        os.killpg(process.pid, signal.SIGINT)
+        text, errors = process.communicate(timeout=120)
+    assert (process.returncode, text) == (130, "")
+    lines = errors.splitlines()
+    assert lines[-1] == "leakscore: interrupted"
+    assert all("%" in line for line in lines[:-1])  # how far the work was, no traceback

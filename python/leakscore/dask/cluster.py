@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 _PATIENCE = "10s"
@@ -86,17 +88,16 @@ def opened(*, workers: int | None = None, scheduler: str | None = None) -> Itera
     dask()
     room = distributed()
     if scheduler is None:
-        with (
-            room.LocalCluster(
+        with _interrupts_blocked():
+            local = room.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
                 dashboard_address="127.0.0.1:0",
                 silence_logs=_CRITICAL,
                 env={"LEAKSCORE_NUM_THREADS": "1"},
-            ) as local,
-            room.Client(local, set_as_default=False) as client,
-        ):
+            )
+        with local, room.Client(local, set_as_default=False) as client:
             yield client
         return
     _require_address(scheduler)
@@ -106,6 +107,23 @@ def opened(*, workers: int | None = None, scheduler: str | None = None) -> Itera
         raise ClusterError(f"No dask scheduler answers at {scheduler}") from problem
     with client:
         yield client
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Keep Ctrl-C back; threads that begin in this block, and processes that they start, for good.
+
+    A terminal sends it to workers too, each of which would print where it was.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # else it lets the signal through when a process is started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _require_address(address: str) -> None:
