@@ -55,9 +55,9 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
             return _of_low_rank(table, covariance, fit)
         return _of_full(table, reference, fit, freedom)
     kind = reference.kind
-    if kind == "full" and 2 * fit.rows < reference.dim and np.ndim(fit.ridge) == 0:
-        if isinstance(fit.shrinkage, float) or fit.shrinkage == "auto":
-            kind = "low-rank"  # N^2 d steps a row in place of d^3
+    wide = 2 * fit.rows < reference.dim and fit.shrinkage not in ("ledoit-wolf", "oas")
+    if kind == "full" and wide and np.ndim(fit.ridge) == 0:
+        kind = "low-rank"  # N^2 d steps a row in place of d^3
     if kind == "full" and fit.rows * reference.dim**3 <= MOST_WORK:
         found = Shrunk(table, fit).distances()
         lost = np.flatnonzero(np.isnan(found))

@@ -91,7 +91,7 @@ class ArrowFile:
         with damage(self._file.name):
             if pyarrow.types.is_dictionary(column.type):
                 self._require_decoded(column)
-            return column.cast(pyarrow.string())
+            return words_of(column)
 
     def _require_decoded(self, column: Any) -> None:
         """Refuse a dictionary whose words, written out, do not fit."""
@@ -200,8 +200,20 @@ def cells_of(content: Any, name: str, index: bool) -> Cells:
         numbers = column.cast(pyarrow.float64(), safe=False).to_numpy()
         return Cells(name, numbers=np.asarray(numbers, np.float64), index=index)
     if is_text(column.type):
-        return Cells(name, text=column.cast(pyarrow.string()), index=index)
+        return Cells(name, text=words_of(column), index=index)
     return Cells(name, other=kind_of(column.type), index=index)
+
+
+def words_of(column: Any) -> Any:
+    """Return a column of text as strings; pyarrow decodes no dictionary of views, as polars has."""
+    import pyarrow
+
+    if isinstance(column, pyarrow.ChunkedArray):
+        return pyarrow.chunked_array([words_of(part) for part in column.chunks], pyarrow.string())
+    if pyarrow.types.is_dictionary(column.type):
+        words = column.dictionary.cast(pyarrow.string())
+        column = pyarrow.DictionaryArray.from_arrays(column.indices, words)
+    return column.cast(pyarrow.string())
 
 
 def kind_of(kind: Any) -> str:

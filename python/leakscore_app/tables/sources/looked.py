@@ -8,7 +8,7 @@ from typing import Any
 from leakscore_app._visible import visible
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import reason_of
-from leakscore_app.tables.formats.arrow import is_text, kind_of
+from leakscore_app.tables.formats.arrow import is_text, kind_of, words_of
 from leakscore_app.tables.grammar.numbers import survey_of
 from leakscore_app.tables.grammar.pieces import Surveyed
 from leakscore_app.tables.sources.categories import Categories
@@ -54,7 +54,7 @@ def texts_in(
         for name in categories.names:
             categories.add(file, name, batch.column(name))
         for name, surveyed in seen.items():
-            cells = pyarrow.chunked_array([batch.column(name).cast(pyarrow.string())])
+            cells = pyarrow.chunked_array([words_of(batch.column(name))])
             surveyed.add(survey_of(cells, words=options.words, missing=missing), rows)
         rows += batch.num_rows
     left = {}
