@@ -29,6 +29,28 @@ def unpacked_bytes(source: Any) -> int:
     return sum(sum(_lengths(message)) for message in _messages(reader))
 
 
+def unpacked_bytes_of_file(data: Any) -> int:
+    """Return the same of a file whose footer says where its messages lie.
+
+    Raises
+    ------
+    struct.error, ValueError
+        If the footer or the metadata point beyond their end.
+    """
+    import pyarrow.ipc
+
+    (size,) = struct.unpack("<i", data[-10:-6])
+    if data[-6:].to_pybytes() != b"ARROW1" or not 0 < size <= len(data) - 10:
+        raise ValueError("its footer is not at its end")
+    buffer = memoryview(data)[-10 - size : -10]
+    footer = _Table(buffer, struct.unpack_from("<I", buffer, 0)[0])
+    places = [start for field in (2, 3) for start in footer.blocks(field)]
+    if not all(0 <= start < len(data) for start in places):
+        raise ValueError("its footer points beyond its end")
+    messages = (pyarrow.ipc.read_message(data.slice(start)) for start in places)
+    return sum(sum(_lengths(message)) for message in messages)
+
+
 def _messages(reader: Any) -> Iterator[Any]:
     while True:
         try:
@@ -97,3 +119,13 @@ class _Table:
         (count,) = struct.unpack_from("<I", self._data, start)
         for k in range(count):
             yield struct.unpack_from("<qq", self._data, start + 4 + 16 * k)
+
+    def blocks(self, index: int) -> Iterator[int]:
+        """Yield where the messages of a footer's vector begin."""
+        field = self._field(index)
+        if field is None:
+            return
+        start = field + struct.unpack_from("<I", self._data, field)[0]
+        (count,) = struct.unpack_from("<I", self._data, start)
+        for k in range(count):
+            yield struct.unpack_from("<q", self._data, start + 4 + 24 * k)[0]

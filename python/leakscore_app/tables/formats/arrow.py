@@ -18,6 +18,7 @@ from leakscore_app.tables.formats import announced
 
 _FLOAT = 8
 _MARK = b"ARROW1\0\0"
+_MESSAGE = b"\xff\xff\xff\xff"
 
 
 class ArrowFile:
@@ -141,7 +142,7 @@ def _table(file: File, source: Any) -> Any:
     """Read a feather file or a stream whole, after a check of what it unpacks to.
 
     A file of version 2 is a stream between two marks; its footer, which points at the same
-    batches, is not needed.
+    batches, is needed only where no stream follows the first mark: polars writes such files.
     """
     import pyarrow.feather
     import pyarrow.ipc
@@ -152,6 +153,12 @@ def _table(file: File, source: Any) -> Any:
             return pyarrow.feather.read_table(source)
     skipped = len(_MARK) if file.data.startswith(_MARK) else 0
     stream = pyarrow.py_buffer(file.data).slice(skipped)
+    if skipped and stream[:4].to_pybytes() != _MESSAGE:
+        data = pyarrow.py_buffer(file.data)
+        file.require(announced.unpacked_bytes_of_file(data))
+        table = pyarrow.ipc.open_file(data).read_all()
+        table.validate(full=True)
+        return table
     file.require(announced.unpacked_bytes(stream))
     table = pyarrow.ipc.open_stream(stream).read_all()
     table.validate(full=True)
