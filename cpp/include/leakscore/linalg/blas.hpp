@@ -14,27 +14,33 @@
 
 namespace leakscore {
 
+// Stands where no routine is yet: a call of it is an error, not the end of the process.
+template <class... Arguments>
+void unset_blas(Arguments...) {
+  throw std::logic_error("Expected set_blas before matrices are multiplied or factorised");
+}
+
 struct Blas {
   void (*dgemm)(char* transa, char* transb, int* m, int* n, int* k, double* alpha, double* a,
-                int* lda, double* b, int* ldb, double* beta, double* c, int* ldc);
+                int* lda, double* b, int* ldb, double* beta, double* c, int* ldc) = unset_blas;
   void (*sgemm)(char* transa, char* transb, int* m, int* n, int* k, float* alpha, float* a,
-                int* lda, float* b, int* ldb, float* beta, float* c, int* ldc);
+                int* lda, float* b, int* ldb, float* beta, float* c, int* ldc) = unset_blas;
   void (*dsyrk)(char* uplo, char* trans, int* n, int* k, double* alpha, double* a, int* lda,
-                double* beta, double* c, int* ldc);
+                double* beta, double* c, int* ldc) = unset_blas;
   void (*ssyrk)(char* uplo, char* trans, int* n, int* k, float* alpha, float* a, int* lda,
-                float* beta, float* c, int* ldc);
+                float* beta, float* c, int* ldc) = unset_blas;
   void (*dtrsm)(char* side, char* uplo, char* transa, char* diag, int* m, int* n, double* alpha,
-                double* a, int* lda, double* b, int* ldb);
+                double* a, int* lda, double* b, int* ldb) = unset_blas;
   void (*strsm)(char* side, char* uplo, char* transa, char* diag, int* m, int* n, float* alpha,
-                float* a, int* lda, float* b, int* ldb);
-  void (*dpotrf)(char* uplo, int* n, double* a, int* lda, int* info);
+                float* a, int* lda, float* b, int* ldb) = unset_blas;
+  void (*dpotrf)(char* uplo, int* n, double* a, int* lda, int* info) = unset_blas;
 
   // Multiply-adds of one call, a few tenths of a second: longer work is cut into shorter calls,
   // between which it may be interrupted.
   double most_products = 0x1p32;
 };
 
-// Null until the binding fills it.
+// Its routines are unset until the binding fills it.
 inline Blas blas{};
 
 // Sizes are 32-bit in every BLAS that may stand behind the table.
