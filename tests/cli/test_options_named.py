@@ -58,13 +58,14 @@ def test_too_few_records_name_the_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(1)
-    lines = [f"{value:.3f},NA,{value**2:.3f}" for value in rng.normal(size=30)]
-    lines[4], lines[7] = "1,2.5,", "2,3.5,4"
+    lines = []
+    for row, (a, b, c) in enumerate(rng.normal(size=(30, 3)).round(3).tolist()):
+        lines.append(f"{a},{b},{c}" if row == 9 else (f"{a},{b}," if row < 9 else f"{a},,{c}"))
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["a,b,c", *lines]))
     assert main(["report", str(path)]) == 1
     error = capsys.readouterr().err
     assert "1 usable record(s)" in error
-    assert "29 miss a value (b in 28, c in 1), try --missing columns or --exclude" in error
-    for remedy in (["--exclude", "b"], ["--missing", "columns"]):
+    assert "29 miss a value (b in 20, c in 9), try --missing columns or --exclude" in error
+    for remedy in (["--exclude", "b"], ["--exclude", "c"], ["--missing", "columns"]):
         assert main(["report", str(path), "--rounds", "200", *remedy]) == 0

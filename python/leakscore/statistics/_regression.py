@@ -223,7 +223,7 @@ class Regression(Statistic):
             if (remaining <= gone).any():
                 worst = int(remaining.argmin())
                 raise self._no_fit(fit, rows[worst, 0], int(places[worst, 0]))
-            return residuals / remaining[:, None]
+            return np.asarray(residuals / remaining[:, None])
         remainder = np.eye(rows.shape[2]) - rows.swapaxes(1, 2) @ rows
         smallest = np.linalg.eigvalsh(remainder)[:, 0]
         if (smallest <= gone).any():
@@ -231,7 +231,7 @@ class Regression(Statistic):
             _, directions = np.linalg.eigh(remainder[worst])
             raise self._no_fit(fit, directions[:, 0], int(places[worst, 0]))
         pull = rows.swapaxes(1, 2) @ residuals[:, :, None]
-        return residuals + (rows @ np.linalg.solve(remainder, pull))[:, :, 0]
+        return np.asarray(residuals + (rows @ np.linalg.solve(remainder, pull))[:, :, 0])
 
     def _no_fit(self, fit: _Fit, direction: Doubles, row: int) -> NoFitError:
         """Name the last column that only the records without which there is no fit tell apart."""
