@@ -67,11 +67,11 @@ def test_n_is_larger_than_the_table(statistic: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--group-by", "g", "--statistic", "counts", "--n", "61"], "n=61 <= 60"),
+        (["--group-by", "g", "--statistic", "counts", "--n", "61"], "--n 61 <= 60"),
         (["--statistic", "counts"], "--statistic counts needs --group-by"),
         (["--group-by", "g", "--separate-tables"], "--group-by with two columns"),
         (["--weights", "a", "--weights-are", "public"], "at least 0, not -"),
-        (["--weights", "z", "--weights-are", "ratio"], "weights='z'"),
+        (["--weights", "z", "--weights-are", "ratio"], "--weights 'z'"),
         (["--statistic", "regression", "--response", "g"], "'g' to be judged, but"),
         (["--statistic", "correlations", "--columns", "a"], "two at least"),
     ],

@@ -98,7 +98,7 @@ def test_moments_refuse_what_the_records_do(values: np.ndarray) -> None:
         (2, alone[:, 0] - alone[:, 1], "predictors to be linearly independent"),
         (2, np.full(len(table), 3.0), "predictors to be linearly independent"),
         (3, 4 * alone[:, 0] + 1, "response='w' not to follow from the predictors"),
-        (3, np.full(len(table), 3.0), "response='w' not to follow from the predictors"),
+        (3, np.full(len(table), 3.0), "response='w' to vary"),
     ):
         alone_too = alone.copy()
         alone_too[:, column] = of

@@ -131,7 +131,8 @@ class Regression(Statistic):
         whitening = inverse / scale[:, None]
         slopes = whitening @ (factor.T @ about)
         left = float(np.linalg.norm(about - centred @ slopes))
-        self._require_residual(left, float(np.linalg.norm(about)), float(np.linalg.norm(y)))
+        spread, size = float(np.linalg.norm(about)), float(np.linalg.norm(y))
+        self._require_residual(left, spread, size, slopes * scale)
         error = 1e-14 * float(np.linalg.norm(inverse))
         return replace(self, _fit=_Fit(means, slopes, level, whitening, len(x), error))
 
@@ -141,12 +142,21 @@ class Regression(Statistic):
             at = self._numbers(self.response)[int((~good).argmax())]
             raise ValueError(_DEPENDENT.format(column=self.columns[at]))
 
-    def _require_residual(self, left: float, spread: float, size: float) -> None:
-        """Refuse a response of which nothing is left beside its deviations, or its own size."""
-        if left <= max(_ROUNDING * spread, _LAST_DIGITS * size):
+    def _require_residual(self, left: float, spread: float, size: float, parts: Doubles) -> None:
+        """Refuse a response of which nothing is left beside its deviations, or its own size.
+
+        `parts` are the slopes in units of the predictors' deviations.
+        """
+        if spread <= _LAST_DIGITS * size:
             raise ValueError(
-                f"Expected response={self.response!r} not to follow from the predictors: it is "
-                "among them, or the same in every record"
+                f"Expected response={self.response!r} to vary: it is the same in every record"
+            )
+        if left <= max(_ROUNDING * spread, _LAST_DIGITS * size):
+            at = self._numbers(self.response)
+            of = [repr(self.columns[at[k]]) for k in np.flatnonzero(abs(parts) > 1e-6 * spread)]
+            raise ValueError(
+                f"Expected response={self.response!r} not to follow from the predictors "
+                f"{', '.join(of)}: leave one of them out"
             )
 
     def _of_moments(self, moments: Moments) -> _Fit:
@@ -163,7 +173,7 @@ class Regression(Statistic):
         slopes = np.linalg.solve(part, cov[at, y] / scale)
         left = cov[y, y] - slopes @ part @ slopes
         spread, size = float(np.sqrt(cov[y, y])), float(np.hypot(np.sqrt(cov[y, y]), mean[y]))
-        self._require_residual(float(np.sqrt(max(left, 0.0))), spread, size)
+        self._require_residual(float(np.sqrt(max(left, 0.0))), spread, size, slopes)
         triangle = np.linalg.cholesky(part * moments.count)
         whitening = np.linalg.inv(triangle).T / scale[:, None]
         error = 1e-14 / float(eigenvalues[0])
@@ -213,7 +223,7 @@ class Regression(Statistic):
             if (remaining <= gone).any():
                 worst = int(remaining.argmin())
                 raise self._no_fit(fit, rows[worst, 0], int(places[worst, 0]))
-            return residuals / remaining[:, None]
+            return np.asarray(residuals / remaining[:, None])
         remainder = np.eye(rows.shape[2]) - rows.swapaxes(1, 2) @ rows
         smallest = np.linalg.eigvalsh(remainder)[:, 0]
         if (smallest <= gone).any():
@@ -221,7 +231,7 @@ class Regression(Statistic):
             _, directions = np.linalg.eigh(remainder[worst])
             raise self._no_fit(fit, directions[:, 0], int(places[worst, 0]))
         pull = rows.swapaxes(1, 2) @ residuals[:, :, None]
-        return residuals + (rows @ np.linalg.solve(remainder, pull))[:, :, 0]
+        return np.asarray(residuals + (rows @ np.linalg.solve(remainder, pull))[:, :, 0])
 
     def _no_fit(self, fit: _Fit, direction: Doubles, row: int) -> NoFitError:
         """Name the last column that only the records without which there is no fit tell apart."""

@@ -199,7 +199,8 @@ class WeightedRatio(_Weighted):
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
         weight, others = self._weighed(values)
         _, owners = np.unique(owners, return_inverse=True)
-        return self._shifts(weight, others, np.bincount(owners, weight[:, 0])[owners])
+        sums = np.bincount(owners, weight[:, 0]).astype(np.float64)
+        return self._shifts(weight, others, sums[owners])
 
     def _shifts(self, weight: Doubles, others: Doubles, leaving: Doubles) -> Doubles:
         """Return phi of records that leave together with others, in all of such weights."""

@@ -269,7 +269,11 @@ def _report(options: argparse.Namespace) -> int:
     from leakscore_app import report
 
     _cli.require_writable(options, options.data)
-    with _cli.progress(options.quiet, options.progress) as progress, _client(options) as client:
+    with (
+        _cli.in_options(options),
+        _cli.progress(options.quiet, options.progress) as progress,
+        _client(options) as client,
+    ):
         statistic = _statistic(options)  # refused before the table is read
         if progress is not None:
             progress("reading the table", 0.0)

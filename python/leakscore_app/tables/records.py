@@ -5,7 +5,8 @@ Each row and column that is left out has a reason, which the report prints.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -214,11 +215,20 @@ def _require(
         more = "; ..." if len(left) > 3 else ""
         raise ValueError(f"{table.name} has no column of numbers to judge ({reasons}{more})")
     if len(values) < 3:
-        lost = sum(rows.count for rows in left_rows)
-        hint = f": {lost} miss a value (try --missing columns)" if lost else ""
-        raise ValueError(
-            f"{table.name} has {len(values)} usable record(s), at least 3 are needed{hint}"
-        )
+        lost, cells = sum(rows.count for rows in left_rows), Counter[str]()
+        for rows in left_rows:
+            cells.update(rows.columns)
+        raise ValueError(too_few(table.name, len(values), lost, cells))
+
+
+def too_few(name: str, records: int, lost: int, cells: Mapping[str, int]) -> str:
+    """Say that so few records can be judged, and which columns lost others by how many cells."""
+    text = f"{name} has {records} usable record(s), at least 3 are needed"
+    if not lost:
+        return f"{text}: add records"
+    of = listed([f"{visible(column)} in {count}" for column, count in cells.items()])
+    where = f" ({of})" if cells else ""
+    return f"{text}: {lost} miss a value{where}, try --missing columns or --exclude"
 
 
 def _require_squares(table: Table, values: Doubles, kept: list[int]) -> None:

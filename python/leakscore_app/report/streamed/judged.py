@@ -31,6 +31,7 @@ from leakscore_app.tables.records import (
     differ,
     require_squares,
     surely_independent,
+    too_few,
 )
 from leakscore_app.tables.row_names import INDEX, dates_such_as, names_rows
 from leakscore_app.tables.sources.blocks import Source
@@ -132,7 +133,7 @@ def judged_of(
         found = passes(source, first, "reading the table again")
     kept = [j for j, name in enumerate(source.columns) if name not in left]
     _require_columns(opened, kept, left)
-    _require_rows(opened, found)
+    _require_rows(opened, found, source.columns)
     law, dependent, kept = _law(opened, source, found, kept, passes, left)
     names = tuple(source.columns[j] for j in kept)
     counting = tuple(
@@ -240,12 +241,11 @@ def _require_columns(opened: Opened, kept: Sequence[Any], left: dict[str, str]) 
         raise ValueError(f"{opened.name} has no column of numbers to judge ({reasons}{more})")
 
 
-def _require_rows(opened: Opened, found: First) -> None:
+def _require_rows(opened: Opened, found: First, names: Sequence[str]) -> None:
     rows = found.moments.count
     if rows < 3:
         lost = found.missing.count + found.infinite.count
-        hint = f": {lost} miss a value (try --missing columns)" if lost else ""
-        raise ValueError(f"{opened.name} has {rows} usable record(s), at least 3 are needed{hint}")
+        raise ValueError(too_few(opened.name, rows, lost, cells_by_column(names, found.holes)))
 
 
 def _require_codes(
