@@ -10,6 +10,7 @@ import pytest
 
 from leakscore import games, sequential, set_num_threads
 from leakscore.games import Bernoulli, Empirical, Gaussian, Training
+from reproduce._sequences import mean_llr
 from tests.oracles.games import COIN, NOISE, normal, word
 
 RNG = np.random.default_rng(8)
@@ -120,7 +121,7 @@ def test_means_of_the_ratio_are_exact_in_linear_regression() -> None:
     np.testing.assert_array_equal(theta[:, 0], np.tile([1.0, 0.0, 0.0], (20_000, 1)))
     law = sequential.linear_regression(theta[:, 3], [0.5, 0.0, -0.5], np.ones(3), 1.0, z[:3], z[3])
     ratio = law.llr((theta[:, 3] - theta[:, 4]) / 0.1, 20)
-    means = sequential.mean_llr(law.squared_mahalanobis, 20, 3)
+    means = mean_llr(law.squared_mahalanobis, 20, 3)
     for flags, mean in zip((~member, member), means, strict=True):
         apart = (ratio - mean)[flags]
         assert abs(apart.mean()) < 4 * apart.std() / apart.size**0.5

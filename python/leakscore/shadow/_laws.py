@@ -497,7 +497,7 @@ class Bayes:
         """Refuse other words and other priors."""
         if not isinstance(self.prior, (tuple, list)):
             validation.choice("prior", self.prior, ("flat-mean", "empirical"))
-        elif len(self.prior) != 2 or not all(isinstance(of, Prior) for of in self.prior):
+        elif [isinstance(of, Prior) for of in self.prior] != [True, True]:
             raise TypeError("Expected prior to be (Prior of IN, Prior of OUT) or a name")
         validation.choice("kind", self.kind, ("online", "offline"))
         validation.choice("too_few", self.too_few, ("raise", "nan"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from inspect import signature
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,7 +20,7 @@ from leakscore.shadow.arrays import Score, Shadow
 from leakscore.typing import Counts, Doubles, Flags
 
 Name: TypeAlias = Literal["lira", "bayes", "one_step", "base", "paired", "difficulty"]
-_SCORES: dict[str, type] = {
+_SCORES: dict[str, Callable[..., Score]] = {
     "lira": Lira,
     "bayes": Bayes,
     "one_step": OneStep,
@@ -95,10 +97,10 @@ def leave_one_model_out(
     True
     """
     kind = _SCORES[validation.choice("score", score, tuple(_SCORES))]
-    unknown = [name for name in options if name not in kind.__dataclass_fields__]
+    unknown = [name for name in options if name not in signature(kind).parameters]
     if unknown:
         raise TypeError(f"Expected options of leakscore.shadow.{score}, not {', '.join(unknown)}")
-    how: Score = kind(**options)
+    how = kind(**options)
     shadow = arrays.read(signals, included, augmented=how.augmented)
     together = _groups(groups, shadow.models)
     if arrays.counts_tell_members(shadow, together):

@@ -114,7 +114,7 @@ class PairSums:
         elif self.products is None or not self._loses_one_pair(couples, group):
             products = _products(remaining.shadow, couples, remaining.sides)
         else:
-            products = self._products_without(group)
+            products = self._products_without(self.products, group)
             if remaining.renewed.size:
                 few = remaining.shadow.columns(remaining.renewed)
                 again = _products(few, couples, arrays.sums(few).sides)
@@ -128,13 +128,13 @@ class PairSums:
             return False
         return np.array_equal(every[~np.isin(every, group).all(axis=1)], couples)
 
-    def _products_without(self, group: Counts) -> Doubles:
+    def _products_without(self, products: Doubles, group: Counts) -> Doubles:
         """Leave a pair out of the sums of products: each side loses one of its models."""
         (x, mine), (y, _) = (self.sums.shadow.line(row) for row in group)
         inside, outside = self.sums.sides
         d_in, d_out = inside.centred(np.where(mine, x, y)), outside.centred(np.where(mine, y, x))
         share = inside.models / np.maximum(inside.models - 1.0, 1.0)
-        return np.asarray(self.products - d_in * d_out * share)
+        return np.asarray(products - d_in * d_out * share)
 
 
 def _products(shadow: Shadow, couples: Counts, sides: Sides) -> Doubles:
@@ -183,11 +183,12 @@ def _laws_of(sums: PairSums) -> PairedLaws:
     laws = np.empty((4, size))
     for where in _blocks(size):
         laws[:, where] = fit.laws(where, usual_gain, spread)
-    return PairedLaws(sides.outside.centre.copy(), *laws, nu)
+    location_in, location_out, scale2_in, scale2_out = laws
+    centre = sides.outside.centre.copy()
+    return PairedLaws(centre, location_in, location_out, scale2_in, scale2_out, nu)
 
 
-def _blocks(size: int, block: int | None = None) -> Iterator[slice]:
-    width = _BLOCK if block is None else block
+def _blocks(size: int, width: int = _BLOCK) -> Iterator[slice]:
     return (slice(start, start + width) for start in range(0, size, width))
 
 

@@ -59,7 +59,7 @@ def logit_margin(
     >>> leakscore.shadow.logit_margin([[0.75, 0.25]], 0, kind="probabilities").round(4)
     array([1.0986])
     """
-    kind = validation.choice("kind", kind, ("logits", "probabilities"))
+    validation.choice("kind", kind, ("logits", "probabilities"))
     values = validation.real_array("outputs", outputs)
     if values.ndim == 0 or values.shape[-1] < 2:
         raise ValueError(

@@ -257,7 +257,8 @@ class Side(NamedTuple):
 
     def part(self, where: slice) -> Side:
         """Return the sums of some records."""
-        return Side(*(None if values is None else values[where] for values in self))
+        part = Side(*(values[where] for values in self[:4]))
+        return part if self.median is None else part._replace(median=self.median[where])
 
     def centred(self, x: Doubles) -> Doubles:
         """Return signals less the location."""
@@ -364,15 +365,13 @@ def sums(shadow: Shadow, *, medians: bool = False, name: str = "signals") -> Mod
 
 
 def _middles(shadow: Shadow) -> Doubles:
-    raw: Doubles = shadow.reduced(
-        lambda *arguments: _core.shadow_medians(*arguments).reshape(-1, 6).T
-    )
-    return raw.reshape(2, 3, *raw.shape[1:])
+    raw = shadow.reduced(lambda *arguments: _core.shadow_medians(*arguments).reshape(-1, 6).T)
+    return np.asarray(raw.reshape(2, 3, *raw.shape[1:]))
 
 
 def _median_without(x: Doubles, inside: Flags, count: Doubles, middle: Doubles) -> Doubles:
     """Return the median without x where x is `inside`, from the values about the middle."""
-    before, at, after = middle
+    before, at, after = (np.asarray(part, dtype=np.float64) for part in middle)
     # Of an odd number, two values are left in the middle: x takes its place with it.
     low, high = np.where(x <= at, at, before), np.where(x < at, after, at)
     low, high = np.where(x == at, before, low), np.where(x == at, after, high)
