@@ -179,8 +179,8 @@ def test_blocks_change_nothing(population: Any, monkeypatch: pytest.MonkeyPatch)
     play = (population, [1.0, 2.0, 3.0, 4.0], training, "uniform", 500, 2)
     expected = games.dpsgd(*play)[0]
     for block in (1, 10**4):
-        monkeypatch.setattr("leakscore.games._training_game._BLOCK", block)
-        monkeypatch.setattr("leakscore.games._training_game._STREAM_BLOCK", block)
+        monkeypatch.setattr("leakscore.games._dpsgd._BLOCK", block)
+        monkeypatch.setattr("leakscore.games._dpsgd._STREAM_BLOCK", block)
         found = games.dpsgd(*play, score=lambda theta: theta.reshape(len(theta), -1))[0]
         np.testing.assert_allclose(found, expected.reshape(500, -1), rtol=0, atol=1e-14)
 
