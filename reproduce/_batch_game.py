@@ -16,6 +16,7 @@ import numpy.typing as npt
 from leakscore import games, sequential, tradeoff
 from leakscore.distributions import ncx2
 from leakscore.reference import Reference
+from reproduce._sequences import max_error_rates
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -84,7 +85,7 @@ class Setting:
         alpha, beta = sequential.error_rates(threshold, self.square, n, self.dim)
         if test == LARGEST:
             own, missed = (np.stack([rate] * self.steps, axis=-1) for rate in (alpha, beta))
-            return sequential.max_error_rates(own, missed)
+            return max_error_rates(own, missed)
         return alpha, beta
 
     def bounds(self, threshold: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:

@@ -33,6 +33,7 @@ from reproduce._batch_game import (
     require_both,
 )
 from reproduce._outcome import STANDARD_ERRORS, Erratum, Outcome, Row, standard_error
+from reproduce._sequences import mean_llr
 from reproduce.kaissis import error_row
 
 Doubles = npt.NDArray[np.float64]
@@ -89,9 +90,9 @@ class _One:
                 [("SeMI*, updates 5 to 10", (star, N))]
                 + [(f"final, update {t}", (final[:, t - 1], N * t)) for t in range(5, 11)]
             )
-            for row in _mean_rows(name, score, member, sequential.mean_llr(setting.square, n, 1))
+            for row in _mean_rows(name, score, member, mean_llr(setting.square, n, 1))
         ]
-        before = sequential.mean_llr(setting.square, 4 * N, 1)[0]
+        before = mean_llr(setting.square, 4 * N, 1)[0]
         rows += _mean_rows("final, update 4", final[:, 3], member, (before, before))
         curves = {"star": star, "final": final, "member": member}
         title = f"{PAPER}, Figure 1: the mean log-likelihood ratio, target in batch 5"

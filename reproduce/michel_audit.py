@@ -32,6 +32,7 @@ from leakscore.audit import Audit, EpsilonBound
 from leakscore.reference import Reference
 from reproduce._auc import Auc
 from reproduce._outcome import STANDARD_ERRORS, AtLeast, Outcome, Row
+from reproduce._sequences import back_front_diff, back_front_ratio, delta_diff, delta_ratio
 from reproduce.azize_training import load
 from reproduce.michel import PAPER
 
@@ -54,10 +55,10 @@ ATTACKS = (
     "Back-Front ratio",
 )
 OF_LOSSES = (
-    sequential.delta_diff,
-    sequential.delta_ratio,
-    sequential.back_front_diff,
-    sequential.back_front_ratio,
+    delta_diff,
+    delta_ratio,
+    back_front_diff,
+    back_front_ratio,
 )
 
 

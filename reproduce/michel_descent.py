@@ -33,6 +33,13 @@ from reproduce._outcome import (
     Row,
     standard_error,
 )
+from reproduce._sequences import (
+    back_front_diff,
+    back_front_ratio,
+    delta_diff,
+    delta_ratio,
+    mean_llr,
+)
 from reproduce.michel import PAPER
 
 Doubles = npt.NDArray[np.float64]
@@ -108,12 +115,12 @@ def play(cosine: float, step: int, rounds: int, rng: np.random.Generator) -> Pla
     losses = TRAINING.losses(theta, z)
     scores = {
         SEMI: law.llr((theta[:, step] - theta[:, step + 1]) / RATE, N),
-        DELTA: sequential.delta_diff(losses),
-        RATIO: sequential.delta_ratio(losses),
-        FRONT: sequential.back_front_diff(losses),
-        FRONT_RATIO: sequential.back_front_ratio(losses),
+        DELTA: delta_diff(losses),
+        RATIO: delta_ratio(losses),
+        FRONT: back_front_diff(losses),
+        FRONT_RATIO: back_front_ratio(losses),
     }
-    return Played(member, scores, sequential.mean_llr(law.squared_mahalanobis, N, DIM))
+    return Played(member, scores, mean_llr(law.squared_mahalanobis, N, DIM))
 
 
 def reproduce(*, rounds: int = 10_000, seed: int = 1) -> Outcome:

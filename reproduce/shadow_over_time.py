@@ -22,6 +22,7 @@ import numpy.typing as npt
 from leakscore import shadow
 from leakscore.shadow import logit_margin
 from reproduce._outcome import SEEN, Above, Outcome, Row, student
+from reproduce._over_time import over_time
 from reproduce._shadow_models import bundled, digits
 from reproduce.shadow import measures
 
@@ -112,8 +113,8 @@ def compared(made: Sequences, targets: int, size: int, first: int) -> dict[str, 
         x_, t_, inside = x[:, some], t[:, some], inside[:, some]
         last, of_last = t_[..., -1], x_[..., -1]
         scores = [
-            shadow.over_time(x_, t_, inside, start=first),
-            shadow.over_time(x_[..., -1:], t_[..., -1:], inside),
+            over_time(x_, t_, inside, start=first),
+            over_time(x_[..., -1:], t_[..., -1:], inside),
             shadow.bayes(of_last, last, inside),
             shadow.paired(of_last, last, inside),
         ]

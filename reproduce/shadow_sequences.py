@@ -4,7 +4,7 @@ The open question of Michel, Basu and Kaufmann: what does the sequence tell an a
 outputs only? Softmax regressions are trained by gradient descent on random halves of 1000 records
 of Fashion-MNIST (14 x 14 pixels) and released several times. The attacker has shadow trainings on
 other random halves, and the logit margin of every record in all their releases.
-`leakscore.shadow.over_time` scores a record by the ratio of two normal laws of its whole sequence.
+`over_time` scores a record by the ratio of two normal laws of its whole sequence.
 
 Two designs. "From the start": a record is in all releases or in none. "An update": half of 500
 records are in from the start, half of 500 others join after step 160, and these are attacked. Two
@@ -42,6 +42,7 @@ from reproduce._outcome import (
     Row,
     student,
 )
+from reproduce._over_time import over_time
 from reproduce._shadow_models import halves
 from reproduce.azize_training import load
 from reproduce.shadow import measures
@@ -154,7 +155,7 @@ def attacks(design: Design, targets: Trained, known: Trained) -> dict[str, Doubl
     found = {}
     for use, (places, first, variance) in uses.items():
         observed, signals = (made.signals[..., places] for made in (targets, known))
-        scores = shadow.over_time(observed, signals, known.included, start=first, variance=variance)
+        scores = over_time(observed, signals, known.included, start=first, variance=variance)
         found[use] = measures(scores, targets.included)
     return found
 
@@ -237,7 +238,7 @@ def _control(name: str, known: Trained, rng: np.random.Generator) -> list[Row]:
     noise = rng.standard_normal((trainings, *means[0].shape)) @ root.T
     made = Trained(np.where(included[..., np.newaxis], *means) + noise, included)
     targets, shadows = made.split(trainings // 4)
-    scores = shadow.over_time(targets.signals, shadows.signals, shadows.included, variance="pooled")
+    scores = over_time(targets.signals, shadows.signals, shadows.included, variance="pooled")
     areas = _record_areas(scores, targets.included)
     exact = float(norm.cdf(np.sqrt(np.square(shift).sum(axis=0) / 2.0)).mean())
     error = STANDARD_ERRORS * float(areas.std(ddof=1)) / np.sqrt(areas.size)

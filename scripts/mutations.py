@@ -1120,58 +1120,57 @@ FAR_STEPS = (
     ),
 )
 
-SHADOW = "python/leakscore/shadow/records/"
 RECORD = ("tests/shadow/test_risk_certified.py",)
-RISK, RECORD_TESTS = SHADOW + "risk.py", SHADOW + "tests.py"
+RECORDS_OF_SHADOWS = "python/leakscore/shadow/records.py"
 
 RECORDS = (
     Mutation(
         "records-holm",
-        RECORD_TESTS,
+        RECORDS_OF_SHADOWS,
         "p[order] > level / left",
         "p[order] > level",
         RECORD,
     ),
     Mutation(
         "records-holm-ties",
-        RECORD_TESTS,
+        RECORDS_OF_SHADOWS,
         "records.sum() - (np.cumsum(records[order]) - records[order])",
         "np.arange(p.size, 0, -1)",
         RECORD,
     ),
     Mutation(
         "records-holm-last",
-        RECORD_TESTS,
+        RECORDS_OF_SHADOWS,
         "records.sum() - (np.cumsum(records[order]) - records[order])",
         "records.sum() - np.cumsum(records[order]) + 1",
         RECORD,
     ),
     Mutation(
         "records-hits",
-        RECORD_TESTS,
+        RECORDS_OF_SHADOWS,
         "np.maximum(self.hits - 1.0, 0.0)",
         "self.hits",
         RECORD,
     ),
-    Mutation("records-p-0", RECORD_TESTS, "_ROUNDING = 1e-10", "_ROUNDING = 0.0", RECORD),
-    Mutation("records-p-10", RECORD_TESTS, "_ROUNDING = 1e-10", "_ROUNDING = 1e-9", RECORD),
+    Mutation("records-p-0", RECORDS_OF_SHADOWS, "_ROUNDING = 1e-10", "_ROUNDING = 0.0", RECORD),
+    Mutation("records-p-10", RECORDS_OF_SHADOWS, "_ROUNDING = 1e-10", "_ROUNDING = 1e-9", RECORD),
     Mutation(
         "records-power",
-        RECORD_TESTS,
+        RECORDS_OF_SHADOWS,
         'clopper_pearson(self.hits, self.of, confidence, "lower")',
         'clopper_pearson(self.hits, self.of, 0.9 * confidence, "lower")',
         ("tests/shadow/test_risk.py",),
     ),
     Mutation(
         "records-epsilon-shares",
-        RISK,
+        RECORDS_OF_SHADOWS,
         "1.0 - (1.0 - confidence) / shadow.num_records, 1.0",
         "confidence, 1.0",
         RECORD,
     ),
     Mutation(
         "records-epsilon-up",
-        RISK,
+        RECORDS_OF_SHADOWS,
         "math.nextafter(1.0 - (1.0 - confidence) / shadow.num_records, 1.0)",
         "1.0 - (1.0 - confidence) / shadow.num_records",
         RECORD,

@@ -99,36 +99,6 @@ SEQUENTIAL: dict[str, list[Call]] = {
             kind="elementwise",
         ),
     ],
-    "sequential.hotelling_error_rates": [
-        Call(
-            lambda squared_mahalanobis: sequential.hotelling_error_rates(
-                2.0, squared_mahalanobis, 10, 3
-            ),
-            {"squared_mahalanobis": np.abs(THRESHOLDS)},
-            kind="curve",
-        ),
-        Call(
-            lambda threshold: np.subtract(*sequential.hotelling_error_rates(threshold, 4.0, 10, 3)),
-            {"threshold": np.abs(THRESHOLDS)},
-            kind="elementwise",
-        ),
-    ],
-    "sequential.mean_llr": [
-        Call(
-            lambda squared_mahalanobis: sequential.mean_llr(squared_mahalanobis, 10, 3),
-            {"squared_mahalanobis": np.abs(THRESHOLDS)},
-            kind="curve",
-        )
-    ],
-    "sequential.max_error_rates": [
-        Call(
-            sequential.max_error_rates,
-            {"alpha": good.SHARES, "beta": good.SHARES},
-            any_shape=True,
-            number_will_do=True,
-            scalars={"axis": (-1, (1, -2, 1.5, "0", None, True))},
-        )
-    ],
     "sequential.uniform_error_rates": [
         Call(
             lambda threshold: sequential.uniform_error_rates(threshold, 4.0, 10, 3, 2).alpha.lower,
@@ -236,10 +206,6 @@ SEQUENTIAL: dict[str, list[Call]] = {
             scalars={"n": N, "noise_std": NOISE},
         )
     ],
-}
-SEQUENTIAL |= {
-    f"sequential.{name}": [Call(getattr(sequential, name), {"losses": LOSSES}, any_shape=True)]
-    for name in ("delta_diff", "delta_ratio", "back_front_diff", "back_front_ratio")
 }
 SEQUENTIAL_WITHOUT_ARGUMENTS = {"sequential.RegressionGradients.reference"}
 SEQUENTIAL_RESULTS = {

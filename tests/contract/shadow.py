@@ -96,18 +96,6 @@ SHADOW: dict[str, list[Call]] = {
             any_shape=True,
         )
     ],
-    "shadow.over_time": [
-        Call(
-            lambda observed, signals, **given: shadow.over_time(
-                observed, signals, INCLUDED[:, :50], **given
-            ),
-            {"observed": STEPS[0] + 1, "signals": STEPS},
-            scalars={
-                "start": (1, (-1, 4, 1.5, "0", None, True)),
-                "variance": ("pooled", ("per-record", None, 1)),
-            },
-        )
-    ],
     "shadow.innovations": [
         Call(
             lambda observed, signals, start=2: np.concatenate(
@@ -121,15 +109,7 @@ SHADOW: dict[str, list[Call]] = {
         )
     ],
     "shadow.paired": [_scored(shadow.paired)],
-    "shadow.reference_rank": [_scored(shadow.reference_rank)],
     "shadow.difficulty": [_scored(shadow.difficulty)],
-    "shadow.population_rank": [
-        Call(
-            shadow.population_rank,
-            {"observed": OBSERVED, "population_observed": POPULATION_OBSERVED},
-            any_shape=True,
-        )
-    ],
     "shadow.leave_one_model_out": [
         Call(
             lambda signals, score="lira": shadow.leave_one_model_out(

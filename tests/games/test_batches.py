@@ -113,12 +113,12 @@ def test_equal_seeds_whatever_threads_rounds_blocks_and_scores(
         np.testing.assert_array_equal(found, wanted)
     for found, wanted in zip(play(300), expected, strict=True):
         np.testing.assert_array_equal(found, wanted[:300])
-    monkeypatch.setattr("leakscore.games._training_game._STREAM_BLOCK", 1)
+    monkeypatch.setattr("leakscore.games._dpsgd._STREAM_BLOCK", 1)
     last, member, held = play(900, score=lambda theta: theta[:, -1])
     np.testing.assert_array_equal(last, expected[0][:, -1])
     np.testing.assert_array_equal(member, expected[1])
     np.testing.assert_array_equal(held, expected[2])
-    monkeypatch.setattr("leakscore.games._batched_game._BLOCK", 1)
+    monkeypatch.setattr("leakscore.games._dpsgd._BATCHED", 1)
     np.testing.assert_allclose(play(300)[0], expected[0][:300], rtol=0, atol=1e-14)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from leakscore import games, sequential, set_num_threads
 from leakscore.games import Bernoulli, Empirical, Gaussian, Training
+from reproduce._sequences import mean_llr
 from tests.oracles.games import COIN, NOISE, normal, word
 
 RNG = np.random.default_rng(8)
@@ -120,7 +121,7 @@ def test_means_of_the_ratio_are_exact_in_linear_regression() -> None:
     np.testing.assert_array_equal(theta[:, 0], np.tile([1.0, 0.0, 0.0], (20_000, 1)))
     law = sequential.linear_regression(theta[:, 3], [0.5, 0.0, -0.5], np.ones(3), 1.0, z[:3], z[3])
     ratio = law.llr((theta[:, 3] - theta[:, 4]) / 0.1, 20)
-    means = sequential.mean_llr(law.squared_mahalanobis, 20, 3)
+    means = mean_llr(law.squared_mahalanobis, 20, 3)
     for flags, mean in zip((~member, member), means, strict=True):
         apart = (ratio - mean)[flags]
         assert abs(apart.mean()) < 4 * apart.std() / apart.size**0.5
@@ -178,8 +179,8 @@ def test_blocks_change_nothing(population: Any, monkeypatch: pytest.MonkeyPatch)
     play = (population, [1.0, 2.0, 3.0, 4.0], training, "uniform", 500, 2)
     expected = games.dpsgd(*play)[0]
     for block in (1, 10**4):
-        monkeypatch.setattr("leakscore.games._training_game._BLOCK", block)
-        monkeypatch.setattr("leakscore.games._training_game._STREAM_BLOCK", block)
+        monkeypatch.setattr("leakscore.games._dpsgd._BLOCK", block)
+        monkeypatch.setattr("leakscore.games._dpsgd._STREAM_BLOCK", block)
         found = games.dpsgd(*play, score=lambda theta: theta.reshape(len(theta), -1))[0]
         np.testing.assert_allclose(found, expected.reshape(500, -1), rtol=0, atol=1e-14)
 

@@ -31,14 +31,14 @@ def test_a_linear_model_in_the_core_descends_as_any_other(
 
     found = play(1)
     np.testing.assert_array_equal(play(3), found)
-    monkeypatch.setattr("leakscore.games._training_game._COPIED", 0)
+    monkeypatch.setattr("leakscore.games._dpsgd._COPIED", 0)
     np.testing.assert_allclose(found, play(1), rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("copied", [0, 1000])
 def test_outputs_that_overflow_are_refused(monkeypatch: pytest.MonkeyPatch, copied: int) -> None:
     """Clipped or not: the sign of such a residual may be that of a part of its sum."""
-    monkeypatch.setattr("leakscore.games._training_game._COPIED", copied)
+    monkeypatch.setattr("leakscore.games._dpsgd._COPIED", copied)
     population = Empirical(np.full((4, 3), 1e200))
     start = np.array([1e200, -1.1e200])
     for clip in (None, 1.0):

@@ -119,7 +119,7 @@ def test_draws_do_not_depend_on_threads_or_blocks(monkeypatch: pytest.MonkeyPatc
         np.testing.assert_array_equal(drawn(), first)
     finally:
         leakscore.set_num_threads(threads)
-    monkeypatch.setattr("leakscore.games._games._STREAM_BLOCK", 1024)
+    monkeypatch.setattr("leakscore.games._releases._STREAM_BLOCK", 1024)
     np.testing.assert_array_equal(drawn(), first)
     assert len(np.unique(first)) == 5000
 

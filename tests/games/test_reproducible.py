@@ -13,7 +13,7 @@ from leakscore.games import (
     Empirical,
     EmpiricalMean,
     Gaussian,
-    _games,
+    _releases,
     _sampling,
     fixed_target,
 )
@@ -88,7 +88,7 @@ def test_a_score_sees_the_same_outputs_in_blocks(
     name: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outputs, member = play(name)
-    monkeypatch.setattr(_games, "_STREAM_BLOCK", block)
+    monkeypatch.setattr(_releases, "_STREAM_BLOCK", block)
     seen = []
 
     def score(rows: np.ndarray) -> np.ndarray:

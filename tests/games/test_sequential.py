@@ -10,6 +10,7 @@ from scipy import stats
 
 from leakscore import _core, games, sequential, set_num_threads
 from leakscore.games import Bernoulli, Empirical, Gaussian
+from reproduce._sequences import mean_llr
 from tests.oracles.games import word
 
 RNG = np.random.default_rng(3)
@@ -67,7 +68,7 @@ def test_gaussian_ratios_have_their_exact_means() -> None:
 
     reference = Reference(np.zeros(2), np.ones(2))
     ratios = sequential.gradient_llr(sequential.batch_means(releases), target, reference, 10)
-    without, with_it = sequential.mean_llr(9.0, 10, 2)
+    without, with_it = mean_llr(9.0, 10, 2)
     for values, mean in (
         (ratios[~member].ravel(), without),
         (ratios[member, step[member]], with_it),

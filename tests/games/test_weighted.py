@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore.games.weighted import weighted_sums
+from leakscore.games.projections import weighted_sums
 from leakscore_app.report import _game
 
 ROUNDS = 4000

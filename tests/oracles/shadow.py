@@ -199,11 +199,6 @@ def base(
     return found
 
 
-def ranks(values: list[Any], x: float) -> Any:
-    below, ties = sum(v < x for v in values), sum(v == x for v in values)
-    return (below + mp.mpf(int(ties)) / 2) / len(values)
-
-
 def leave_one_out(
     score: Callable[[Any, Any, Any], list[Any]],
     signals: Signals,

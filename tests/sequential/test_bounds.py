@@ -14,7 +14,8 @@ from flint import fmpz_poly
 from scipy.stats import ncx2
 
 from leakscore.sequential import _uniform
-from leakscore.sequential._uniform import _BELOW, _Lattice, _means, _Step, _Sum
+from leakscore.sequential._octaves import Ratio
+from leakscore.sequential._uniform import _BELOW, _Lattice, _means, _Sum
 
 U = 2.0**-53
 
@@ -74,7 +75,7 @@ def test_error_of_a_mean() -> None:
 )
 def test_slack_of_a_law(distance: float, n: int, top: float) -> None:
     """Its error of evaluation and that of the logarithm of a ratio, which many records magnify."""
-    step = _Step(distance, n, 1)
+    step = Ratio(distance, n, 1)
     weights, counts = np.array([0.2]), np.array([5])
     lattice = _Lattice(step, weights, counts, top)
     weight, worst = mp.mpf(0.2), mp.mpf(0)
@@ -107,7 +108,7 @@ def within(x: mp.mpf, centre: mp.mpf) -> mp.mpf:
 
 def test_thresholds_on_points_of_the_lattice() -> None:
     """Where a place is a whole number up to rounding: never on the wrong side of it."""
-    step = _Step(9.0, 10, 1)
+    step = Ratio(9.0, 10, 1)
     lattice = _Lattice(step, np.array([0.2]), np.array([5]), 0.9)
     cells = lattice.laws[0][0].size - 2
     k = np.unique(np.geomspace(cells / 50, cells, 400).astype(int))
@@ -126,7 +127,7 @@ def test_thresholds_on_points_of_the_lattice() -> None:
 
 def test_thresholds_outside_the_lattice() -> None:
     """Below its first point nothing is certain; the last point is the largest threshold's."""
-    lattice = _Lattice(_Step(0.5, 10**6, 1), np.array([0.2]), np.array([5]), 1e-5)
+    lattice = _Lattice(Ratio(0.5, 10**6, 1), np.array([0.2]), np.array([5]), 1e-5)
     assert lattice.low > 0.0
     below = np.log(0.5 * lattice.low) + lattice.top
     low, high = lattice.places(np.array([below, lattice.top]))
@@ -138,7 +139,7 @@ def test_thresholds_outside_the_lattice() -> None:
 
 def test_every_step_pays_its_slack() -> None:
     """Beyond nearly all of the law: alpha may be what five steps err by, and beta is below 1."""
-    step, steps = _Step(50.0, 10, 3), 5
+    step, steps = Ratio(50.0, 10, 3), 5
     lattice = _Lattice(step, np.array([0.2]), np.array([steps]), 24.0)
     slack, gamma = lattice.slack, np.array([20.0])
     ends = lattice.ends(gamma)
@@ -149,7 +150,7 @@ def test_every_step_pays_its_slack() -> None:
 
 
 def test_each_end_moves_by_the_slack_of_all_steps() -> None:
-    lattice, gamma = _Lattice(_Step(9.0, 10, 1), np.array([0.2]), np.array([5]), 0.9), [0.5]
+    lattice, gamma = _Lattice(Ratio(9.0, 10, 1), np.array([0.2]), np.array([5]), 0.9), [0.5]
     ends = []
     for slack in (0.0, 1e-6):
         lattice.slack = slack
@@ -164,7 +165,7 @@ def test_the_slack_is_that_of_the_steepest_law(
 ) -> None:
     """By densities of the log ratio, of every weight as far as its lattice goes, H0 and H1."""
     n, dim = 10, 2
-    step = _Step(distance, n, dim)
+    step = Ratio(distance, n, dim)
     lattice = _Lattice(step, np.array(weights), np.array([2, 1]), top)
     slopes = []
     for weight in weights:

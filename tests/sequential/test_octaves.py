@@ -17,7 +17,7 @@ from leakscore.sequential._octaves import OctaveCurves, Ratio, average, rates, r
 from leakscore.tradeoff.composition.octaves import Octaves
 
 # With n = 2, d = 2 and M = 0 the ratio of a step is uniform on (0, 2).
-UNIFORM = Ratio(0.0, 2, 2, float(np.log(2.0)))
+UNIFORM = Ratio(0.0, 2, 2)
 
 
 def uniform_sum(weights: Any, c: float) -> tuple[Any, Any]:
@@ -169,8 +169,7 @@ def test_running_sums_have_their_digits() -> None:
 )
 def test_masses_of_one_step(distance: float, n: int, dim: int) -> None:
     """Both laws add up to 1, and the rounding is above that of densities at rounded places."""
-    top = 0.5 * (distance - dim * float(np.log1p(-1.0 / n)))
-    one = ratio_law(Ratio(distance, n, dim, top), 100)
+    one = ratio_law(Ratio(distance, n, dim), 100)
     assert one is not None
     for masses in (one.under_h0, one.under_h1):
         assert abs(float(masses.sum()) - 1.0) <= one.rounding
@@ -202,7 +201,7 @@ def _log_density(x: Any, dim: int, centre: Any) -> Any:
 
 
 def test_a_law_beyond_doubles_is_left_to_the_even_lattice() -> None:
-    assert ratio_law(Ratio(5000.0, 10, 1, 2500.0), 10) is None
+    assert ratio_law(Ratio(5000.0, 10, 1), 10) is None
     far = sequential.uniform_error_rates([-1.0, 0.5], 5000.0, 10, 1, 6)
     assert (far.alpha.lower <= far.alpha.upper).all()
 

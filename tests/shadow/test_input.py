@@ -25,13 +25,12 @@ SCORES: dict[str, Callable[..., Array]] = {
     "base": shadow.base,
     "paired": shadow.paired,
     "difficulty": shadow.difficulty,
-    "reference_rank": shadow.reference_rank,
 }
 LEFT_OUT = {
     name: lambda signals, included, name=name: shadow.leave_one_model_out(
         signals, included, score=name
     )
-    for name in ("lira", "bayes", "base", "reference_rank")
+    for name in ("lira", "bayes", "base", "difficulty")
 }
 each_score = pytest.mark.parametrize("name", SCORES)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from leakscore.shadow import offline_power, online_power, required_models
-from leakscore.shadow.theory.noncentral import log_tail, student_isf
+from leakscore.shadow._power import log_tail, student_isf
 from tests.helpers.versions import OLD_SCIPY
 
 ROUNDS = 200_000

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from leakscore.shadow import linear_law, logistic_law, logit_margin
-from leakscore.shadow.theory.logistic_fit import fitted
+from leakscore.shadow._leverage import fitted
 from leakscore.tradeoff import shifted_gaussian
 
 ROUNDS = 100_000

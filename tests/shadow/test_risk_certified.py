@@ -10,9 +10,8 @@ import pytest
 from scipy import stats
 
 from leakscore.audit import Audit
+from leakscore.shadow import records as record_tests
 from leakscore.shadow import risk
-from leakscore.shadow.records import risk as risks
-from leakscore.shadow.records import tests as record_tests
 from tests.shadow.test_risk import INCLUDED, SCORES
 
 
@@ -95,7 +94,7 @@ def test_each_bound_on_epsilon_pays_for_all_records(monkeypatch: pytest.MonkeyPa
         asked.append(confidence)
         return np.zeros(np.shape(scores)[0])
 
-    monkeypatch.setattr(risks, "epsilons", epsilons)
+    monkeypatch.setattr(record_tests, "epsilons", epsilons)
     for records in (1, 3, 7, 110, 999):
         for level in (0.9, 0.95, 0.999):
             inside = np.broadcast_to(np.arange(4)[:, np.newaxis] % 2, (4, records))

@@ -160,16 +160,8 @@ def test_baselines() -> None:
     observed, signals, included = example(10, 30, 5)
     signals, observed = np.round(signals), np.round(observed)  # ties
     outside = oracle.sides(signals, included, False)
-    rank = [oracle.ranks(values, x) for values, x in zip(outside, observed, strict=True)]
-    close(shadow.reference_rank(observed, signals, included), rank, 1e-15)
-    many = np.tile(observed, (20, 1))
-    close(shadow.reference_rank(many, signals, included), 20 * [rank], 1e-15)
     gaps = [mp.mpf(x) - oracle.mean(g) for x, g in zip(observed, outside, strict=True)]
     close(shadow.difficulty(observed, signals, included), gaps, 1e-14)
-    population = signals[0]
-    rank = [oracle.ranks(list(population), x) for x in observed]
-    close(shadow.population_rank(observed, population), rank, 1e-15)
-    close(shadow.population_rank([observed, observed], [population] * 2), [rank] * 2, 1e-15)
 
 
 @pytest.mark.parametrize("kind", ["online", "offline"])
@@ -210,7 +202,6 @@ SCORES: dict[str, Callable[..., Array]] = {
     "lira": shadow.lira,
     "bayes": shadow.bayes,
     "difficulty": shadow.difficulty,
-    "reference_rank": shadow.reference_rank,
 }
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from leakscore import shadow
-from leakscore.shadow.sides import steps, student
-from leakscore.shadow.sides.arrays import read
+from leakscore.shadow import _laws, arrays
+from leakscore.shadow._one_step import OneStep
 from tests.oracles import shadow as oracle
 from tests.oracles import shadow_fits
 
@@ -23,7 +23,7 @@ def test_log_ratio(nu: float, scale2: float) -> None:
     far = DEVIATIONS if nu < np.inf else DEVIATIONS[:, :-1]
     nus, scales = np.full(far.shape[1:], nu), np.full(far.shape[1:], scale2)
     other = (far + 1.0, np.ones(far.shape[1:]), np.full(far.shape[1:], 5.0))
-    found = student.log_ratio((far, scales, nus), other)
+    found = _laws.log_ratio((far, scales, nus), other)
     for d, e, value in zip(far[0], other[0][0], found[0], strict=True):
         terms = (
             oracle.log_t(mp.mpf(d), 0, mp.mpf(scale2), mp.mpf(nu)),
@@ -57,7 +57,7 @@ def test_steps_are_those_of_a_loop() -> None:
     signals = rng.normal(size=(7, 40)) * np.geomspace(1e-6, 30.0, 40) + np.linspace(-40, 60, 40)
     included = rng.random((7, 40)) < 0.6
     included[:2] = True
-    found = steps.all_models(read(signals, included)).steps
+    found = OneStep().fit(arrays.read(signals, included)).steps
     for n in range(40):
         t = [mp.mpf(x) for x in signals[included[:, n], n].tolist()]
         s = [oracle.sigma(-x) for x in t]

@@ -1,4 +1,4 @@
-"""Tails far beyond underflow, and the prior of variances."""
+"""Tails far beyond underflow, and the prior of _laws."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from leakscore import shadow
-from leakscore.shadow.sides import student, variances
+from leakscore.shadow import _laws
 from tests.oracles import shadow as oracle
 
 pytestmark = pytest.mark.usefixtures("digits")
@@ -34,7 +34,7 @@ def t_tail(z: float, nu: float) -> mp.mpf:
 
 @pytest.mark.parametrize("nu", [0.05, 0.7, 1.0, 2.5, 7.0, 31.0, 33.0, 200.0, 4e3, 1e5])
 def test_student(nu: float) -> None:
-    found = student.log_tail(DEVIATIONS, np.full(DEVIATIONS.shape, nu))
+    found = _laws.log_tail(DEVIATIONS, np.full(DEVIATIONS.shape, nu))
     for z, value in zip(DEVIATIONS, found, strict=True):
         expected = t_tail(float(z), nu)
         assert abs(value - expected) <= 4e-12 * max(1, abs(expected)), (z, nu)
@@ -45,7 +45,7 @@ def test_student(nu: float) -> None:
 def test_many_degrees_of_freedom_are_nearly_normal(nu: float) -> None:
     """The first terms of the expansion about the normal law (Abramowitz & Stegun 26.7.8)."""
     z = np.linspace(-3, 8, 45)
-    found = student.log_tail(z, np.full(z.shape, nu))
+    found = _laws.log_tail(z, np.full(z.shape, nu))
     with mp.workdps(40):
         for value, x in zip(found, map(mp.mpf, z), strict=True):
             density = mp.npdf(x)
@@ -58,7 +58,7 @@ def test_many_degrees_of_freedom_are_nearly_normal(nu: float) -> None:
 def test_tails_increase_up_to_huge_deviations() -> None:
     z = np.concatenate([-np.geomspace(1e150, 1e-3, 400), np.geomspace(1e-3, 1e150, 400)])
     for nu in (0.5, 3.0, 100.0, np.inf):
-        tail = student.log_tail(z, np.full(z.shape, nu))
+        tail = _laws.log_tail(z, np.full(z.shape, nu))
         assert np.isfinite(tail).all()
         assert (np.diff(tail) <= 0).all()
         assert (np.diff(tail[400:]) < 0).all()
@@ -92,13 +92,13 @@ def test_observed_signals_whose_squares_overflow() -> None:
             shadow.bayes(observed, signals, included, prior=(known, known), kind="offline"),
         ):
             assert np.isfinite(found).all()
-        tail = float(student.log_tail(np.array(x), np.array(2.5)))
+        tail = float(_laws.log_tail(np.array(x), np.array(2.5)))
         assert abs(tail - t_tail(x, 2.5)) <= 4e-12 * abs(tail)
 
 
 @pytest.mark.parametrize("value", [1e-12, 1e-3, 0.3, 1.0, 40.0, 1e7, 1e14])
 def test_inverse_trigamma(value: float) -> None:
-    y = variances.inverse_trigamma(value)
+    y = _laws.inverse_trigamma(value)
     assert mp.psi(1, y) == pytest.approx(value, rel=1e-12)
 
 
@@ -107,6 +107,6 @@ def test_the_prior_finds_the_law_that_variances_were_drawn_from() -> None:
     dof, scale, size = 6.0, 2.5, 200_000
     variance = dof * scale / rng.chisquare(dof, size)
     estimates = variance * rng.chisquare(4, size) / 4
-    found = variances.from_variances(estimates, np.full(size, 4.0))
+    found = _laws.from_variances(estimates, np.full(size, 4.0))
     assert float(found.dof) == pytest.approx(dof, rel=0.03)
     assert float(found.variance) == pytest.approx(scale, rel=0.02)

@@ -124,8 +124,6 @@ def test_error_rates(distance: float) -> None:
         assert sequential.error_rates(share * distance / (2.0 * n), distance, n, 3) == (alpha, beta)
     ends = sequential.error_rates([-np.inf, np.inf, np.nan], distance, n, 3)
     np.testing.assert_array_equal(ends, [[1.0, 0.0, np.nan], [0.0, 1.0, np.nan]])
-    assert sequential.hotelling_error_rates(1.0, distance, 2, 3)[1] == 0.0
-    assert sequential.hotelling_error_rates(np.inf, distance, 2, 3)[1] == 1.0
     with pytest.raises(ValueError, match="squared_mahalanobis"):
         sequential.uniform_error_rates(0.0, distance, n, 3, num_steps=3)
 

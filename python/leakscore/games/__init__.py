@@ -12,13 +12,11 @@ seed and of its place in the game (Threefry-4x64-20, Salmon et al. 2011): the sa
 same draws for any number of threads, any CPU and any size of the blocks.
 """
 
-from leakscore.games._batches import Batches
-from leakscore.games._games import average_target, fixed_target
+from leakscore.games._dpsgd import dpsgd
 from leakscore.games._populations import Bernoulli, Empirical, EmpiricalMean, Gaussian
-from leakscore.games._sequence import sequential
+from leakscore.games._releases import average_target, fixed_target, sequential
 from leakscore.games._summary import GameSummary, summarize
-from leakscore.games._training import Training
-from leakscore.games._training_game import dpsgd
+from leakscore.games._training import Batches, Training
 
 __all__ = [
     "Batches",

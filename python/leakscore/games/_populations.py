@@ -250,3 +250,10 @@ class EmpiricalMean:
 
 
 Population: TypeAlias = Bernoulli | Gaussian | Empirical
+
+
+def require_population(population: Population) -> None:
+    if not isinstance(population, Bernoulli | Gaussian | Empirical):
+        raise TypeError(
+            f"Expected population={population!r} to be a Bernoulli, Gaussian or Empirical"
+        )

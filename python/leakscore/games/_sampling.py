@@ -1,4 +1,4 @@
-"""How the rounds of a game are drawn: one sampler per population, over the compiled draws.
+"""How the rounds of a game are drawn: keys and coins, and one sampler per population.
 
 A sampler fills rows [first, first + t) of the game with released means. What it writes depends only
 on the key and on the rounds: callers may cut the rounds wherever `tile` divides.
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.reference.noise import GaussianNoise
-from leakscore.typing import Array, Doubles, Flags
+from leakscore.typing import Array, Doubles, Flags, Indices, Seed
 
 Key = npt.NDArray[np.uint64]
 
@@ -224,3 +224,45 @@ class OwnTargets:
             sums += self.targets[first + place]
             out[place] = sums / self.mean.records
         self.mean.add_noise(key, first, included, out)
+
+
+def number(rounds: int, balanced: bool) -> int:
+    """Return the number of rounds of a game."""
+    rounds = validation.count("rounds", rounds, low=1)
+    if validation.flag("balanced", balanced) and rounds % 2:
+        raise ValueError(f"Expected rounds={rounds} to be even with balanced=True")
+    return rounds
+
+
+def coins(key: Key, rounds: int, balanced: bool) -> Flags:
+    """Return one fair coin per round; if balanced, mark the smaller half of the random words."""
+    words = _core.coin_words(key, rounds)
+    if not balanced:
+        return np.asarray(words >> np.uint64(63) == 1)
+    member = np.zeros(rounds, dtype=np.bool_)
+    member[np.argsort(words, kind="stable")[: rounds // 2]] = True
+    return member
+
+
+def key_from(rng: Seed) -> tuple[Key, int | None]:
+    """Draw the key of a game, which decides everything in it; return it with the seed."""
+    generator, seed = validation.seeded("rng", rng)
+    return generator.integers(0, 1 << 64, size=2, dtype=np.uint64), seed
+
+
+def require_score(score: object, of: str) -> None:
+    """Refuse what is neither a function of `of` nor None."""
+    if score is not None and not callable(score):
+        raise TypeError(f"Expected score={score!r} to be a function of the {of}, or None")
+
+
+def key_of(key: Key, place: int) -> Key:
+    """Return the key of a place in the game, whose draws use separate words."""
+    return np.array([key[0], (int(key[1]) + 1 + place) % (1 << 64)], dtype=np.uint64)
+
+
+def below(words: npt.NDArray[np.uint64], bounds: Indices) -> Indices:
+    """Return floor(word * bound / 2^64) for bounds below 2^32: uniform below the bound."""
+    half, bound = np.uint64(32), bounds.astype(np.uint64)
+    low = ((words & np.uint64(0xFFFFFFFF)) * bound) >> half
+    return np.asarray((((words >> half) * bound) + low) >> half, dtype=np.intp)

@@ -21,7 +21,7 @@ that are nearly the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -61,14 +61,12 @@ _AT_ONCE = 4096  # thresholds
 _ONE = 1e-15  # the rounding of 1 less a rate
 
 
-@dataclass(frozen=True)
 class Ratio:
-    """LR = exp(top - X / (2 (n-1))), X noncentral chi-square with noncentrality n M."""
+    """One step's LR = exp(largest - X / (2 (n-1))), X noncentral chi-square with n M."""
 
-    distance: float
-    n: int
-    dim: int
-    top: float
+    def __init__(self, distance: float, n: int, dim: int) -> None:
+        self.distance, self.n, self.dim = distance, n, dim
+        self.largest = 0.5 * (distance - dim * float(np.log1p(-1.0 / n)))
 
     def laws(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Give noncentrality and scale of X under H0 and under H1."""
@@ -80,7 +78,16 @@ class Ratio:
         return np.asarray(np.exp(self.log(x)))
 
     def log(self, x: Doubles) -> Doubles:
-        return np.asarray(self.top - x / (2.0 * (self.n - 1.0)))
+        return np.asarray(self.largest - x / (2.0 * (self.n - 1.0)))
+
+    def at_most(self, log_ratio: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the probability of a ratio at most that, under H0 and under H1."""
+        others = self.n - 1.0
+        with np.errstate(over="ignore"):
+            room = np.maximum(2.0 * (self.largest - log_ratio), 0.0)
+            near, far = others * room, self.n * room
+        under_h0 = ncx2.sf(near, self.dim, self.n * self.distance)
+        return under_h0, ncx2.sf(far, self.dim, others * self.distance)
 
 
 def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
@@ -104,7 +111,7 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
         return None
     points = origin + offsets(spacing, half, largest - origin)
     with np.errstate(divide="ignore"):
-        room = np.maximum(ratio.top - np.log(points), 0.0)
+        room = np.maximum(ratio.largest - np.log(points), 0.0)
     # Nodes are placed in -sqrt(X), in which no density has a pole and the ratio grows.
     edges = np.clip(-np.sqrt(2.0 * (ratio.n - 1.0) * room), -np.sqrt(high), -np.sqrt(low))
 
@@ -125,7 +132,7 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
         1.001 * float(ncx2.cdf(low / scale, ratio.dim, c) + ncx2.sf(high / scale, ratio.dim, c))
         for c, scale in (law0, law1)
     ]
-    moved = 8.0 * _U * (2.0 + abs(ratio.top) + high / (2.0 * (ratio.n - 1.0)))
+    moved = 8.0 * _U * (2.0 + abs(ratio.largest) + high / (2.0 * (ratio.n - 1.0)))
     rounding = _PDF + (20.0 + terms) * _U + _steepness(ratio, low, high) * _U + moved
     under_h0, under_h1, more, less = (rows_of(law, half) for law in found)
     gone = lost[0], lost[1]

@@ -35,9 +35,9 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.distributions import ncx2
 from leakscore.numeric import by_squaring
-from leakscore.sequential._combined import probabilities
-from leakscore.sequential._errors import error_rates
+from leakscore.sequential._hidden import probabilities
 from leakscore.sequential._octaves import Ratio, average, rates
+from leakscore.sequential._rates import error_rates
 from leakscore.typing import Doubles, Indices
 
 _U = 2.0**-53
@@ -145,9 +145,8 @@ def uniform_error_rates(
     """
     gamma = validation.interval("threshold", threshold, nan=True)
     distance = validation.scalar("squared_mahalanobis", squared_mahalanobis, 0.0)
-    step = _Step(
-        distance, validation.count("n", n, 2, why=validation.ONE), validation.count("dim", dim, 1)
-    )
+    n = validation.count("n", n, 2, why=validation.ONE)
+    step = Ratio(distance, n, validation.count("dim", dim, 1))
     weights = probabilities("prior", prior, validation.steps("num_steps", num_steps))
     if weights.size > 1 and step.n * distance > _FAR:
         raise ValueError(
@@ -156,7 +155,7 @@ def uniform_error_rates(
         )
     weights = weights[weights > 0.0]
     if weights.size == 1:
-        alpha, beta = step.rates(gamma)
+        alpha, beta = error_rates(gamma, distance, n, step.dim)
         return ErrorBrackets(Interval(alpha, alpha), Interval(beta, beta))
     ends = np.full((4, gamma.size), np.nan)
     flat = gamma.ravel()
@@ -169,13 +168,13 @@ def uniform_error_rates(
     return ErrorBrackets(Interval(*bounds[:2]), Interval(*bounds[2:]))
 
 
-def _bounds(step: _Step, weights: Doubles, gamma: Doubles) -> Doubles:
+def _bounds(step: Ratio, weights: Doubles, gamma: Doubles) -> Doubles:
     """Give the ends of alpha and of beta, (4, k), by both methods.
 
     The even lattice is left out where it would not narrow the bounds.
     """
     ends = np.repeat([[0.0], [1.0], [0.0], [1.0]], gamma.size, axis=1)
-    curves = average(Ratio(step.distance, step.n, step.dim, step.largest), weights)
+    curves = average(step, weights)
     values, counts = np.unique(weights, return_counts=True)
     left = np.full(gamma.size, True)
     if curves is not None:
@@ -191,45 +190,25 @@ def _bounds(step: _Step, weights: Doubles, gamma: Doubles) -> Doubles:
     return np.asarray(ends + 0.0)  # no -0.0
 
 
-def _groups(gamma: Doubles, step: _Step) -> Iterator[Indices]:
+def _groups(gamma: Doubles, step: Ratio) -> Iterator[Indices]:
     """Give the indices of thresholds of one lattice's upper half, the largest first."""
     left = np.argsort(-gamma)
     while left.size:
         top = gamma[left[0]]
-        near = np.exp(gamma[left] - top) >= 0.5 * (1.0 + step.low(top))
+        near = np.exp(gamma[left] - top) >= 0.5 * (1.0 + _start(step, top))
         yield left[near]
         left = left[~near]
 
 
-class _Step:
-    """The law of the likelihood ratio of one step: its logarithm is `largest` - X / (2 (n-1))."""
+def _start(step: Ratio, top: float) -> float:
+    """Return the start of the lattice that ends at exp(top), as a share of its end.
 
-    def __init__(self, distance: float, n: int, dim: int) -> None:
-        self.distance, self.n, self.dim = distance, n, dim
-        self.largest = 0.5 * (distance - dim * float(np.log1p(-1.0 / n)))
-        furthest = ncx2.isf(_BELOW, dim, min(n * distance, _FAR))
-        self.least = self.largest - float(furthest) / (2.0 * (n - 1.0))
-
-    def low(self, top: float) -> float:
-        """Return the start of the lattice that ends at exp(top), as a share of its end.
-
-        A ratio is as improbable below it under H1, whose law is the ratio (< 1) times that of H0.
-        """
-        start = float(np.exp(min(self.least - top, 0.0)))
-        return start if start < 1.0 - 1e-6 else 0.0  # cells are far above the rounding of 1
-
-    def at_most(self, log_ratio: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the probability of a ratio at most that, under H0 and under H1."""
-        others = self.n - 1.0
-        with np.errstate(over="ignore"):
-            room = np.maximum(2.0 * (self.largest - log_ratio), 0.0)
-            near, far = others * room, self.n * room
-        under_h0 = ncx2.sf(near, self.dim, self.n * self.distance)
-        return under_h0, ncx2.sf(far, self.dim, others * self.distance)
-
-    def rates(self, gamma: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the error rates of this step alone."""
-        return error_rates(gamma, self.distance, self.n, self.dim)
+    A ratio is as improbable below it under H1, whose law is the ratio (< 1) times that of H0.
+    """
+    furthest = ncx2.isf(_BELOW, step.dim, min(step.n * step.distance, _FAR))
+    least = float(step.log(np.asarray(furthest)))
+    start = float(np.exp(min(least - top, 0.0)))
+    return start if start < 1.0 - 1e-6 else 0.0  # cells are far above the rounding of 1
 
 
 class _Sum(NamedTuple):
@@ -252,11 +231,11 @@ class _Sum(NamedTuple):
 class _Lattice:
     """Multiples k h of a cell, 0 <= k <= cells, up to the largest of some thresholds."""
 
-    def __init__(self, step: _Step, weights: Doubles, counts: Indices, top: float) -> None:
+    def __init__(self, step: Ratio, weights: Doubles, counts: Indices, top: float) -> None:
         self.weights, self.counts, self.steps = weights, counts, int(counts.sum())
         wanted = min(_CELLS * self.steps, _MOST_CELLS, _ALL_CELLS // weights.size)
         cells = max(_LEAST_CELLS, 1 << wanted.bit_length() - 1) - 2  # for a FFT of twice as many
-        self.top, self.low = top, step.low(top)
+        self.top, self.low = top, _start(step, top)
         self.cell = (1.0 - self.low) / cells
         self.laws, self.slack = [], 0.0
         for weight in weights:

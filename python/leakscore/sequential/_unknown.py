@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, overload
+from typing import Any, Concatenate, Generic, Protocol, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from leakscore import _core, validation
 from leakscore.distributions import chi2
 from leakscore.reference import Reference, SingularCovarianceError, forms
 from leakscore.results import Result
-from leakscore.typing import Array, Doubles, Row, Rows, Value
+from leakscore.typing import Array, Doubles, Rest, Row, Rows, Value
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,36 +44,30 @@ class Significance(Result, Generic[Value]):
     df: tuple[int, ...]
 
 
-@overload
-def split_t(
-    observed: Rows,
-    target: npt.ArrayLike,
-    rows: npt.ArrayLike,
-    n: int,
-    *,
-    split: int | None = ...,
-    reference: Reference | None = ...,
-) -> Significance[Doubles]: ...
-@overload
-def split_t(
-    observed: Row,
-    target: npt.ArrayLike,
-    rows: npt.ArrayLike,
-    n: int,
-    *,
-    split: int | None = ...,
-    reference: Reference | None = ...,
-) -> Significance[float]: ...
-@overload
-def split_t(
-    observed: npt.ArrayLike,
-    target: npt.ArrayLike,
-    rows: npt.ArrayLike,
-    n: int,
-    *,
-    split: int | None = ...,
-    reference: Reference | None = ...,
-) -> Significance[Any]: ...
+class _OfReleases(Protocol[Rest]):
+    """A test of a release (d,) or releases (T, d)."""
+
+    @overload
+    def __call__(
+        self, observed: Rows, *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> Significance[Doubles]: ...
+    @overload
+    def __call__(
+        self, observed: Row, *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> Significance[float]: ...
+    @overload
+    def __call__(
+        self, observed: npt.ArrayLike, *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> Significance[Any]: ...
+
+
+def _of_releases(
+    function: Callable[Concatenate[npt.ArrayLike, Rest], Significance[Any]],
+) -> _OfReleases[Rest]:
+    return cast("_OfReleases[Rest]", function)
+
+
+@_of_releases
 def split_t(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -200,18 +195,7 @@ def _direction(
     return _fitted("rows", table[:first]), table[first:]
 
 
-@overload
-def hotelling(
-    observed: Rows, reference: Reference | npt.ArrayLike, n: int
-) -> Significance[Doubles]: ...
-@overload
-def hotelling(
-    observed: Row, reference: Reference | npt.ArrayLike, n: int
-) -> Significance[float]: ...
-@overload
-def hotelling(
-    observed: npt.ArrayLike, reference: Reference | npt.ArrayLike, n: int
-) -> Significance[Any]: ...
+@_of_releases
 def hotelling(
     observed: npt.ArrayLike, reference: Reference | npt.ArrayLike, n: int
 ) -> Significance[Any]:
@@ -243,10 +227,6 @@ def hotelling(
         If the covariance, or that of the reference records, is singular.
     ValueError
         If shapes do not fit, m <= d, `n` < 2, or a value is not finite.
-
-    See Also
-    --------
-    hotelling_error_rates : Its error rates with known mean and covariance.
 
     Notes
     -----

@@ -6,18 +6,20 @@ scores mean member. `choose` says which score to take.
 """
 
 from leakscore.shadow._base import base, rmia
-from leakscore.shadow._baselines import difficulty, population_rank, reference_rank
-from leakscore.shadow._bayes import Prior, bayes
-from leakscore.shadow._choose import choose
-from leakscore.shadow._left_out import leave_one_model_out
-from leakscore.shadow._lira import lira
+from leakscore.shadow._laws import Prior, bayes, difficulty, lira
+from leakscore.shadow._left_out import choose, leave_one_model_out
+from leakscore.shadow._leverage import LinearLaw, LogisticLaw, linear_law, logistic_law
 from leakscore.shadow._one_step import one_step
-from leakscore.shadow._over_time import innovations, over_time
 from leakscore.shadow._paired import paired
-from leakscore.shadow._signals import confidence_margin, log_confidence, logit_margin, loss_margin
-from leakscore.shadow.records.risk import RecordRisk, risk
-from leakscore.shadow.theory.laws import offline_power, online_power, required_models
-from leakscore.shadow.theory.leverage import LinearLaw, LogisticLaw, linear_law, logistic_law
+from leakscore.shadow._power import offline_power, online_power, required_models
+from leakscore.shadow._signals import (
+    confidence_margin,
+    innovations,
+    log_confidence,
+    logit_margin,
+    loss_margin,
+)
+from leakscore.shadow.records import RecordRisk, risk
 
 __all__ = [
     "LinearLaw",
@@ -40,10 +42,7 @@ __all__ = [
     "offline_power",
     "one_step",
     "online_power",
-    "over_time",
     "paired",
-    "population_rank",
-    "reference_rank",
     "required_models",
     "risk",
     "rmia",

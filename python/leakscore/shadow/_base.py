@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import validation
-from leakscore.shadow.sides import arrays, confidences
-from leakscore.shadow.sides.arrays import Shadow, Targets
-from leakscore.shadow.sides.confidences import ConfidenceMean, ConfidenceSums
-from leakscore.typing import Array, Doubles
+from leakscore import _core, validation
+from leakscore.shadow import arrays
+from leakscore.shadow._signals import log_confidence
+from leakscore.shadow.arrays import Shadow, Targets
+from leakscore.typing import Array, Counts, Doubles, Flags
+
+# Below it the mean is added up in logarithms: of larger ones underflow takes no digit.
+_LEAST = 1e-290
+# Above 1 less this the mean is taken from 1 - p: p has lost the digits that tell records apart.
+_CERTAIN = 1e-9
+# A sum of which this share remains, or less, when models are taken out is added up again.
+_KEPT = 1e-3
 
 
 def base(
@@ -72,21 +82,197 @@ def base(
     >>> leakscore.shadow.base([2.5, 0.5], signals, included).round(4)
     array([ 0.1875, -0.2076])
     """
-    mean = confidences.mean_of(kind, a, signal)
+    how = Base(kind, a, signal)
     shadow = arrays.read(signals, included, augmented=False)
-    targets = _targets("observed", observed, shadow, mean)
-    return targets.finish(scored(targets.values, shadow, confidences.added(shadow, mean), mean))
+    targets = how.targets(observed, shadow)
+    return targets.finish(how.scores(targets.values, how.fit(shadow)))
 
 
-def _targets(name: str, observed: object, shadow: Shadow, mean: ConfidenceMean) -> Targets:
-    found = arrays.targets(observed, shadow)
-    confidences.refuse_positive(name, found.values, mean.margins)
-    return found
+@dataclass(frozen=True)
+class Base:
+    """The options of `base` and `rmia`."""
+
+    kind: Literal["online", "offline"] = "online"
+    a: float = 0.3
+    signal: Literal["margin", "log-confidence"] = "margin"
+
+    augmented = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        validation.choice("kind", self.kind, ("online", "offline"))
+        validation.scalar("a", self.a, 0.0, 1.0)
+        validation.choice("signal", self.signal, ("margin", "log-confidence"))
+
+    def targets(self, observed: object, shadow: Shadow) -> Targets:
+        """Check the targets' signals."""
+        targets = arrays.targets(observed, shadow)
+        self.refuse_positive("observed", targets.values)
+        return targets
+
+    def fit(self, shadow: Shadow) -> Confidences:
+        """Add the confidences of all models up."""
+        self.refuse_positive("signals", shadow.signals)
+        none = np.empty(0, dtype=np.int64)
+        p, rest = self.sums(shadow), self.sums(shadow.columns(none), complement=True)
+        self.refuse_missing(p)
+        return Confidences(self, p, none, rest)
+
+    def scores(self, x: Doubles, sums: Confidences) -> Doubles:
+        """Return log p - log pbar."""
+        return self.log_p(x) - sums.log_mean()
+
+    def log_p(self, values: Doubles) -> Doubles:
+        """Return log p of finite signals."""
+        return values if self.signal == "log-confidence" else log_confidence(values)
+
+    def term(self, values: Doubles, *, complement: bool) -> Doubles:
+        """Return p of finite signals, or 1 - p."""
+        if complement and self.signal == "log-confidence":
+            return -np.expm1(values)
+        return np.exp(self.log_p(-values if complement else values))
+
+    def refuse_positive(self, name: str, values: Array) -> None:
+        """Refuse logarithms of confidences above 1."""
+        if self.signal == "log-confidence" and float(values.max()) > 0.0:
+            raise ValueError(
+                f"Expected {name} <= 0 with signal='log-confidence', not {float(values.max())!r}; "
+                "margins are signal='margin'"
+            )
+
+    def refuse_missing(self, sums: ConfidenceSums) -> None:
+        """Refuse records without models on a side that is needed."""
+        if self.kind == "online":
+            remedy = "use more models or kind='offline'"
+            arrays.refuse_none(sums.count_in, "IN", remedy)
+        arrays.refuse_none(sums.count_out, "OUT")
+
+    def sums(self, shadow: Shadow, *, complement: bool = False) -> ConfidenceSums:
+        """Add p up over the models that count, or 1 - p."""
+        if not complement:
+            kind = "margin" if self.signal == "margin" else "log"
+            count_in, sum_in, sum_out = _core.shadow_sums(
+                shadow.signals, shadow.included, shadow.rows, kind
+            )
+            if not np.isfinite(sum_in + sum_out).all():
+                arrays.finite("signals", shadow.signals)
+        else:
+            count_in, sum_in, sum_out = np.empty((3, shadow.num_records))
+            for where, values, included in shadow.blocks():
+                terms = self.term(values, complement=True)
+                count_in[where] = included.sum(axis=0)
+                sum_in[where] = terms.sum(axis=0, where=included)
+                sum_out[where] = terms.sum(axis=0, where=~included)
+        count_out = shadow.models - count_in
+        return ConfidenceSums(self, shadow, complement, count_in, sum_in, count_out, sum_out)
 
 
-def scored(x: Doubles, shadow: Shadow, sums: ConfidenceSums, mean: ConfidenceMean) -> Doubles:
-    """Return log p - log pbar."""
-    return confidences.log_confidences(x, mean.margins) - confidences.log_mean(shadow, sums, mean)
+@dataclass(frozen=True)
+class ConfidenceSums:
+    """Models IN and OUT of each record, and the sums of their p, or of 1 - p."""
+
+    how: Base
+    shadow: Shadow
+    complement: bool
+    count_in: Doubles
+    sum_in: Doubles
+    count_out: Doubles
+    sum_out: Doubles
+
+    def mean(self) -> Doubles:
+        """Return pbar, or 1 - pbar."""
+        outside = self.sum_out / self.count_out
+        if self.how.kind == "online":
+            return 0.5 * (self.sum_in / self.count_in + outside)
+        # Not (1 + a) p + 1 - a from left to right: at a = 1 that eats p < 1e-16.
+        constant = 0.0 if self.complement else 1.0 - self.how.a
+        return 0.5 * ((1.0 + self.how.a) * outside + constant)
+
+    def without(self, group: Counts) -> ConfidenceSums:
+        """Leave the models of a group out; what has lost its digits is added up again."""
+        count_in, sum_in, count_out, sum_out = (
+            part.copy() for part in (self.count_in, self.sum_in, self.count_out, self.sum_out)
+        )
+        for row in group:
+            x, inside = self.shadow.line(row)
+            terms = self.how.term(x, complement=self.complement)
+            count_in -= inside
+            count_out -= ~inside
+            sum_in -= np.where(inside, terms, 0.0)
+            sum_out -= np.where(inside, 0.0, terms)
+        remaining = self.shadow.without(group)
+        lost = (sum_in <= _KEPT * self.sum_in) & (count_in < self.count_in)
+        lost |= (sum_out <= _KEPT * self.sum_out) & (count_out < self.count_out)
+        which = np.flatnonzero(lost)
+        if which.size:
+            again = self.how.sums(remaining.columns(which), complement=self.complement)
+            sum_in[which], sum_out[which] = again.sum_in, again.sum_out
+        return replace(
+            self,
+            shadow=remaining,
+            count_in=count_in,
+            sum_in=sum_in,
+            count_out=count_out,
+            sum_out=sum_out,
+        )
+
+
+@dataclass(frozen=True)
+class Confidences:
+    """Sums of p of all records, and of 1 - p of those, `which`, whose mean is nearly 1."""
+
+    how: Base
+    p: ConfidenceSums
+    which: Counts
+    rest: ConfidenceSums
+
+    @cached_property
+    def _nearly_certain(self) -> Confidences:
+        """The same with 1 - p of all records whose mean may be nearly 1 without some models."""
+        which = np.flatnonzero(np.exp(self.log_mean()) > 1.0 - _CERTAIN / _KEPT)
+        rest = self.how.sums(self.p.shadow.columns(which), complement=True)
+        return Confidences(self.how, self.p, which, rest)
+
+    def without(self, group: Counts) -> Confidences:
+        """Leave the models of a group out."""
+        whole = self._nearly_certain
+        p = self.p.without(group)
+        self.how.refuse_missing(p)
+        return Confidences(self.how, p, whole.which, whole.rest.without(group))
+
+    def log_mean(self) -> Doubles:
+        """Return log pbar of each record, to its own digits where p has vanished or is nearly 1."""
+        value = self.p.mean()
+        with np.errstate(divide="ignore"):
+            result = np.log(value)
+        small = np.flatnonzero(value < _LEAST)
+        if small.size:
+            result[small] = self._in_logarithms(self.p.shadow.columns(small))
+        certain = value > 1.0 - _CERTAIN
+        if certain.any():
+            both = certain[self.which]
+            result[self.which[both]] = np.log1p(-self.rest.mean()[both])
+            certain[self.which] = False
+            missing = np.flatnonzero(certain)
+            rest = self.how.sums(self.p.shadow.columns(missing), complement=True)
+            result[missing] = np.log1p(-rest.mean())
+        return result
+
+    def _in_logarithms(self, shadow: Shadow) -> Doubles:
+        """Add p up in units of the largest: of a mean that vanishes, offline a is 1."""
+        result = np.empty(shadow.num_records)
+        for where, values, included in shadow.blocks():
+            logs = self.how.log_p(values)
+            counted = np.where(included, -np.inf, logs) if self.how.kind == "offline" else logs
+            top = counted.max(axis=0)
+            terms = np.exp(np.minimum(logs - top, 0.0))
+            sum_in = terms.sum(axis=0, where=included)
+            sum_out = terms.sum(axis=0, where=~included)
+            count_in = included.sum(axis=0, dtype=np.float64)
+            count_out = len(included) - count_in
+            scaled = ConfidenceSums(self.how, shadow, False, count_in, sum_in, count_out, sum_out)
+            result[where] = top + np.log(scaled.mean())
+        return result
 
 
 def rmia(
@@ -159,24 +345,22 @@ def rmia(
     array([1., 0.])
     """
     ratio = validation.scalar("gamma", gamma, 0.0, closed="neither")
-    mean = confidences.mean_of(kind, a, signal)
+    how = Base(kind, a, signal)
     shadow = arrays.read(signals, included, augmented=False)
-    targets = _targets("observed", observed, shadow, mean)
-    population, others = _population(population_observed, population_signals, targets, mean, shadow)
+    targets = how.targets(observed, shadow)
+    population, others = _population(population_observed, population_signals, targets, how, shadow)
     _refuse_overlap(targets.values, shadow.signals, others, population.signals)
-    x = scored(targets.values, shadow, confidences.added(shadow, mean), mean)
-    counted = confidences.sums(population, "margin" if mean.margins else "log")
-    # Every model is OUT: their mean, in the place of both sides' too.
-    both = ConfidenceSums(counted.count_out, counted.sum_out, counted.count_out, counted.sum_out)
-    of_all = ConfidenceMean(False, 1.0 if mean.online else mean.a, mean.margins)
-    z = scored(others, population, both, of_all)
+    x = how.scores(targets.values, how.fit(shadow))
+    # Every model is OUT of the population: online, the mean is that of both sides.
+    of_all = Base("offline", 1.0 if kind == "online" else a, signal)
+    z = of_all.scores(others, of_all.fit(population))
     threshold = x - np.log(ratio)
     below = [np.searchsorted(np.sort(zs), xs) for zs, xs in zip(z, threshold, strict=True)]
     return targets.finish(np.array(below, dtype=np.float64) / others.shape[1])
 
 
 def _population(
-    observed: object, signals: object, targets: Targets, mean: ConfidenceMean, shadow: Shadow
+    observed: object, signals: object, targets: Targets, how: Base, shadow: Shadow
 ) -> tuple[Shadow, Doubles]:
     """Check the population's signals; no model was trained on it."""
     values = validation.matrix("population_signals", signals)
@@ -188,16 +372,15 @@ def _population(
             + (": population_signals is transposed" if turned else "")
         )
     others = validation.real_array("population_observed", observed)
-    wanted = (values.shape[1],) if targets.single else (len(targets.values), values.shape[1])
-    if others.shape != wanted:
+    shape = (values.shape[1],) if targets.single else (len(targets.values), values.shape[1])
+    if others.shape != shape:
         raise ValueError(
-            f"Expected population_observed of shape {others.shape} to be {wanted}: the targets of "
+            f"Expected population_observed of shape {others.shape} to be {shape}: the targets of "
             "observed at the records of population_signals"
         )
-    arrays.finite("population_observed", others)
-    arrays.finite("population_signals", values)
     for name, array in (("population_observed", others), ("population_signals", values)):
-        confidences.refuse_positive(name, array, mean.margins)
+        arrays.finite(name, array)
+        how.refuse_positive(name, array)
     nobody = np.broadcast_to(np.zeros(1, dtype=np.uint8), values.shape)
     models = np.arange(values.shape[0], dtype=np.int64)
     return Shadow(values, nobody, models), others.astype(np.float64).reshape(-1, values.shape[1])
@@ -212,12 +395,9 @@ def _refuse_overlap(x: Doubles, signals: Array, z: Doubles, others: Array) -> No
     order = np.argsort(z[0], kind="stable")
     place = np.minimum(np.searchsorted(z[0], x[0], sorter=order), z.shape[1] - 1)
     which = np.flatnonzero(z[0][order[place]] == x[0])
-    if not which.size:
-        return
     partner = order[place[which]]
     same = (x[:, which] == z[:, partner]).all(axis=0)
-    for ours, theirs in zip(signals, others, strict=True):
-        same &= ours[which] == theirs[partner]
+    same &= _agree(zip(signals, others, strict=True), which, partner)
     which = which[same]
     if which.size and not (_repeats(x[0], signals) or _repeats(z[0], others)):
         raise ValueError(
@@ -230,11 +410,16 @@ def _refuse_overlap(x: Doubles, signals: Array, z: Doubles, others: Array) -> No
 def _repeats(x: Doubles, signals: Array) -> bool:
     """Whether two records look the same to the target and to every model."""
     order = np.argsort(x, kind="stable")
-    again = np.flatnonzero(np.diff(x[order]) == 0.0)
-    one, other = order[again], order[again + 1]
-    same = np.ones(again.size, dtype=np.bool_)
-    for line in signals:
-        same &= line[one] == line[other]
+    ties = np.flatnonzero(np.diff(x[order]) == 0.0)
+    pairs = ((line, line) for line in signals)
+    return bool(_agree(pairs, order[ties], order[ties + 1]).any())
+
+
+def _agree(lines: Iterable[tuple[Array, Array]], first: Counts, second: Counts) -> Flags:
+    """Return which records `first` of the first lines are equal to those of the second ones."""
+    same = np.ones(first.size, dtype=np.bool_)
+    for a, b in lines:
+        same &= a[first] == b[second]
         if not same.any():
-            return False
-    return True
+            break
+    return same

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import validation
-from leakscore.shadow.sides import arrays, steps, student, variances
-from leakscore.shadow.sides.arrays import Shadow
-from leakscore.shadow.sides.moments import Side
-from leakscore.shadow.sides.steps import Pulled
-from leakscore.typing import Doubles, Flags
+from leakscore import _core, validation
+from leakscore.shadow import _laws, arrays
+from leakscore.shadow._signals import sigmoid
+from leakscore.shadow.arrays import ModelSums, Shadow, Side, Sides
+from leakscore.typing import Counts, Doubles, Flags
 
 Influence: TypeAlias = 'Literal["global", "per-record"] | npt.ArrayLike'
 
 _LARGEST = 1e100  # influence whose squares do not overflow
-
-
-@dataclass(frozen=True)
-class InfluenceSums:
-    """What one influence g of each record makes of the models: all of them tell of the OUT law."""
-
-    g: Doubles
-    side: Side
 
 
 def one_step(
@@ -78,51 +69,68 @@ def one_step(
     >>> leakscore.shadow.one_step([2.5, 0.5], signals, included).round(4)
     array([  1.7694, -14.3047])
     """
-    shadow = arrays.read(signals, included, augmented=False)
-    targets = arrays.targets(observed, shadow)
-    refuse_one(shadow)
-    return targets.finish(scored(targets.values, known(steps.all_models(shadow), influence)))
+    return arrays.scored(OneStep(influence), observed, signals, included)
 
 
-def known(pulled: Pulled, influence: Influence) -> InfluenceSums:
-    """Fit the influence, unless it is given, and pull all models back."""
-    g = given(pulled, influence)
-    return InfluenceSums(g, pulled.back(g))
+@dataclass(frozen=True)
+class OneStep:
+    """The options of `one_step`."""
+
+    influence: Influence = "global"
+
+    augmented = False
+
+    def fit(self, shadow: Shadow) -> Pulled:
+        """Sum over all models."""
+        _refuse_single(shadow)
+        sums = arrays.sums(shadow)
+        steps = steps_of(shadow, sums.sides)
+        return Pulled(sums, steps, steps)
+
+    def scores(self, x: Doubles, sums: Pulled) -> Doubles:
+        """Score signals by a change of variables from the OUT law to the IN law."""
+        g = self._influence(sums)
+        side = sums.back(g)
+        v, nu = _variance(side)
+        scale2 = v * (1.0 + 1.0 / side.models)
+        up, down = sigmoid(x), sigmoid(-x)
+        after = side.centred(x)
+        before = after - g * down
+        ratio = _laws.log_ratio((before, scale2, nu), (after, scale2, nu))
+        return arrays.decided(ratio + np.log1p(g * up * down))
+
+    def _influence(self, sums: Pulled) -> Doubles:
+        """Return the influence of each record."""
+        if isinstance(self.influence, str):
+            how = validation.choice("influence", self.influence, ("global", "per-record"))
+            return _fitted(sums, per_record=how == "per-record")
+        records = sums.sums.shadow.num_records
+        g = validation.per_coordinate("influence", self.influence, records)
+        if np.max(g) > _LARGEST:
+            raise ValueError(f"Expected influence <= {_LARGEST:g}, not {float(np.max(g))!r}")
+        return np.broadcast_to(g, (records,))
 
 
-def refuse_one(shadow: Shadow) -> None:
-    """Refuse a single model."""
+def _refuse_single(shadow: Shadow) -> None:
     if shadow.models < 2:
         raise ValueError(
             f"Expected signals of K >= 2 models, not {shadow.models}: a variance takes two"
         )
 
 
-def given(pulled: Pulled, influence: Influence) -> Doubles:
-    """Return the influence of each record."""
-    if isinstance(influence, str):
-        how = validation.choice("influence", influence, ("global", "per-record"))
-        return _fitted(pulled, per_record=how == "per-record")
-    records = pulled.shadow.num_records
-    g = validation.per_coordinate("influence", influence, records)
-    if np.max(g) > _LARGEST:
-        raise ValueError(f"Expected influence <= {_LARGEST:g}, not {float(np.max(g))!r}")
-    return np.broadcast_to(g, (records,))
-
-
 def _fitted(pulled: Pulled, *, per_record: bool) -> Doubles:
-    inside, outside = pulled.sides.inside, pulled.sides.outside
-    both = (inside.count > 0) & (outside.count > 0)
+    inside, outside = pulled.sums.sides
+    both = (inside.models > 0) & (outside.models > 0)
     if not both.any():
         raise ValueError(
             "Expected included with models IN and OUT for some record, to fit the influence to; "
             "give the influence, or use more models"
         )
-    gain, e = pulled.sides.gain[both], pulled.steps.mean[both]
+    gain, e = pulled.sums.sides.gain[both], pulled.steps.mean[both]
     g = np.full(both.size, max(0.0, _quotient(gain.sum(), e.sum())))
     if not per_record:
         return g
-    share = 1.0 / inside.count[both] + 1.0 / outside.count[both]
+    share = 1.0 / inside.models[both] + 1.0 / outside.models[both]
     for _ in range(3):
         g = _drawn(_variance(pulled.back(g))[0][both] * share, gain, e, both)
     return g
@@ -132,9 +140,8 @@ def _drawn(w: Doubles, gain: Doubles, e: Doubles, both: Flags) -> Doubles:
     """Return each record's influence, drawn to the common one; gain and e of records in `both`."""
     g0 = max(0.0, _quotient((gain * e / w).sum(), (e * e / w).sum()))
     squares = e * e / (w * w)
-    tau2 = max(
-        0.0, _quotient((((gain - g0 * e) ** 2 - w) * squares).sum(), (e * e * squares).sum())
-    )
+    excess = (((gain - g0 * e) ** 2 - w) * squares).sum()
+    tau2 = max(0.0, _quotient(excess, (e * e * squares).sum()))
     g = np.full(both.size, g0)
     g[both] = np.maximum(0.0, (g0 + tau2 * gain * e / w) / (1.0 + tau2 * e * e / w))
     return g
@@ -146,16 +153,88 @@ def _quotient(numerator: float, denominator: float) -> float:
 
 def _variance(side: Side) -> tuple[Doubles, Doubles]:
     """Return the variances of all models, drawn to their prior, and the degrees of freedom."""
-    prior = variances.fitted(side, "at all")
-    return variances.shrunk(side.squares, side.dof, prior), prior.dof + side.dof
+    prior = _laws.fitted(side, "at all")
+    return _laws.shrunk(side.squares, side.dof, prior), prior.dof + side.dof
 
 
-def scored(x: Doubles, model: InfluenceSums) -> Doubles:
-    """Score signals by a change of variables from the OUT law to the IN law."""
-    v, nu = _variance(model.side)
-    scale2 = v * (1.0 + 1.0 / model.side.count)
-    up, down = steps.sigmoid(x), steps.sigmoid(-x)
-    after = model.side.centred(x)
-    before = after - model.g * down
-    ratio = student.log_ratio((before, scale2, nu), (after, scale2, nu))
-    return arrays.decided(ratio + np.log1p(model.g * up * down))
+class Steps(NamedTuple):
+    """Over the models IN of each record: mean of s = sigma(-t), its squares, and products with t.
+
+    Centred; products are never above 0, as s falls where t rises.
+    """
+
+    mean: Doubles
+    squares: Doubles
+    products: Doubles
+
+
+def steps_of(shadow: Shadow, sides: Sides) -> Steps:
+    """Sum over all models that count: one read of the signals."""
+    packed = sides.packed()
+    return Steps(*_core.shadow_steps(shadow.signals, shadow.included, shadow.rows, packed))
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """All models of each record but those of a group, to be pulled back by any g."""
+
+    sums: ModelSums
+    steps: Steps
+    before: Steps  # with the group: what has lost its digits is summed again
+
+    def without(self, group: Counts) -> Pulled:
+        """Leave the models of a group out."""
+        remaining = self.sums.without(group)
+        _refuse_single(remaining.shadow)
+        steps = self._steps_without(group)
+        if remaining.renewed.size:
+            few = remaining.shadow.columns(remaining.renewed)
+            again = steps_of(few, arrays.sums(few).sides)
+            parts = zip(steps, again, strict=True)
+            steps = Steps(*(arrays.put(a, remaining.renewed, b) for a, b in parts))
+        return Pulled(remaining, steps, self.steps)
+
+    def _steps_without(self, group: Counts) -> Steps:
+        inside = self.sums.sides.inside
+        mean, squares, products = self.steps
+        for row in group:
+            t, included = self.sums.shadow.line(row)
+            count = inside.models - included
+            remaining = np.maximum(count, 1.0)
+            s = np.where(included, sigmoid(-t) - mean, 0.0)
+            scaled = s * (inside.models / remaining)
+            mean = np.where(count > 0, mean - s / remaining, 0.0)
+            squares = np.where(count > 1, np.maximum(squares - scaled * s, 0.0), 0.0)
+            products = np.minimum(products - scaled * inside.centred(t), 0.0)
+            products = np.where(count > 1, products, 0.0)
+            inside = inside.without(t, included)
+        return Steps(mean, squares, products)
+
+    def back(self, g: Doubles) -> Side:
+        """Return the sums of t - g s IN and t OUT, over both sides: all models as models OUT."""
+        side = _pulled_back(self.sums.sides, self.steps, g)
+        lost = side.squares < arrays.LOST * g * g * self.before.squares
+        which = np.flatnonzero(lost & (self.steps.squares < self.before.squares))
+        if not which.size:
+            return side
+        few = self.sums.shadow.columns(which)
+        sides = arrays.sums(few).sides
+        squares = _pulled_back(sides, steps_of(few, sides), g[which]).squares
+        return side._replace(squares=arrays.put(side.squares, which, squares))
+
+
+def _pulled_back(sides: Sides, steps: Steps, g: Doubles) -> Side:
+    """Sum squares within the sides and between their means: of terms that are not negative."""
+    inside, outside = sides
+    count = inside.models + outside.models
+    share = inside.models / count
+    alone = outside.models == 0.0
+    between = np.where(alone | (inside.models == 0.0), 0.0, sides.gain - g * steps.mean)
+    within = inside.squares + g * (g * steps.squares - 2.0 * steps.products)
+    squares = within + outside.squares + share * outside.models * between * between
+    return Side(
+        count,
+        np.where(alone, inside.centre, outside.centre),
+        np.where(alone, inside.rest - g * steps.mean, outside.rest + share * between),
+        squares,
+    )

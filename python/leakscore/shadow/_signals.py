@@ -1,4 +1,4 @@
-"""Signals from what models put out: margins and log-confidences, with their digits."""
+"""Signals from what models put out: margins, log-confidences, and innovations of sequences."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
+from leakscore.shadow import arrays
+from leakscore.shadow.arrays import ModelSums
 from leakscore.typing import Array, Counts, Doubles
 
 # log 2 in two doubles
@@ -57,7 +59,7 @@ def logit_margin(
     >>> leakscore.shadow.logit_margin([[0.75, 0.25]], 0, kind="probabilities").round(4)
     array([1.0986])
     """
-    how = validation.choice("kind", kind, ("logits", "probabilities"))
+    validation.choice("kind", kind, ("logits", "probabilities"))
     values = validation.real_array("outputs", outputs)
     if values.ndim == 0 or values.shape[-1] < 2:
         raise ValueError(
@@ -69,28 +71,28 @@ def logit_margin(
     classes = _labels(labels, values.shape)
     doubles = values.astype(np.float64)
     _refuse(np.isnan(doubles), "outputs", doubles, "without NaN")
-    own = np.take_along_axis(doubles, classes[..., np.newaxis], axis=-1)[..., 0]
-    if how == "probabilities":
+    labelled = np.take_along_axis(doubles, classes[..., np.newaxis], axis=-1)[..., 0]
+    if kind == "probabilities":
         _probabilities(doubles, values.dtype)
         others = doubles.copy()
         np.put_along_axis(others, classes[..., np.newaxis], 0.0, axis=-1)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(own) - np.log(others.sum(axis=-1)))
+            return np.asarray(np.log(labelled) - np.log(others.sum(axis=-1)))
     _refuse(doubles == np.inf, "outputs", doubles, "below inf")
     np.put_along_axis(doubles, classes[..., np.newaxis], -np.inf, axis=-1)
     top = doubles.max(axis=-1)
     empty = ~np.isfinite(top)  # every other class is masked
-    if (empty & ~np.isfinite(own)).any():
-        index = int(np.argmax((empty & ~np.isfinite(own)).ravel()))
+    if (empty & ~np.isfinite(labelled)).any():
+        index = int(np.argmax((empty & ~np.isfinite(labelled)).ravel()))
         raise ValueError(
             f"Expected outputs with a class that is not masked: row {index} holds only -inf, and "
             "its margin is inf - inf"
         )
     origin = np.where(empty, 0.0, top)
     with np.errstate(divide="ignore", over="ignore"):  # a margin beyond 1.8e308 is infinite
-        # own - top first: a logsumexp of large logits would be rounded to their size.
+        # labelled - top first: a logsumexp of large logits would be rounded to their size.
         tail = np.log(np.exp(doubles - origin[..., np.newaxis]).sum(axis=-1))
-        return np.asarray((own - origin) - tail)
+        return np.asarray((labelled - origin) - tail)
 
 
 def _labels(labels: object, shape: tuple[int, ...]) -> Counts:
@@ -114,11 +116,11 @@ def _labels(labels: object, shape: tuple[int, ...]) -> Counts:
         ) from None
 
 
-def _refuse(bad: npt.NDArray[np.bool_], name: str, values: Array, wanted: str) -> None:
+def _refuse(bad: npt.NDArray[np.bool_], name: str, values: Array, expected: str) -> None:
     if bad.any():
-        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+        index = arrays.first_index(bad)
         raise ValueError(
-            f"Expected {name} {wanted}: {int(bad.sum())} of {values.size} are not, the first "
+            f"Expected {name} {expected}: {int(bad.sum())} of {values.size} are not, the first "
             f"{name}{list(index)}={float(values[index])!r}"
         )
 
@@ -165,8 +167,7 @@ def loss_margin(loss: npt.ArrayLike) -> Doubles:
     array([ 46.0517,   0.4328, -80.    ])
     """
     x = np.asarray(validation.real_array("loss", loss), dtype=np.float64)
-    if (x < 0.0).any():
-        _refuse(x < 0.0, "loss", x, ">= 0")
+    _refuse(x < 0.0, "loss", x, ">= 0")
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         excess = (x - _LOG_TWO) - _LOG_TWO_LOW
         # exp(x) - 1 = 1 + 2 (exp(x - log 2) - 1), near log 2, where the margin crosses 0
@@ -243,3 +244,97 @@ def log_confidence(margin: npt.ArrayLike) -> Doubles:
     with np.errstate(invalid="ignore"):
         tail = np.log1p(np.exp(-np.abs(t)))
     return np.asarray(np.where(t < 0.0, t - tail, -tail))
+
+
+def sigmoid(margin: Doubles) -> Doubles:
+    """Return the confidence behind a margin, relatively accurate in both tails."""
+    from scipy.special import expit
+
+    return np.asarray(expit(margin))
+
+
+def innovations(
+    observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.ArrayLike, *, start: int
+) -> tuple[Doubles, Doubles]:
+    """Return what the last model of a sequence says beyond those that cannot know the record.
+
+    Parameters
+    ----------
+    observed : (N, L) or (S, N, L) array_like
+        Logit margins of a target sequence of L models, or of S of them, at N records.
+    signals : (K, N, L) array_like
+        The same of K shadow sequences, read where they lie.
+    included : (K, N) array_like of bool
+        Which sequence was trained on which record from step `start` on; 0 and 1 will do.
+    start : int
+        The first of the L models whose training may have seen the record, in [1, L - 1].
+
+    Returns
+    -------
+    observed : (N,) or (S, N) ndarray
+        The target's last margins less what its models before `start` make expected.
+    signals : (K, N) ndarray
+        The same of the shadow sequences: both for any score of one model, as `paired`.
+
+    Raises
+    ------
+    ValueError
+        If a record has no model on a side; if signals are NaN or infinite; if shapes do not fit.
+
+    Notes
+    -----
+    Margins of earlier models have one law whether the record comes in later or not. So the ratio of
+    the densities of the sequence is that of the last margin given them: for normal laws with
+    correlations that all records share, that of the residual of a linear regression, and of all
+    steps but the last from `start` on nothing is used. Coefficients are common to all records,
+    fitted to deviations from each record's mean IN and OUT; they are no secret of the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakscore
+    >>> rng = np.random.default_rng(0)
+    >>> included = rng.permuted(np.repeat([[True], [False]], 8, axis=0) | np.zeros((1, 300), bool))
+    >>> before = rng.normal(size=(16, 300))
+    >>> after = before + 0.1 * rng.normal(size=(16, 300)) + 0.3 * included
+    >>> signals = np.stack([before, after], axis=-1)
+    >>> x, t = leakscore.shadow.innovations(signals[0], signals[1:], included[1:], start=1)
+    >>> bool(t.std() < 0.3), bool(x[included[0]].mean() > x[~included[0]].mean() + 0.2)
+    (True, True)
+    """
+    shadow = arrays.read(signals, included)
+    if shadow.signals.ndim != 3:
+        raise ValueError(
+            f"Expected signals of shape {shadow.signals.shape} to be (K, N, L): sequences, "
+            "records, steps"
+        )
+    targets = arrays.targets(observed, shadow)
+    first = validation.count("start", start, 1, shadow.signals.shape[2] - 1)
+    sums = arrays.sums(shadow)
+    for side, name in zip(sums.sides, ("IN", "OUT"), strict=True):
+        arrays.refuse_none(side.models[:, 0], name)
+    slopes = _slopes(sums, first)
+    residuals = np.empty(shadow.signals.shape[:2])
+    for where, t, _ in shadow.blocks():
+        residuals[:, where] = _residual(t, slopes)
+    target = _residual(targets.values, slopes)
+    return (target[0] if targets.single else target), residuals
+
+
+def _slopes(sums: ModelSums, first: int) -> Doubles:
+    """Return the coefficients of the last margin on those before `first`, of all records."""
+    used = [*range(first), -1]
+    gram = np.zeros((first + 1, first + 1))
+    for where, t, inside in sums.shadow.blocks():
+        of_in, of_out = (side.mean[where][:, used] for side in sums.sides)
+        centres = np.where(inside[..., np.newaxis], of_in, of_out)
+        away = (t[..., used] - centres).reshape(-1, first + 1)
+        gram += away.T @ away
+    scale = np.sqrt(np.maximum(np.diagonal(gram), np.finfo(np.float64).tiny))
+    unit = gram / np.outer(scale, scale)
+    slopes, *_ = np.linalg.lstsq(unit[:first, :first], unit[:first, first], rcond=1e-10)
+    return np.asarray(slopes * scale[first] / scale[:first])
+
+
+def _residual(t: Doubles, slopes: Doubles) -> Doubles:
+    return np.asarray(t[..., -1] - t[..., : slopes.size] @ slopes)

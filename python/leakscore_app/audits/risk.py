@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.shadow.records.ranking import ranking
-from leakscore.shadow.records.risk import RecordRisk
-from leakscore.shadow.sides import arrays
+from leakscore.shadow import RecordRisk, arrays
+from leakscore.shadow.records import ranking
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.document import document as doc

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from leakscore import shadow
-from leakscore.shadow.sides import arrays, pairs
+from leakscore.shadow import arrays
 from leakscore.typing import Array, Flags
 from leakscore_app._visible import listed
 from leakscore_app.audits.columns import ScoreColumns
@@ -198,7 +198,7 @@ def _left_out(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a note of the file's
         scores = shadow.leave_one_model_out(
-            signals, included, score=score, groups=pairs.groups(read)
+            signals, included, score=score, groups=arrays.pair_groups(read)
         )
     made = ShadowAttack(name, read.models, read.models, left_out=True, tried=tried)
     return scores.reshape(-1), included.reshape(-1), made
@@ -227,9 +227,9 @@ def _chosen(attack: str, signals: Array, included: Flags) -> tuple[str, tuple[Tr
 
 def _of_left_out(found: Arrays, read: arrays.Shadow) -> list[str]:
     notes = ["each shadow model was the target of the others: no member tells of another target"]
-    if pairs.groups(read) is not None:
+    if arrays.pair_groups(read) is not None:
         notes.append("models were left out in complementary pairs")
-    elif pairs.tell_members(read, list(read.rows.reshape(-1, 1))):
+    elif arrays.counts_tell_members(read, list(read.rows.reshape(-1, 1))):
         notes.append(
             "the records are in as many models each and the models form no complementary pairs: "
             "without the target, members are in one model less, which understates the attack; "

@@ -19,8 +19,7 @@ import numpy.typing as npt
 from leakscore import games, leakage, scores, tradeoff
 from leakscore.audit import Audit
 from leakscore.distributions import norm
-from leakscore.games.projections import LARGEST_DRAWN, Projections
-from leakscore.games.weighted import weighted_sums
+from leakscore.games.projections import LARGEST_DRAWN, Projections, weighted_sums
 from leakscore.numeric import bisect
 from leakscore.reference import Reference
 from leakscore_app.report._leakage import Population

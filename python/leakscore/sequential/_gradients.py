@@ -14,6 +14,106 @@ from leakscore.scores import scoring
 from leakscore.scores.gaussian import llr_of
 from leakscore.typing import Array, Doubles
 
+_ELEMENTS = 2**16
+
+
+def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> Doubles:
+    """Means of the batches, from the mean of all records after each batch.
+
+    They hold all information of the cumulative means, and only one of them depends on the target:
+    `gradient_llr` of them (or `scores.gaussian_llr` of one) is the best test of every batch.
+
+    Parameters
+    ----------
+    cumulative_means : (..., T, d) array_like
+        Mean of all records so far, after each of T batches; d = 1 data is (..., T, 1). Read where
+        it is.
+    counts : (T,) array_like of int, optional
+        Numbers of records behind each mean, increasing, the first at least 1. None: equal batches.
+
+    Returns
+    -------
+    (..., T, d) ndarray of float64
+        (N_t x_t - N_s x_s) / (N_t - N_s) with s = t - 1 and N_0 = 0.
+
+    Raises
+    ------
+    ValueError
+        If `counts` do not increase or are not T whole numbers, if there is no batch, or a value is
+        not finite.
+
+    Notes
+    -----
+    Computed as x_t + N_s / (N_t - N_s) (x_t - x_s) in float64: means that are close to each other
+    are subtracted exactly. The rounding of the means themselves remains: it is multiplied by
+    N_t / (N_t - N_s), so float32 means of equal batches have a relative error of t 6e-8.
+
+    Noise on the cumulative means is multiplied in the same way, and the noise of neighbouring batch
+    means is correlated, so one batch mean no longer has all information about its batch:
+    `leakage.release_leakage` has the joint leakage of noisy means.
+
+    References
+    ----------
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorem 3.4.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.sequential.batch_means([[1.0], [2.0], [4.0]])
+    array([[1.],
+           [3.],
+           [8.]])
+    >>> leakscore.sequential.batch_means([[1.0], [2.0]], counts=[100, 110])
+    array([[ 1.],
+           [12.]])
+    """
+    means = validation.real_array("cumulative_means", cumulative_means)
+    if means.ndim < 2 or means.size == 0:
+        raise ValueError(
+            f"Expected cumulative_means of shape {means.shape} to be (..., T, d), not empty "
+            "(d=1 data is (..., T, 1))"
+        )
+    steps = means.shape[-2]
+    ratio = _earlier(counts, steps)[:, np.newaxis]
+    result = np.empty(means.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in _parts(means.shape):
+            block, out = means[part], result[part]
+            out[..., 0, :] = block[..., 0, :]
+            later = out[..., 1:, :]
+            np.subtract(block[..., 1:, :], block[..., :-1, :], out=later, dtype=np.float64)
+            later *= ratio
+            later += block[..., 1:, :]
+    if not np.isfinite(result).all():
+        validation.finite("cumulative_means", means)
+        raise ValueError("Expected cumulative_means so small that batch means do not overflow")
+    return result
+
+
+def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
+    """Return N_s / (N_t - N_s) of every step but the first."""
+    if counts is None:
+        return np.arange(1.0, steps)
+    totals = _validate_counts.whole("counts", counts, 1)
+    if totals.shape != (steps,):
+        raise ValueError(f"Expected counts of shape {totals.shape} to be ({steps},), one a mean")
+    batches = np.diff(totals)
+    if not (batches > 0).all():
+        raise ValueError(f"Expected counts={counts!r} to increase")
+    return np.asarray(totals[:-1] / batches)
+
+
+def _parts(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+    """Cut an array (..., T, d) into blocks of rounds that fit into a cache."""
+    if len(shape) == 2:
+        yield (slice(None),)
+        return
+    rounds = max(1, _ELEMENTS // (shape[-2] * shape[-1]))
+    for index in np.ndindex(shape[:-3]):
+        for start in range(0, shape[-3], rounds):
+            yield *index, slice(start, start + rounds)
+
+
 Neighbours = Literal["replace", "add-remove"]
 References: TypeAlias = Reference | Sequence[Reference]
 Rounds: TypeAlias = tuple[int | slice, ...]
@@ -114,44 +214,33 @@ def gradient_llr(
             "(d=1 data is (..., T, 1))"
         )
     noise = (noise_std, noise_cov, noise_factor)
-    named = ("gradients", given)
-    steps = _StepErrors(given.shape, target_gradients, reference, n, noise, neighbours)
-
+    steps = _Steps(given.shape, target_gradients, reference, n, noise=noise, neighbours=neighbours)
+    earlier = None  # records behind the mean before, over the number of the step's own
     if cumulative:
-        counts = step_counts(n, given.shape[-2])
-        together = steps.together(given, np.array([0, *np.cumsum(counts)[:-1]]) / counts)
-        if together is not None:
-            return together
-        return steps.scores(_batches(given, counts), *named, made=True)
-    together = steps.together(given)
+        counts = np.array([law.n for law in steps.laws])
+        earlier = (np.cumsum(counts) - counts) / counts
+    together = steps.together(given, earlier)
     if together is not None:
         return together
-
-    def read(rounds: Rounds, step: int) -> Array:
-        place = (*rounds, step)
-        return given[place]
-
-    return steps.scores(read, *named)
-
-
-def _batches(means: Array, counts: list[int]) -> Callable[[Rounds, int], Array]:
-    """Return what finds the mean of a step's batch, as `batch_means` does."""
-    earlier = np.cumsum(counts)[:-1] / np.array(counts[1:])
-    room = np.empty((0, means.shape[-1]))
+    room = np.empty(0)
 
     def read(rounds: Rounds, step: int) -> Array:
         nonlocal room
         before, here = (*rounds, step - 1), (*rounds, step)
-        after = means[here]
-        if step == 0:
+        after: Array = given[here]
+        if earlier is None or step == 0:
             return after
-        if room.shape != after.shape:
-            room = np.empty(after.shape)
-        # What is not finite is refused with its name by the scores.
-        _core.batch_means(means[before], after, earlier[step - 1], room)
+        room = _like(room, after)
+        # As `batch_means` does. What is not finite is refused with its name by the scores.
+        _core.batch_means(given[before], after, earlier[step], room)
         return room
 
-    return read
+    return steps.scores(read, "gradients", given, fresh=cumulative)
+
+
+def _like(room: Doubles, rows: Array) -> Doubles:
+    """Return room for one block after the other, as fresh pages cost as much as the work."""
+    return room if room.shape == rows.shape else np.empty(rows.shape)
 
 
 def sgd_llr(
@@ -235,25 +324,23 @@ def sgd_llr(
         )
     rates = np.broadcast_to(rate, shape[-2])
     noise = (noise_std, noise_cov, noise_factor)
-    steps = _StepErrors(shape, target_gradients, reference, n, noise, neighbours)
-
-    room = np.empty((0, shape[-1]))  # of one block after the other, as fresh pages cost as much
+    steps = _Steps(shape, target_gradients, reference, n, noise=noise, neighbours=neighbours)
+    room = np.empty(0)
 
     def read(rounds: Rounds, step: int) -> Array:
         nonlocal room
         here, there = (*rounds, step), (*rounds, step + 1)
         before, after = given[here], given[there]
-        if room.shape != before.shape:
-            room = np.empty(before.shape)
+        room = _like(room, after)
         if not _core.step_gradients(before, after, rates[step], room):
             validation.finite("theta", given)
             raise ValueError("Expected theta with differences over learning_rate below 1.8e308")
         return room
 
-    return steps.scores(read, "theta", given, made=True)
+    return steps.scores(read, "theta", given, fresh=True)
 
 
-class _StepErrors:
+class _Steps:
     """The steps: targets, laws, and the number of trainings."""
 
     def __init__(
@@ -262,46 +349,45 @@ class _StepErrors:
         target_gradients: npt.ArrayLike,
         reference: References,
         n: npt.ArrayLike,
-        noise_forms: tuple[Any, Any, Any],
+        *,
+        noise: tuple[Any, Any, Any],
         neighbours: str,
     ) -> None:
         self.shape, (count, dim) = shape, shape[-2:]
         self.neighbours = validation.choice("neighbours", neighbours, NEIGHBOURS)
         self.targets = validation.real_array("target_gradients", target_gradients)
         if self.targets.shape not in (shape[-1:], shape[-2:], shape):
-            wanted = " or ".join(str(s) for s in dict.fromkeys((shape[-1:], shape[-2:], shape)))
+            allowed = " or ".join(str(s) for s in dict.fromkeys((shape[-1:], shape[-2:], shape)))
             raise ValueError(
-                f"Expected target_gradients of shape {self.targets.shape} to be {wanted}"
+                f"Expected target_gradients of shape {self.targets.shape} to be {allowed}"
             )
-        noise = scoring.noise(dim, *noise_forms)
+        law = scoring.noise(dim, *noise)
         laws: dict[tuple[int, int], scoring.ScoredRelease] = {}
         self.laws = []
         none = np.empty((0, dim))
-        for one, number in zip(
-            step_references(reference, count, dim), step_counts(n, count), strict=True
-        ):
-            made = scoring.ScoredRelease(none, none, one, number, noise, False)
-            self.laws.append(laws.setdefault((id(one), number), made))
+        steps = zip(_references(reference, count, dim), _counts(n, count), strict=True)
+        for each, number in steps:
+            release = scoring.ScoredRelease(none, none, each, number, law, False)
+            self.laws.append(laws.setdefault((id(each), number), release))
 
-    def together(self, given: Array, earlier: Doubles | None = None) -> Doubles | None:
+    def together(self, given: Array, earlier: Doubles | None) -> Doubles | None:
         """Return all ratios of few independent coordinates, None where `scores` must find them.
 
-        `earlier`: the rows are cumulative means, and this the number of records behind the mean
-        before over the number of the step's own.
+        With `earlier` the rows are cumulative means.
         """
         count, dim = self.shape[-2:]
         few = count * dim <= _FEW and dim <= _TILE
         one_row = len(self.shape) == 2 and earlier is None  # which `scores` takes at once
-        own_targets = self.targets.ndim > 2
-        if not few or one_row or own_targets or not all(law.independent for law in self.laws):
+        of_trainings = self.targets.ndim > 2
+        if not few or one_row or of_trainings or not all(law.independent for law in self.laws):
             return None
         references = [law.reference for law in self.laws]
         if len(set(map(id, references))) == 1:
             references = references[:1]
-        known = (
+        laws = (
             np.atleast_2d(self.targets),
-            np.stack([one.mean for one in references]),
-            np.stack([one.cov for one in references]),
+            np.stack([reference.mean for reference in references]),
+            np.stack([reference.cov for reference in references]),
             np.atleast_1d(self.laws[0].noise.std),
             np.array([law.n for law in self.laws], dtype=np.float64),
             earlier,
@@ -310,78 +396,77 @@ class _StepErrors:
         rounds = given if given.ndim > 2 else given[np.newaxis]
         result = np.empty(rounds.shape[:-1])
         for index in np.ndindex(rounds.shape[:-3]):
-            if not _core.step_llr(rounds[index], *known, result[index]):
+            if not _core.step_llr(rounds[index], *laws, result[index]):
                 return None
         return result.reshape(self.shape[:-1])
 
     def scores(
-        self, read: Callable[[Rounds, int], Array], name: str, given: Array, *, made: bool = False
+        self, read: Callable[[Rounds, int], Array], name: str, given: Array, *, fresh: bool
     ) -> Doubles:
-        """Score what `read` returns for some rounds in one step; `made`: it is a new array."""
+        """Score what `read` returns for some rounds in one step; `fresh`: it is a new array."""
         result = np.empty(self.shape[:-1])
+        targets = self.targets
         alike = len(set(map(id, self.laws))) == 1
         try:
-            if len(self.shape) == 2 and alike and not made:  # steps are rows, as trainings are
-                release = self.laws[0].of(given, self.targets, self.targets.ndim == 2)
+            if len(self.shape) == 2 and alike and not fresh:  # steps are rows, as trainings are
+                release = self.laws[0].of(given, targets, targets.ndim == 2)
                 result[:] = llr_of(release, self.neighbours)
                 return result
-            for rounds in self._rounds(made):
+            for rounds in self._rounds(fresh):
                 for step, law in enumerate(self.laws):
-                    target, paired = self._target(rounds, step)
-                    release = law.of(read(rounds, step), target, paired)
                     place = (*rounds, step)
+                    paired = targets.ndim > 2
+                    target = (
+                        targets[place]
+                        if paired
+                        else targets[step]
+                        if targets.ndim == 2
+                        else targets
+                    )
+                    release = law.of(read(rounds, step), target, paired)
                     result[place] = llr_of(release, self.neighbours)
         except SingularCovarianceError:
             raise
         except ValueError:
             validation.finite(name, given)
-            validation.finite("target_gradients", self.targets)
+            validation.finite("target_gradients", targets)
             raise ValueError(
                 f"Expected {name} and target_gradients so small that the ratios do not overflow"
             ) from None
         return result
 
-    def _target(self, rounds: Rounds, step: int) -> tuple[Array, bool]:
-        """Return the targets of some rounds in one step, and whether there is one for each."""
-        if self.targets.ndim == 1:
-            return self.targets, False
-        if self.targets.ndim == 2:
-            return self.targets[step], False
-        place = (*rounds, step)
-        return self.targets[place], True
-
-    def _rounds(self, made: bool) -> Iterator[Rounds]:
+    def _rounds(self, fresh: bool) -> Iterator[Rounds]:
         """Cut the trainings into blocks: few, unless their gradients must be computed."""
         if len(self.shape) == 2:
             yield ()
             return
         trainings, dim = self.shape[-3], self.shape[-1]
         few = _IN_CACHE if all(law.independent for law in self.laws) else _AT_ONCE
-        block = max(1, few // dim) if made else trainings
+        block = max(1, few // dim) if fresh else trainings
         for index in np.ndindex(self.shape[:-3]):
             for start in range(0, trainings, block):
                 yield *index, slice(start, min(start + block, trainings))
 
 
-def step_references(reference: object, count: int, dim: int) -> Sequence[Reference]:
+def _references(reference: object, count: int, dim: int) -> Sequence[Reference]:
     """Return the reference of each step."""
     if isinstance(reference, Reference):
         references: Sequence[Reference] = [reference] * count
     else:
         if not isinstance(reference, Sequence) or isinstance(reference, (str, bytes)):
             validation.instance("reference", reference, Reference)
-        references = [validation.instance("reference", one, Reference) for one in reference]  # type: ignore[attr-defined]
+        references = [validation.instance("reference", each, Reference) for each in reference]  # type: ignore[attr-defined]
         if len(references) != count:
             raise ValueError(
                 f"Expected reference to be one or {count}, one a step; not {len(references)}"
             )
-    for one in references:
-        if one.dim != dim:
-            raise ValueError(f"Expected reference of {one.dim} coordinates to have {dim}")
+    for each in references:
+        if each.dim != dim:
+            raise ValueError(f"Expected reference of {each.dim} coordinates to have {dim}")
     return references
 
 
-def step_counts(n: npt.ArrayLike, count: int) -> list[int]:
+def _counts(n: npt.ArrayLike, count: int) -> list[int]:
     """Return the number of records of each step."""
     records = _validate_counts.whole("n", n, 2, why=validation.ONE)
     if records.shape not in ((), (count,)):

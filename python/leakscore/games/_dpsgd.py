@@ -12,25 +12,15 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore._drawn import Drawn
 from leakscore.games import _sampling
-from leakscore.games._average import below
-from leakscore.games._batched_game import BatchedTrainer, others_of
-from leakscore.games._batches import Batches
-from leakscore.games._populations import Empirical, Gaussian, Population
-from leakscore.games._rounds import (
-    coins,
-    key_from,
-    key_of,
-    number,
-    require_population,
-    require_score,
-)
-from leakscore.games._sampling import Key
-from leakscore.games._sequence import draw_steps, insertion_law
-from leakscore.games._training import Training
+from leakscore.games._populations import Empirical, Gaussian, Population, require_population
+from leakscore.games._releases import draw_steps, insertion_law
+from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
+from leakscore.games._training import Batches, Training, data_set, padded
 from leakscore.typing import Array, Doubles, Flags, Indices, Seed
 
 _BLOCK = 1 << 18  # doubles of the records that are held at once: 2 MB
 _WORDS = 1 << 12  # random words of one key
+_BATCHED = 1 << 19  # doubles of the records of a step, and records of all steps, of a block
 _STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score receives at once: 16 MB
 _ROW = 8  # rows that the core reads are padded to a multiple of it
 _COPIED = 1 << 21  # numbers of a table that is copied for the core: 16 MB, more of a few columns
@@ -411,4 +401,63 @@ class _Trainer:
         if not np.isfinite(out).all():
             if isinstance(self.records, _TableRecords):
                 validation.finite("X", self.records.rows.X)
+            raise ValueError("Expected a learning_rate so small that the parameters do not diverge")
+
+
+def others_of(population: Population) -> Doubles:
+    """Return the other records of the data set."""
+    if not isinstance(population, Empirical) or population.replace:
+        raise ValueError(
+            "Expected population to be an Empirical with replace=False, the data set, as batches "
+            "are drawn from it"
+        )
+    X = np.asarray(population.X, dtype=np.float64)
+    rows = X if population.exclude is None else np.delete(X, population.exclude, axis=0)
+    return validation.finite("X", rows)
+
+
+class BatchedTrainer:
+    """Plays rounds of the game: draws batches of a data set, and takes the steps."""
+
+    def __init__(
+        self,
+        training: Training,
+        batches: Batches,
+        others: Doubles,
+        target: Doubles,
+        other: Doubles | None,
+        key: Key,
+    ) -> None:
+        self.training, self.batches, self.key = training, batches, key
+        self.records = len(others) + 1
+        batches._require(self.records, training.num_steps)
+        self.table = data_set(others, target, other)
+        self.stays = batches._sizes_are_fixed or other is not None
+        self.size = training.size(target.size - 1)
+        self.start = training._start(self.size)
+        expected = batches._expected(self.records, training.num_steps)
+        most = expected * max(target.size, training.num_steps) + training.num_steps * self.size
+        self.block = max(1, _BATCHED // most)
+
+    def play(self, first: int, out: Doubles, held: Flags, /) -> None:
+        """Write the parameters of rounds [first, first + len(out)), and which steps held a record.
+
+        `first` is a multiple of `block`. A block is always drawn whole, so that the width of its
+        batches, and with it the order of sums, does not depend on the number of rounds.
+        """
+        for start in range(0, len(out), self.block):
+            self._play(first + start, out[start : start + self.block], held[start:])
+
+    def _play(self, first: int, out: Doubles, held: Flags) -> None:
+        rounds, steps = len(out), self.training.num_steps
+        member = coins(self.key, first + self.block, False)[first:]
+        present = np.ones(self.block, np.bool_) if self.stays else member
+        drawn = self.batches._draw(self.key, first, present, self.records, steps)
+        index = padded(*drawn, fill=self.records)[:rounds]
+        one = index == 0
+        held[:rounds] = one.any(axis=-1)
+        index[one & ~member[:rounds, np.newaxis, np.newaxis]] = self.records + 1
+        noise = self.training._noise(self.key, first, rounds, self.size)
+        self.training._descend(self.start, lambda t: self.table[index[:, t]], noise, out)
+        if not np.isfinite(out).all():
             raise ValueError("Expected a learning_rate so small that the parameters do not diverge")

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.audit import epsilons
+from leakscore.distributions import clopper_pearson, norm
+from leakscore.numeric import doubled, frozen, sign_change
 from leakscore.results import Result
-from leakscore.shadow.records import tests
-from leakscore.shadow.sides import arrays, moments
-from leakscore.shadow.sides.arrays import Shadow
+from leakscore.shadow import arrays
+from leakscore.shadow._power import log_tail
+from leakscore.shadow.arrays import Shadow
 from leakscore.typing import Array, Counts, Doubles, Flags
 
-__all__ = ["RecordRisk", "risk"]
+__all__ = ["RecordRisk", "ranking", "risk"]
 
 _ASSUMPTIONS = (
     "The target models were trained apart from each other, each on records drawn at random. Scores "
@@ -27,6 +30,9 @@ _ASSUMPTIONS = (
     "only.",
     "The common threshold is as good as known: it comes from all records' scores.",
 )
+_GRID = 257
+_ROUNDING = 1e-10  # more than the relative error of the incomplete beta function
+_LEAST_RANKED = 10  # records below which no interval of a rank correlation is given
 _BLOCK = 1 << 20  # scores whose comparison with the threshold is held at a time
 _SAMPLE = 1 << 18  # scores that tell where the threshold lies, roughly
 
@@ -188,10 +194,10 @@ def risk(
         if isinstance(scores, Mapping) and np.ndim(values) == 0:
             raise TypeError(f"Expected {label}={values!r} to be an array")
         shadow = _read(label, values, included)
-        found = _one(shadow, label, rate, least, level)
+        columns = _judged(shadow, label, rate, least, level)
         if miss is not None:
-            found["epsilon"] = _epsilons(shadow, miss, level)
-        for field, value in found.items():
+            columns["epsilon"] = _epsilons(shadow, miss, level)
+        for field, value in columns.items():
             if field not in stacked:
                 stacked[field] = np.empty((len(given), *value.shape), dtype=value.dtype)
             stacked[field][row] = value
@@ -225,34 +231,35 @@ def _epsilons(shadow: Shadow, delta: float, confidence: float) -> Doubles:
     return epsilons(rows, mask, delta, each)
 
 
-def _one(shadow: Shadow, name: str, fpr: float, least: float, confidence: float) -> dict[str, Any]:
+def _judged(
+    shadow: Shadow, name: str, fpr: float, least: float, confidence: float
+) -> dict[str, Any]:
     """Judge every record by one attack."""
-    sides = moments.of(shadow, name=name)
-    inside, outside = sides.inside, sides.outside
+    sides = arrays.sums(shadow, name=name).sides
+    inside, outside = sides
     arrays.refuse_few(
-        (inside.count == 0) | (outside.count == 0),
+        (inside.models == 0) | (outside.models == 0),
         "target models with each record and without it",
         "leave these records out, or draw more target models",
     )
     dof = shadow.models - 2.0
-    unit = np.sqrt(inside.count * (outside.count / shadow.models))
+    unit = np.sqrt(inside.models * (outside.models / shadow.models))
     gap = sides.gain
     sd = np.sqrt((inside.squares + outside.squares) / dof)
     varies = sd > 0.0
     same = np.where(gap == 0.0, 0.0, np.copysign(np.inf, gap))
     shift = np.divide(gap, sd, out=same, where=varies)
-    t = np.where(varies, shift * unit, np.nan)
-    low, high = tests.shift_intervals(t, unit, dof, confidence)
+    low, high = _shift_intervals(np.where(varies, shift * unit, np.nan), unit, dof, confidence)
     threshold = _threshold(shadow, fpr)
     hits, alarms = _above(shadow, threshold)
-    counted = tests.DistinctHits.of_records(hits, inside.count)
+    counted = DistinctHits.of_records(hits, inside.models)
     return {
         "shift": shift,
         "shift_low": low,
         "shift_high": high,
-        "power": hits / inside.count,
+        "power": hits / inside.models,
         "power_low": counted.lower_rates(confidence),
-        "false_positive_rate": alarms / outside.count,
+        "false_positive_rate": alarms / outside.models,
         "certified": counted.above(least, 1.0 - confidence),
         "threshold": np.asarray(threshold),
     }
@@ -305,10 +312,149 @@ def _above(shadow: Shadow, threshold: float) -> tuple[Doubles, Doubles]:
 
 def _agreement(shift: Array) -> Doubles:
     """Return rank correlations between the rows."""
-    scaled = []
-    for values in shift:
-        away = tests.midranks(values) - 0.5 * (values.size - 1)
-        size = math.sqrt(float(away @ away))
-        scaled.append(away / size if size > 0.0 else away)
-    every = np.array(scaled)
+    every = np.array([_centred_ranks(values) for values in shift])
+    sizes = np.sqrt((every * every).sum(axis=1, keepdims=True))
+    every /= np.where(sizes > 0.0, sizes, 1.0)
     return np.asarray(every @ every.T)
+
+
+def _shift_intervals(
+    t: Doubles, unit: Doubles, dof: float, confidence: float
+) -> tuple[Doubles, Doubles]:
+    """Return the interval of a difference in standard deviations, from its two-sample t.
+
+    The limits are noncentralities over `unit`, the square root of the number of scores that count:
+    a limit is a smooth rising function of t alone, and is solved for on a grid.
+    """
+    finite = np.isfinite(t)
+    reach = float(np.arcsinh(np.abs(t[finite]).max(initial=1.0)))
+    grid, low = _limits(dof, 0.5 * (1.0 - confidence), math.ceil(reach))
+    at = np.where(finite, t, 0.0)
+    ends = np.interp(at, grid, low) / unit, np.interp(at, grid, -low[::-1]) / unit
+    return np.where(finite, ends[0], -np.inf), np.where(finite, ends[1], np.inf)
+
+
+@lru_cache(maxsize=64)
+def _limits(dof: float, miss: float, reach: int) -> tuple[Doubles, Doubles]:
+    """Return t up to sinh(reach), and the lower limits of the noncentrality there."""
+    grid = np.sinh(np.linspace(-reach, reach, _GRID))
+    return frozen(grid), frozen(_limit(grid, dof, miss))
+
+
+def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
+    """Return the noncentrality at which t is exceeded with probability `miss`."""
+    c, aim = np.full(t.shape, dof), np.log(miss)
+
+    def gap(shift: Doubles) -> Doubles:
+        return np.asarray(np.maximum(log_tail(t, shift, c) - aim, -1e300))
+
+    low = t - doubled(np.full(t.shape, 4.0), lambda d: gap(t - d) > 0.0)
+    found: Doubles = sign_change(gap, low, t + 4.0, 1e-9)
+    return found
+
+
+@dataclass(frozen=True)
+class DistinctHits:
+    """Hits of so many, for very many records: the distinct pairs, and which one each record has."""
+
+    hits: Doubles
+    of: Doubles
+    owner: Counts
+
+    @classmethod
+    def of_records(cls, hits: Doubles, of: Doubles) -> DistinctHits:
+        """Find the distinct pairs."""
+        width = int(of.max()) + 1
+        codes = (hits * width + of).astype(np.int64)
+        present, owner = _codes(codes, width * width)
+        return cls((present // width).astype(np.float64), (present % width).astype(float), owner)
+
+    def lower_rates(self, confidence: float) -> Doubles:
+        """Return Clopper and Pearson's lower bound of each record's rate."""
+        low, _ = clopper_pearson(self.hits, self.of, confidence, "lower")
+        rates: Doubles = np.asarray(low)[self.owner]
+        return rates
+
+    def above(self, rate: float, level: float) -> Flags:
+        """Return whose rate is above this one, with probability `level` at most of any error."""
+        records = np.bincount(self.owner, minlength=self.hits.size)
+        rejected: Flags = holm(self._p_values(rate), records, level)[self.owner]
+        return rejected
+
+    def _p_values(self, rate: float) -> Doubles:
+        """Return the probability of as many hits at this rate: small if the true one is above."""
+        from scipy.special import bdtrc
+
+        fewer = np.maximum(self.hits - 1.0, 0.0)
+        p = np.where(self.hits == 0.0, 1.0, bdtrc(fewer, self.of.astype(np.int64), rate))
+        return p * (1.0 + _ROUNDING)
+
+
+def _codes(codes: Counts, most: int) -> tuple[Counts, Counts]:
+    """Return the distinct codes in [0, most), in order, and the place of each among them."""
+    if most > max(1 << 16, 8 * codes.size):
+        present, owner = np.unique(codes, return_inverse=True)
+        return present, owner.astype(np.int64)
+    present = np.flatnonzero(np.bincount(codes, minlength=most))
+    place = np.zeros(most, dtype=np.int64)
+    place[present] = np.arange(present.size)
+    return present, place[codes]
+
+
+def holm(p: Doubles, records: Counts, level: float) -> Flags:
+    """Return which p-values, each of so many records, are rejected (Holm 1979).
+
+    With probability at most `level` one of them is rejected wrongly. Of equal p-values the first
+    faces the least threshold: if it is rejected, so are all.
+    """
+    order = np.argsort(p, kind="stable")
+    left = records.sum() - (np.cumsum(records[order]) - records[order])
+    kept = np.flatnonzero(p[order] > level / left)
+    rejected = np.zeros(p.size, dtype=np.bool_)
+    rejected[order[: kept[0] if kept.size else p.size]] = True
+    return rejected
+
+
+def _centred_ranks(values: Doubles) -> Doubles:
+    """Return ranks less their mean, the mean of them for equal values."""
+    order = np.argsort(values)
+    ordered = values[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    after = np.append(first[1:], values.size)
+    ranks = np.empty(values.size)
+    ranks[order] = np.repeat(0.5 * (first + after - values.size), after - first)
+    return ranks
+
+
+class Ranking(NamedTuple):
+    """Spearman's rank correlation, its interval, and about what a perfect prediction comes to."""
+
+    correlation: float
+    low: float
+    high: float
+    ceiling: float
+
+
+def ranking(prediction: Doubles, shift: Doubles, width: Doubles, confidence: float) -> Ranking:
+    """Correlate ranks; `width` is that of each shift's interval at the same confidence.
+
+    NaN for fewer than 10 records whose shifts are finite, or if all are alike. The ceiling is the
+    root of the share of the shifts' variance that their errors leave; no bound.
+
+    The interval is that of Fisher's transformation with the variance (1 + r^2 / 2) / (n - 3)
+    (Bonett & Wright 2000, Psychometrika 65: 23-28), for records drawn independently.
+    """
+    some = np.isfinite(shift) & np.isfinite(width)
+    x, y, widths = prediction[some], shift[some], width[some]
+    records = int(x.size)
+    first, second = _centred_ranks(x), _centred_ranks(y)
+    size = math.sqrt(float(first @ first) * float(second @ second))
+    if records < _LEAST_RANKED or not size > 0.0:
+        return Ranking(math.nan, math.nan, math.nan, math.nan)
+    r = min(max(float(first @ second) / size, -1.0), 1.0)
+    z = float(norm.isf(0.5 * (1.0 - confidence)))
+    error = z * math.sqrt((1.0 + 0.5 * r * r) / (records - 3))
+    centre = math.atanh(r) if abs(r) < 1.0 else math.copysign(math.inf, r)
+    noise = float(np.mean((widths / (2.0 * z)) ** 2))
+    ceiling = math.sqrt(max(0.0, 1.0 - noise / float(np.var(y))))
+    return Ranking(r, math.tanh(centre - error), math.tanh(centre + error), ceiling)

@@ -1,0 +1,488 @@
+"""The games on released means: one target, a new one in every round, a sequence of releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, validation
+from leakscore._drawn import Drawn
+from leakscore.games import _sampling
+from leakscore.games._populations import (
+    Bernoulli,
+    Empirical,
+    EmpiricalMean,
+    Population,
+    require_population,
+)
+from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
+from leakscore.reference.noise import GaussianNoise
+from leakscore.reference.noise import given as noise_given
+from leakscore.typing import Doubles, Flags, Indices, Seed
+
+_BLOCK = 1 << 18  # doubles in a table of counts: 2 MB
+_STREAM_BLOCK = 1 << 21  # doubles that a score receives at once: 16 MB
+
+
+def fixed_target(
+    population: Population,
+    target: npt.ArrayLike,
+    mechanism: EmpiricalMean,
+    rounds: int,
+    rng: Seed = None,
+    *,
+    score: Callable[[Doubles], npt.ArrayLike] | None = None,
+    balanced: bool = False,
+) -> Drawn[Doubles, Flags]:
+    """Play rounds of the membership game with one target.
+
+    In a round where the target is a member (H1) its record takes the place of one of the n records
+    drawn from the population; otherwise (H0) all n are drawn.
+
+    Parameters
+    ----------
+    population : Bernoulli, Gaussian or Empirical
+        What the records are drawn from.
+    target : (d,) array_like
+        The target's record; of zeros and ones if the population is Bernoulli.
+    mechanism : EmpiricalMean
+        What is released.
+    rounds : int
+        Number of rounds T, at least 1.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
+        The result keeps the seed: with ``rng=result.seed`` the same game is played.
+    score : callable, optional
+        Maps outputs (t, d) to scores (t,), larger meaning member. The game then hands it blocks of
+        about 16 MB and never holds all outputs. Scores may be infinite but not NaN.
+    balanced : bool
+        With True exactly T/2 rounds, in random order, have the target in; T must be even. With
+        False (the default) a fair coin decides in each round.
+
+    Returns
+    -------
+    outputs : (T, d) or (T,) ndarray
+        The released means, or their scores if `score` is given.
+    member : (T,) ndarray of bool
+        Whether the target was in.
+
+    Raises
+    ------
+    TypeError
+        If the population, the mechanism or the generator is none.
+    ValueError
+        If the target does not fit the population, n exceeds a table whose rows are not put back,
+        rounds is odd in a balanced game, or a score is NaN or of the wrong shape.
+
+    Notes
+    -----
+    Algorithms 1 and 2 of Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024).
+    Draws do not depend on threads or blocks, and equal seeds give equal draws on every CPU. Two
+    populations (a full covariance, and a table of which a round draws an eighth or more) multiply
+    matrices by BLAS, whose last bits may differ between machines.
+
+    References
+    ----------
+    Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore.games import Bernoulli, EmpiricalMean, fixed_target
+    >>> population = Bernoulli(np.full(1000, 0.5))
+    >>> target = np.ones(1000)
+    >>> outputs, member = fixed_target(population, target, EmpiricalMean(100), 400, rng=1)
+    >>> outputs.shape
+    (400, 1000)
+    >>> scores, member = fixed_target(
+    ...     population, target, EmpiricalMean(100), 400, rng=1, score=lambda o: o.sum(axis=1)
+    ... )
+    >>> bool(scores[member].mean() > scores[~member].mean())
+    True
+    """
+    _require(population, mechanism)
+    z = validation.vector("target", target, size=population.dim)
+    rounds = number(rounds, balanced)
+    require_score(score, "outputs")
+    if isinstance(population, Empirical):
+        population._require(mechanism.n)
+    sampler = population._sampler(z, mechanism._mean(population.dim))
+    key, seed = key_from(rng)
+
+    member = coins(key, rounds, balanced)
+    included = mechanism._included(key, member)
+    if score is None:
+        outputs = np.empty((rounds, population.dim))
+        sampler.fill(key, 0, included, outputs)
+        return Drawn((outputs, member), seed)
+    scores = np.empty(rounds)
+    block = max(1, _STREAM_BLOCK // population.dim // sampler.tile) * sampler.tile
+    for first in range(0, rounds, block):
+        flags = included[first : first + block]
+        scores[first : first + block] = _block_scores(sampler, key, first, flags, z.size, score)
+    return Drawn((scores, member), seed)
+
+
+def average_target(
+    population: Population,
+    mechanism: EmpiricalMean,
+    rounds: int,
+    rng: Seed = None,
+    *,
+    balanced: bool = False,
+) -> Drawn[Doubles, Doubles, Flags]:
+    """Play rounds of the membership game with a new target from the population in each.
+
+    In a round where the target is a member (H1) it is one of the n records drawn from the
+    population; otherwise (H0) it is drawn in addition to them. An attack is judged by its average
+    over targets, which hides its power against the worst of them.
+
+    Parameters
+    ----------
+    population : Bernoulli, Gaussian or Empirical
+        What the records and the targets are drawn from. With an Empirical whose rows are not put
+        back, a target that is out is a row other than the n records.
+    mechanism : EmpiricalMean
+        What is released. With sub-sampling a member is in the mean with probability
+        ``sample_rate``, and otherwise absent from it like a non-member.
+    rounds : int
+        Number of rounds T, at least 1.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the game's two 128-bit keys, which are all that is drawn from it; None: fresh
+        entropy. The result keeps the seed: with ``rng=result.seed`` the same game is played.
+    balanced : bool
+        With True exactly T/2 rounds, in random order, have their target in; T must be even. With
+        False (the default) a fair coin decides in each round.
+
+    Returns
+    -------
+    targets : (T, d) ndarray
+        The target of each round. Score it against its own release: ``paired=True``.
+    outputs : (T, d) ndarray
+        The released means.
+    member : (T,) ndarray of bool
+        Whether the target was in.
+
+    Raises
+    ------
+    TypeError
+        If the population, the mechanism or the generator is none.
+    ValueError
+        If rows that are not put back do not suffice for n records and a target beside them, or
+        rounds is odd in a balanced game.
+
+    Notes
+    -----
+    Algorithms 3 and 4 of Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024).
+    The mean of the leakage scores over targets is d/n for any law of the records, but the power is
+    not that of leakage d/n: it is the average of the powers against the targets. Reproducible like
+    `fixed_target`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import Reference, scores
+    >>> from leakscore.games import EmpiricalMean, Gaussian, average_target
+    >>> reference = Reference(np.zeros(100), np.ones(100))
+    >>> population = Gaussian(reference.mean, reference.cov)
+    >>> targets, outputs, member = average_target(population, EmpiricalMean(50), 2000, rng=1)
+    >>> score = scores.gaussian_llr(outputs, targets, reference, 50, paired=True)
+    >>> print(round(float(score[member].mean() - score[~member].mean()), 1))  # d/n is 2
+    2.0
+    """
+    _require(population, mechanism)
+    rounds = number(rounds, balanced)
+    if isinstance(population, Empirical):
+        population._require(mechanism.n, others=int(mechanism.neighbours == "replace"))
+    mean = mechanism._mean(population.dim)
+    generator, seed = validation.seeded("rng", rng)
+    keys = generator.integers(0, 1 << 64, size=(2, 2), dtype=np.uint64)
+
+    member = coins(keys[0], rounds, balanced)
+    included = mechanism._included(keys[0], member)
+    targets, outputs = _draw(population, mean, keys[0], keys[1], included)
+    return Drawn((targets, outputs, member), seed)
+
+
+def _require(population: Population, mechanism: EmpiricalMean) -> None:
+    require_population(population)
+    if not isinstance(mechanism, EmpiricalMean):
+        raise TypeError(f"Expected mechanism={mechanism!r} to be an EmpiricalMean")
+
+
+def _block_scores(
+    sampler: _sampling.Sampler,
+    key: _sampling.Key,
+    first: int,
+    included: Flags,
+    dim: int,
+    score: Callable[[Doubles], npt.ArrayLike],
+) -> Doubles:
+    """Draw one block, score it and free it."""
+    outputs = np.empty((included.size, dim))
+    sampler.fill(key, first, included, outputs)
+    return validation.scores("score(outputs)", score(outputs), included.size)
+
+
+def _draw(
+    population: Population, mean: _sampling.ReleasedMean, key: Key, target_key: Key, included: Flags
+) -> tuple[Doubles, Doubles]:
+    """Return targets and releases, both (T, d); a target is in the mean where it is included."""
+    targets, outputs = np.empty((2, included.size, population.dim))
+    if isinstance(population, Empirical) and not population.replace:
+        _RowPairs(population._rows(), mean).fill(key, target_key, included, targets, outputs)
+        return targets, outputs
+    one = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
+    nobody = np.zeros(included.size, dtype=np.bool_)
+    population._sampler(np.zeros(population.dim), one).fill(target_key, 0, nobody, targets)
+    population._sampler(targets, mean).fill(key, 0, included, outputs)
+    return targets, outputs
+
+
+class _RowPairs:
+    """Targets and means of rows that are not put back.
+
+    All rows that a round needs are drawn together, and one of them at random is the target. If the
+    target is not included, its row is left out of the mean.
+    """
+
+    def __init__(self, rows: _sampling.RecordTable, mean: _sampling.ReleasedMean) -> None:
+        self.rows, self.mean = rows, mean
+        self.means = _sampling.TableMeans(rows, np.zeros(rows.X.shape[1]), mean)
+
+    def fill(
+        self, key: Key, target_key: Key, included: Flags, targets: Doubles, out: Doubles
+    ) -> None:
+        """Write the targets and the released means of all rounds."""
+        words = _core.coin_words(target_key, included.size)
+        step = self.means.tile if self.means.counted else max(1, _BLOCK // len(self.rows.X))
+        for start in range(0, included.size, step):
+            part = slice(start, start + step)
+            self._fill_tile(key, start, words[part], included[part], targets[part], out[part])
+        out /= self.mean.records
+        if not (np.isfinite(out).all() and np.isfinite(targets).all()):
+            validation.finite("X", self.rows.X)
+        self.mean.add_noise(key, 0, included, out)
+
+    def _fill_tile(
+        self,
+        key: Key,
+        first: int,
+        words: npt.NDArray[np.uint64],
+        included: Flags,
+        targets: Doubles,
+        out: Doubles,
+    ) -> None:
+        counts = np.empty((included.size, len(self.rows.X)))
+        drawn = (self.mean.records + 1, self.mean.replaced, *self.rows.arguments)
+        _core.row_counts(key, first, included, *drawn, counts)
+        sizes = counts.sum(axis=1).astype(np.intp)
+        columns = np.nonzero(counts)[1]
+        starts = np.cumsum(sizes) - sizes
+        chosen = columns[starts + below(words, sizes)]
+        targets[:] = self.rows.X[chosen]
+        counts[~included, chosen[~included]] = 0.0
+        if self.means.counted:
+            self.means.multiply(counts, out)
+            return
+        # Few of many rows: each sum reads only its own, where a product would read all.
+        for row, count in zip(out, counts, strict=True):
+            np.sum(self.rows.X[np.flatnonzero(count)], axis=0, dtype=np.float64, out=row)
+
+
+def sequential(
+    population: Population,
+    target: npt.ArrayLike,
+    n: int,
+    num_steps: int,
+    insertion: int | Literal["uniform"] | npt.ArrayLike,
+    rounds: int,
+    rng: Seed = None,
+    *,
+    noise_std: npt.ArrayLike = 0.0,
+    noise_cov: npt.ArrayLike | None = None,
+    noise_factor: npt.ArrayLike | None = None,
+) -> Drawn[Doubles, Flags, Indices]:
+    """Play rounds of the membership game on a sequence of releases.
+
+    A round has T batches of n records, and releases the mean of all records so far after each. A
+    fair coin decides whether the target's record takes the place of one record of one batch.
+
+    Parameters
+    ----------
+    population : Bernoulli, Gaussian or Empirical
+        What the records are drawn from. With an Empirical whose rows are not put back, all n T
+        records of a round are different rows.
+    target : (d,) array_like
+        The target's record; of zeros and ones if the population is Bernoulli.
+    n : int
+        Number of records in a batch, at least 2.
+    num_steps : int
+        Number of batches T, at least 1.
+    insertion : int, "uniform" or (T,) array_like
+        Batch of a target that is in, counted from 0: 0, ..., T - 1; or each with the same
+        probability; or with the given probabilities, of sum 1.
+    rounds : int
+        Number of rounds R, at least 1.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
+        The result keeps the seed: with ``rng=result.seed`` the same game is played.
+    noise_std : float or (d,) array_like
+        Standard deviation, per coordinate, of independent Gaussian noise on every **released**
+        cumulative mean.
+    noise_cov, noise_factor : array_like, optional
+        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
+
+    Returns
+    -------
+    cumulative_means : (R, T, d) ndarray
+        The releases. Without noise, `sequential.batch_means` undoes the accumulation.
+    member : (R,) ndarray of bool
+        Whether the target was in.
+    step : (R,) ndarray of int
+        Its batch, an index of the releases' second axis; -1 where it was in none.
+
+    Raises
+    ------
+    TypeError
+        If the population or the generator is none.
+    ValueError
+        If the target does not fit the population, `insertion` is neither a batch nor a distribution
+        over T, or rows that are not put back do not suffice for n T records.
+
+    Notes
+    -----
+    Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, who
+    count batches from 1. Batch means are drawn from their exact law. Reproducible like
+    `fixed_target`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import Reference, scores, sequential
+    >>> from leakscore.games import Gaussian, sequential as play
+    >>> population, target = Gaussian(np.zeros(3), np.ones(3)), np.full(3, 2.0)
+    >>> releases, member, step = play(population, target, 10, 5, "uniform", 4000, rng=1)
+    >>> releases.shape, bool((step[~member] == -1).all())
+    ((4000, 5, 3), True)
+    >>> batches, reference = sequential.batch_means(releases), Reference(np.zeros(3), np.ones(3))
+    >>> llr = sequential.gradient_llr(batches, target, reference, 10)
+    >>> score = sequential.semi_uniform(llr)
+    >>> bool(score[member].mean() > score[~member].mean())
+    True
+    """
+    require_population(population)
+    z = validation.vector("target", target, size=population.dim)
+    n = validation.count("n", n, 2, why=validation.ONE)
+    count = validation.count("num_steps", num_steps, low=1)
+    law = insertion_law(insertion, count)
+    rounds = number(rounds, False)
+    noise = noise_given(noise_std, noise_cov, noise_factor, population.dim)
+    if isinstance(population, Bernoulli):
+        validation.binary("target", z)
+    if isinstance(population, Empirical):
+        require_rows(population, n, count)
+    key, seed = key_from(rng)
+
+    member = coins(key, rounds, False)
+    step = draw_steps(key, member, law)
+    releases = np.empty((rounds, count, population.dim))
+    cumulative_means(population, z, n, step, noise, key, releases)
+    return Drawn((releases, member, step), seed)
+
+
+def require_rows(population: Empirical, n: int, num_steps: int) -> None:
+    """Refuse batches of more rows than the table has, where they are not put back."""
+    most = population._rows().available
+    if not population.replace and n * num_steps > most:
+        raise ValueError(
+            f"Expected n={n} times num_steps={num_steps} <= {most}, the rows of X that may be "
+            "drawn, with replace=False"
+        )
+
+
+def insertion_law(insertion: object, num_steps: int) -> int | Doubles:
+    """Return the step of the target, or the probability of each."""
+    if isinstance(insertion, str):
+        validation.choice("insertion", insertion, ("uniform",))
+        return np.full(num_steps, 1.0 / num_steps)
+    if np.ndim(insertion) == 0:  # type: ignore[arg-type]
+        return validation.count("insertion", insertion, high=num_steps - 1)
+    chances = validation.vector("insertion", insertion, size=num_steps, low=0.0)
+    if abs(float(chances.sum()) - 1.0) > 1e-6:
+        raise ValueError(f"Expected insertion to have the sum 1, not {float(chances.sum())!r}")
+    return chances
+
+
+def draw_steps(key: Key, member: Flags, law: int | Doubles) -> Indices:
+    """Return the step of the target in every round, -1 where it is in none."""
+    if isinstance(law, int):
+        return np.where(member, law, -1)
+    words = _core.inclusion_words(key, member.size)
+    if (law == law[0]).all():
+        steps = below(words, np.full(member.size, law.size))
+    else:
+        ends = np.cumsum(law)
+        uniform = (words >> np.uint64(11)) * 2.0**-53
+        steps = np.searchsorted(ends[:-1] / ends[-1], uniform, side="right")
+    return np.where(member, steps, -1)
+
+
+def cumulative_means(
+    population: Population,
+    target: Doubles,
+    n: int,
+    steps: Indices,
+    noise: GaussianNoise,
+    key: Key,
+    out: Doubles,
+) -> None:
+    """Write the mean of all records after every batch, with noise, to `out`, (R, T, d)."""
+    rounds, count, dim = out.shape
+    flat = out.reshape(rounds * count, dim)
+    included = np.zeros(rounds * count, dtype=np.bool_)
+    present = np.flatnonzero(steps >= 0)
+    included[present * count + steps[present]] = True
+    mean = _sampling.ReleasedMean(n, True, _sampling.NO_NOISE)
+    if isinstance(population, Empirical) and not population.replace:
+        _fill_disjoint(population._rows(), target, n, steps, key, out)
+        _core.running_means(out)
+    else:
+        sampler = population._sampler(target, mean)
+        if isinstance(sampler, _sampling.GaussianMeans):
+            sampler.fill_growing(key, included, out)
+        else:
+            sampler.fill(key, 0, included, flat)
+            _core.running_means(out)
+    _sampling.ReleasedMean(n, True, noise).add_noise(key, 0, included, flat)
+
+
+def _fill_disjoint(
+    rows: _sampling.RecordTable, target: Doubles, n: int, steps: Indices, key: Key, out: Doubles
+) -> None:
+    """Write means of batches without a common row: a round's rows, in a random order."""
+    rounds, count, _ = out.shape
+    size, member = n * count, steps >= 0
+    block = max(1, _BLOCK // len(rows.X))
+    for start in range(0, rounds, block):
+        counts = np.empty((min(block, rounds - start), len(rows.X)))
+        flags = member[start : start + block]
+        _core.row_counts(key, start, flags, size, True, *rows.arguments, counts)
+        # Each round has a key, an order and `size` rows of its own: whole arrays in every turn.
+        for r, drawn in enumerate(counts, start):
+            records = np.empty((size, len(target)))
+            order = np.argsort(_core.coin_words(key_of(key, r), size), kind="stable")
+            if member[r]:  # the target takes the first place of its batch
+                place = steps[r] * n
+                records[place] = target
+                order = order[order < size - 1]
+                others = np.delete(np.arange(size), place)
+            else:
+                others = np.arange(size)
+            records[others] = rows.X[np.flatnonzero(drawn)[order]]
+            np.mean(records.reshape(count, n, -1), axis=1, out=out[r])
+    if not np.isfinite(out).all():
+        validation.finite("X", rows.X)

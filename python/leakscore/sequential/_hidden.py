@@ -1,0 +1,461 @@
+"""The best tests for a record whose steps are hidden, and in trainings with correlated noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Concatenate, Protocol, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, validation
+from leakscore.typing import Array, Doubles, Rest, Row, Rows
+
+
+class _OfSteps(Protocol[Rest]):
+    """A function of the ratios of all steps, of one training or of many."""
+
+    @overload
+    def __call__(self, llr: Rows, *args: Rest.args, **kwargs: Rest.kwargs) -> Doubles: ...
+    @overload
+    def __call__(self, llr: Row, *args: Rest.args, **kwargs: Rest.kwargs) -> float: ...
+    @overload
+    def __call__(
+        self, llr: npt.ArrayLike, *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> float | Doubles: ...
+
+
+def _of_steps(
+    function: Callable[Concatenate[npt.ArrayLike, Rest], float | Doubles],
+) -> _OfSteps[Rest]:
+    return cast("_OfSteps[Rest]", function)
+
+
+@_of_steps
+def semi_uniform(
+    llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: int = -1
+) -> float | Doubles:
+    """Log-likelihood ratio of a target that is in one of the steps, with a prior over the steps.
+
+    The best test on average over that prior: SeMI-unif of the paper, for any prior.
+
+    Parameters
+    ----------
+    llr : array_like
+        Log-likelihood ratios of the steps along `axis`; -inf and inf are legal.
+    prior : (T,) array_like, optional
+        Probability that the target is in each step, at least 0, of sum 1. None: all the same.
+    axis : int
+        The axis of the steps.
+
+    Returns
+    -------
+    float or ndarray
+        log sum_t prior_t exp(llr_t), without `axis`; larger means member. Steps of probability 0
+        do not count, for any ratio.
+
+    Raises
+    ------
+    ValueError
+        If `llr` holds NaN or no step, or `prior` is not a distribution over its steps.
+
+    References
+    ----------
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, theorem 3.10 and
+    corollary D.1 (uniform).
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.sequential.semi_uniform([[0.0, 800.0], [3.0, 3.0]])
+    array([799.30685282,   3.        ])
+    >>> leakscore.sequential.semi_uniform([[0.0, 800.0], [3.0, 3.0]], prior=[1.0, 0.0])
+    array([0., 3.])
+    """
+    ratios = _steps(llr, axis)
+    if prior is None:
+        uniform: float | Doubles = _without_nan(_log_means(ratios))[()]
+        return uniform
+    _without_nan(ratios)
+    weights = probabilities("prior", prior, ratios.shape[-1])
+    if not weights.all():
+        ratios, weights = ratios[..., weights > 0.0], weights[weights > 0.0]
+    result: float | Doubles = (_log_means(ratios + np.log(weights)) + np.log(weights.size))[()]
+    return result
+
+
+def _log_means(ratios: Doubles) -> Doubles:
+    """Return log of the mean of exp(ratios) over the last axis: one step of all, selected."""
+    means: Doubles = _core.allocated_llr(ratios.reshape(-1, ratios.shape[-1]), 1, 1, False)
+    return means.reshape(ratios.shape[:-1])
+
+
+@_of_steps
+def semi_max(llr: npt.ArrayLike, axis: int = -1) -> float | Doubles:
+    """Largest of the steps' log-likelihood ratios, for a target in an unknown one of the steps.
+
+    The generalised likelihood ratio test, SeMI-max of the paper.
+
+    Parameters
+    ----------
+    llr : array_like
+        Log-likelihood ratios of the steps along `axis`; -inf and inf are legal.
+    axis : int
+        The axis of the steps.
+
+    Returns
+    -------
+    float or ndarray
+        Their maximum, without `axis`; larger means member. It lies between `semi_uniform` and
+        `semi_uniform` + log T.
+
+    Raises
+    ------
+    ValueError
+        If `llr` holds NaN or no step.
+
+    Notes
+    -----
+    The paper claims that it does better than the last cumulative mean alone. That fails for many
+    steps: with n = 10, a squared Mahalanobis distance of 3 and T = 50 its power at alpha = 0.01 is
+    .0129, that of the last mean .0141. `semi_uniform` has .0151.
+
+    References
+    ----------
+    T. Michel, D. Basu and E. Kaufmann, sequential membership inference, appendix E.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.sequential.semi_max([[0.0, 2.0, 1.0], [-3.0, -1.0, -2.0]])
+    array([ 2., -1.])
+    """
+    largest: float | Doubles = _without_nan(_steps(llr, axis).max(axis=-1))[()]
+    return largest
+
+
+def _steps(llr: npt.ArrayLike, axis: int) -> Doubles:
+    """Return the ratios in float64, the steps in the last axis."""
+    given = validation.real_array("llr", llr)
+    if given.ndim == 0:
+        raise ValueError("Expected llr to be an array of one or more steps, not a number")
+    place = validation.count("axis", axis, -given.ndim, given.ndim - 1)
+    if given.size == 0:
+        raise ValueError(f"Expected llr of shape {given.shape} to have at least one step and round")
+    return np.moveaxis(given, place, -1).astype(np.float64, copy=False)
+
+
+def _without_nan(ratios: Doubles) -> Doubles:
+    """Return ratios, or what was made of them: both hold NaN where the caller's do."""
+    if np.isnan(ratios).any():
+        raise ValueError("Expected llr to hold no NaN")
+    return ratios
+
+
+def probabilities(name: str, prior: npt.ArrayLike | None, steps: int) -> Doubles:
+    """Return the probability of each step, (T,); the same for all if None is given."""
+    if prior is None:
+        return np.full(steps, 1.0 / steps)
+    weights = validation.vector(name, prior, size=steps, low=0.0)
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if abs(total - 1.0) > 1e-6:
+        raise ValueError(f"Expected {name} to have the sum 1, not {total!r}")
+    return np.asarray(weights / total)
+
+
+@_of_steps
+def allocation_llr(
+    llr: npt.ArrayLike, *, selected: int = 1, num_epochs: int = 1, reallocate: bool = True
+) -> float | Doubles:
+    """Log-likelihood ratio of a record that is in some steps of every epoch, drawn uniformly.
+
+    The best test in trainings with random allocation (balls in bins without `reallocate`), from the
+    ratios of single steps.
+
+    Parameters
+    ----------
+    llr : (..., T) array_like
+        Log-likelihood ratio of each step, of all epochs in turn: of a step that holds the record
+        against one that does not, given what came before. Read where it is; -inf and inf are legal.
+    selected : int
+        Steps of an epoch that hold the record, 1 to their number.
+    num_epochs : int
+        Number of epochs; T is a multiple of it.
+    reallocate : bool
+        True: the steps are drawn anew in every epoch. False: once.
+
+    Returns
+    -------
+    float or (...) ndarray
+        Larger means member. Of every epoch log of the mean, over all sets of `selected` steps, of
+        exp of the set's sum; added up over the epochs.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If `llr` is empty or holds NaN, T is no multiple of `num_epochs`, `selected` is above the
+        steps of an epoch, or inf in one epoch meets -inf in another.
+
+    See Also
+    --------
+    semi_uniform : One step of all, with any prior.
+    leakscore.tradeoff.random_allocation : The trade-off curve.
+
+    Notes
+    -----
+    Exact where the ratios of the steps are those given the other records' batches, or where other
+    contributions are 0 (Notes of `games.dpsgd`).
+
+    Shuffles: with records replaced and all other contributions the opposite of the target's this is
+    the exact ratio, the steps' at twice the clipping norm, and the attack of
+    `tradeoff.shuffled_gaussian`; for ``neighbours="zero-out"`` that ratio is `allocation_llr` of
+    the member's shifts less `allocation_llr` of the non-member's. No best attack over all data sets
+    is known for shuffles.
+
+    Time grows as T times `selected` (or the steps left out, if these are fewer). Rounding is below
+    1e-15 T times the largest of 1, the result and the ratios' sizes.
+
+    References
+    ----------
+    Feldman & Shenfeld, "Privacy amplification by random allocation" (arXiv 2502.08202).
+    Chua et al., "Balls-and-bins sampling for DP-SGD" (arXiv 2412.16802).
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> steps = [[0.0, 2.0, 1.0, 0.0], [700.0, -3.0, 900.0, 0.0]]
+    >>> leakscore.sequential.allocation_llr(steps, num_epochs=2).round(4)
+    array([   2.0539, 1598.6137])
+    >>> leakscore.sequential.allocation_llr(steps, selected=2).round(4)
+    array([   1.9291, 1598.2082])
+    """
+    given = _steps_of(llr)
+    hits = validation.steps("selected", selected)
+    epochs = validation.steps("num_epochs", num_epochs)
+    again = validation.flag("reallocate", reallocate)
+    steps = given.shape[-1]
+    if steps % epochs:
+        raise ValueError(f"Expected num_epochs={epochs} to divide the {steps} steps of llr")
+    if hits > steps // epochs:
+        raise ValueError(f"Expected selected={hits} <= {steps // epochs}, the steps of an epoch")
+    return _shaped(_core.allocated_llr(given.reshape(-1, steps), epochs, hits, again), given)
+
+
+@_of_steps
+def poisson_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
+    """Log-likelihood ratio of a record that comes to each step with the same probability.
+
+    The best test in trainings with Poisson sampling, from the ratios of single steps.
+
+    Parameters
+    ----------
+    llr : (..., T) array_like
+        Log-likelihood ratio of each step: of one that holds the record against one that does not,
+        given what came before. Read where it is; -inf and inf are legal.
+    sample_rate : float
+        Probability q of the record to be in a step, in (0, 1].
+
+    Returns
+    -------
+    float or (...) ndarray
+        sum_t log(1 - q + q exp(llr_t)); larger means member.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If `llr` is empty or holds NaN, `sample_rate` is out of range, or inf meets -inf at rate 1.
+
+    See Also
+    --------
+    leakscore.tradeoff.subsampled_gaussian : The trade-off curve.
+
+    Notes
+    -----
+    Other batches, where only an attack is known and no best one over all data sets. Fixed sizes
+    with a record replaced: with all other contributions the opposite of the target's this is the
+    exact ratio, at ``batch_size / num_records`` and the steps' ratios at twice the clipping norm;
+    worse data are not excluded. Truncated Poisson: with other contributions of 0 it is the exact
+    ratio at the rate at which a record is in a batch after cutting, which is lower.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> leakscore.sequential.poisson_llr([[0.0, 2.0, 1.0], [8.0, 0.0, -8.0]], 0.1).round(4)
+    array([0.6526, 5.5951])
+    """
+    given = _steps_of(llr)
+    rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    return _shaped(_core.sampled_llr(given.reshape(-1, given.shape[-1]), rate), given)
+
+
+def _steps_of(llr: npt.ArrayLike) -> Array:
+    """Return ratios with the steps in the last axis, where they are."""
+    given = validation.real_array("llr", llr)
+    if given.ndim == 0 or given.size == 0:
+        raise ValueError(
+            f"Expected llr of shape {given.shape} to be (..., T) with T >= 1, not empty"
+        )
+    return given
+
+
+def _shaped(ratios: Doubles, given: Array) -> float | Doubles:
+    if np.isnan(ratios).any():
+        if np.isnan(given).any():
+            raise ValueError("Expected llr to hold no NaN")
+        raise ValueError("Expected llr not to hold both -inf and inf, which contradict each other")
+    result: float | Doubles = ratios.reshape(given.shape[:-1])[()]
+    return result
+
+
+_NO_NOISE = np.zeros(1)
+
+
+def correlated_llr(
+    releases: npt.ArrayLike,
+    target_gradients: npt.ArrayLike,
+    strategy_matrix: npt.ArrayLike,
+    participation: npt.ArrayLike,
+    noise_std: float,
+) -> Doubles:
+    """Log-likelihood ratio of a record's pattern of steps in a training with correlated noise.
+
+    The releases are x + C^-1 z with the sums (or averages) x of the contributions and independent
+    noise z: the steps of DP-FTRL and BandMF. Multiplied by C their noise is independent, and the
+    ratio is that of a known shift, C times the record's contributions.
+
+    Parameters
+    ----------
+    releases : (..., T, d) array_like
+        Noised sums of the steps, less the contributions of the other records. Of releases
+        C x + z, C^-1 times those.
+    target_gradients : (d,), (T, d) or (..., T, d) array_like
+        The record's contribution to each step that holds it: one for all steps, one a step, or one
+        a step and training.
+    strategy_matrix : (T, T) array_like
+        C, lower triangular, its diagonal without 0.
+    participation : (P, T) array_like
+        Patterns: 0/1 for each step.
+    noise_std : float
+        Standard deviation of z, of the same unit as the releases, above 0.
+
+    Returns
+    -------
+    (..., P) ndarray
+        Log-likelihood ratio of every pattern against a record in no step; larger means member. The
+        bounds of `tradeoff.correlated_gaussian` take the pattern as known: a column of this. Where
+        it is hidden, `semi_uniform` over the last axis is the best test, with the patterns' prior.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If shapes do not fit, a value is not finite, the matrix is not lower triangular or has no
+        inverse, patterns are not 0/1, or ratios overflow.
+
+    See Also
+    --------
+    leakscore.tradeoff.correlated_gaussian : The trade-off curve.
+
+    Notes
+    -----
+    With m_t = sum_s C_ts pi_s g_s it is sum_t m_t . (C r)_t / s^2 - m . m / (2 s^2). For
+    contributions that are the same in all trainings this is linear in the releases; otherwise it
+    takes time T^2 d a training.
+
+    References
+    ----------
+    Denisov et al., "Improved differential privacy for SGD via optimal private linear operators on
+    adaptive streams" (arXiv 2202.08312).
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> C = leakscore.tradeoff.strategy_matrix("banded", 3, bands=2)
+    >>> releases = [[[1.0], [-0.5], [1.0]], [[0.0], [0.5], [0.0]]]
+    >>> leakscore.sequential.correlated_llr(releases, [1.0], C, [[1, 0, 1], [0, 1, 0]], 1.0)
+    array([[ 0.625, -0.25 ],
+           [-0.625,  0.   ]])
+    """
+    given = validation.real_array("releases", releases)
+    if given.ndim < 2 or given.size == 0:
+        raise ValueError(
+            f"Expected releases of shape {given.shape} to be (..., T, d), not empty "
+            "(d=1 data is (..., T, 1))"
+        )
+    targets = validation.real_array("target_gradients", target_gradients)
+    if targets.shape not in (given.shape[-1:], given.shape[-2:], given.shape):
+        raise ValueError(
+            f"Expected target_gradients of shape {targets.shape} to be {given.shape[-1:]}, "
+            f"{given.shape[-2:]} or {given.shape}"
+        )
+    matrix, patterns = _filter(strategy_matrix, participation, given.shape[-2])
+    std = validation.scalar("noise_std", noise_std, 0.0, closed="neither")
+    product = matrix.T @ matrix
+    flat = given.reshape(-1, given.shape[-2] * given.shape[-1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if targets.ndim < 3:
+            steps = np.broadcast_to(targets, given.shape[-2:]).astype(np.float64) / std
+            ratios = _of_one(flat, steps, product, patterns, std)
+        else:
+            ratios = _of_each(flat, targets.reshape(flat.shape), product, patterns, std)
+    if not np.isfinite(ratios).all():
+        validation.finite("releases", given)
+        validation.finite("target_gradients", targets)
+        raise ValueError("Expected releases and target_gradients over noise_std not to overflow")
+    return np.asarray(ratios.reshape(*given.shape[:-2], len(patterns)))
+
+
+def _filter(
+    strategy_matrix: npt.ArrayLike, participation: npt.ArrayLike, steps: int
+) -> tuple[Doubles, Doubles]:
+    """Return the matrix and the patterns."""
+    matrix = validation.doubles("strategy_matrix", strategy_matrix, ndim=2)
+    if matrix.shape != (steps, steps):
+        raise ValueError(
+            f"Expected strategy_matrix of shape {matrix.shape} to be ({steps}, {steps}), a row for "
+            "each step of releases"
+        )
+    if np.triu(matrix, 1).any():
+        raise ValueError("Expected strategy_matrix to be lower triangular: noise of later steps")
+    if not np.diagonal(matrix).all():
+        raise ValueError("Expected strategy_matrix without 0 on its diagonal: it is inverted")
+    patterns = validation.doubles("participation", participation, ndim=2)
+    if patterns.shape[0] < 1 or patterns.shape[1] != steps:
+        raise ValueError(f"Expected participation of shape {patterns.shape} to be (P, {steps})")
+    return matrix, np.asarray(validation.binary("participation", patterns))
+
+
+def _of_one(
+    flat: Array, steps: Doubles, product: Doubles, patterns: Doubles, std: float
+) -> Doubles:
+    """Return ratios of contributions that are the same in all trainings: linear in the releases."""
+    shifts = patterns[:, :, np.newaxis] * steps  # (P, T, d)
+    weights = np.einsum("st,ptj->psj", product, shifts)
+    constant = 0.5 * np.einsum("ptj,ptj->p", weights, shifts)
+    rows = np.ascontiguousarray(weights.reshape(len(patterns), -1) / std)
+    mean = np.zeros(rows.shape[1])
+    linear, _ = _core.weighted_sum(flat, rows, mean, mean, _NO_NOISE, 1.0, False)
+    return np.asarray(linear - constant)
+
+
+def _of_each(
+    flat: Array, targets: Array, product: Doubles, patterns: Doubles, std: float
+) -> Doubles:
+    """Return ratios of contributions of every training's own."""
+    products = _core.filtered_products(flat, targets, product) / std**2
+    dim = flat.shape[1] // len(product)
+    gradients = targets.reshape(len(flat), -1, dim).astype(np.float64) / std
+    ratios = np.empty((len(flat), len(patterns)))
+    for p, pattern in enumerate(patterns):
+        steps = np.flatnonzero(pattern)
+        some = gradients[:, steps]
+        filtered = np.einsum("st,rtj->rsj", product[np.ix_(steps, steps)], some)
+        norm = np.einsum("rsj,rsj->r", filtered, some)
+        ratios[:, p] = products[:, steps].sum(axis=1) - 0.5 * norm
+    return ratios

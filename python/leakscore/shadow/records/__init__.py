@@ -1,1 +1,0 @@
-"""Which records an attack finds: a table of records from the scores of many target models."""

@@ -1,1 +1,0 @@
-"""Laws of attacks with shadow models: how many are needed, and what needs none."""
