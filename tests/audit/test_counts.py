@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leakscore import plot
 from leakscore.audit import Audit
-from leakscore.audit.bands.uniform import BAND_METHODS
+from leakscore.audit.bands import BAND_METHODS
 from leakscore.tradeoff import gaussian
 
 NONE_OUTSIDE = {"below": (0, 0), "above": (0, 0)}

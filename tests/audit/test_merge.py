@@ -99,8 +99,8 @@ def test_merged_ties_do_not_know_the_bits() -> None:
 
 
 def test_too_many_random_bits_are_refused_after_a_merge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leakscore.audit.data.ranked_bits.MAX_ROUNDS", 30)
-    monkeypatch.setattr("leakscore.audit.methods.sorted_bits.MAX_ROUNDS", 30)
+    monkeypatch.setattr("leakscore.audit.scores.MAX_ROUNDS", 30)
+    monkeypatch.setattr("leakscore.audit.SortedBits.most_rounds", 30)
     part = Audit.from_rounds(range(20), [True, False] * 10, random_bits=True)
     assert part.epsilon(method="sorted-bits").epsilon == 0.0
     for audit in (part.merge(part), part.merge(part).merge(part)):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit
-from leakscore.audit.bands.uniform import BAND_METHODS
+from leakscore.audit.bands import BAND_METHODS
 from leakscore.tradeoff import TradeOff, laplace, subsampled_mean
 
 REPS = 400

@@ -12,9 +12,8 @@ from scipy.stats import binom
 
 from leakscore import _core
 from leakscore.audit import one_run_fdp
-from leakscore.audit.one_training.contradiction import Contradiction
-from leakscore.audit.one_training.families import _p_value
-from leakscore.audit.one_training.guesses import Guesses
+from leakscore.audit.training import Guesses
+from leakscore.audit.training_curves import Contradiction, _p_value
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.polygon import Polygon
 from tests.oracles import one_run as oracle
