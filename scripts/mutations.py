@@ -803,8 +803,8 @@ COMPILED = (
     Mutation(
         "one-run-exposed-kinds",
         AUDIT + "training.py",
-        "(0.5 if one_kind else 1.0) * guesses.canaries * delta",
-        "0.5 * guesses.canaries * delta",
+        "(0.5 if one_kind else 1.0) * self.canaries",
+        "0.5 * self.canaries",
         ONE_RUN,
     ),
     Mutation(
@@ -816,9 +816,9 @@ COMPILED = (
     ),
     Mutation(
         "fdp-kinds",
-        AUDIT + "training_curves.py",
-        "(0.5 if one_kind else 1.0) * guesses.canaries",
-        "0.5 * guesses.canaries",
+        AUDIT + "training.py",
+        "(0.5 if one_kind else 1.0) * self.canaries",
+        "0.5 * self.canaries",
         (*FDP, *WORST),
     ),
     Mutation(

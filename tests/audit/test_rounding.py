@@ -41,7 +41,7 @@ def test_epsilon_of_right_guesses_is_rounded_down() -> None:
         for _ in range(60):
             made = int(10 ** rng.uniform(1.5, 6))
             correct = int(rng.integers(made * 3 // 4, made + 1))
-            found = _epsilon(Guesses(made, made, 0, correct), correct, 0.0, 0.05, 0.95)
+            found = _epsilon(Guesses(made, made, 0, correct), 0.0, 0.05, 0.95)
             share, rest = clopper_pearson(correct, made, 0.95, "lower")
             exact = mp.log(mp.mpf(float(share)) / mp.mpf(float(rest)))
             assert 0.0 < float(exact - found) < 4e-15 * (1.0 + float(exact))

@@ -16,8 +16,8 @@ from leakscore.audit.wagers import Setup, assembled, claim_of
 from leakscore.distributions import norm
 from leakscore.results import Result
 from leakscore.tradeoff import TradeOff
-from leakscore.tradeoff.premise import settled
 from leakscore.tradeoff.polygon import Polygon
+from leakscore.tradeoff.premise import settled
 from leakscore.typing import Doubles, Flags, Indices
 
 _REPS = (500, 2000)  # simulated audits of each number of rounds tried

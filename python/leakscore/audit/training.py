@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from leakscore import _core, validation
 from leakscore.audit.results import ONE_RUN, Bound
 from leakscore.audit.scores import lots_of
 from leakscore.distributions import clopper_pearson
-from leakscore.typing import Array, Counts, Flags
+from leakscore.typing import Array, Counts, Flags, Seed
 
 __all__ = ["suspiciously_even"]
 
@@ -89,7 +89,7 @@ def one_run(
     confidence: float = 0.95,
     *,
     k: str | None = None,
-    rng: np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | int | None = 0,
+    rng: Seed = 0,
 ) -> OneRunBound:
     """Certify a lower bound on epsilon from one training with many canaries.
 
@@ -184,55 +184,42 @@ def one_run(
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     refuse_both(k_plus, k_minus, k)
     if k_plus is None and k_minus is None:
-        generator, seed = validation.seeded("rng", rng)
-        found = every_count(scores, included, exposure, 1.0 - level, generator)
-        return OneRunBound(*found, delta=exposure, confidence=level, seed=seed, assumptions=ONE_RUN)
+        return _every_size(scores, included, exposure, level, rng=rng)
     if k_plus is None or k_minus is None:
         raise TypeError(f"Expected {k_plus=} and {k_minus=}, both or none")
     grid = guesses_of(scores, included, k_plus, k_minus)
     # 1 - level is exact where it matters; a small level keeps its digits in the level itself.
     miss = (1.0 - level) / len(grid)
     sure = level if len(grid) == 1 else 1.0 - miss
-    bounds = [_epsilon(guesses, guesses.correct, exposure, miss, sure) for guesses in grid]
+    bounds = [_epsilon(guesses, exposure, miss, sure) for guesses in grid]
     best = max(range(len(grid)), key=bounds.__getitem__)
     p_values = [
-        _core.one_run_p_value(guesses.made, guesses.correct, _exposed(guesses, exposure), 0.0)
+        _core.one_run_p_value(guesses.total, guesses.correct, guesses.exposed * exposure, 0.0)
         for guesses in grid
     ]
-    chosen = grid[best]
     return OneRunBound(
         epsilon=bounds[best],
-        canaries=chosen.canaries,
-        k_plus=chosen.k_plus,
-        k_minus=chosen.k_minus,
-        correct=chosen.correct,
+        **vars(grid[best]),
         p_value=min(1.0, len(grid) * min(p_values)),
-        max_certifiable=max(_epsilon(all_, all_.made, exposure, miss, sure) for all_ in grid),
+        max_certifiable=max(_epsilon(each.perfect(), exposure, miss, sure) for each in grid),
         delta=exposure,
         confidence=level,
         assumptions=ONE_RUN,
     )
 
 
-def _epsilon(guesses: Guesses, correct: int, delta: float, miss: float, sure: float) -> float:
+def _epsilon(guesses: Guesses, delta: float, miss: float, sure: float) -> float:
     """Return the bound of one pair, rounded down."""
     # confidence= where alpha= would lose the digits of a confidence near 0.
     given = {"alpha": miss} if miss <= 0.5 else {"confidence": sure}
-    share, rest = clopper_pearson(correct, guesses.made, side="lower", **given)
+    share, rest = clopper_pearson(guesses.correct, guesses.total, side="lower", **given)
     if share <= rest:
         return 0.0
     plain = (math.log(share) - math.log(rest)) * (1.0 - 2.0**-50) - 2.0**-51
     if delta == 0.0 or plain <= 0.0:
         return max(0.0, plain)
-    return _core.one_run_epsilon(
-        guesses.made, correct, _exposed(guesses, delta), miss, sure, plain * (1.0 + 2.0**-48)
-    )
-
-
-def _exposed(guesses: Guesses, delta: float) -> float:
-    """Return how many canaries delta gives away at most, of those that can be guessed right."""
-    one_kind = guesses.k_plus == 0 or guesses.k_minus == 0
-    return (0.5 if one_kind else 1.0) * guesses.canaries * delta
+    counts = guesses.total, guesses.correct, guesses.exposed * delta
+    return _core.one_run_epsilon(*counts, miss, sure, plain * (1.0 + 2.0**-48))
 
 
 _FAR = 6.0  # standard deviations of the number of canaries that are in: once in 5e8 audits
@@ -250,9 +237,19 @@ class Guesses:
     correct: int
 
     @property
-    def made(self) -> int:
+    def total(self) -> int:
         """The number of guesses."""
         return self.k_plus + self.k_minus
+
+    @property
+    def exposed(self) -> float:
+        """Canaries that a claim is about: half of them if all guesses are of one kind."""
+        one_kind = self.k_plus == 0 or self.k_minus == 0
+        return (0.5 if one_kind else 1.0) * self.canaries
+
+    def perfect(self) -> Guesses:
+        """Return as many guesses, all of them right."""
+        return replace(self, correct=self.total)
 
 
 def refuse_both(k_plus: object, k_minus: object, k: object) -> None:
@@ -314,32 +311,19 @@ def guesses_of(
         raise ValueError("Expected scores without NaN")
     guesses = []
     for plus, minus in pairs:
-        right = _right_inclusions(everyone, members, plus)
-        right += _right_exclusions(everyone, members, minus)
-        guesses.append(Guesses(values.size, plus, minus, right))
+        below, below_in = _smallest(everyone, members, minus)
+        _, above_in = _smallest(-everyone[::-1], -members[::-1], plus)
+        guesses.append(Guesses(values.size, plus, minus, above_in + below - below_in))
     return guesses
 
 
-def _right_inclusions(everyone: Array, members: Array, k: int) -> int:
-    """Count the members among the k largest scores that do not tie with a score outside them."""
+def _smallest(everyone: Array, members: Array, k: int) -> list[int]:
+    """Count all and the members among the k smallest scores that do not tie with one above."""
     if k == 0:
-        return 0
-    start = everyone.size - k
-    tied = start > 0 and everyone[start - 1] == everyone[start]
-    below = np.searchsorted(members, everyone[start], side="right" if tied else "left")
-    return int(members.size - below)
-
-
-def _right_exclusions(everyone: Array, members: Array, k: int) -> int:
-    """Count the non-members among the k smallest scores that do not tie with one above."""
-    if k == 0:
-        return 0
+        return [0, 0]
     tied = k < everyone.size and everyone[k] == everyone[k - 1]
-    all_, inside = (
-        np.searchsorted(x, everyone[k - 1], side="left" if tied else "right")
-        for x in (everyone, members)
-    )
-    return int(all_ - inside)
+    side: Any = "left" if tied else "right"
+    return [int(np.searchsorted(x, everyone[k - 1], side=side)) for x in (everyone, members)]
 
 
 def _preset(m: int) -> list[tuple[int, int]]:
@@ -419,44 +403,31 @@ class Walk(NamedTuple):
         return self._replace(right=self.sizes)
 
 
-class EveryCount(NamedTuple):
-    """The fields of a `OneRunBound` that depend on the guesses."""
-
-    epsilon: float
-    canaries: int
-    k_plus: int
-    k_minus: int
-    correct: int
-    p_value: float
-    max_certifiable: float
-
-
-def every_count(
-    scores: npt.ArrayLike,
-    included: npt.ArrayLike,
-    delta: float,
-    miss: float,
-    rng: np.random.Generator,
-) -> EveryCount:
+def _every_size(
+    scores: npt.ArrayLike, included: npt.ArrayLike, delta: float, confidence: float, *, rng: Seed
+) -> OneRunBound:
     """Guess from both ends in turn, from the highest and from the lowest, and count right ones."""
+    generator, seed = validation.seeded("rng", rng)
     values = validation.sample("scores", scores)
-    inside = coins(included, values.size)
+    inside, miss = coins(included, values.size), 1.0 - confidence
     if values.dtype.kind not in "iub" and bool(np.isnan(values).any()):
         raise ValueError("Expected scores without NaN")
-    if values.size < 2:
-        return EveryCount(0.0, values.size, 0, 0, 0, 1.0, 0.0)
-    walks = _walks(values, inside, delta, rng)
+    walks = _walks(values, inside, delta, generator) if values.size > 1 else []
     steps = _refuted(walks, miss)
     against = [walk for walk in walks if walk.refutes(steps / _STEPS, miss)] if steps else walks
-    chosen, place = _strongest(against, steps / _STEPS)
-    return EveryCount(
-        steps / _STEPS,
-        values.size,
-        int(chosen.plus[place]),
-        int(chosen.minus[place]),
-        int(chosen.right[place]),
-        min(walk.p_value() for walk in walks),
-        _refuted([walk.perfect() for walk in walks], miss) / _STEPS,
+    plus, minus, right = _strongest(against, steps / _STEPS) if walks else (0, 0, 0)
+    return OneRunBound(
+        epsilon=steps / _STEPS,
+        canaries=values.size,
+        k_plus=plus,
+        k_minus=minus,
+        correct=right,
+        p_value=min((walk.p_value() for walk in walks), default=1.0),
+        max_certifiable=_refuted([walk.perfect() for walk in walks], miss) / _STEPS,
+        delta=delta,
+        confidence=confidence,
+        seed=seed,
+        assumptions=ONE_RUN,
     )
 
 
@@ -489,8 +460,8 @@ def _refuted(walks: list[Walk], miss: float) -> int:
     return steps
 
 
-def _strongest(walks: list[Walk], epsilon: float) -> tuple[Walk, int]:
-    """Return the walk and the place in it whose count is the rarest."""
+def _strongest(walks: list[Walk], epsilon: float) -> tuple[int, int, int]:
+    """Return the guesses in and out, and the right ones, where their count is the rarest."""
     from scipy.special import betainc
 
     q = 1.0 / (1.0 + np.exp(-epsilon))
@@ -499,4 +470,5 @@ def _strongest(walks: list[Walk], epsilon: float) -> tuple[Walk, int]:
         for walk in walks
     ]
     best = min(range(len(walks)), key=lambda i: float(tails[i].min()))
-    return walks[best], int(np.argmin(tails[best]))
+    walk, place = walks[best], int(np.argmin(tails[best]))
+    return int(walk.plus[place]), int(walk.minus[place]), int(walk.right[place])

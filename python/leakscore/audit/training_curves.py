@@ -21,6 +21,7 @@ from leakscore.tradeoff.premise import settled
 from leakscore.typing import Doubles, Scalar
 
 Family = Callable[[float], TradeOff]
+Sizes = int | Sequence[int] | None
 
 _LEAST_LEVEL = -690.0  # of a p-value, as a logarithm
 _CLOSE_LEVEL, _CLOSE_PARAMETER = 2.0**-30, 2.0**-44
@@ -168,49 +169,31 @@ class OneRunFamilyBound(Bound):
 def one_run_fdp(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
-    k_plus: int | Sequence[int],
-    k_minus: int | Sequence[int],
-    tradeoff: TradeOff,
+    k_plus: Sizes = None,
+    k_minus: Sizes = None,
+    tradeoff: TradeOff = ...,
     confidence: float = 0.95,
     *,
+    k: str | None = None,
     neighbours: str | None = None,
 ) -> OneRunTest: ...
 @overload
 def one_run_fdp(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
-    *,
-    tradeoff: TradeOff,
-    confidence: float = 0.95,
-    k: str,
-    neighbours: str | None = None,
-) -> OneRunTest: ...
-@overload
-def one_run_fdp(
-    scores: npt.ArrayLike,
-    included: npt.ArrayLike,
-    k_plus: int | Sequence[int],
-    k_minus: int | Sequence[int],
-    tradeoff: Family,
+    k_plus: Sizes = None,
+    k_minus: Sizes = None,
+    tradeoff: Family = ...,
     confidence: float = 0.95,
     *,
-    neighbours: str | None = None,
-) -> OneRunFamilyBound: ...
-@overload
-def one_run_fdp(
-    scores: npt.ArrayLike,
-    included: npt.ArrayLike,
-    *,
-    tradeoff: Family,
-    confidence: float = 0.95,
-    k: str,
+    k: str | None = None,
     neighbours: str | None = None,
 ) -> OneRunFamilyBound: ...
 def one_run_fdp(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
-    k_plus: int | Sequence[int] | None = None,
-    k_minus: int | Sequence[int] | None = None,
+    k_plus: Sizes = None,
+    k_minus: Sizes = None,
     tradeoff: TradeOff | Family | None = None,
     confidence: float = 0.95,
     *,
@@ -319,31 +302,33 @@ def one_run_fdp(
     miss = 1.0 - level
     if isinstance(tradeoff, TradeOff):
         relation = settled(tradeoff._premise, neighbours, tradeoff)
-        levels = [_p_value(_against(tradeoff, guesses), guesses.correct) for guesses in grid]
+        levels = [_p_value(_against(tradeoff, guesses)) for guesses in grid]
         best = min(range(len(grid)), key=levels.__getitem__)
         p_value = min(1.0, len(grid) * levels[best])
-        taken = (*ONE_RUN, CLAIM, *tradeoff.assumptions)
-        fields = (*_fields(grid[best]), level, relation)
-        return OneRunTest(p_value < miss, p_value, tradeoff, *fields, assumptions=taken)
+        return OneRunTest(
+            refuted=p_value < miss,
+            p_value=p_value,
+            tradeoff=tradeoff,
+            **vars(grid[best]),
+            confidence=level,
+            neighbours=relation,
+            assumptions=(*ONE_RUN, CLAIM, *tradeoff.assumptions),
+        )
     family, share = OneRelation(tradeoff, neighbours), miss / len(grid)
-    parameters = [_parameter(family, guesses, guesses.correct, share) for guesses in grid]
+    parameters = [_parameter(family, guesses, share) for guesses in grid]
     best = max(range(len(grid)), key=parameters.__getitem__)
     parameter = parameters[best]
-    cap = max(_cap(family, guesses, share) for guesses in grid)
+    cap = max(_cap(family, guesses.perfect(), share) for guesses in grid)
     about = family.about(1.0)
     return OneRunFamilyBound(
-        parameter,
-        family(parameter) if parameter > 0.0 else None,
-        cap,
-        *_fields(grid[best]),
-        level,
-        about.neighbours,
+        parameter=parameter,
+        tradeoff=family(parameter) if parameter > 0.0 else None,
+        max_certifiable=cap,
+        **vars(grid[best]),
+        confidence=level,
+        neighbours=about.neighbours,
         assumptions=(*ONE_RUN, CLAIM, FAMILY, *about.assumptions),
     )
-
-
-def _fields(guesses: Guesses) -> tuple[int, int, int, int]:
-    return guesses.canaries, guesses.k_plus, guesses.k_minus, guesses.correct
 
 
 def _against(curve: object, guesses: Guesses) -> Contradiction:
@@ -353,28 +338,27 @@ def _against(curve: object, guesses: Guesses) -> Contradiction:
     return Contradiction(curve, guesses)
 
 
-def _p_value(against: Contradiction, correct: int) -> float:
+def _p_value(contradicted: Contradiction) -> float:
     """Return the least level at which the curve is refuted, from above."""
-    low, high = _LEAST_LEVEL, 0.0
-    if not against(correct, 1.0):
+    if not contradicted(1.0):
         return 1.0
-    low, high = bisect(
-        lambda level: not against(correct, math.exp(level)),
-        low,
-        high,
+    _, high = bisect(
+        lambda level: not contradicted(math.exp(level)),
+        _LEAST_LEVEL,
+        0.0,
         close=lambda low, high: high - low <= _CLOSE_LEVEL,
     )
     return math.exp(high)
 
 
-def _parameter(family: OneRelation, guesses: Guesses, correct: int, level: float) -> float:
+def _parameter(family: OneRelation, guesses: Guesses, level: float) -> float:
     """Return the largest refuted parameter, from below; 0 if there is none."""
     of_mu = Contradiction(gaussian(1.0), guesses) if family.is_of(gaussian) else None
 
     def refuted(parameter: float) -> bool:
         if of_mu is not None:  # without a curve each time, which takes longer than the answer
-            return of_mu.of_gaussian(parameter, correct, level)
-        return _against(family(parameter), guesses)(correct, level)
+            return of_mu.of_gaussian(parameter, level)
+        return _against(family(parameter), guesses)(level)
 
     low = high = 1.0
     if refuted(1.0):
@@ -393,7 +377,7 @@ def _parameter(family: OneRelation, guesses: Guesses, correct: int, level: float
     least, most = low, high
     if of_mu is not None:  # bisection as for any family, of which this answers most questions
         excess = of_mu.excess
-        least, most = crossed(lambda mu: excess(mu, correct, level), low, high, _CLOSE_PARAMETER)
+        least, most = crossed(lambda mu: excess(mu, level), low, high, _CLOSE_PARAMETER)
     return bisect(
         lambda parameter: parameter <= least or (parameter < most and refuted(parameter)),
         low,
@@ -403,9 +387,9 @@ def _parameter(family: OneRelation, guesses: Guesses, correct: int, level: float
 
 
 def _cap(family: OneRelation, guesses: Guesses, level: float) -> float:
-    """Return the parameter that all right guesses would refute; inf if they refute all."""
+    """Return the largest refuted parameter; inf if the guesses refute all."""
     try:
-        return _parameter(family, guesses, guesses.made, level)
+        return _parameter(family, guesses, level)
     except AllRefutedError:
         return math.inf
 
@@ -419,15 +403,13 @@ _SAFE_SLOPE = 1.0 - 2.0**-16  # that error over the step
 
 
 class Contradiction:
-    """Whether P(at least `correct` right guesses) = level contradicts a curve."""
+    """Whether P(at least as many right guesses) = level contradicts a curve."""
 
     def __init__(self, curve: TradeOff, guesses: Guesses) -> None:
         if curve.shape:
             raise ValueError(f"Expected a tradeoff of shape {curve.shape} to be of shape ()")
-        one_kind = guesses.k_plus == 0 or guesses.k_minus == 0
         # Theorem and proof in one_run_curve.hpp: guesses of one kind halve the number of canaries.
-        self._canaries = (0.5 if one_kind else 1.0) * guesses.canaries
-        self._made = guesses.made
+        self._counts = guesses.exposed, guesses.total, guesses.correct
         self._mu = float(curve.mu) if isinstance(curve, GaussianTradeOff) else None
         if self._mu is not None or guesses.k_plus == 0:
             self._inverse = curve  # of the curve's inverse
@@ -436,38 +418,38 @@ class Contradiction:
         else:
             self._inverse = curve.symmetrized()
 
-    def __call__(self, correct: int, level: float) -> bool:
+    def __call__(self, level: float) -> bool:
+        if self._mu is not None:
+            return self.of_gaussian(self._mu, level)
+        m, total, correct = self._counts
         if correct == 0:
             return False
-        if self._mu is not None:
-            return self.of_gaussian(self._mu, correct, level)
-        m, made = self._canaries, self._made
         # Lines through points of s from below; then also through the points that a pass evaluates.
-        first, last = level * correct / m * (1.0 - 1e-14), made / m
+        first, last = level * correct / m * (1.0 - 1e-14), total / m
         at = start = np.geomspace(min(first, 1.0), min(last, 1.0), _LINES)
         before = np.zeros(1)
         for _ in range(_ROUNDS):
-            contradicted, asked = _core.one_run_lines_contradiction(
-                m, made, correct, level, *self._lines(at)
+            contradicted, evaluated = _core.one_run_lines_contradiction(
+                *self._counts, level, *self._lines(at)
             )
             if contradicted:
                 return True
-            if not _grows(asked, before):
+            if not _grows(evaluated, before):
                 return False
-            before, at = asked, np.sort(np.concatenate([start, asked * _SHIFT]))
+            before, at = evaluated, np.sort(np.concatenate([start, evaluated * _SHIFT]))
         raise RuntimeError("The search for a contradiction did not end")
 
-    def of_gaussian(self, mu: float, correct: int, level: float) -> bool:
+    def of_gaussian(self, mu: float, level: float) -> bool:
         """Return the answer for the curve of N(0, 1) against N(mu, 1)."""
-        return correct > 0 and _core.one_run_gaussian_contradiction(
-            self._canaries, self._made, correct, level, mu
+        return self._counts[2] > 0 and _core.one_run_gaussian_contradiction(
+            *self._counts, level, mu
         )
 
-    def excess(self, mu: float, correct: int, level: float) -> float:
+    def excess(self, mu: float, level: float) -> float:
         """Return by how much that curve is contradicted, falling in mu; at most 0 if it is not."""
-        if correct == 0:
+        if self._counts[2] == 0:
             return -1.0
-        return _core.one_run_gaussian_excess(self._canaries, self._made, correct, level, mu)
+        return _core.one_run_gaussian_excess(*self._counts, level, mu)
 
     def _lines(self, right: Doubles) -> tuple[Doubles, Doubles, Doubles]:
         """Return arguments of s just below these, s and its slope from the left, from below."""
@@ -483,8 +465,8 @@ def _misses(right: Doubles) -> Doubles:
     return np.minimum(np.nextafter(1.0 - right, 2.0), 1.0)
 
 
-def _grows(asked: Doubles, before: Doubles) -> bool:
-    """Return whether a pass is above the previous one, anywhere or at its end."""
-    both = min(asked.size, before.size)
-    grown = asked[:both] > before[:both] * (1.0 + 1e-12)
-    return bool(grown.any()) or bool(asked[-1] > before[-1] * (1.0 + 1e-12))
+def _grows(values: Doubles, before: Doubles) -> bool:
+    """Whether a pass is above the previous one, anywhere or at its end."""
+    both = min(values.size, before.size)
+    grown = values[:both] > before[:both] * (1.0 + 1e-12)
+    return bool(grown.any()) or bool(values[-1] > before[-1] * (1.0 + 1e-12))
