@@ -110,14 +110,17 @@ def test_halves_are_those_of_the_input(size: int, dtype: type) -> None:
 
 
 def test_merged_audits_keep_their_halves() -> None:
+    """One audit with the even halves at its even positions has the same bound at one threshold."""
     rng = np.random.default_rng(0)
-    parts = [rng.normal(size=(2, size)).astype(np.float32) for size in (5, 4, 1)]
-    one, two, three = (Audit(*part) for part in parts)
-    for merged in (one.merge(two).merge(three), three.merge(one.merge(two))):
-        for odd in (False, True):
-            for place, found in enumerate(merged._samples.half(odd=odd)):
-                expected = np.concatenate([part[place][odd::2] for part in parts])
-                np.testing.assert_array_equal(found, np.sort(expected))
+    parts = [rng.normal([[2.0], [0.0]], size=(2, n)).astype(np.float32) for n in (50, 40, 10)]
+    together = np.concatenate(parts, axis=1)
+    together[:, ::2] = np.concatenate([part[:, ::2] for part in parts], axis=1)
+    together[:, 1::2] = np.concatenate([part[:, 1::2] for part in parts], axis=1)
+    expected = Audit(*together).epsilon(method="split")
+    assert 0.0 < expected.fnr < 1.0
+    first, second, third = (Audit(*part) for part in parts)
+    for merged in (first.merge(second).merge(third), third.merge(second.merge(first))):
+        assert merged.epsilon(method="split") == expected
 
 
 POSTERIORS = [
