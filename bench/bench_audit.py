@@ -12,8 +12,7 @@ import leakscore
 from bench._harness import compare, timed
 from leakscore import _core
 from leakscore.audit import Audit, critical_value
-from leakscore.audit.bands.levels import beta_bounds
-from leakscore.audit.bands.uniform import band
+from leakscore.audit.bands import band, beta_bounds
 
 DELTA = 1e-5
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from leakscore import tradeoff
 from leakscore.audit import Audit, Monitor, one_run, one_run_fdp
-from leakscore.audit.methods.table import EPSILON_METHODS
+from leakscore.audit.certified import EPSILON_METHODS
 from leakscore.distributions import clopper_pearson
 from reproduce import _alarms
 from reproduce._audit_laws import LAWS, Law, gaussian, laplace, null, response

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from leakscore.audit.bands import critical
+from leakscore.audit import bands
 
 CONFIDENCES = (0.9, 0.95, 0.99)
 SIZES = sorted(
@@ -24,10 +24,10 @@ def main() -> None:
     """Solve for all of them."""
     table = {
         method: {
-            repr(miss): {str(n): critical.search(method, n, miss) for n in SIZES}
+            repr(miss): {str(n): bands.search(method, n, miss) for n in SIZES}
             for miss in ((1.0 - confidence) / 2.0 for confidence in CONFIDENCES)
         }
-        for method in critical.LEVEL_METHODS
+        for method in bands.LEVEL_METHODS
     }
     TARGET.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 

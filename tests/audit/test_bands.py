@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 from leakscore.audit import Audit, critical_value
-from leakscore.audit.bands.uniform import BAND_METHODS, Band, band
+from leakscore.audit.bands import BAND_METHODS, Band, band
 from tests.oracles import audit as thresholds_of
 from tests.oracles import bands as oracle
 

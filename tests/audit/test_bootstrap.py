@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from leakscore.audit import Audit
-from leakscore.audit.roc import bootstrap
+from leakscore.audit import Audit, roc
 
 Sample = np.ndarray
 _SEED = (
@@ -85,9 +84,9 @@ def test_groups_keep_the_law(statistic: str, monkeypatch: pytest.MonkeyPatch) ->
     """What large samples are grouped into, at a size at which every score can be its own cell."""
     rng = np.random.default_rng(3)
     audit = Audit(rng.normal(1, 1, 30_000), rng.normal(0, 1, 20_000).round(3))
-    single = bootstrap.curve_resamples(audit._samples, statistic, 400, rng)
-    monkeypatch.setattr(bootstrap, "_CELLS", 40_000)
-    grouped = bootstrap.curve_resamples(audit._samples, statistic, 400, rng)
+    single = roc.curve_resamples(audit._samples, statistic, 400, rng)
+    monkeypatch.setattr(roc, "_CELLS", 40_000)
+    grouped = roc.curve_resamples(audit._samples, statistic, 400, rng)
     spread = single.std()
     assert abs(grouped.mean() - single.mean()) < 4 * spread * math.sqrt(2 / 400) + 0.02 * spread
     assert abs(grouped.std() / spread - 1) < 4 / math.sqrt(400)

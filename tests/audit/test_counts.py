@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from leakscore import plot
 from leakscore.audit import Audit
-from leakscore.audit.bands.uniform import BAND_METHODS
 from leakscore.tradeoff import gaussian
+from tests.audit import BANDS
 
 NONE_OUTSIDE = {"below": (0, 0), "above": (0, 0)}
 counts = st.lists(st.integers(0, 30), min_size=3, max_size=12)
@@ -55,7 +55,7 @@ def test_what_bins_show(members: list[int], nonmembers: list[int], allowed: floa
     assert audit.tpr_at([[0.0, 0.5]]).tolist() == twin.tpr_at([[0.0, 0.5]]).tolist()
 
 
-@pytest.mark.parametrize("method", BAND_METHODS)
+@pytest.mark.parametrize("method", BANDS)
 @settings(max_examples=40)
 @given(counts, counts, st.sampled_from([0.5, 0.95]), st.sampled_from(["high", "both"]))
 def test_what_bins_certify(
@@ -84,7 +84,7 @@ def test_what_bins_certify(
     assert replace(band, thresholds=expected.thresholds).to_dict() == expected.to_dict()
 
 
-@pytest.mark.parametrize("method", BAND_METHODS)
+@pytest.mark.parametrize("method", BANDS)
 def test_bands_on_a_grid_of_counts(method: str) -> None:
     """Above 2e4 scores a band has fewer steps than counts."""
     rng = np.random.default_rng(0)

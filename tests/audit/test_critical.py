@@ -10,10 +10,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from leakscore.audit import critical_value
-from leakscore.audit.bands import critical as _critical
-from leakscore.audit.bands import levels
-from leakscore.audit.bands.uniform import BAND_METHODS, band
+from leakscore.audit import bands, critical_value
+from leakscore.audit.bands import BAND_METHODS, band
 from leakscore.distributions import kolmogorov
 from tests.oracles import bands as oracle
 
@@ -55,7 +53,7 @@ def test_closed_forms() -> None:
     assert critical_value(1, 0.95, "ell") == pytest.approx(0.025, rel=1e-10)
 
 
-@pytest.mark.parametrize("method", _critical.LEVEL_METHODS)
+@pytest.mark.parametrize("method", bands.LEVEL_METHODS)
 @pytest.mark.parametrize(("n", "confidence"), [(1, 0.95), (2, 0.5), (17, 1 - 1e-10), (60, 0.01)])
 def test_the_crossing_probability_is_the_miss(method: str, n: int, confidence: float) -> None:
     """Recomputed by a recursion in high precision from the very bounds of the band."""
@@ -67,7 +65,7 @@ def test_the_crossing_probability_is_the_miss(method: str, n: int, confidence: f
         assert -max(1e-11, 3e-14 / miss) < found / miss - 1 <= 0
 
 
-@pytest.mark.parametrize("method", _critical.LEVEL_METHODS)
+@pytest.mark.parametrize("method", bands.LEVEL_METHODS)
 @pytest.mark.parametrize("n", [1, 2, 12])
 def test_far_tails_do_not_depend_on_the_doubles_near_one(n: int, method: str) -> None:
     """The bounds meant, not their doubles, are crossed with the probability that is missed."""
@@ -82,7 +80,7 @@ def test_far_tails_do_not_depend_on_the_doubles_near_one(n: int, method: str) ->
 def test_around_the_size_at_which_the_grid_begins(n: int) -> None:
     around = band("weighted-ell", n, 0.025)
     assert around.algorithm == ("exact" if n <= 20_000 else "exact on a square-root grid")
-    assert -1e-8 < _critical.crossing("weighted-ell", n, around.critical) / 0.025 - 1 <= 0
+    assert -1e-8 < bands.crossing("weighted-ell", n, around.critical) / 0.025 - 1 <= 0
     assert around.critical == pytest.approx(5.2e-3, rel=0.02)
     assert around(0) * n == pytest.approx(5.25, rel=2e-3)  # log(1 / eta)
     values = around(np.arange(n + 1))
@@ -91,12 +89,12 @@ def test_around_the_size_at_which_the_grid_begins(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 10, 1000, 20_001])
-@pytest.mark.parametrize("method", _critical.LEVEL_METHODS)
+@pytest.mark.parametrize("method", bands.LEVEL_METHODS)
 def test_shipped_values_are_those_that_the_search_finds(method: str, n: int) -> None:
     for confidence in (0.9, 0.99):
         miss = (1.0 - confidence) / 2.0
-        shipped = _critical._table()[method][repr(miss)][str(n)]
-        assert shipped == pytest.approx(_critical.search(method, n, miss), rel=1e-9)
+        shipped = bands._table()[method][repr(miss)][str(n)]
+        assert shipped == pytest.approx(bands.search(method, n, miss), rel=1e-9)
         assert critical_value(n, confidence, method) == shipped
 
 
@@ -105,11 +103,11 @@ def test_shipped_values_keep_to_the_safe_side() -> None:
     for method, columns in json.loads(text).items():
         for miss, column in columns.items():
             for n in (n for n in map(int, column) if n <= 2000):
-                crossed = _critical.crossing(method, n, column[str(n)])
+                crossed = bands.crossing(method, n, column[str(n)])
                 assert -1e-8 < crossed / float(miss) - 1 <= 0, (method, miss, n)
 
 
-@pytest.mark.parametrize("method", _critical.LEVEL_METHODS)
+@pytest.mark.parametrize("method", bands.LEVEL_METHODS)
 def test_huge_samples(method: str) -> None:
     for n in (200_001, 10**7, 10**9):
         large = band(method, n, (1 - 0.95) / 2)  # shipped
@@ -129,9 +127,9 @@ def test_the_middle_of_a_huge_sample_by_simulation(monkeypatch: pytest.MonkeyPat
 
     Without the ratio of rates and with Chernoff's bound at each block alone they would be.
     """
-    monkeypatch.setattr(levels, "ENDS", 40)
+    monkeypatch.setattr(bands, "ENDS", 40)
     n, miss, rounds = 3000, 0.4, 1500
-    knots, values = levels.far_counts(n, miss)
+    knots, values = bands.far_counts(n, miss)
     assert knots.min() > 40
     assert knots.max() < n - 40
     rng = np.random.default_rng(4)
@@ -159,11 +157,11 @@ def test_refused(arguments: tuple, error: type, words: str) -> None:
         critical_value(*arguments)
 
 
-@pytest.mark.parametrize("method", _critical.LEVEL_METHODS)
+@pytest.mark.parametrize("method", bands.LEVEL_METHODS)
 @pytest.mark.parametrize("n", [1, 2, 30])
 def test_the_last_confidence_below_one(n: int, method: str) -> None:
     """Few doubles are left below 1, where a bound may be."""
     confidence = 1.0 - 2.0**-53
     found = critical_value(n, confidence, method)
-    assert _critical.crossing(method, n, found) <= 2.0**-54
+    assert bands.crossing(method, n, found) <= 2.0**-54
     assert (band(method, n, 2.0**-54)(np.arange(n)) > 0.5).all()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit
-from leakscore.audit.bands.uniform import BAND_METHODS
 from leakscore.tradeoff import TradeOff, laplace, subsampled_mean
+from tests.audit import BANDS
 
 REPS = 400
 ALLOWED = REPS * 0.1 + 4 * math.sqrt(REPS * 0.1 * 0.9)  # at a confidence of 90 %
@@ -21,7 +21,7 @@ def audits(n: int, shift: float = 0.0) -> list[Audit]:
     return [Audit(rng.normal(shift, 1, n), rng.normal(0, 1, n)) for _ in range(REPS)]
 
 
-@pytest.mark.parametrize("method", BAND_METHODS)
+@pytest.mark.parametrize("method", BANDS)
 @pytest.mark.parametrize(("n", "shift"), [(20, 0.0), (500, 0.0), (500, 1.0), (30, 3.0)])
 def test_mu_is_seldom_exceeded(n: int, shift: float, method: str) -> None:
     """Scores that leak nothing included."""

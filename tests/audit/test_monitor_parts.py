@@ -183,7 +183,7 @@ def test_bytes_that_are_not_a_monitor(claim: object) -> None:
 
 def test_forged_bytes_with_a_right_checksum() -> None:
     """Whatever the fields say, the worst is a ValueError or a monitor that works."""
-    from leakscore.audit.watched.saved import _FIRST, _SUM, _checksum
+    from leakscore.audit.wagers import _FIRST, _SUM, _checksum
 
     body = watched(11, 60).to_bytes()[:-_SUM]
     rng = np.random.default_rng(12)

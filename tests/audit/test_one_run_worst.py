@@ -12,9 +12,6 @@ from scipy.stats import binom
 
 from leakscore import _core
 from leakscore.audit import one_run_fdp
-from leakscore.audit.one_training.contradiction import Contradiction
-from leakscore.audit.one_training.families import _p_value
-from leakscore.audit.one_training.guesses import Guesses
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.polygon import Polygon
 from tests.oracles import one_run as oracle
@@ -92,8 +89,12 @@ def worst_probability(m: int, k_plus: int, k_minus: int, correct: int, laws: Law
 def bounded_probability(m: int, k_plus: int, k_minus: int, correct: int, laws: Laws) -> float:
     with np.errstate(divide="ignore"):
         curve = Polygon.from_laws(*map(np.log, laws))
-    guesses = Guesses(m, k_plus, k_minus, correct)
-    return _p_value(Contradiction(curve, guesses), correct)
+    included = np.zeros(m, dtype=bool)
+    included[m - k_plus :] = np.arange(k_plus) < correct
+    included[:k_minus] = np.arange(k_minus) >= correct - k_plus
+    test = one_run_fdp(np.arange(float(m)), included, k_plus, k_minus, curve)
+    assert test.correct == correct
+    return test.p_value
 
 
 ONE_KIND = [(m, k, v) for m in (1, 2, 3, 4) for k in range(1, m + 1) for v in range(1, k + 1)]
@@ -126,11 +127,8 @@ def test_no_mechanism_beats_the_bound_with_guesses_of_both_kinds(claim: str) -> 
 def test_guesses_of_both_kinds_gain_no_factor() -> None:
     """One canary of each kind: half of the canaries in the recursion would be too few."""
     worst = worst_probability(2, 1, 1, 2, RESPONSE)
-    guesses = Guesses(1, 1, 0, 1)  # its recursion runs in 1/2
-    curve = Polygon.from_laws(*map(np.log, RESPONSE))
-    halved = Contradiction(curve, guesses)
-    halved._canaries, halved._made = 1.0, 2
-    assert worst > _p_value(halved, 2) + 0.01
+    # Two guesses of one kind among two canaries run the recursion that two kinds would need.
+    assert worst > bounded_probability(2, 2, 0, 2, RESPONSE) + 0.01
 
 
 def test_one_kind_of_guess_in_figures() -> None:

@@ -8,9 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
-from leakscore.audit import Audit, Monitor, RequiredRounds, required_rounds
-from leakscore.audit.claims import stopping
-from leakscore.audit.claims.required import _Plan
+from leakscore.audit import Audit, Monitor, RequiredRounds, required, required_rounds
+from leakscore.audit.required import _Plan
 from leakscore.tradeoff import (
     TradeOff,
     approximate_dp,
@@ -113,7 +112,7 @@ def test_monitors_that_are_played(f: TradeOff, draw, epsilon: float, delta: floa
 
 
 def test_monitors_that_hardly_ever_refute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "_MOST", 300)
+    monkeypatch.setattr(required, "_LONGEST", 300)
     with pytest.raises(RuntimeError, match="More than 150 rounds of each kind"):
         required_rounds(gaussian(0.02), epsilon=0.0, power=0.5, delta=0.007, method="monitor")
 

@@ -12,8 +12,7 @@ from scipy.integrate import trapezoid
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from leakscore.audit import Audit, RocBand
-from leakscore.audit.roc import band as _roc_band
+from leakscore.audit import Audit, RocBand, roc
 from tests.oracles import audit as oracle
 from tests.oracles import roc_band as slow
 
@@ -138,7 +137,7 @@ def test_left_out_thresholds_are_inside(method: str, monkeypatch: pytest.MonkeyP
     members = np.concatenate([rng.normal(1, 1, 3000), np.full(500, 0.25)])
     audit = Audit(members, rng.normal(0, 1, 4000).round(2))
     complete = audit.band(method=method)
-    monkeypatch.setattr(_roc_band, "_ROWS", 500)
+    monkeypatch.setattr(roc, "_ROWS", 500)
     some = audit.band(method=method)
     row = np.searchsorted(-some.thresholds, -complete.thresholds)  # the first at or below
     for name in ("fpr", "tpr"):

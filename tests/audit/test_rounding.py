@@ -11,11 +11,10 @@ import pytest
 
 from leakscore import _core
 from leakscore.audit import Audit
-from leakscore.audit.bands.uniform import Band, band
-from leakscore.audit.claims.models import _ROUNDING, gaussian_epsilon, largest_mu, margins
-from leakscore.audit.methods.split import SplitErrors, exact_bounds
-from leakscore.audit.one_training.epsilon import _epsilon
-from leakscore.audit.one_training.guesses import Guesses
+from leakscore.audit.bands import Band, band
+from leakscore.audit.families import _ROUNDING, gaussian_epsilon, largest_mu, margins
+from leakscore.audit.one_threshold import ErrorCounts, Split
+from leakscore.audit.training import Guesses, _epsilon
 from leakscore.distributions import clopper_pearson
 from leakscore.tradeoff import gaussian
 
@@ -28,7 +27,7 @@ def test_epsilon_at_one_threshold_is_rounded_down() -> None:
             n = int(10 ** rng.uniform(1.5, 7))
             k0, k1 = (int(x) for x in rng.integers(0, max(1, n // 20), 2))
             for delta in (0.0, 1e-3):
-                found = exact_bounds(SplitErrors(k0, n, k1, n), delta, 0.05).epsilon
+                found = Split().judge(ErrorCounts(k0, n, k1, n), delta, 0.05).epsilon
                 bounds = sorted(clopper_pearson(k, n, alpha=0.025) for k in (k0, k1))
                 low, right = mp.mpf(float(bounds[0][0])), mp.mpf(float(bounds[1][1]))
                 exact = mp.log((right - mp.mpf(delta)) / low)
@@ -42,7 +41,7 @@ def test_epsilon_of_right_guesses_is_rounded_down() -> None:
         for _ in range(60):
             made = int(10 ** rng.uniform(1.5, 6))
             correct = int(rng.integers(made * 3 // 4, made + 1))
-            found = _epsilon(Guesses(made, made, 0, correct), correct, 0.0, 0.05, 0.95)
+            found = _epsilon(Guesses(made, made, 0, correct), 0.0, 0.05, 0.95)
             share, rest = clopper_pearson(correct, made, 0.95, "lower")
             exact = mp.log(mp.mpf(float(share)) / mp.mpf(float(rest)))
             assert 0.0 < float(exact - found) < 4e-15 * (1.0 + float(exact))

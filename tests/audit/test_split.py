@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from leakscore import _core
 from leakscore.audit import Audit
-from leakscore.audit.methods.credible import credible_epsilon
-from leakscore.audit.methods.split import SplitErrors
+from leakscore.audit.one_threshold import ErrorCounts, credible_epsilon
 from tests.oracles import one_threshold as oracle
 
 SCORES = st.sampled_from([-math.inf, -2.0, -0.0, 0.5, 3.0, math.inf])
@@ -111,14 +110,17 @@ def test_halves_are_those_of_the_input(size: int, dtype: type) -> None:
 
 
 def test_merged_audits_keep_their_halves() -> None:
+    """One audit with the even halves at its even positions has the same bound at one threshold."""
     rng = np.random.default_rng(0)
-    parts = [rng.normal(size=(2, size)).astype(np.float32) for size in (5, 4, 1)]
-    one, two, three = (Audit(*part) for part in parts)
-    for merged in (one.merge(two).merge(three), three.merge(one.merge(two))):
-        for odd in (False, True):
-            for place, found in enumerate(merged._samples.half(odd=odd)):
-                expected = np.concatenate([part[place][odd::2] for part in parts])
-                np.testing.assert_array_equal(found, np.sort(expected))
+    parts = [rng.normal([[2.0], [0.0]], size=(2, n)).astype(np.float32) for n in (50, 40, 10)]
+    together = np.concatenate(parts, axis=1)
+    together[:, ::2] = np.concatenate([part[:, ::2] for part in parts], axis=1)
+    together[:, 1::2] = np.concatenate([part[:, 1::2] for part in parts], axis=1)
+    expected = Audit(*together).epsilon(method="split")
+    assert 0.0 < expected.fnr < 1.0
+    first, second, third = (Audit(*part) for part in parts)
+    for merged in (first.merge(second).merge(third), third.merge(second.merge(first))):
+        assert merged.epsilon(method="split") == expected
 
 
 POSTERIORS = [
@@ -131,7 +133,7 @@ POSTERIORS = [
 @pytest.mark.parametrize("counts", POSTERIORS)
 def test_credible_bound_has_its_posterior_mass(counts: tuple[int, ...], delta: float) -> None:
     for miss in (0.05, 0.3):
-        epsilon = credible_epsilon(SplitErrors(*counts), delta, miss)
+        epsilon = credible_epsilon(ErrorCounts(*counts), delta, miss)
         if epsilon == 0.0:
             assert oracle.possible_mass(*counts, delta, 0.0) > miss - 6e-3
         else:
@@ -141,7 +143,7 @@ def test_credible_bound_has_its_posterior_mass(counts: tuple[int, ...], delta: f
 @pytest.mark.parametrize(("counts", "delta"), [((1, 12, 3, 9), 0.0), ((0, 5, 1, 7), 1e-2)])
 def test_credible_bound_in_high_precision(counts: tuple[int, ...], delta: float) -> None:
     with mpmath.workdps(15):
-        epsilon = credible_epsilon(SplitErrors(*counts), delta, 0.05)
+        epsilon = credible_epsilon(ErrorCounts(*counts), delta, 0.05)
         for step, sign in ((-1e-9, -1), (1e-9, 1)):
             mass = oracle.possible_integral(*counts, delta, epsilon + step)
             assert (mass - mpmath.mpf(0.05)) * sign > 0
@@ -149,7 +151,7 @@ def test_credible_bound_in_high_precision(counts: tuple[int, ...], delta: float)
 
 def test_credible_bound_computed_by_others() -> None:
     """3.2022 of another implementation, whose root is known to 1e-2 only."""
-    assert credible_epsilon(SplitErrors(20, 1000, 300, 1000), 1e-5, 0.05) == pytest.approx(
+    assert credible_epsilon(ErrorCounts(20, 1000, 300, 1000), 1e-5, 0.05) == pytest.approx(
         3.2022, abs=1e-2
     )
 
@@ -159,17 +161,17 @@ def test_credible_bound_sees_the_counts_of_the_other_half() -> None:
     members, nonmembers = rng.normal(2, 1, 41), rng.normal(0, 1, 60)
     bound = Audit(members, nonmembers).epsilon(1e-5, method="credible")
     counts = oracle.errors(members[1::2], nonmembers[1::2], (bound.threshold, False))
-    assert bound.epsilon == credible_epsilon(SplitErrors(*counts), 1e-5, 1 - 0.95)
+    assert bound.epsilon == credible_epsilon(ErrorCounts(*counts), 1e-5, 1 - 0.95)
     assert bound.epsilon <= bound.max_certifiable
     fixed = Audit(members, nonmembers).epsilon(1e-5, method="credible", threshold=1.0)
     counts = oracle.errors(members, nonmembers, (1.0, False))
-    assert fixed.epsilon == credible_epsilon(SplitErrors(*counts), 1e-5, 1 - 0.95)
+    assert fixed.epsilon == credible_epsilon(ErrorCounts(*counts), 1e-5, 1 - 0.95)
     certain = Audit(members, nonmembers).epsilon(1e-5, method="split", threshold=1.0)
     assert fixed.epsilon > certain.epsilon  # as it should not be, were it a confidence bound
 
 
 def test_many_scores() -> None:
-    counts = SplitErrors(10, 10**7, 3 * 10**6, 10**7)
+    counts = ErrorCounts(10, 10**7, 3 * 10**6, 10**7)
     rate = math.log(0.7 / 2e-6)
     assert rate < credible_epsilon(counts, 0.0, 0.05) < math.log(0.7 / 1e-6)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from leakscore.audit.methods.table import EPSILON_METHODS
+from leakscore.audit.certified import EPSILON_METHODS
 from tests.helpers.audited import parsed, write_scores
 from tests.helpers.versions import OLD_SCIPY
 

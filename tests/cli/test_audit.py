@@ -11,7 +11,7 @@ import pytest
 
 from leakscore import tradeoff
 from leakscore.audit import Audit
-from leakscore.audit.methods.table import EPSILON_METHODS
+from leakscore.audit.certified import EPSILON_METHODS
 from leakscore_app.cli import main
 from tests.helpers.audited import MEMBER, SCORES, parsed, run, write_scores
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from leakscore import canaries, whitebox
 from tests.contract import inputs as good
 from tests.contract.inputs import Call
@@ -84,27 +82,5 @@ WHITEBOX: dict[str, list[Call]] = {
             partial(whitebox.aggregate, good.SHARES),
             scalars={"batches": ("max", ("sum", "", None, 1))},
         ),
-    ],
-    "whitebox.one_run": [
-        Call(
-            partial(whitebox.one_run, lambda included: np.cumsum(included)),
-            scalars={
-                "m": (40, good.NO_COUNT),
-                "k_plus": (7, (-1, 41, 2.5, True, "3", None)),
-                "k_minus": (5, (-1, 34, 2.5, True, "3", None)),
-                "rng": (3, good.NO_RNG),
-            },
-        )
-    ],
-    "whitebox.one_run_guesses": [
-        Call(
-            whitebox.one_run_guesses,
-            {"scores": good.POINTS[:4000]},
-            "scores",
-            {
-                "k_plus": (700, (-1, 4001, 2.5, True, "3", None)),
-                "k_minus": (500, (-1, 3301, 2.5, True, "3", None)),
-            },
-        )
     ],
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore import audit, games, testing, whitebox
+from leakscore import audit, games, testing
 
 POPULATION = games.Gaussian(np.zeros(2), np.ones(2))
 TARGET = np.ones(2)
@@ -22,7 +22,6 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
     "average_target": lambda rng: games.average_target(POPULATION, MEAN, 64, rng),
     "sequential": lambda rng: games.sequential(POPULATION, TARGET, 5, 3, "uniform", 64, rng),
     "dpsgd": lambda rng: games.dpsgd(POPULATION, TARGET, TRAINING, "uniform", 64, rng),
-    "one_run": lambda rng: whitebox.one_run(lambda included: included + 0.0, 64, 9, 9, rng),
     "bootstrap": lambda rng: audit.Audit(range(5, 35), range(30)).bootstrap(rng=rng),
 }
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from leakscore.audit import Audit
-from leakscore.audit.methods.table import EPSILON_METHODS
+from leakscore.audit.certified import EPSILON_METHODS
 from reproduce import _alarms, _audit_laws, coverage
 from reproduce._outcome import AtMost
 from reproduce.coverage import Cell, Coverage, Design, Method

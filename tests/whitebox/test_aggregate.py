@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from leakscore import tradeoff
-from leakscore.whitebox import aggregate, one_run, one_run_guesses
+from leakscore.whitebox import aggregate
 from tests.oracles import whitebox as oracle
 
 RNG = np.random.default_rng(27)
@@ -105,60 +105,3 @@ def test_the_sum_over_every_step_has_the_sum_of_leakages() -> None:
     ).statistic / rounds**2  # fmt: skip
     expected = float(tradeoff.gaussian(leakage=m.sum()).auc())
     assert found == pytest.approx(expected, abs=4 * 0.5 / np.sqrt(rounds))
-
-
-def test_guesses_of_a_plain_sort() -> None:
-    scores = RNG.normal(size=50)
-    for plus, minus in ((0, 0), (5, 0), (0, 5), (10, 20), (25, 25), (50, 0)):
-        guesses = one_run_guesses(scores, plus, minus)
-        order = np.argsort(scores)
-        expected = np.zeros(50, dtype=int)
-        expected[order[:minus]] = -1
-        expected[order[50 - plus :]] = 1
-        assert guesses.tolist() == expected.tolist()
-
-
-def test_guesses_of_ties_and_infinities() -> None:
-    assert one_run_guesses([INF, 1.0, -INF, 1.0], 1, 1).tolist() == [1, 0, -1, 0]
-    assert one_run_guesses(np.zeros(5), 2, 2).tolist() == [-1, -1, 1, 1, 0]
-    assert one_run_guesses(np.zeros(4), 4, 0).tolist() == [1, 1, 1, 1]
-    with pytest.raises(ValueError, match="NaN"):
-        one_run_guesses([0.0, np.nan], 1, 0)
-
-
-def test_one_run_trains_once_on_fair_coins() -> None:
-    seen = []
-
-    def train(included: np.ndarray) -> np.ndarray:
-        seen.append(included.copy())
-        return np.where(included, 1.0, -1.0) + 0.1 * RNG.normal(size=included.size)
-
-    selection, guesses = one_run(train, 4000, 900, 800, rng=5)
-    assert len(seen) == 1
-    np.testing.assert_array_equal(selection == 1, seen[0])
-    assert set(selection.tolist()) == {-1, 1}
-    assert abs(selection.mean()) < 4 / np.sqrt(4000)
-    assert ((guesses == 1).sum(), (guesses == -1).sum()) == (900, 800)
-    assert (selection * guesses).sum() == 1700
-    again, _ = one_run(train, 4000, 900, 800, rng=5)
-    np.testing.assert_array_equal(again, selection)
-
-
-def test_one_run_without_leakage_is_half_right() -> None:
-    noise = RNG.normal(size=6000)
-    selection, guesses = one_run(lambda included: noise, 6000, 2000, 1500, rng=9)
-    right = int((selection * guesses > 0).sum())
-    assert stats.binomtest(right, 3500).pvalue > 1e-4
-
-
-@pytest.mark.parametrize(
-    ("train", "error", "words"),
-    [
-        (3, TypeError, "train"),
-        (lambda included: included[1:], ValueError, "train"),
-        (lambda included: np.full(included.size, np.nan), ValueError, "NaN"),
-    ],
-)
-def test_trainings_that_give_no_scores(train: object, error: type, words: str) -> None:
-    with pytest.raises(error, match=words):
-        one_run(train, 10, 2, 2, rng=1)  # type: ignore[arg-type]

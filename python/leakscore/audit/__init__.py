@@ -5,24 +5,24 @@ flags a score as a member iff ``score > threshold``, so a tie is a non-member.
 """
 
 from leakscore.audit._audit import Audit
-from leakscore.audit._certified import EpsilonBound
-from leakscore.audit.bands.uniform import critical_value
-from leakscore.audit.claims.compare import Comparison
-from leakscore.audit.claims.models import GaussianEpsilon, MuBound, ParameterBound
-from leakscore.audit.claims.required import RequiredRounds, required_rounds
-from leakscore.audit.many import epsilons
-from leakscore.audit.one_training.epsilon import OneRunBound, one_run
-from leakscore.audit.one_training.families import OneRunFamilyBound, OneRunTest, one_run_fdp
-from leakscore.audit.roc.band import RocBand
-from leakscore.audit.roc.bootstrap import BootstrapInterval
-from leakscore.audit.roc.empirical import Roc
-from leakscore.audit.watched.monitor import Monitor
+from leakscore.audit.bands import critical_value
+from leakscore.audit.certified import EpsilonBound, epsilons
+from leakscore.audit.claims import Comparison, GaussianEpsilon, MuBound, ParameterBound
+from leakscore.audit.methods import FourOutcomes, RateBands, SortedBits
+from leakscore.audit.monitor import Monitor
+from leakscore.audit.one_threshold import Credible, Split
+from leakscore.audit.required import RequiredRounds, required_rounds
+from leakscore.audit.roc import BootstrapInterval, Roc, RocBand
+from leakscore.audit.training import OneRunBound, one_run
+from leakscore.audit.training_curves import OneRunFamilyBound, OneRunTest, one_run_fdp
 
 __all__ = [
     "Audit",
     "BootstrapInterval",
     "Comparison",
+    "Credible",
     "EpsilonBound",
+    "FourOutcomes",
     "GaussianEpsilon",
     "Monitor",
     "MuBound",
@@ -30,9 +30,12 @@ __all__ = [
     "OneRunFamilyBound",
     "OneRunTest",
     "ParameterBound",
+    "RateBands",
     "RequiredRounds",
     "Roc",
     "RocBand",
+    "SortedBits",
+    "Split",
     "critical_value",
     "epsilons",
     "one_run",

@@ -6,14 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _state, validation
-from leakscore.audit._certified import Certified
-from leakscore.audit.claims.compare import turned_round
-from leakscore.audit.claims.refuted import Refuted
-from leakscore.audit.data.histogram import ScoreHistogram
-from leakscore.audit.data.ranked_bits import RankedBits
-from leakscore.audit.data.samples import ClassScores
-from leakscore.audit.data.state import arrays_of, samples_of
-from leakscore.audit.roc.intervals import Intervals
+from leakscore.audit.certified import Certified
+from leakscore.audit.claims import Refuted
+from leakscore.audit.counts import ScoreHistogram
+from leakscore.audit.roc import Intervals
+from leakscore.audit.scores import ClassScores, RankedBits, arrays_of, samples_of
 from leakscore.typing import Seed
 
 _VERSION = 1  # of the bytes
@@ -184,16 +181,6 @@ class Audit(Certified, Refuted, Intervals):
         audit = cls.__new__(cls)
         audit._samples = ScoreHistogram(edges, member_counts, nonmember_counts, below, above)
         return audit
-
-    @property
-    def constant(self) -> bool:
-        """Whether all scores are equal, so that they tell nothing."""
-        return self._samples.constant
-
-    @property
-    def below_chance(self) -> bool:
-        """Whether the AUC is three standard errors below that of scores that know nothing."""
-        return turned_round(self._samples)
 
     def merge(self, other: Audit) -> Audit:
         """Return the audit of all scores of this one and another.

@@ -13,11 +13,18 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.audit import Monitor
-from leakscore.audit.watched.setup import claim_of
+from leakscore.audit.wagers import claim_of
 from leakscore.results import Result
-from leakscore.testing._attacks import Score, ScoreAttack, attacks
-from leakscore.testing._outputs import Failures, Mechanism, played, table
-from leakscore.testing._ranking import best_event
+from leakscore.testing._attacks import (
+    Failures,
+    Mechanism,
+    Score,
+    ScoreAttack,
+    attacks,
+    best_event,
+    played,
+    table,
+)
 from leakscore.tradeoff import TradeOff
 from leakscore.typing import Doubles, Flags, Seed
 

@@ -6,15 +6,16 @@ the release (theta_t - theta_{t+1}) / learning_rate. How the scores of the steps
 how batches are drawn. All scores: larger means member.
 """
 
-from leakscore.whitebox._aggregate import aggregate
-from leakscore.whitebox._one_run import one_run, one_run_guesses
-from leakscore.whitebox._whitebox import clip, covariance_attack, white_box_score
+from leakscore.whitebox._attack import (
+    aggregate,
+    covariance_attack,
+    white_box_score,
+)
+from leakscore.whitebox.clipping import clip
 
 __all__ = [
     "aggregate",
     "clip",
     "covariance_attack",
-    "one_run",
-    "one_run_guesses",
     "white_box_score",
 ]

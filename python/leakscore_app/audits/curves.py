@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.audit import Audit, RocBand
-from leakscore.audit.bands.uniform import band
+from leakscore.audit.bands import band
 
 Doubles = npt.NDArray[np.float64]
 

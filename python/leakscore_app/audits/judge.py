@@ -12,8 +12,8 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
-from leakscore.audit.bands.uniform import BAND_METHODS
-from leakscore.audit.methods.table import EPSILON_METHODS
+from leakscore.audit.bands import BAND_METHODS
+from leakscore.audit.certified import EPSILON_METHODS
 from leakscore_app.audits import sections, words
 from leakscore_app.audits.curves import curves_of
 from leakscore_app.audits.direction import require_direction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from leakscore.audit.assumptions import CLAIM
+from leakscore.audit.results import CLAIM
 from leakscore_app.audits.model import ONE_THRESHOLD, Certificates
 from leakscore_app.audits.shadows import ShadowAttack
 from leakscore_app.document.document import Notice

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscore.audit.bands.levels import ENDS
-from leakscore.audit.bands.uniform import BAND_METHODS, band
+from leakscore.audit.bands import BAND_METHODS, ENDS, band
 
 _BETA = "(1 - critical)-quantile of Beta(k + 1, n - k)"
 _RULES = {

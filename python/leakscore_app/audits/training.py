@@ -9,7 +9,7 @@ from typing import Any
 
 from leakscore import validation
 from leakscore.audit import Audit, OneRunBound, one_run
-from leakscore.audit.one_training.guesses import suspiciously_even
+from leakscore.audit.training import suspiciously_even
 from leakscore_app.audits import words
 from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.judge import negated

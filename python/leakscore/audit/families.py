@@ -1,195 +1,22 @@
-"""What upper bounds on both error rates prove about a family of trade-off curves."""
+"""Families of trade-off curves, and the search for the largest parameter that is refuted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from leakscore import validation
-from leakscore.audit.bound import Bound
 from leakscore.distributions import norm
 from leakscore.numeric import sign_change
 from leakscore.tradeoff import TradeOff, gdp_epsilon
+from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
 from leakscore.typing import Doubles
 
 _ULP = float(np.finfo(np.float64).eps)
 _ROUNDING = 1e-13  # relative, of f(alpha): a curve is refuted only beyond it
 _LEAST_STEP, _LARGEST_STEP = 2.0**-30, 2.0**60
 _CLOSE, _CLOSE_BRACKET = 2.0**-43, 2.0**-24  # relative width of the final bracket
-
-
-@dataclass(frozen=True, eq=False)
-class MuBound(Bound):
-    """A certified lower bound on mu and the threshold that proves it; see `Audit.mu`.
-
-    As a number it is `mu`: ``float``, ``<`` and ``>=`` take it so.
-    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
-    certified.
-
-    Attributes
-    ----------
-    mu : float
-        No mu'-GDP mechanism with mu' below it gives such scores, at this confidence. 0 means no
-        evidence, not safety.
-    threshold : float
-        The threshold that proves it; with ``mu == 0`` the one that came closest.
-    fpr, fnr : float
-        Observed share of non-members that this test flags, and of members that it does not.
-    fpr_upper, fnr_upper : float
-        Upper confidence bounds on the two rates, valid at all thresholds at once: mu is
-        ``norm.isf(fpr_upper) - norm.ppf(fnr_upper)``.
-    max_certifiable : float
-        The bound that perfectly separated scores would give with as many members and non-members.
-    confidence : float
-        As given.
-    method : str
-        As given.
-    orientation : str
-        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
-    algorithm : str
-        How the critical values of the bands were found.
-    assumptions : tuple of str
-        What must be true, beyond the scores, for this to hold.
-
-    Examples
-    --------
-    >>> from leakscore.audit import Audit
-    >>> bound = Audit([2.0] * 50, [1.0] * 50).mu(method="dkw")
-    >>> print(round(float(bound), 4), bound.threshold, round(bound.fpr_upper, 4))
-    1.7406 1.0 0.1921
-    """
-
-    mu: float
-    threshold: float
-    fpr: float
-    fnr: float
-    fpr_upper: float
-    fnr_upper: float
-    max_certifiable: float
-    confidence: float
-    method: str
-    orientation: str
-    algorithm: str
-
-    _number = "mu"
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianEpsilon(Bound):
-    """What epsilon would be if the mechanism were Gaussian; see `Audit.epsilon_if_gaussian`.
-
-    As a number it is `epsilon_if_gaussian`: ``float``, ``<`` and ``>=`` take it so.
-    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down.
-
-    Attributes
-    ----------
-    epsilon_if_gaussian : float or ndarray
-        Epsilon, at delta, of the Gaussian curve with parameter `mu`. It is no bound on the epsilon
-        of any other mechanism.
-    mu : float
-        The certified lower bound on mu from which it follows, of `Audit.mu`.
-    max_certifiable : float or ndarray
-        The value that perfectly separated scores would give with as many members and non-members.
-    assumption : str
-        The assumption behind the numbers.
-    delta : float or ndarray
-        As given.
-    confidence : float
-        As given.
-    method : str
-        As given.
-    orientation : str
-        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
-    algorithm : str
-        How the critical values of the bands were found.
-    assumptions : tuple of str
-        What must be true, beyond the scores, for this to hold.
-
-    Examples
-    --------
-    >>> from leakscore.audit import Audit
-    >>> found = Audit([2.0] * 50, [1.0] * 50).epsilon_if_gaussian(1e-5, method="dkw")
-    >>> print(round(float(found), 4))
-    8.4358
-    >>> found.assumption
-    'the trade-off curve of the mechanism is exactly Gaussian'
-    """
-
-    epsilon_if_gaussian: float | Doubles
-    mu: float
-    max_certifiable: float | Doubles
-    assumption: str
-    delta: float | Doubles
-    confidence: float
-    method: str
-    orientation: str
-    algorithm: str
-
-    _number = "epsilon_if_gaussian"
-
-
-@dataclass(frozen=True, eq=False)
-class ParameterBound(Bound):
-    """A certified lower bound on the parameter of a family; see `Audit.parameter_lower_bound`.
-
-    As a number it is `parameter`: ``float``, ``<`` and ``>=`` take it so.
-    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
-    certified.
-
-    Attributes
-    ----------
-    parameter : float
-        At this confidence no mechanism of the family with a smaller parameter gives such scores.
-        It is `low` if no larger parameter is refuted, and `high` if `high` is refuted.
-    threshold : float
-        The threshold that proves it; if no curve is refuted, the one with the least sum of the two
-        bounds.
-    fpr, fnr : float
-        Observed share of non-members that this test flags, and of members that it does not.
-    fpr_upper, fnr_upper : float
-        Upper confidence bounds on the two rates, valid at all thresholds at once: the curve of the
-        family is above `fnr_upper` at `fpr_upper`.
-    max_certifiable : float
-        The bound that perfectly separated scores would give with as many members and non-members;
-        inf if they refute every curve of the family.
-    neighbours : {"replace", "add-remove"} or None
-        The relation of the two data sets: the stated one, or that of the curves, if they have one.
-    confidence : float
-        As given.
-    method : str
-        As given.
-    orientation : str
-        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
-    algorithm : str
-        How the critical values of the bands were found.
-    assumptions : tuple of str
-        What must be true, beyond the scores, for this to hold, and what the curves assume.
-
-    Examples
-    --------
-    >>> from leakscore.audit import Audit
-    >>> from leakscore.tradeoff import laplace
-    >>> bound = Audit([2.0] * 50, [1.0] * 50).parameter_lower_bound(laplace, method="dkw")
-    >>> print(round(float(bound), 4), round(float(laplace(bound.parameter)(bound.fpr_upper)), 4))
-    1.9136 0.1921
-    """
-
-    parameter: float
-    threshold: float
-    fpr: float
-    fnr: float
-    fpr_upper: float
-    fnr_upper: float
-    max_certifiable: float
-    neighbours: str | None
-    confidence: float
-    method: str
-    orientation: str
-    algorithm: str
-
-    _number = "parameter"
 
 
 def largest_mu(fpr: Doubles, fnr: Doubles) -> tuple[float, int]:
@@ -232,7 +59,7 @@ def largest_parameter(
     return bottom, search.best
 
 
-def cap(
+def largest_certifiable(
     family: Callable[[float], TradeOff], fpr: Doubles, fnr: Doubles, low: float, high: float
 ) -> float:
     """Return the largest parameter that a point refutes; inf if it refutes all."""
@@ -335,3 +162,39 @@ class _Search:
         while float(root) - step > self._refuted and self.excess(float(root) - step) <= 0.0:
             step *= 2.0
         return self._refuted
+
+
+def widest(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> tuple[int, float]:
+    """Return the point with the widest margin, and that margin."""
+    gaps = margins(curve, fpr, fnr)
+    index = int(np.argmax(gaps))
+    return index, float(gaps[index])
+
+
+class Family:
+    """A family of curves that are all about one relation of the two data sets, the stated one."""
+
+    def __init__(self, make: Callable[[float], TradeOff], stated: str | None) -> None:
+        self._make, self._stated = make, stated
+        self._premise, self._first, self._made = UNSTATED, "", False
+        settled(self._premise, stated, make)  # refuses an unknown relation
+
+    def __call__(self, parameter: float) -> TradeOff:
+        curve = self._make(parameter)
+        if isinstance(curve, TradeOff):
+            settled(curve._premise, self._stated, curve)
+            name, premise = f"family({parameter!r})", curve._premise
+            self._premise = joined([(self._first, self._premise), (name, premise)])
+            self._first = self._first or (name if premise.neighbours else "")
+            self._made = True
+        return curve
+
+    def is_of(self, make: Callable[[float], TradeOff]) -> bool:
+        """Whether the curves are those that this function makes."""
+        return self._make is make
+
+    def about(self, parameter: float) -> Premise:
+        """Give the premise of the curves made so far, at least of one parameter."""
+        if not self._made:
+            self(parameter)
+        return self._premise._replace(neighbours=self._stated or self._premise.neighbours)

@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
+import numpy as np
 import numpy.typing as npt
 
-from leakscore import validation
-from leakscore.audit.assumptions import CLAIM, FAMILY, Assuming, of_one_run
-from leakscore.audit.bound import Bound
-from leakscore.audit.claims.compare import Family as OneRelation
-from leakscore.audit.claims.models import AllRefutedError
-from leakscore.audit.one_training.contradiction import Contradiction
-from leakscore.audit.one_training.guesses import Guesses, guesses_of, refuse_both
+from leakscore import _core, validation
+from leakscore.audit.families import AllRefutedError
+from leakscore.audit.families import Family as OneRelation
+from leakscore.audit.results import CLAIM, FAMILY, ONE_RUN, Assuming, Bound
+from leakscore.audit.training import Guesses, guesses_of, refuse_both
 from leakscore.numeric import bisect, crossed
-from leakscore.tradeoff import TradeOff, gaussian
+from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
 from leakscore.tradeoff.premise import settled
 from leakscore.typing import Doubles, Scalar
 
 Family = Callable[[float], TradeOff]
+Sizes = int | Sequence[int] | None
 
 _LEAST_LEVEL = -690.0  # of a p-value, as a logarithm
 _CLOSE_LEVEL, _CLOSE_PARAMETER = 2.0**-30, 2.0**-44
@@ -169,49 +169,31 @@ class OneRunFamilyBound(Bound):
 def one_run_fdp(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
-    k_plus: int | Sequence[int],
-    k_minus: int | Sequence[int],
-    tradeoff: TradeOff,
+    k_plus: Sizes = None,
+    k_minus: Sizes = None,
+    tradeoff: TradeOff = ...,
     confidence: float = 0.95,
     *,
+    k: str | None = None,
     neighbours: str | None = None,
 ) -> OneRunTest: ...
 @overload
 def one_run_fdp(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
-    *,
-    tradeoff: TradeOff,
-    confidence: float = 0.95,
-    k: str,
-    neighbours: str | None = None,
-) -> OneRunTest: ...
-@overload
-def one_run_fdp(
-    scores: npt.ArrayLike,
-    included: npt.ArrayLike,
-    k_plus: int | Sequence[int],
-    k_minus: int | Sequence[int],
-    tradeoff: Family,
+    k_plus: Sizes = None,
+    k_minus: Sizes = None,
+    tradeoff: Family = ...,
     confidence: float = 0.95,
     *,
-    neighbours: str | None = None,
-) -> OneRunFamilyBound: ...
-@overload
-def one_run_fdp(
-    scores: npt.ArrayLike,
-    included: npt.ArrayLike,
-    *,
-    tradeoff: Family,
-    confidence: float = 0.95,
-    k: str,
+    k: str | None = None,
     neighbours: str | None = None,
 ) -> OneRunFamilyBound: ...
 def one_run_fdp(
     scores: npt.ArrayLike,
     included: npt.ArrayLike,
-    k_plus: int | Sequence[int] | None = None,
-    k_minus: int | Sequence[int] | None = None,
+    k_plus: Sizes = None,
+    k_minus: Sizes = None,
     tradeoff: TradeOff | Family | None = None,
     confidence: float = 0.95,
     *,
@@ -320,31 +302,33 @@ def one_run_fdp(
     miss = 1.0 - level
     if isinstance(tradeoff, TradeOff):
         relation = settled(tradeoff._premise, neighbours, tradeoff)
-        levels = [_p_value(_against(tradeoff, guesses), guesses.correct) for guesses in grid]
+        levels = [_p_value(_against(tradeoff, guesses)) for guesses in grid]
         best = min(range(len(grid)), key=levels.__getitem__)
         p_value = min(1.0, len(grid) * levels[best])
-        taken = of_one_run(CLAIM, *tradeoff.assumptions)
-        fields = (*_fields(grid[best]), level, relation)
-        return OneRunTest(p_value < miss, p_value, tradeoff, *fields, assumptions=taken)
+        return OneRunTest(
+            refuted=p_value < miss,
+            p_value=p_value,
+            tradeoff=tradeoff,
+            **vars(grid[best]),
+            confidence=level,
+            neighbours=relation,
+            assumptions=(*ONE_RUN, CLAIM, *tradeoff.assumptions),
+        )
     family, share = OneRelation(tradeoff, neighbours), miss / len(grid)
-    parameters = [_parameter(family, guesses, guesses.correct, share) for guesses in grid]
+    parameters = [_parameter(family, guesses, share) for guesses in grid]
     best = max(range(len(grid)), key=parameters.__getitem__)
     parameter = parameters[best]
-    cap = max(_cap(family, guesses, share) for guesses in grid)
+    cap = max(_cap(family, guesses.perfect(), share) for guesses in grid)
     about = family.about(1.0)
     return OneRunFamilyBound(
-        parameter,
-        family(parameter) if parameter > 0.0 else None,
-        cap,
-        *_fields(grid[best]),
-        level,
-        about.neighbours,
-        assumptions=of_one_run(CLAIM, FAMILY, *about.assumptions),
+        parameter=parameter,
+        tradeoff=family(parameter) if parameter > 0.0 else None,
+        max_certifiable=cap,
+        **vars(grid[best]),
+        confidence=level,
+        neighbours=about.neighbours,
+        assumptions=(*ONE_RUN, CLAIM, FAMILY, *about.assumptions),
     )
-
-
-def _fields(guesses: Guesses) -> tuple[int, int, int, int]:
-    return guesses.canaries, guesses.k_plus, guesses.k_minus, guesses.correct
 
 
 def _against(curve: object, guesses: Guesses) -> Contradiction:
@@ -354,28 +338,27 @@ def _against(curve: object, guesses: Guesses) -> Contradiction:
     return Contradiction(curve, guesses)
 
 
-def _p_value(against: Contradiction, correct: int) -> float:
+def _p_value(contradicted: Contradiction) -> float:
     """Return the least level at which the curve is refuted, from above."""
-    low, high = _LEAST_LEVEL, 0.0
-    if not against(correct, 1.0):
+    if not contradicted(1.0):
         return 1.0
-    low, high = bisect(
-        lambda level: not against(correct, math.exp(level)),
-        low,
-        high,
+    _, high = bisect(
+        lambda level: not contradicted(math.exp(level)),
+        _LEAST_LEVEL,
+        0.0,
         close=lambda low, high: high - low <= _CLOSE_LEVEL,
     )
     return math.exp(high)
 
 
-def _parameter(family: OneRelation, guesses: Guesses, correct: int, level: float) -> float:
+def _parameter(family: OneRelation, guesses: Guesses, level: float) -> float:
     """Return the largest refuted parameter, from below; 0 if there is none."""
     of_mu = Contradiction(gaussian(1.0), guesses) if family.is_of(gaussian) else None
 
     def refuted(parameter: float) -> bool:
         if of_mu is not None:  # without a curve each time, which takes longer than the answer
-            return of_mu.of_gaussian(parameter, correct, level)
-        return _against(family(parameter), guesses)(correct, level)
+            return of_mu.of_gaussian(parameter, level)
+        return _against(family(parameter), guesses)(level)
 
     low = high = 1.0
     if refuted(1.0):
@@ -394,7 +377,7 @@ def _parameter(family: OneRelation, guesses: Guesses, correct: int, level: float
     least, most = low, high
     if of_mu is not None:  # bisection as for any family, of which this answers most questions
         excess = of_mu.excess
-        least, most = crossed(lambda mu: excess(mu, correct, level), low, high, _CLOSE_PARAMETER)
+        least, most = crossed(lambda mu: excess(mu, level), low, high, _CLOSE_PARAMETER)
     return bisect(
         lambda parameter: parameter <= least or (parameter < most and refuted(parameter)),
         low,
@@ -404,8 +387,86 @@ def _parameter(family: OneRelation, guesses: Guesses, correct: int, level: float
 
 
 def _cap(family: OneRelation, guesses: Guesses, level: float) -> float:
-    """Return the parameter that all right guesses would refute; inf if they refute all."""
+    """Return the largest refuted parameter; inf if the guesses refute all."""
     try:
-        return _parameter(family, guesses, guesses.made, level)
+        return _parameter(family, guesses, level)
     except AllRefutedError:
         return math.inf
+
+
+_LINES = 256  # to begin with
+_ROUNDS = 200
+_STEP = 2.0**-14  # of the slopes
+_SHIFT = 1.0 - 1e-9  # to the left of the next pass's points, all roundings included
+_SAFE = 1.0 - 1e-12  # more than the error of any curve
+_SAFE_SLOPE = 1.0 - 2.0**-16  # that error over the step
+
+
+class Contradiction:
+    """Whether P(at least as many right guesses) = level contradicts a curve."""
+
+    def __init__(self, curve: TradeOff, guesses: Guesses) -> None:
+        if curve.shape:
+            raise ValueError(f"Expected a tradeoff of shape {curve.shape} to be of shape ()")
+        # Theorem and proof in one_run_curve.hpp: guesses of one kind halve the number of canaries.
+        self._counts = guesses.exposed, guesses.total, guesses.correct
+        self._mu = float(curve.mu) if isinstance(curve, GaussianTradeOff) else None
+        if self._mu is not None or guesses.k_plus == 0:
+            self._inverse = curve  # of the curve's inverse
+        elif guesses.k_minus == 0:
+            self._inverse = curve.inverse()
+        else:
+            self._inverse = curve.symmetrized()
+
+    def __call__(self, level: float) -> bool:
+        if self._mu is not None:
+            return self.of_gaussian(self._mu, level)
+        m, total, correct = self._counts
+        if correct == 0:
+            return False
+        # Lines through points of s from below; then also through the points that a pass evaluates.
+        first, last = level * correct / m * (1.0 - 1e-14), total / m
+        at = start = np.geomspace(min(first, 1.0), min(last, 1.0), _LINES)
+        before = np.zeros(1)
+        for _ in range(_ROUNDS):
+            contradicted, evaluated = _core.one_run_lines_contradiction(
+                *self._counts, level, *self._lines(at)
+            )
+            if contradicted:
+                return True
+            if not _grows(evaluated, before):
+                return False
+            before, at = evaluated, np.sort(np.concatenate([start, evaluated * _SHIFT]))
+        raise RuntimeError("The search for a contradiction did not end")
+
+    def of_gaussian(self, mu: float, level: float) -> bool:
+        """Return the answer for the curve of N(0, 1) against N(mu, 1)."""
+        return self._counts[2] > 0 and _core.one_run_gaussian_contradiction(
+            *self._counts, level, mu
+        )
+
+    def excess(self, mu: float, level: float) -> float:
+        """Return by how much that curve is contradicted, falling in mu; at most 0 if it is not."""
+        if self._counts[2] == 0:
+            return -1.0
+        return _core.one_run_gaussian_excess(*self._counts, level, mu)
+
+    def _lines(self, right: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+        """Return arguments of s just below these, s and its slope from the left, from below."""
+        beta, before = _misses(right), _misses(right * (1.0 - _STEP))
+        value, less = np.asarray(self._inverse(beta)), np.asarray(self._inverse(before))
+        width = before - beta  # exact, and so is 1 - beta, unlike 1 - right
+        rise = np.divide(value - less, width, out=np.zeros_like(right), where=width > 0.0)
+        return 1.0 - beta, value * _SAFE, np.maximum(rise, 0.0) * _SAFE_SLOPE
+
+
+def _misses(right: Doubles) -> Doubles:
+    """Return 1 - right, rounded up: s(right) is the least alpha with at most this beta."""
+    return np.minimum(np.nextafter(1.0 - right, 2.0), 1.0)
+
+
+def _grows(values: Doubles, before: Doubles) -> bool:
+    """Whether a pass is above the previous one, anywhere or at its end."""
+    both = min(values.size, before.size)
+    grown = values[:both] > before[:both] * (1.0 + 1e-12)
+    return bool(grown.any()) or bool(values[-1] > before[-1] * (1.0 + 1e-12))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import secrets
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.audit.assumptions import of_monitor
-from leakscore.audit.watched import saved
-from leakscore.audit.watched.coins import warn_of_fixed, warn_of_unfair
-from leakscore.audit.watched.setup import Setup, assembled, claim_of
+from leakscore.audit import wagers  # saved
+from leakscore.audit.results import of_monitor
+from leakscore.audit.wagers import Setup, assembled, claim_of
 from leakscore.typing import Doubles, Flags
 
 _BLOCK = 1024  # rounds between two looks for Ctrl-C
@@ -367,11 +367,11 @@ class Monitor:
         >>> Monitor.from_bytes(monitor.to_bytes())
         Monitor((1.0, 0.0), rounds=0, e_value=1)
         """
-        return saved.to_bytes(self._setup, self._wealth, self._origins)
+        return wagers.to_bytes(self._setup, self._wealth, self._origins)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Monitor:
-        """Return the monitor that `to_bytes` saved. Nothing in the bytes is run.
+        """Return the monitor that `to_bytes` wagers. Nothing in the bytes is run.
 
         Parameters
         ----------
@@ -391,7 +391,7 @@ class Monitor:
         """
         if not isinstance(raw, (bytes, bytearray, memoryview)):
             raise TypeError(f"Expected raw of {type(raw).__name__} to be bytes")
-        return cls._of(*saved.from_bytes(bytes(raw)))
+        return cls._of(*wagers.from_bytes(bytes(raw)))
 
     def __reduce__(self) -> tuple[Callable[[bytes], Monitor], tuple[bytes]]:
         return type(self).from_bytes, (self.to_bytes(),)
@@ -446,3 +446,42 @@ class Monitor:
     def __repr__(self) -> str:
         evidence = f", e_value={self.e_value:.4g}" if self._setup.tangents else ""
         return f"Monitor({self.claim}, rounds={self.rounds}{evidence})"
+
+
+_EVIDENCE = math.log(500.0)  # fair coins ever reach it with probability 1/500
+_ORDERLY = 5.0  # standard deviations of the number of changes from member to non-member
+_FEWEST, _MANY = 20, 2000  # rounds of which exactly half are members
+
+
+def warn_of_unfair(members: int, rounds: int, inclusion: float) -> bool:
+    """Warn if the shares of members and non-members refute the coin; True if they do."""
+    others = rounds - members
+    # The mean over Beta(1/2, 1/2) of the likelihood ratio of a coin: a martingale, if it is fair.
+    mixture = math.lgamma(members + 0.5) + math.lgamma(others + 0.5) - math.lgamma(rounds + 1.0)
+    null = members * math.log(inclusion) + others * math.log1p(-inclusion)
+    if mixture - math.log(math.pi) - null < _EVIDENCE:
+        return False
+    warnings.warn(
+        f"{members} of {rounds} rounds have a member, which hardly happens with coins that say "
+        f"member with probability {inclusion:g}: evidence from such rounds does not hold. Other "
+        "coins: inclusion=; numbers fixed beforehand: design='pairs'",
+        stacklevel=3,
+    )
+    return True
+
+
+def warn_of_fixed(member: Flags) -> bool:
+    """Warn if exactly half are members, in an order or a number that is rare; True if so."""
+    rounds = member.size
+    if rounds < _FEWEST or 2 * int(member.sum()) != rounds:
+        return False
+    changes = int((member[1:] != member[:-1]).sum())
+    orderly = abs(changes - rounds / 2.0) > _ORDERLY * math.sqrt(rounds) / 2.0
+    if not orderly and rounds < _MANY:
+        return False
+    warnings.warn(
+        f"Exactly half of {rounds} rounds have a member: if these numbers were fixed beforehand, "
+        "the memberships were no coins, and only design='pairs' is valid",
+        stacklevel=3,
+    )
+    return True

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import validation
-from leakscore.audit.assumptions import of_rounds
-from leakscore.audit.bound import Bound
-from leakscore.audit.data.samples import SampledAudit
-from leakscore.audit.methods.table import certify
-from leakscore.typing import Array, Doubles
+from leakscore import _core, validation
+from leakscore.audit.bands import BAND_METHODS, band
+from leakscore.audit.methods import EpsilonMethod, FourOutcomes, RateBands, SortedBits
+from leakscore.audit.one_threshold import Credible, Split
+from leakscore.audit.results import Bound
+from leakscore.audit.scores import SampledAudit
+from leakscore.typing import Array, Doubles, Flags
+
+__all__ = ["EPSILON_METHODS"]
+
+EPSILON_METHODS: dict[str, EpsilonMethod] = {
+    **{name: RateBands(name) for name in BAND_METHODS},
+    **{method.name: method for method in (SortedBits(), FourOutcomes(), Split(), Credible())},
+}
+"""The methods by the names that stand for them, with their defaults."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +107,7 @@ class Certified(SampledAudit):
         self,
         delta: npt.ArrayLike = 0.0,
         confidence: float = 0.95,
-        method: str = "weighted-ell",
+        method: str | EpsilonMethod = "weighted-ell",
         *,
         orientation: str = "high",
         threshold: float | None = None,
@@ -114,8 +123,9 @@ class Certified(SampledAudit):
             threshold.
         confidence : float
             Probability, in (0, 1), with which the bound holds, over the rounds.
-        method : str
-            The band around the error rates. "weighted-ell": Clopper-Pearson bounds of level
+        method : str or method
+            A name, or `RateBands`, `Split`, `Credible`, `SortedBits` or `FourOutcomes`. The band
+            around the error rates. "weighted-ell": Clopper-Pearson bounds of level
             eta / sqrt(k + 1) for k errors, eta from the exact joint law of all of them; the
             tightest where the attack is strong. "ell": one level for all counts. "berk-jones": the
             Kullback-Leibler bound. "bonferroni": Clopper-Pearson bounds with a union bound.
@@ -207,7 +217,11 @@ class Certified(SampledAudit):
         """
         deltas = np.array(validation.interval("delta", delta, 0.0, 1.0, closed="left"))
         level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-        certified = certify(self, deltas.ravel(), level, method, orientation, threshold)
+        chosen = _method_of(method)
+        both = validation.choice("orientation", orientation, ("high", "both")) == "both"
+        if threshold is not None:
+            chosen = _at(chosen, validation.scalar("threshold", threshold))
+        proof = chosen.certify(self._samples, deltas.ravel(), level, both)
 
         # Python's numbers for one delta: numpy's quotients and texts take as long as 1000 scores.
         scalar = deltas.ndim == 0
@@ -219,18 +233,151 @@ class Certified(SampledAudit):
             return (true if flags else false) if scalar else np.where(flags, true, false)
 
         return EpsilonBound(
-            epsilon=shaped(certified.epsilon),
-            threshold=shaped(certified.threshold),
-            direction=named(shaped(certified.forward), "forward", "reverse"),
-            fpr=shaped(certified.false_positives) / max(1, certified.counted[0]),
-            fnr=shaped(certified.false_negatives) / max(1, certified.counted[1]),
-            fpr_upper=shaped(certified.fpr_upper),
-            fnr_upper=shaped(certified.fnr_upper),
-            max_certifiable=shaped(certified.max_certifiable),
+            epsilon=shaped(proof.epsilon),
+            threshold=shaped(proof.threshold),
+            direction=named(shaped(proof.forward), "forward", "reverse"),
+            fpr=shaped(proof.false_positives) / max(1, proof.counted[0]),
+            fnr=shaped(proof.false_negatives) / max(1, proof.counted[1]),
+            fpr_upper=shaped(proof.fpr_upper),
+            fnr_upper=shaped(proof.fnr_upper),
+            max_certifiable=shaped(proof.max_certifiable),
             delta=shaped(deltas),
             confidence=level,
-            method=method,
-            orientation=named(shaped(certified.flags_low), "low", "high"),
-            algorithm=certified.algorithm,
-            assumptions=of_rounds(method, given_threshold=threshold is not None),
+            method=chosen.name,
+            orientation=named(shaped(proof.flags_low), "low", "high"),
+            algorithm=proof.algorithm,
+            assumptions=chosen.assumptions,
         )
+
+
+def _method_of(method: object) -> EpsilonMethod:
+    """Return the method that a name stands for; a method stands for itself."""
+    if isinstance(method, EpsilonMethod):
+        return method
+    return EPSILON_METHODS[validation.choice("method", method, tuple(EPSILON_METHODS))]
+
+
+def _at(method: EpsilonMethod, threshold: float) -> EpsilonMethod:
+    """Return the method with a threshold that was fixed before."""
+    if not isinstance(method, Split):
+        names = [name for name, each in EPSILON_METHODS.items() if isinstance(each, Split)]
+        raise ValueError(
+            f"Expected no threshold={threshold!r} with method={method.name!r}, which chooses its "
+            f"own; only {' and '.join(names)} take one"
+        )
+    return replace(method, threshold=threshold)
+
+
+def epsilons(
+    scores: npt.ArrayLike,
+    member: npt.ArrayLike,
+    delta: npt.ArrayLike = 0.0,
+    confidence: float = 0.95,
+    method: str = "weighted-ell",
+    *,
+    orientation: str = "high",
+) -> Doubles:
+    """Certify a lower bound on epsilon for each row of scores: many audits at once.
+
+    Parameters
+    ----------
+    scores : (R, T) array_like
+        One audit a row, of one record or one attack; larger means member. Rounds of a row are
+        independent. float32 scores stay float32; +-inf are legal.
+    member : (T,) or (R, T) array_like of bool
+        Whether the target was a member in that round, for all rows alike or row by row; 1 and 0
+        will do. Each row needs both.
+    delta : float or array_like
+        As in `Audit.epsilon`.
+    confidence : float
+        Probability, in (0, 1), with which the bound of any one row holds. That all R hold at once
+        needs ``1 - (1 - confidence) / R``.
+    method : str
+        A band of `Audit.epsilon`.
+    orientation : {"high", "both"}
+        As in `Audit.epsilon`.
+
+    Returns
+    -------
+    ndarray, shape (R,) + delta.shape
+        For each row the number of ``Audit.from_rounds(scores[row], member[row]).epsilon(...)``, to
+        the bit.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, a score is NaN, a row has one class only, or another argument is out
+        of range.
+    TypeError
+        If an argument is not an array of real numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.arange(64) % 2 == 0
+    >>> scores = rng.normal(size=(3, 64)) + np.outer([0.0, 2.0, 9.0], member)
+    >>> print(epsilons(scores, member).round(2))
+    [0.   0.68 1.74]
+    """
+    table = _table(scores)
+    inside = _members(member, table.shape)
+    deltas = np.array(validation.interval("delta", delta, 0.0, 1.0, closed="left"))
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    validation.choice("method", method, BAND_METHODS)
+    validation.choice("orientation", orientation, ("high", "both"))
+    both = orientation == "both"
+    miss = (1.0 - level) / (4.0 if both else 2.0)
+    result = _one_way(table, inside, deltas.ravel(), miss, method)
+    if both:  # a test that flags low scores is the complement of one with the classes swapped
+        low = _one_way(table, ~inside, deltas.ravel(), miss, method)
+        result = np.where(low > result, low, result)
+    return result.reshape(table.shape[:1] + deltas.shape)
+
+
+def _table(scores: npt.ArrayLike) -> Array:
+    array = validation.real_array("scores", scores)
+    if array.ndim != 2 or not array.size:
+        raise ValueError(
+            f"Expected scores of shape {array.shape} to be (R, T), one audit a row, and not empty"
+        )
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        validation.sample("scores", array.ravel())
+    table = np.ascontiguousarray(array, dtype=np.result_type(array.dtype, np.float32))
+    with np.errstate(invalid="ignore", over="ignore"):
+        wrong = np.isnan(table.sum(axis=1))  # inf - inf is NaN too
+    if wrong.any():
+        nan = np.argwhere(np.isnan(table[wrong]))
+        if nan.size:
+            row = int(np.flatnonzero(wrong)[nan[0, 0]])
+            raise ValueError(f"Expected scores without NaN, as at [{row}, {int(nan[0, 1])}]")
+    return table
+
+
+def _members(member: npt.ArrayLike, shape: tuple[int, ...]) -> Flags:
+    array = validation.binary("member", validation.real_array("member", member))
+    if array.shape not in (shape, shape[1:]):
+        hint = ": transposed?" if array.shape == shape[::-1] else ""
+        raise ValueError(
+            f"Expected member of shape {array.shape} to be {shape[1:]} or {shape}{hint}"
+        )
+    inside = np.ascontiguousarray(np.atleast_2d(array) == 1)
+    counts = inside.sum(axis=1)
+    one_class = (counts == 0) | (counts == shape[1])
+    if one_class.any():
+        row = int(np.argmax(one_class))
+        raise ValueError(f"Expected member[{row}] to hold both members and non-members")
+    return inside
+
+
+def _one_way(table: Array, inside: Flags, deltas: Doubles, miss: float, method: str) -> Doubles:
+    """Take the rows of as many members together: they have the same bands."""
+    rounds = table.shape[1]
+    counts = np.broadcast_to(inside.sum(axis=1), table.shape[:1])
+    result = np.empty((table.shape[0], deltas.size))
+    bits: Any = inside.view(np.uint8)
+    for members in np.unique(counts).tolist():
+        rows = np.flatnonzero(counts == members)
+        bands = (band(method, size, miss).core for size in (rounds - members, members))
+        result[rows] = _core.rows_epsilon(table, bits, rows, deltas, rounds - members, *bands)
+    return result

@@ -1,21 +1,105 @@
-"""The scores of an audit, sorted once."""
+"""The scores of an audit, sorted once, and the bits of its rounds in their order."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.audit.bands.frontier import Frontier, frontier
-from leakscore.audit.bands.uniform import Band
-from leakscore.audit.data.histogram import ScoreHistogram
-from leakscore.audit.data.points import Flagged, Points
-from leakscore.audit.data.ranked_bits import RankedBits
+from leakscore.audit.bands import Band, Frontier, frontier
+from leakscore.audit.counts import Flagged, Points, ScoreHistogram
 from leakscore.numeric import frozen
-from leakscore.typing import Array, Doubles
+from leakscore.typing import Array, Counts, Doubles, Flags
+
+MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
+
+# Mixed into the seed of the order of ties, so that bits drawn from a generator with the same seed
+# do not share its stream.
+_TIES = 0x74696573
+
+
+def lots_of(scores: Array, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+    """Draw the order of ties, which is random and independent of the bits.
+
+    The scores are part of the seed: with the same lots in every audit, rounds in the order members
+    first would be ordered by their bits in the same way each time, and a seed could be lucky.
+    """
+    words = rng.integers(0, 2**32, 4, dtype=np.uint64)
+    plain = np.ascontiguousarray(scores, dtype="<f8") + 0.0  # -0.0 becomes 0.0
+    digest = np.frombuffer(hashlib.blake2b(plain.tobytes(), digest_size=16).digest(), dtype="<u4")
+    ties = np.random.default_rng([_TIES, *words.tolist(), *digest.tolist()])
+    return ties.integers(0, 2**32, scores.size, dtype=np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedBits:
+    """Rounds by ascending score, and counts of members among the highest and the lowest scores.
+
+    Attributes
+    ----------
+    rounds : int
+        Number of rounds; above MAX_ROUNDS nothing else is kept.
+    scores, lots, member : ndarray
+        Of each round. Tied scores are ordered by lot, and rounds of equal lots as they were given.
+    sizes : ndarray
+        The preset sizes of the test, ascending, up to half the rounds.
+    highest, lowest : ndarray
+        Members among the highest, and the lowest, scores of each size.
+    """
+
+    rounds: int
+    scores: Array
+    lots: npt.NDArray[np.uint32]
+    member: Flags
+    sizes: Counts
+    highest: Counts
+    lowest: Counts
+
+    @classmethod
+    def of(cls, scores: Array, member: Flags, rng: np.random.Generator) -> RankedBits:
+        """Rank the rounds by score, ties by lots that are independent of the bits."""
+        kept = slice(None if scores.size <= MAX_ROUNDS else 0)
+        lots = lots_of(scores[kept], rng)
+        return cls._ranked(scores.size, scores[kept], lots, member[kept])
+
+    def merge(self, other: RankedBits) -> RankedBits:
+        """Rank the rounds of both; each keeps its lot, which is independent of the bits."""
+        rounds = self.rounds + other.rounds
+        kept = slice(None if rounds <= MAX_ROUNDS else 0)
+        columns = [
+            np.concatenate([getattr(self, name), getattr(other, name)])[kept]
+            for name in ("scores", "lots", "member")
+        ]
+        return self._ranked(rounds, *columns)
+
+    @classmethod
+    def _ranked(
+        cls,
+        rounds: int,
+        scores: Array,
+        lots: npt.NDArray[np.uint32],
+        member: Flags,
+    ) -> RankedBits:
+        order = np.lexsort((lots, scores))
+        ranked = member[order]
+        sizes = _core.sorted_bits_grid(scores.size) if scores.size else order
+        half = int(sizes[-1]) if sizes.size else 0
+        return cls(
+            rounds,
+            scores[order],
+            lots[order],
+            ranked,
+            sizes,
+            np.cumsum(ranked[::-1][:half], dtype=np.int64)[sizes - 1],
+            np.cumsum(ranked[:half], dtype=np.int64)[sizes - 1],
+        )
+
 
 One = TypeVar("One")
 
@@ -194,12 +278,15 @@ class ClassScores:
         return _core.score_advantage(self.nonmembers, self.members)
 
 
+Samples: TypeAlias = ClassScores | ScoreHistogram
+
+
 class SampledAudit:
     """The scores of an audit, as all its parts use them."""
 
     __slots__ = ("_samples",)
 
-    _samples: ClassScores | ScoreHistogram
+    _samples: Samples
 
     @property
     def n_members(self) -> int:
@@ -211,11 +298,24 @@ class SampledAudit:
         """Number of non-member scores."""
         return self._samples.n_nonmembers
 
-    def _single(self, what: str) -> ClassScores:
-        """Return the single scores, which a histogram does not have."""
-        if isinstance(self._samples, ScoreHistogram):
-            raise ValueError(f"Expected single scores for {what}, not the counts of bins")
-        return self._samples
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are equal, so that they tell nothing."""
+        return self._samples.constant
+
+    @property
+    def below_chance(self) -> bool:
+        """Whether the AUC is three standard errors below that of scores that know nothing."""
+        members, nonmembers = self.n_members, self.n_nonmembers
+        error = math.sqrt((members + nonmembers + 1) / (12 * members * nonmembers))  # Mann-Whitney
+        return self._samples.auc() < 0.5 - 3 * error
+
+
+def single(samples: Samples, what: str) -> ClassScores:
+    """Return single scores, which a histogram does not have."""
+    if isinstance(samples, ScoreHistogram):
+        raise ValueError(f"Expected single scores for {what}, not the counts of bins")
+    return samples
 
 
 def allowed_errors(rate: Doubles, n: int) -> Array:
@@ -284,3 +384,75 @@ def _merged(first: Array, second: Array) -> Array:
     array = np.concatenate([first, second])
     array.sort(kind="stable")
     return array
+
+
+# The number of arrays tells the three forms apart.
+_HISTOGRAM, _SCORES, _RANKED = 3, 4, 8
+
+
+def arrays_of(samples: Samples) -> list[Array]:
+    """Return all that is known of the scores."""
+    if isinstance(samples, ScoreHistogram):
+        return [samples.edges, samples.member_counts, samples.nonmember_counts]
+    arrays = [
+        samples.members,
+        samples._odd_members.packed(),
+        samples.nonmembers,
+        samples._odd_nonmembers.packed(),
+    ]
+    bits = samples.ranked
+    if bits is None:
+        return arrays
+    return [
+        *arrays,
+        np.array([bits.rounds]),
+        bits.scores,
+        bits.lots,
+        bits.member.astype(np.uint8),
+    ]
+
+
+def samples_of(arrays: list[Array]) -> Samples:
+    """Return the data that these arrays describe; ValueError if there can be none."""
+    if len(arrays) == _HISTOGRAM:
+        return ScoreHistogram(*arrays)
+    if len(arrays) not in (_SCORES, _RANKED):
+        raise ValueError("Expected edges and counts, or scores")
+    members, odd_members, nonmembers, odd_nonmembers = arrays[:_SCORES]
+    if members.dtype != nonmembers.dtype:
+        raise ValueError("Expected scores of one dtype")
+    samples = object.__new__(ClassScores)
+    samples.members, samples._odd_members = _checked(members, odd_members)
+    samples.nonmembers, samples._odd_nonmembers = _checked(nonmembers, odd_nonmembers)
+    samples.ranked = None
+    if len(arrays) == _RANKED:
+        samples.ranked = _ranked(samples, *arrays[_SCORES:])
+    return samples
+
+
+def _checked(scores: Array, odd: Array) -> tuple[Array, OddBits]:
+    if scores.dtype.kind != "f" or scores.ndim != 1 or scores.size == 0:
+        raise ValueError("Expected scores of both classes")
+    if not (scores[1:] >= scores[:-1]).all() or np.isnan(scores[-1]):
+        raise ValueError("Expected ascending scores")
+    if odd.dtype != np.uint8 or odd.shape != ((scores.size + 7) // 8,):
+        raise ValueError("Expected a bit for each score")
+    return frozen(scores), OddBits(odd)
+
+
+def _ranked(
+    samples: ClassScores, rounds: Array, scores: Array, lots: Array, member: Array
+) -> RankedBits:
+    total = samples.n_members + samples.n_nonmembers
+    kept = total if total <= MAX_ROUNDS else 0
+    if rounds.dtype != np.int64 or rounds.shape != (1,) or rounds[0] != total:
+        raise ValueError("Expected as many rounds as scores")
+    if not scores.shape == lots.shape == member.shape == (kept,) or lots.dtype != np.uint32:
+        raise ValueError("Expected a lot and a bit for each round")
+    if member.dtype != np.uint8 or (member > 1).any() or scores.dtype != samples.members.dtype:
+        raise ValueError("Expected bits of the rounds")
+    inside = member.astype(np.bool_)
+    for each, theirs in ((samples.members, inside), (samples.nonmembers, ~inside)):
+        if kept and not np.array_equal(np.sort(scores[theirs]), each):
+            raise ValueError("Expected the scores of the rounds")
+    return RankedBits._ranked(total, scores, lots, inside)

@@ -1,1 +1,0 @@
-"""Confidence bands around error rates, valid at all thresholds at once."""

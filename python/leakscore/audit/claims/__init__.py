@@ -1,1 +1,0 @@
-"""What scores refute: trade-off curves, one by one or a family of them."""

@@ -1,1 +1,0 @@
-"""Audits of one training with many canaries."""

@@ -1,1 +1,0 @@
-"""The ROC curve: the empirical one, and bounds on the true one."""

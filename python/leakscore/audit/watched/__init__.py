@@ -1,1 +1,0 @@
-"""An audit that may be looked at after every round."""
