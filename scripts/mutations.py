@@ -253,9 +253,9 @@ COMPOSITIONS = (
     Mutation("lattice-nodes-3", LATTICE, "(3, 0.007)", "(3, 7.0)", CELLS),
     Mutation(
         "inverse-share-delta",
-        TRADEOFF + "operations.py",
-        "np.where(np.abs(epsilon) > 1.0, epsilon",
-        "np.where(epsilon < -1.0, epsilon",
+        TRADEOFF + "sampled.py",
+        "np.where(epsilon > 1.0, far, near)",
+        "near",
         ("tests/tradeoff/test_algebra.py",),
     ),
     Mutation(

@@ -12,8 +12,8 @@ from leakscore import _core, tradeoff
 from leakscore.audit import OneRunFamilyBound, OneRunTest, one_run_fdp
 from leakscore.audit.one_training.contradiction import Contradiction
 from leakscore.audit.one_training.guesses import Guesses
-from leakscore.tradeoff.shapes import Between
 from leakscore.tradeoff.polygon import Polygon
+from leakscore.tradeoff.shapes import Between
 from tests.audit.test_one_run import played
 from tests.oracles import one_run as oracle
 

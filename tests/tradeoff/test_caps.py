@@ -22,9 +22,15 @@ from leakscore.tradeoff import (
     subsampled_mean,
 )
 from leakscore.tradeoff.composition import steps as lattices
-from leakscore.tradeoff.composition.steps import revealed, shrunk
 from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.steps import GaussianMagnitude, GaussianStep, LaplaceStep, Step
+from leakscore.tradeoff.composition.steps import (
+    GaussianMagnitude,
+    GaussianStep,
+    LaplaceStep,
+    Step,
+    revealed,
+    shrunk,
+)
 
 
 def assert_between(f: TradeOff, exact: float, delta: float, direction: str, width: float) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from leakscore.tradeoff import compose, gaussian, subsampled_gaussian, subsampled_laplace
 from leakscore.tradeoff.composition.ends import ends
+from leakscore.tradeoff.composition.plan import _Cumulants, _ManyCumulants
 from leakscore.tradeoff.composition.steps import (
     GaussianMagnitude,
     GaussianStep,
@@ -17,7 +18,6 @@ from leakscore.tradeoff.composition.steps import (
     LaplaceStep,
     Step,
 )
-from leakscore.tradeoff.composition.plan import _Cumulants, _ManyCumulants
 from leakscore.tradeoff.polygon import Polygon
 from tests.oracles import composition as oracle
 

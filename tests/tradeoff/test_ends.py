@@ -12,8 +12,7 @@ import pytest
 from leakscore import _core
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.composition import ends as _ends
-from leakscore.tradeoff.composition.ends import _binomial, absolute_sum
-from leakscore.tradeoff.composition.ends import ends
+from leakscore.tradeoff.composition.ends import _binomial, absolute_sum, ends
 from leakscore.tradeoff.composition.steps import GaussianStep
 from leakscore.tradeoff.composition.sums import BlockMasses
 from tests.oracles import composition as oracle

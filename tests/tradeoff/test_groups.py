@@ -8,8 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition.sums import grouped
-from leakscore.tradeoff.composition.sums import _U, _Tilt
+from leakscore.tradeoff.composition.sums import _U, _Tilt, grouped
 
 
 def logs(size: int, seed: int, rise: float = 3.0) -> Any:

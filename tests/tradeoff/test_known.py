@@ -14,10 +14,9 @@ from leakscore.distributions import norm
 from leakscore.tradeoff import fixed_batch_gaussian
 from leakscore.tradeoff.batches import _TAIL, _cases, truncated_poisson_gaussian
 from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.steps import GaussianStep
-from leakscore.tradeoff.composition.laws import Losses
-from leakscore.tradeoff.composition.laws import _CELL, KnownLaw, MixedStep, _largest
+from leakscore.tradeoff.composition.laws import _CELL, KnownLaw, Losses, MixedStep, _largest
 from leakscore.tradeoff.composition.octaves import Component
+from leakscore.tradeoff.composition.steps import GaussianStep
 from tests.oracles.octaves import polygon_beta
 
 ALPHA = np.linspace(0.0, 1.0, 201)

@@ -8,8 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition.steps import _split, lattice
-from leakscore.tradeoff.composition.steps import GaussianStep, LaplaceStep, Step
+from leakscore.tradeoff.composition.steps import GaussianStep, LaplaceStep, Step, _split, lattice
 from leakscore.tradeoff.composition.sums import _U, _UNIT
 
 

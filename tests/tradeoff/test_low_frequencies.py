@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from leakscore import tradeoff
-from leakscore.tradeoff.composition.sums import grouped
-from leakscore.tradeoff.composition.sums import block_size, low_frequencies
 from leakscore.tradeoff.composition.plan import MANY
-from leakscore.tradeoff.composition.sums import _Tilt
+from leakscore.tradeoff.composition.sums import _Tilt, block_size, grouped, low_frequencies
 from tests.oracles import lattices as oracle
 
 

@@ -13,12 +13,13 @@ import pytest
 from leakscore import _core
 from leakscore.tradeoff.composition import octaves as laws
 from leakscore.tradeoff.composition.laws import Losses, curves, log_losses, ratio_losses
-from leakscore.tradeoff.composition.octaves import Octaves, power
 from leakscore.tradeoff.composition.octaves import (
     Component,
+    Octaves,
     _density,
     _rounding,
     loss_step,
+    power,
     ratio_step,
 )
 from tests.oracles import octaves as oracle

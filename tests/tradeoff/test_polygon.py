@@ -12,8 +12,8 @@ from scipy.stats import binom
 
 from leakscore import _core
 from leakscore.tradeoff import gaussian
-from leakscore.tradeoff.shapes import Between
 from leakscore.tradeoff.polygon import Polygon, log_slopes, lower_hull
+from leakscore.tradeoff.shapes import Between
 
 N, P, Q = 300, 0.3, 0.45
 COUNTS = np.arange(N + 1)

@@ -7,8 +7,6 @@ import pytest
 
 from leakscore.tradeoff import subsampled_gaussian, subsampled_laplace, subsampled_mean
 from leakscore.tradeoff.composition import ends as _ends
-from leakscore.tradeoff.composition.steps import Parts
-from leakscore.tradeoff.composition.steps import GaussianStep
 from leakscore.tradeoff.composition.ends import rare_losses
 from leakscore.tradeoff.composition.laws import (
     curves,
@@ -17,8 +15,8 @@ from leakscore.tradeoff.composition.laws import (
     ratio_losses,
     upper_curve,
 )
-from leakscore.tradeoff.composition.octaves import power
-from leakscore.tradeoff.composition.octaves import Component, loss_step, ratio_step
+from leakscore.tradeoff.composition.octaves import Component, loss_step, power, ratio_step
+from leakscore.tradeoff.composition.steps import GaussianStep, Parts
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from leakscore.tradeoff.batches import _TAIL, truncated_poisson_gaussian
-from leakscore.tradeoff.composition.steps import on_lattice
-from leakscore.tradeoff.composition.steps import AllocatedSteps
 from leakscore.tradeoff.composition.laws import Losses, ratio_losses
 from leakscore.tradeoff.composition.octaves import Octaves
+from leakscore.tradeoff.composition.steps import AllocatedSteps, on_lattice
 from tests.tradeoff.test_known import Given
 
 SPACING = 1e-3

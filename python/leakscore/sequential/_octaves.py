@@ -28,8 +28,17 @@ from typing import TypeAlias
 import numpy as np
 
 from leakscore.distributions import ncx2
-from leakscore.tradeoff.composition.octaves import MEAN, Octaves, changed, in_use, joined, weighted
-from leakscore.tradeoff.composition.octaves import masses, offsets, rows_of
+from leakscore.tradeoff.composition.octaves import (
+    MEAN,
+    Octaves,
+    changed,
+    in_use,
+    joined,
+    masses,
+    offsets,
+    rows_of,
+    weighted,
+)
 from leakscore.typing import Doubles, Indices
 
 Areas: TypeAlias = Callable[[Doubles, Doubles], tuple[Doubles, Doubles]]

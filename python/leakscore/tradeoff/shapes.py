@@ -121,6 +121,18 @@ class Turned(Bracket):
         return self._made[which]
 
 
+def each_end(
+    curve: TradeOff, name: str, argument: float, of: Callable[[TradeOff, bool], TradeOff]
+) -> TradeOff:
+    """Take an operation of a curve of shape (), or of both ends of a bracket."""
+    remedy = "since the roots of its inverse are searched one curve at a time"
+    require_one(curve, f"take {name} of each, {remedy}")
+    if isinstance(curve, Bracket):
+        ends = (of(curve.lower, True), of(curve.upper, False))
+        return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}({argument!r})")
+    return of(curve, False)
+
+
 LARGEST = 2.0**200
 """The largest noncentrality of `ncx2`: beyond it curves have another form."""
 
