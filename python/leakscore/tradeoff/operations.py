@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leakscore.numeric import gauss_panels, sign_change
-from leakscore.tradeoff.curve import TradeOff, require_one
+from leakscore.tradeoff.curve import Symmetric, TradeOff, require_one
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.polygon import Polygon, below, lower_hull
 from leakscore.tradeoff.premise import Certificate
@@ -218,29 +218,13 @@ class Looks(TradeOff):
         place = sign_change(gap, *ends)
         return np.where(usual, place, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
 
-    def _at(self, alpha: Doubles) -> Doubles:
-        with np.errstate(divide="ignore"):
-            return self._place(np.log(alpha), np.log1p(-alpha))
-
-    def _beta(self, alpha: Doubles) -> Any:
-        x = self._at(alpha)
-        beta = np.exp(self._log_alpha(x)) if self._reversed else np.exp(self._log_beta(x))
-        return np.where(alpha >= 1.0, 0.0, beta)[()]
-
-    def _power(self, alpha: Doubles) -> Any:
+    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
+        everything = log_alpha >= 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            power = np.exp(self._sides(self._at(alpha))[0])
-        return np.where(alpha >= 1.0, 1.0, power)[()]
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rest = np.log(-np.expm1(log_alpha))
-            rest = np.where(log_alpha < -0.7, np.log1p(-np.exp(log_alpha)), rest)
-            x = self._place(log_alpha, rest)
-            return np.where(log_alpha >= 0.0, 0.0, self._sides(x)[0])[()]
-
-    def _advantage(self) -> Any:
-        return self._delta(np.zeros(()))
+            x = self._place(log_alpha, log_rest)
+            log_beta = self._log_alpha(x) if self._reversed else self._log_beta(x)
+            log_power = np.where(everything, 0.0, self._sides(x)[0])
+        return log_power, np.where(everything, -np.inf, log_beta)
 
     def _auc(self) -> Any:
         """Return 1 - T int b(a) (1 - a)^(2T - 2) da, by Gauss's rule in x."""
@@ -287,7 +271,7 @@ class Looks(TradeOff):
         return np.asarray(self._looks * ratio / (1.0 + (self._looks - 1.0) * ratio))
 
 
-class _BothWays(Polygon):
+class _BothWays(Symmetric[float], Polygon):
     """The best of looks or its inverse: a hull of points; delta and epsilon are those of both."""
 
     __slots__ = ("_looks",)
@@ -297,29 +281,18 @@ class _BothWays(Polygon):
         super().__init__(log_alpha, log_beta, "attack", looks.adversary, name, looks._premise)
         self._looks = looks
 
-    def _inverse(self) -> TradeOff:
-        return self
-
-    def _symmetrized(self) -> TradeOff:
-        return self
-
-    def _both(self) -> tuple[TradeOff, TradeOff]:
-        return self._looks, self._looks.inverse()
-
     def _advantage(self) -> Any:
         return self._looks._advantage()
 
     def _delta(self, epsilon: Doubles) -> Any:
-        first, second = self._both()
-        return np.maximum(first._delta(epsilon), second._delta(epsilon))
+        return self._looks._largest("both", lambda curve: curve._delta(epsilon))
 
     def _epsilon(self, delta: Doubles) -> Any:
-        first, second = self._both()
-        return np.maximum(first._epsilon(delta), second._epsilon(delta))
+        return self._looks._largest("both", lambda curve: curve._epsilon(delta))
 
     def _alpha_per_power(self) -> Doubles:
-        first, second = self._both()
-        return np.minimum(first._alpha_per_power(), second._alpha_per_power())
+        inverse = self._looks.inverse()
+        return np.minimum(self._looks._alpha_per_power(), inverse._alpha_per_power())
 
 
 def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> Doubles:

@@ -282,7 +282,7 @@ class _OfGaussian(SampledCurve[Value]):
         end = (1.0 - rate) * (1.0 - start) + rate * start
         below = 0.5 * (norm.cdf(-mu / np.sqrt(2.0)) + start**2)  # of the Gaussian, to start
         area = (1.0 - rate) * (start - 0.5 * start**2) + rate * below
-        return _Symmetrized(SubsampledTradeOff(self._curve, rate, self._premise), start, end, area)
+        return Mirrored(SubsampledTradeOff(self._curve, rate, self._premise), start, end, area)
 
     def _with(self, argument: Doubles) -> tuple[Doubles, Doubles, Doubles]:
         """Return mu, rate and the argument, all of the shape of the result."""
@@ -398,21 +398,6 @@ class InverseSubsampledTradeOff(_OfGaussian[Value], InverseMixture[Value]):
                 short = usual & (self._delta_at(epsilon, rate) > delta)
                 epsilon = np.where(short, np.nextafter(epsilon, np.inf), epsilon)
         return np.where(delta >= most, 0.0, epsilon)[()]
-
-
-class _Symmetrized(Mirrored):
-    """The curve down to slope -1, a chord of that slope, and the inverse curve."""
-
-    __slots__ = ()
-    _all_together = True  # the last bit of a root depends on the roots that are searched beside it
-
-    @staticmethod
-    def _log_chord(missed: Doubles, caught: Doubles) -> Any:  # noqa: ARG004
-        return np.log(np.maximum(caught, 1e-308))
-
-    def _auc(self) -> Any:
-        start, end = self._start, self._end
-        return 1.0 - (2.0 * self._area - start * end + 0.5 * (end**2 - start**2))
 
 
 def _shifted(epsilon: Doubles, share: Doubles, direct: Doubles) -> Doubles:
