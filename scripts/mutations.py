@@ -56,8 +56,8 @@ BATCHES = (
     Mutation(
         "octaves-sum-10",
         OCTAVES,
-        "(3 * left.half + 8 * rows + 20) * _U",
-        "(30 * left.half + 80 * rows + 200) * _U",
+        "(3 * first.half + 8 * rows + 20) * _U",
+        "(30 * first.half + 80 * rows + 200) * _U",
         OCTAVE,
     ),
     Mutation("octaves-place-10", OCTAVES, "law.moved + 5.0 * _U", "law.moved + 50.0 * _U", OCTAVE),
@@ -71,8 +71,8 @@ BATCHES = (
     Mutation(
         "octaves-bottom",
         OCTAVES,
-        "lost=(law.lost[0] + gone[0], law.lost[1] + gone[1])",
-        "lost=law.lost",
+        "lost = (law.lost[0] + gone[0], law.lost[1] + gone[1])",
+        "lost = law.lost",
         OCTAVE,
     ),
     Mutation(
@@ -104,7 +104,7 @@ BATCHES = (
         OCTAVE,
     ),
     Mutation("known-largest-10", KNOWN_LAWS, "pair, pair, 2e-12", "pair, pair, 2e-9", KNOWN),
-    Mutation("octaves-one-of-all", OCTAVES, "if left is not right:", "if False:", OCTAVE),
+    Mutation("octaves-one-of-all", OCTAVES, "if first is not second:", "if False:", OCTAVE),
     Mutation("octaves-node-0", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 0.0", OCTAVE),
     Mutation("octaves-node-10", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 10.0 * _U", OCTAVE),
     Mutation("known-moved", ENDS, "if moved > 0.0:", "if moved < 0.0:", KNOWN),
@@ -253,9 +253,9 @@ COMPOSITIONS = (
     Mutation("lattice-nodes-3", LATTICE, "(3, 0.007)", "(3, 7.0)", CELLS),
     Mutation(
         "inverse-share-delta",
-        TRADEOFF + "operations.py",
-        "np.where(np.abs(epsilon) > 1.0, epsilon",
-        "np.where(epsilon < -1.0, epsilon",
+        TRADEOFF + "sampled.py",
+        "np.where(epsilon > 1.0, far, near)",
+        "near",
         ("tests/tradeoff/test_algebra.py",),
     ),
     Mutation(

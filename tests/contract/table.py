@@ -132,9 +132,6 @@ CALLS: dict[str, list[Call]] = {
             kind="curve",
         )
     ],
-    "tradeoff.gdp_delta": [
-        Call(tradeoff.gdp_delta, {"epsilon": good.FEW, "mu": np.abs(good.FEW)}, kind="curve")
-    ],
     "tradeoff.gdp_epsilon": [
         Call(tradeoff.gdp_epsilon, {"delta": good.SHARES, "mu": 4 * good.SHARES}, kind="curve")
     ],

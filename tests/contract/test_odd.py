@@ -156,7 +156,7 @@ def test_masked_entries_are_refused_by_name(value: Any) -> None:
             "weights": lambda: gx2.cdf(1.0, value, 1, 0),
             "alpha": lambda: tradeoff.gaussian(1.0)(value),
             "mu": lambda: tradeoff.gaussian(value),
-            "epsilon": lambda: tradeoff.gdp_delta(value, 1.0),
+            "epsilon": lambda: tradeoff.gaussian(1.0).delta(value),
             "X": lambda: leakscore.Reference.fit(table),
             "Z": lambda: PLAIN.squared_mahalanobis(table),
             "observed": lambda: scores.gaussian_llr(table, SMALL[0], PLAIN, 5),

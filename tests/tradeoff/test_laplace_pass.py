@@ -7,7 +7,7 @@ import pytest
 
 import leakscore
 from leakscore.tradeoff import laplace, relaxed_laplace
-from leakscore.tradeoff import laplace as module
+from leakscore.tradeoff import laplace_curves as module
 
 RNG = np.random.default_rng(11)
 ENDS = [0.0, 5e-324, 1e-310, 1e-300, np.nextafter(0.5, 0.0), 0.5, 1.0 - 2.0**-53, 1.0]

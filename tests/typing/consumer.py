@@ -142,7 +142,6 @@ def curves(many: Doubles, unknown: npt.ArrayLike, curve: tradeoff.TradeOff) -> f
     assert_type(tradeoff.gaussian_mean(100.0, 20, 100).power(0.01), float)
     assert_type(tradeoff.misspecified(4.0, [2.0, -2.0]).advantage(), Doubles)
     assert_type(tradeoff.subsampled_gaussian(1.0, 0.01, 100).epsilon(1e-5), float)
-    assert_type(tradeoff.gdp_delta(1.0, 1.0), float)
     assert_type(tradeoff.gdp_epsilon(1e-5, many), Doubles)
     return curve.power(0.05)  # a TradeOff without parameter is one curve
 

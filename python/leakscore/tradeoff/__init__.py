@@ -29,18 +29,18 @@ from leakscore.tradeoff.discrete import (
     discrete_laplace,
     from_llr,
 )
-from leakscore.tradeoff.gaussian import (
+from leakscore.tradeoff.gaussian_curves import (
     GaussianTradeOff,
     gaussian,
-    gdp_delta,
+    gaussian_mean,
     gdp_epsilon,
     misspecified,
 )
-from leakscore.tradeoff.laplace import laplace, relaxed_laplace
-from leakscore.tradeoff.mean import SubsampledTradeOff, gaussian_mean, subsampled_mean
+from leakscore.tradeoff.laplace_curves import laplace, relaxed_laplace
 from leakscore.tradeoff.operations import Algebra
 from leakscore.tradeoff.premise import Certificate
 from leakscore.tradeoff.relaxed import compose_relaxed_gaussian, relaxed_gaussian
+from leakscore.tradeoff.sampled import SubsampledTradeOff, subsampled_mean
 from leakscore.tradeoff.shifted import shifted_gaussian
 
 __all__ = [
@@ -60,7 +60,6 @@ __all__ = [
     "from_llr",
     "gaussian",
     "gaussian_mean",
-    "gdp_delta",
     "gdp_epsilon",
     "laplace",
     "misspecified",

@@ -22,7 +22,7 @@ from leakscore.tradeoff.composition.laws import (
 from leakscore.tradeoff.composition.octaves import Component
 from leakscore.tradeoff.composition.steps import AllocatedSteps, GaussianStep, Parts
 from leakscore.tradeoff.curve import TradeOff
-from leakscore.tradeoff.gaussian import gaussian
+from leakscore.tradeoff.gaussian_curves import gaussian
 from leakscore.tradeoff.premise import (
     ALLOCATION,
     CORRELATED,

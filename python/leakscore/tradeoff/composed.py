@@ -19,8 +19,8 @@ from leakscore.tradeoff.composition.steps import (
     Step,
 )
 from leakscore.tradeoff.curve import TradeOff
-from leakscore.tradeoff.gaussian import GaussianTradeOff, gaussian
-from leakscore.tradeoff.laplace import _Laplace, laplace
+from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
+from leakscore.tradeoff.laplace_curves import _Laplace, laplace
 from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
 from leakscore.tradeoff.relaxed import _RelaxedGaussian, compose_relaxed_gaussian
 from leakscore.tradeoff.shapes import Bracket
@@ -345,8 +345,8 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     )
     steps, attack = (_together(entries, leakage, part) for part in (0, 1))
     if not steps:
-        both = gaussian(leakage=leakage)
-        return GaussianTradeOff(both._mu, both._leakage, first.kind, first.adversary, premise)
+        given = gaussian(leakage=leakage)._parameters
+        return GaussianTradeOff(given, first.kind, first.adversary, premise)
     total = sum(count for _, count in steps)
     validation.count("the steps in curves", total, 1, _MOST_STEPS, why=_TOO_MANY)
     name = f"compose of {len(entries)} curves"
@@ -377,7 +377,7 @@ def _steps(curve: TradeOff) -> tuple[Parts, Parts]:
         return curve._parts, curve._attack
     if isinstance(curve, (_Laplace, _RelaxedGaussian)):
         law = LaplaceStep if isinstance(curve, _Laplace) else GaussianStep
-        mu = float(curve._mu)
+        mu = float(curve._parameters[0])
         parts: Parts = [(law(mu, 1.0), 1)] if mu > 0.0 else []
         return parts, parts
     return [], []
@@ -385,7 +385,7 @@ def _steps(curve: TradeOff) -> tuple[Parts, Parts]:
 
 def _composable(curve: object) -> bool:
     if isinstance(curve, _RelaxedGaussian):  # of a sign that all steps share
-        one = bool((curve._dims == 1.0).all())
+        one = bool((curve._parameters[1] == 1.0).all())
         return one and curve.adversary == "relaxed-aligned" and not curve._reversed
     return isinstance(curve, (GaussianTradeOff, ComposedTradeOff, _Laplace))
 

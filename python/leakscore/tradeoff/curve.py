@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, Literal, Protocol, overload
 
@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.tradeoff.premise import Certificate, Premised, joined, premise_of
+from leakscore.tradeoff.premise import UNSTATED, Certificate, Premise, Premised, joined, premise_of
 from leakscore.typing import Doubles, Many, Scalar, Value
 
+_LOG2 = float(np.log(2.0))
 _DIRECTIONS = ("forward", "reverse", "both")
 _QUANTITIES = (
     *("beta", "power", "log_power", "advantage", "auc", "delta", "epsilon"),
@@ -66,8 +67,10 @@ class TradeOff(Premised, ABC, Generic[Value]):
 
     A subclass calls ``super().__init__(shape, kind, adversary)``; if it is made from another curve
     f, it also passes ``f.neighbours, f.assumptions, f.null``, so that they are kept. It defines the
-    methods with an underscore; `inverse` and `symmetrized` call ``_inverse`` and ``_symmetrized``,
-    which return the curve itself if it is symmetric.
+    methods with an underscore: ``_rates``, or ``_beta``, ``_power`` and ``_log_power`` where they
+    have closed forms; ``_auc``, ``_delta``, ``_epsilon`` and ``_alpha_per_power``; and
+    ``_advantage`` where delta(0) is not its best form. `inverse` and `symmetrized` call
+    ``_inverse`` and ``_symmetrized``, which return the curve itself if it is symmetric.
 
     Examples
     --------
@@ -100,17 +103,25 @@ class TradeOff(Premised, ABC, Generic[Value]):
         self.adversary = adversary
         self._stated_premise = premise_of(neighbours, assumptions, null)
 
-    @abstractmethod
-    def _beta(self, alpha: Doubles) -> Value | Doubles: ...
+    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
+        """Give logs of power and beta where alpha and 1 - alpha have these logs."""
+        raise NotImplementedError  # of a class that defines `_beta`, `_power` and `_log_power`
 
-    @abstractmethod
-    def _power(self, alpha: Doubles) -> Value | Doubles: ...
+    def _rates_at(self, alpha: Doubles) -> tuple[Doubles, Doubles]:
+        with np.errstate(divide="ignore"):
+            return self._rates(np.log(alpha), np.log1p(-alpha))
 
-    @abstractmethod
-    def _log_power(self, log_alpha: Doubles) -> Value | Doubles: ...
+    def _beta(self, alpha: Doubles) -> Any:
+        return np.exp(self._rates_at(alpha)[1])[()]
 
-    @abstractmethod
-    def _advantage(self) -> Value: ...
+    def _power(self, alpha: Doubles) -> Any:
+        return np.exp(self._rates_at(alpha)[0])[()]
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        return self._rates(log_alpha, log_rest(log_alpha))[0][()]
+
+    def _advantage(self) -> Any:
+        return self._delta(np.zeros(()))
 
     @abstractmethod
     def _auc(self) -> Value: ...
@@ -331,9 +342,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         0.1269
         """
         argument = validation.interval("epsilon", epsilon)
-        first, *others = (np.asarray(curve._delta(argument)) for curve in self._directed(direction))
-        largest: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
-        return largest
+        return self._largest(direction, lambda curve: curve._delta(argument))
 
     @overload
     def epsilon(self, delta: Scalar, direction: str = ...) -> Value: ...
@@ -366,11 +375,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         4.3772
         """
         argument = validation.interval("delta", delta, 0.0, 1.0)
-        first, *others = (
-            np.asarray(curve._epsilon(argument)) for curve in self._directed(direction)
-        )
-        largest: Value | Doubles = (np.maximum(first, others[0]) if others else first)[()]
-        return largest
+        return self._largest(direction, lambda curve: curve._epsilon(argument))
 
     @overload
     def reconstruction(self, kappa: Scalar) -> Value: ...
@@ -651,13 +656,15 @@ class TradeOff(Premised, ABC, Generic[Value]):
                 f"{self.null!r}: {remedy}"
             )
 
-    def _directed(self, direction: str) -> tuple[TradeOff[Value], ...]:
-        """Give the curves whose forward reading counts in this direction."""
+    def _largest(self, direction: str, number: Callable[[TradeOff[Value]], Any]) -> Any:
+        """Give the largest number of the curves whose forward reading counts in this direction."""
         chosen = validation.choice("direction", direction, _DIRECTIONS)
         inverse = self.inverse()
         if chosen == "forward" or inverse is self:
-            return (self,)
-        return (inverse,) if chosen == "reverse" else (self, inverse)
+            return np.asarray(number(self))[()]
+        if chosen == "reverse":
+            return np.asarray(number(inverse))[()]
+        return np.maximum(number(self), number(inverse))[()]
 
 
 class Symmetric(TradeOff[Value]):
@@ -672,6 +679,48 @@ class Symmetric(TradeOff[Value]):
         return self
 
 
+class Parametric(TradeOff[Value]):
+    """A family of curves by arrays of parameters, all of one shape; reversed, of their inverses.
+
+    A family names itself in `_title`, which takes the parameters, and gets them `_beside` the
+    argument of a quantity.
+    """
+
+    __slots__ = ("_parameters", "_reversed")
+
+    _title: ClassVar[str]
+
+    def __init__(
+        self,
+        parameters: tuple[Doubles, ...],
+        kind: Literal["guarantee", "attack"] = "guarantee",
+        adversary: str = "informed",
+        premise: Premise = UNSTATED,
+        *,
+        swapped: bool = False,
+    ) -> None:
+        super().__init__(parameters[0].shape, kind, adversary, *premise)
+        self._parameters, self._reversed = parameters, swapped
+
+    def __repr__(self) -> str:
+        name = self._title.format(
+            *(np.array2string(a, separator=", ", threshold=10) for a in self._parameters)
+        )
+        return f"{name}.inverse()" if self._reversed else name
+
+    def _like(self, *parameters: Doubles, swapped: bool = False) -> Any:
+        """Give a curve of other parameters of the family."""
+        about = self.kind, self.adversary, self._premise
+        return type(self)(parameters, *about, swapped=swapped)
+
+    def _inverse(self) -> Any:
+        return self._like(*self._parameters, swapped=not self._reversed)
+
+    def _beside(self, argument: Doubles) -> list[Doubles]:
+        """Give the parameters, their axes in front of the argument's."""
+        return [aligned(parameter, argument) for parameter in self._parameters]
+
+
 def require_one(curve: TradeOff[Any], remedy: str) -> None:
     """Refuse an array of curves, with what to do instead."""
     if curve.shape:
@@ -681,3 +730,10 @@ def require_one(curve: TradeOff[Any], remedy: str) -> None:
 def aligned(parameter: Doubles, argument: Doubles) -> Doubles:
     """Give the parameters' axes a place in front of the argument's."""
     return parameter.reshape(parameter.shape + (1,) * argument.ndim)
+
+
+def log_rest(log_alpha: Doubles) -> Doubles:
+    """Return log(1 - alpha), to its last digit at either end."""
+    with np.errstate(divide="ignore"):
+        near = np.log(-np.expm1(log_alpha))
+        return np.where(log_alpha > -_LOG2, near, np.log1p(-np.exp(log_alpha)))

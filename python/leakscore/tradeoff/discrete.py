@@ -13,7 +13,7 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.numeric import sign_change
 from leakscore.tradeoff.curve import Symmetric, TradeOff
-from leakscore.tradeoff.polygon import Polygon
+from leakscore.tradeoff.polygon import Polygon, lower_hull
 from leakscore.typing import Doubles
 
 _WIDEST = 1e4  # standard deviations, or steps of the shift, that are held atom by atom
@@ -360,7 +360,9 @@ def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None =
         alpha, beta = -log_inside - ratio, np.full_like(ratio, -log_inside)
     split = ratio.size if not outside.size else 0 if not inside.size else int((ratio > 0).sum())
     top, bottom = _arc(alpha[:split], beta[:split]), _arc(beta[split:][::-1], alpha[split:][::-1])
-    log_alpha, log_beta = _hull(top, bottom)
+    points = np.concatenate([top[0], bottom[1]]), np.concatenate([top[1], bottom[0]])
+    order = np.lexsort((points[1], points[0]))
+    log_alpha, log_beta = lower_hull(points[0][order], points[1][order])
     # One vertex at alpha = 0 and one at beta = 0, where ratios are infinite too.
     first = int(np.isneginf(log_alpha).sum()) - 1
     kept = slice(max(first, 0), log_beta.size - max(int(np.isneginf(log_beta).sum()) - 1, 0))
@@ -378,45 +380,7 @@ def _arc(steps: Doubles, gains: Doubles) -> tuple[Doubles, Doubles]:
     From (0, 1), with alpha and power, or from (1, 0) with beta and 1 - alpha. It ends before a mass
     exceeds 1, or when all draws are used: the other corner takes the rest.
     """
-    x = (
-        np.concatenate([[-np.inf], np.logaddexp.accumulate(steps)])
-        if steps.size
-        else np.full(1, -np.inf)
-    )
+    x = np.logaddexp.accumulate(np.append(-np.inf, steps))
     gained = np.concatenate([[0.0], np.cumsum(np.exp(gains))])
     kept = (x <= 0.0) & (gained < 1.0 - 1e-12)
     return x[kept], np.log1p(-gained[kept])
-
-
-def _hull(top: tuple[Doubles, Doubles], bottom: tuple[Doubles, Doubles]) -> tuple[Doubles, Doubles]:
-    """Join two convex arcs by their common tangent; logs of alpha and beta, alpha growing."""
-    down = [np.exp(values).tolist() for values in top]
-    up = [np.exp(values).tolist() for values in bottom[::-1]]
-    i, j = top[0].size - 1, bottom[0].size - 1
-
-    def on_top(k: int) -> tuple[float, float]:
-        return down[0][k], down[1][k]
-
-    def below(k: int) -> tuple[float, float]:
-        return up[0][k], up[1][k]
-
-    while True:
-        p, q = on_top(i), below(j)
-        if i and ((q[0] <= p[0] and q[1] <= p[1]) or _above(p, on_top(i - 1), q)):
-            i -= 1
-        elif j and ((p[0] >= q[0] and p[1] <= q[1]) or _above(q, p, below(j - 1))):
-            j -= 1
-        else:
-            break
-    return (
-        np.concatenate([top[0][: i + 1], bottom[1][: j + 1][::-1]]),
-        np.concatenate([top[1][: i + 1], bottom[0][: j + 1][::-1]]),
-    )
-
-
-def _above(
-    point: tuple[float, float], left: tuple[float, float], right: tuple[float, float]
-) -> bool:
-    """Whether a point lies on or above the line through two others."""
-    rise, run = right[1] - left[1], right[0] - left[0]
-    return (point[1] - left[1]) * run >= rise * (point[0] - left[0])

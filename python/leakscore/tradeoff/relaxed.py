@@ -10,9 +10,8 @@ import numpy.typing as npt
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import chi2, gx2, ncx2, norm
 from leakscore.numeric import doubled, falling_root, gauss_panels
-from leakscore.tradeoff.curve import TradeOff, aligned
-from leakscore.tradeoff.laplace import log_cosh
-from leakscore.tradeoff.premise import UNSTATED, Premise
+from leakscore.tradeoff.curve import Parametric, TradeOff, aligned
+from leakscore.tradeoff.laplace_curves import log_cosh
 from leakscore.tradeoff.shapes import LARGEST, Mirrored, either
 from leakscore.typing import Doubles, Scalar
 
@@ -72,23 +71,19 @@ def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff[Any]
     distance = validation.interval("mu", mu, 0.0, closed="left")
     dims = _validate_counts.whole("dim", dim, 1)
     distance, dims = validation.broadcast(mu=distance, dim=dims)
-    return _made(distance, dims, "guarantee", "relaxed")
+    return _squared_lengths(distance, dims, "guarantee", "relaxed")
 
 
-def _made(
+def _squared_lengths(
     mu: Doubles, dims: Doubles, kind: Literal["guarantee", "attack"], adversary: str
 ) -> TradeOff:
-    far = np.asarray(mu > np.sqrt(LARGEST))
-
     def near(where: Any) -> TradeOff:
-        given = np.array(where(mu, 0.0)), np.array(dims)
-        return _RelaxedGaussian(*given, kind=kind, adversary=adversary)
+        return _RelaxedGaussian((np.array(where(mu, 0.0)), np.array(dims)), kind, adversary)
 
     def beyond(where: Any) -> TradeOff:
-        given = np.array(where(mu, LARGEST)), np.array(dims)
-        return _FarGaussian(*given, kind=kind, adversary=adversary)
+        return _FarGaussian((np.array(where(mu, LARGEST)), np.array(dims)), kind, adversary)
 
-    return either(far, near, beyond)  # type: ignore[no-any-return]
+    return either(np.asarray(mu > np.sqrt(LARGEST)), near, beyond)  # type: ignore[no-any-return]
 
 
 def compose_relaxed_gaussian(
@@ -155,60 +150,42 @@ def compose_relaxed_gaussian(
         raise ValueError(f"Expected mus whose {weights} mu together is at most 1.8e308")
     mu, dims = validation.broadcast(mus=mu, dim=_validate_counts.whole("dim", dim, 1))
     kind: Literal["guarantee", "attack"] = "guarantee" if chosen == "optimal" else "attack"
-    return _made(mu, dims, kind, "relaxed-aligned")
+    return _squared_lengths(mu, dims, kind, "relaxed-aligned")
 
 
-class _RelaxedGaussian(TradeOff[Any]):
+class _RelaxedGaussian(Parametric[Any]):
     """Squared length with the record against without it; or, reversed, without against with."""
 
-    __slots__ = ("_dims", "_mu", "_reversed")
+    __slots__ = ()
+    _title = "relaxed_gaussian(mu={}, dim={})"
 
-    def __init__(
-        self,
-        mu: Doubles,
-        dims: Doubles,
-        swapped: bool = False,
-        kind: Literal["guarantee", "attack"] = "guarantee",
-        adversary: str = "relaxed",
-        premise: Premise = UNSTATED,
-    ) -> None:
-        super().__init__(mu.shape, kind, adversary, *premise)
-        self._mu, self._dims, self._reversed = mu, dims, swapped
-
-    def __repr__(self) -> str:
-        texts = [np.array2string(a, separator=", ", threshold=10) for a in (self._mu, self._dims)]
-        name = "relaxed_gaussian(mu={}, dim={})".format(*texts)
-        return f"{name}.inverse()" if self._reversed else name
-
-    def _like(self, mu: Doubles, dims: Doubles, swapped: bool) -> _RelaxedGaussian:
-        return type(self)(mu, dims, swapped, self.kind, self.adversary, self._premise)
-
-    def _inverse(self) -> _RelaxedGaussian:
-        return self._like(self._mu, self._dims, not self._reversed)
+    @property
+    def _mu(self) -> Doubles:
+        return self._parameters[0]
 
     def _symmetrized(self) -> TradeOff[Any]:
         """Return the curve down to slope -1, a chord, and the inverse curve.
 
         The curve has the larger delta at every epsilon >= 0: its likelihood ratio is unbounded.
         """
-        steep = self._like(self._mu, self._dims, False)
         start, end, area = (np.empty(self.shape) for _ in range(3))
         for i in np.ndindex(self.shape):
-            one = self._like(self._mu[i], self._dims[i], False)
-            start[i], end[i] = one._touch(0.0)
-            area[i] = _area(one, start[i])
-        return Mirrored(steep, start, end, area)
+            each = self._like(*(parameter[i] for parameter in self._parameters))
+            start[i], end[i] = each._touch(0.0)
+            area[i] = _area(each, start[i])
+        return Mirrored(self._like(*self._parameters), start, end, area)
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
-        point = cut(np.asarray(-epsilon if self._reversed else epsilon), self._mu, self._dims)
-        laws = tails(point, self._mu, self._dims)
-        alpha, beta = laws.alpha, laws.beta
-        return (float(beta), float(alpha)) if self._reversed else (float(alpha), float(beta))
+        sign = -1.0 if self._reversed else 1.0
+        laws = tails(cut(np.asarray(sign * epsilon), *self._parameters), *self._parameters)
+        alpha, beta = float(np.exp(laws.log_alpha)), float(np.exp(laws.log_beta))
+        return (beta, alpha) if self._reversed else (alpha, beta)
 
     def _with(self, argument: Doubles) -> tuple[Doubles, Doubles]:
         """Return mu^2 and the dimension."""
-        return aligned(self._mu, argument) ** 2, aligned(self._dims, argument)
+        mu, dims = self._beside(argument)
+        return mu**2, dims
 
     def _beta(self, alpha: Doubles) -> Any:
         # The quantile's rounding may lift beta above 1 - alpha where the two laws are close.
@@ -218,7 +195,7 @@ class _RelaxedGaussian(TradeOff[Any]):
         square, dims = self._with(alpha)
         if self._reversed:
             return chi2.sf(ncx2.ppf(alpha, dims, square), dims)
-        if (self._dims == 1).all():
+        if (dims == 1).all():
             return _core.line_beta(alpha, aligned(self._mu, alpha))
         return ncx2.cdf(chi2.isf(alpha, dims), dims, square)
 
@@ -232,7 +209,7 @@ class _RelaxedGaussian(TradeOff[Any]):
             with np.errstate(over="ignore", under="ignore"):
                 line = np.minimum(alpha * np.exp(0.5 * square), 1.0)
             return np.where(straight(point, dims, square), line, chi2.cdf(point, dims))
-        if (self._dims == 1).all():
+        if (dims == 1).all():
             return _core.line_power(alpha, aligned(self._mu, alpha))
         return ncx2.sf(chi2.isf(alpha, dims), dims, square)
 
@@ -246,29 +223,24 @@ class _RelaxedGaussian(TradeOff[Any]):
             caught = ncx2.logsf(chi2.ilogsf(log_alpha, dims), dims, square)
         return np.maximum(caught, log_alpha)[()]
 
-    def _advantage(self) -> Any:
-        return self._delta(np.zeros(()))
-
     def _auc(self) -> Any:
         """Return the probability that the length is larger with the record."""
         half = self._mu / np.sqrt(2.0)
         result = np.array(1.0 - 2.0 * norm.sf(half) * norm.cdf(half))
         for i in np.ndindex(self.shape):
-            d, square = self._dims[i], self._mu[i] ** 2
+            mu, d = (parameter[i] for parameter in self._parameters)
             if d > 1.0:
-                result[i] = gx2.sf(0.0, [1.0, -1.0], [d, d], [square, 0.0])
+                result[i] = gx2.sf(0.0, [1.0, -1.0], [d, d], [mu**2, 0.0])
         return result[()]
 
     def _delta(self, epsilon: Doubles) -> Any:
-        mu, dims = aligned(self._mu, epsilon), aligned(self._dims, epsilon)
-        mu, dims, epsilon = np.broadcast_arrays(mu, dims, epsilon)
+        mu, dims, epsilon = np.broadcast_arrays(*self._beside(epsilon), epsilon)
         point = cut(-epsilon if self._reversed else epsilon, mu, dims)
         return tails(point, mu, dims).delta(epsilon, self._reversed)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
         """Move the threshold from where epsilon = 0 until its hockey-stick divergence is delta."""
-        mu, dims = aligned(self._mu, delta), aligned(self._dims, delta)
-        mu, dims, delta = np.broadcast_arrays(mu, dims, delta)
+        mu, dims, delta = np.broadcast_arrays(*self._beside(delta), delta)
         origin = cut(np.zeros(mu.shape), mu, dims)
         most = tails(origin, mu, dims).delta(np.zeros(mu.shape), self._reversed)
         usual = (delta > 0.0) & (delta < most)
@@ -307,7 +279,7 @@ class _FarGaussian(_RelaxedGaussian):
     __slots__ = ()
 
     def _symmetrized(self) -> TradeOff[Any]:
-        return self._like(self._mu, self._dims, False)
+        return self._like(*self._parameters)
 
     def _half(self, like: Doubles) -> Doubles:
         """Return mu^2/2, and inf beyond every double."""
@@ -324,21 +296,21 @@ class _FarGaussian(_RelaxedGaussian):
 
     def _beyond(self, alpha: Doubles) -> Any:
         """Return how far the threshold lies above mu."""
-        dims = aligned(self._dims, alpha)
-        return np.sqrt(chi2.isf(alpha, dims)) - aligned(self._mu, alpha)
+        mu, dims = self._beside(alpha)
+        return np.sqrt(chi2.isf(alpha, dims)) - mu
 
     def _missed(self, alpha: Doubles) -> Any:
         if self._reversed:
-            return chi2.sf(self._length(alpha), aligned(self._dims, alpha))
+            return chi2.sf(self._length(alpha), self._beside(alpha)[1])
         return norm.cdf(self._beyond(alpha))
 
     def _caught(self, alpha: Doubles) -> Any:
         if self._reversed:
-            return chi2.cdf(self._length(alpha), aligned(self._dims, alpha))
+            return chi2.cdf(self._length(alpha), self._beside(alpha)[1])
         return norm.sf(self._beyond(alpha))
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        mu, dims = aligned(self._mu, log_alpha), aligned(self._dims, log_alpha)
+        mu, dims = self._beside(log_alpha)
         if self._reversed:
             above = mu + norm.ilogcdf(log_alpha)
             line = np.minimum(log_alpha + self._half(log_alpha), 0.0)
@@ -385,14 +357,6 @@ class Tails(NamedTuple):
     log_spared: Doubles  # below, without it
     log_beta: Doubles  # below, with it
     moved: Doubles  # power - alpha = spared - beta
-
-    @property
-    def alpha(self) -> Doubles:
-        return np.exp(self.log_alpha)
-
-    @property
-    def beta(self) -> Doubles:
-        return np.exp(self.log_beta)
 
     def _sides(self, swapped: bool) -> tuple[Doubles, Doubles]:
         """Return logs of what an accusation gains and what it costs."""

@@ -12,10 +12,44 @@ from leakscore.distributions import norm
 from leakscore.numeric import bisect
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
-from leakscore.typing import Doubles, Flags
+from leakscore.typing import Doubles, Flags, Value
 
 
-class Bracket(TradeOff):
+class Derived(TradeOff[Value]):
+    """A curve whose numbers are those of other curves, chosen or compared."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _number(self, of: Callable[[TradeOff[Any]], Any], like: Doubles) -> Any:
+        """Give a number from that `of` each of the other curves; `like` is its argument."""
+
+    def _beta(self, alpha: Doubles) -> Any:
+        return self._number(lambda curve: curve._beta(alpha), alpha)
+
+    def _power(self, alpha: Doubles) -> Any:
+        return self._number(lambda curve: curve._power(alpha), alpha)
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        return self._number(lambda curve: curve._log_power(log_alpha), log_alpha)
+
+    def _advantage(self) -> Any:
+        return self._number(lambda curve: curve._advantage(), np.zeros(()))
+
+    def _auc(self) -> Any:
+        return self._number(lambda curve: curve._auc(), np.zeros(()))
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        return self._number(lambda curve: curve._delta(epsilon), epsilon)
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        return self._number(lambda curve: curve._epsilon(delta), delta)
+
+    def _alpha_per_power(self) -> Doubles:
+        return np.asarray(self._number(lambda curve: curve._alpha_per_power(), np.zeros(())))
+
+
+class Bracket(Derived[float]):
     """A curve between `lower` and `upper`, on the safe side: every number is the lower curve's.
 
     f(alpha) is its least possible value; power, advantage, auc, delta and epsilon are the largest.
@@ -56,29 +90,8 @@ class Bracket(TradeOff):
     def _symmetrized(self) -> TradeOff:
         return Turned(self, "symmetrized")
 
-    def _beta(self, alpha: Doubles) -> Any:
-        return self.lower._beta(alpha)
-
-    def _power(self, alpha: Doubles) -> Any:
-        return self.lower._power(alpha)
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        return self.lower._log_power(log_alpha)
-
-    def _advantage(self) -> Any:
-        return self.lower._advantage()
-
-    def _auc(self) -> Any:
-        return self.lower._auc()
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        return self.lower._delta(epsilon)
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        return self.lower._epsilon(delta)
-
-    def _alpha_per_power(self) -> Doubles:
-        return self.lower._alpha_per_power()
+    def _number(self, of: Callable[[TradeOff[Any]], Any], like: Doubles) -> Any:  # noqa: ARG002
+        return of(self.lower)
 
 
 class Between(Bracket):
@@ -105,20 +118,30 @@ class Between(Bracket):
 class Turned(Bracket):
     """The inverse of a bracket, or its symmetrized one, end by end."""
 
-    __slots__ = ("_made", "_source", "_turn")
+    __slots__ = ("_source", "_turn", "_turned")
 
     def __init__(self, source: Bracket, turn: Literal["inverse", "symmetrized"]) -> None:
         name = f"{source!r}.{turn}()"
         super().__init__(source.kind, source.adversary, name, source._premise)
-        self._source = source
-        self._turn = turn
-        self._made: dict[int, TradeOff] = {}
+        self._source, self._turn = source, turn
+        self._turned: dict[int, TradeOff] = {}
 
     def _end(self, which: int) -> TradeOff:
-        if which not in self._made:
-            curve = self._source._end(which)
-            self._made[which] = curve.inverse() if self._turn == "inverse" else curve.symmetrized()
-        return self._made[which]
+        if which not in self._turned:
+            self._turned[which] = getattr(self._source._end(which), self._turn)()
+        return self._turned[which]
+
+
+def each_end(
+    curve: TradeOff, name: str, argument: float, of: Callable[[TradeOff, bool], TradeOff]
+) -> TradeOff:
+    """Take an operation of a curve of shape (), or of both ends of a bracket."""
+    remedy = "since the roots of its inverse are searched one curve at a time"
+    require_one(curve, f"take {name} of each, {remedy}")
+    if isinstance(curve, Bracket):
+        ends = (of(curve.lower, True), of(curve.upper, False))
+        return Between(ends, ends[0].kind, curve.adversary, f"{curve!r}.{name}({argument!r})")
+    return of(curve, False)
 
 
 LARGEST = 2.0**200
@@ -147,60 +170,31 @@ def either(far: Flags, near: Any, beyond: Any) -> Any:
     )
 
 
-class _Either(TradeOff[Any]):
+class _Either(Derived[Any]):
     """One curve or another, element by element."""
 
     __slots__ = ("_beyond", "_far", "_name", "_near")
 
     def __init__(self, name: str, far: Flags, near: TradeOff[Any], beyond: TradeOff[Any]) -> None:
         super().__init__(near.shape, near.kind, near.adversary, *near._premise)
-        self._name = name
-        self._far, self._near, self._beyond = far, near, beyond
+        self._name, self._far, self._near, self._beyond = name, far, near, beyond
 
     def __repr__(self) -> str:
         return self._name
 
     def _inverse(self) -> TradeOff[Any]:
-        turned = self._near.inverse(), self._beyond.inverse()
         end = ".inverse()"
         again = self._name.endswith(end)
         name = self._name.removesuffix(end) if again else self._name + end
-        return _Either(name, self._far, *turned)._about(self._premise)
+        curves = self._near.inverse(), self._beyond.inverse()
+        return _Either(name, self._far, *curves)._about(self._premise)
 
     def _symmetrized(self) -> TradeOff[Any]:
-        both = self._near.symmetrized(), self._beyond.symmetrized()
-        name = f"{self._name}.symmetrized()"
-        return _Either(name, self._far, *both)._about(self._premise)
+        curves = self._near.symmetrized(), self._beyond.symmetrized()
+        return _Either(f"{self._name}.symmetrized()", self._far, *curves)._about(self._premise)
 
-    def _chosen(self, beyond: Any, near: Any, like: Doubles) -> Any:
-        far = self._far.reshape(self.shape + (1,) * like.ndim)
-        return np.where(far, beyond, near)[()]
-
-    def _beta(self, alpha: Doubles) -> Any:
-        return self._chosen(self._beyond._beta(alpha), self._near._beta(alpha), alpha)
-
-    def _power(self, alpha: Doubles) -> Any:
-        return self._chosen(self._beyond._power(alpha), self._near._power(alpha), alpha)
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        beyond, near = (curve._log_power(log_alpha) for curve in (self._beyond, self._near))
-        return self._chosen(beyond, near, log_alpha)
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        return self._chosen(self._beyond._delta(epsilon), self._near._delta(epsilon), epsilon)
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        return self._chosen(self._beyond._epsilon(delta), self._near._epsilon(delta), delta)
-
-    def _advantage(self) -> Any:
-        return np.where(self._far, self._beyond._advantage(), self._near._advantage())[()]
-
-    def _auc(self) -> Any:
-        return np.where(self._far, self._beyond._auc(), self._near._auc())[()]
-
-    def _alpha_per_power(self) -> Doubles:
-        both = self._beyond._alpha_per_power(), self._near._alpha_per_power()
-        return np.where(self._far, *both)
+    def _number(self, of: Callable[[TradeOff[Any]], Any], like: Doubles) -> Any:
+        return np.where(aligned(self._far, like), of(self._beyond), of(self._near))[()]
 
 
 class Mirrored(Symmetric[Any]):
@@ -211,7 +205,6 @@ class Mirrored(Symmetric[Any]):
     """
 
     __slots__ = ("_area", "_end", "_start", "_steep")
-    _all_together = False
 
     def __init__(self, steep: TradeOff[Any], start: Doubles, end: Doubles, area: Doubles) -> None:
         super().__init__(steep.shape, steep.kind, steep.adversary, *steep._premise)
@@ -233,7 +226,7 @@ class Mirrored(Symmetric[Any]):
         """Choose arcs and chord by alpha; `arc` receives only its elements."""
         flat = self._steep.inverse()
         everything = np.s_[...]
-        if self.shape or self._all_together:
+        if self.shape:
             start, end = aligned(self._start, alpha), aligned(self._end, alpha)
             first, last = arc(self._steep, everything), arc(flat, everything)
             middle = chord(start + end)
@@ -262,13 +255,8 @@ class Mirrored(Symmetric[Any]):
         return self._pieces(
             alpha,
             lambda curve, part: curve._log_power(log_alpha[part]),
-            lambda ends: self._log_chord(ends - alpha, gain + alpha),
+            lambda ends: _log_chord(ends - alpha, gain + alpha),
         )
-
-    @staticmethod
-    def _log_chord(missed: Doubles, caught: Doubles) -> Any:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(missed < 0.5, np.log1p(-missed), np.log(caught))
 
     def _advantage(self) -> Any:
         return self._steep._advantage()
@@ -286,6 +274,11 @@ class Mirrored(Symmetric[Any]):
 
     def _alpha_per_power(self) -> Doubles:
         return self._steep._alpha_per_power()
+
+
+def _log_chord(missed: Doubles, caught: Doubles) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(missed < 0.5, np.log1p(-missed), np.log(caught))
 
 
 Point: TypeAlias = tuple[float, float]
@@ -359,15 +352,13 @@ class Hull(Symmetric):
 
     def _beta(self, alpha: Doubles) -> Any:
         def chord(a: Point, b: Point) -> Any:
-            share = (alpha - a[0]) / max(b[0] - a[0], 5e-324)
-            return a[1] + share * (b[1] - a[1])
+            return a[1] - _share(alpha, a, b) * (a[1] - b[1])
 
         return self._pieces(alpha, lambda curve: curve._beta(alpha), chord)
 
     def _power(self, alpha: Doubles) -> Any:
         def chord(a: Point, b: Point) -> Any:
-            share = (alpha - a[0]) / max(b[0] - a[0], 5e-324)
-            return (1.0 - a[1]) + share * (a[1] - b[1])
+            return (1.0 - a[1]) + _share(alpha, a, b) * (a[1] - b[1])
 
         return self._pieces(alpha, lambda curve: curve._power(alpha), chord)
 
@@ -375,8 +366,8 @@ class Hull(Symmetric):
         alpha = np.exp(log_alpha)
 
         def chord(a: Point, b: Point) -> Any:
-            share = (alpha - a[0]) / max(b[0] - a[0], 5e-324)
-            return np.log(np.maximum((1.0 - a[1]) + share * (a[1] - b[1]), 5e-324))
+            power = (1.0 - a[1]) + _share(alpha, a, b) * (a[1] - b[1])
+            return np.log(np.maximum(power, 5e-324))
 
         return self._pieces(alpha, lambda curve: curve._log_power(log_alpha), chord)
 
@@ -401,6 +392,11 @@ class Hull(Symmetric):
 
     def _alpha_per_power(self) -> Doubles:
         return np.minimum(self._first._alpha_per_power(), self._second._alpha_per_power())
+
+
+def _share(alpha: Doubles, start: Point, end: Point) -> Doubles:
+    """Return the place of alpha between the ends of a chord, from 0 to 1."""
+    return (alpha - start[0]) / max(end[0] - start[0], 5e-324)
 
 
 def _point(curve: TradeOff, epsilon: float) -> Point:

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.distributions import norm
 from leakscore.numeric import doubled, falling_root, frozen, gauss_panels, sign_change
-from leakscore.tradeoff.curve import TradeOff, aligned
-from leakscore.tradeoff.gaussian import gaussian
-from leakscore.tradeoff.premise import UNSTATED, Premise
+from leakscore.tradeoff.curve import Parametric, TradeOff, aligned, log_rest
+from leakscore.tradeoff.gaussian_curves import gaussian
 from leakscore.tradeoff.shapes import Mirrored, either
 from leakscore.typing import Doubles, Flags, Scalar
 
@@ -81,7 +80,7 @@ def shifted_gaussian(shift: npt.ArrayLike, scale: npt.ArrayLike) -> TradeOff[Any
     moved, spread = validation.broadcast(shift=moved, scale=spread)
 
     def uneven(where: Any) -> TradeOff[Any]:
-        return _Shifted(frozen(np.array(where(moved, 0.0))), frozen(np.array(where(spread, 2.0))))
+        return _Shifted((frozen(np.array(where(moved, 0.0))), frozen(np.array(where(spread, 2.0)))))
 
     def even(where: Any) -> TradeOff[Any]:
         return gaussian(np.array(where(moved, 0.0)))
@@ -89,21 +88,16 @@ def shifted_gaussian(shift: npt.ArrayLike, scale: npt.ArrayLike) -> TradeOff[Any
     return either(np.asarray(spread == 1.0), uneven, even)  # type: ignore[no-any-return]
 
 
-class _Shifted(TradeOff[Any]):
+class _Shifted(Parametric[Any]):
     """The curve at scales other than 1; the shift is not negative."""
 
-    __slots__ = ("_scale", "_shift")
-
-    def __init__(self, shift: Doubles, scale: Doubles, premise: Premise = UNSTATED) -> None:
-        super().__init__(shift.shape, "guarantee", "informed", *premise)
-        self._shift, self._scale = shift, scale
-
-    def __repr__(self) -> str:
-        texts = [np.array2string(a, separator=", ") for a in (self._shift, self._scale)]
-        return "shifted_gaussian(shift={}, scale={})".format(*texts)
+    __slots__ = ()
+    _title = "shifted_gaussian(shift={}, scale={})"
 
     def _inverse(self) -> _Shifted:
-        return _Shifted(self._shift / self._scale, 1.0 / self._scale, self._premise)
+        shift, scale = self._parameters
+        inverse: _Shifted = self._like(shift / scale, 1.0 / scale)
+        return inverse
 
     def _symmetrized(self) -> TradeOff[Any]:
         """Return the arc of the larger delta, a chord, and the arc's mirror image.
@@ -111,43 +105,19 @@ class _Shifted(TradeOff[Any]):
         At a scale above 1 the curve has the larger delta at every epsilon >= 0: its likelihood
         ratio is unbounded.
         """
-        over, other = self._scale > 1.0, self._inverse()
-        steep = _Shifted(
-            np.where(over, self._shift, other._shift),
-            np.where(over, self._scale, other._scale),
-            self._premise,
-        )
-        test = _Test.at(np.zeros(()), steep._shift, steep._scale)
+        pairs = zip(self._parameters, self._inverse()._parameters, strict=True)
+        over = self._parameters[1] > 1.0
+        steep = self._like(*(np.where(over, own, other) for own, other in pairs))
+        test = _Test.at(np.zeros(()), *steep._parameters)
         start, end = np.exp(test.log_alpha), np.exp(test.log_beta)
         falls, shares = gauss_panels(np.arange(0.0, 40.0), np.ones(40), 12)
         log_alpha = np.asarray(test.log_alpha)[..., np.newaxis] - falls
-        alpha = np.exp(log_alpha)
-        d, r = steep._shift[..., np.newaxis], steep._scale[..., np.newaxis]
-        beta = np.exp(_Test.of_rate(log_alpha, np.log1p(-alpha), d, r).log_beta)
-        return Mirrored(steep, start, end, np.sum(shares * alpha * beta, axis=-1))
+        beta = np.exp(_Test.of_rate(log_alpha, log_rest(log_alpha), *steep._beside(falls)).log_beta)
+        return Mirrored(steep, start, end, np.sum(shares * np.exp(log_alpha) * beta, axis=-1))
 
-    def _with(self, argument: Doubles) -> tuple[Doubles, Doubles]:
-        return aligned(self._shift, argument), aligned(self._scale, argument)
-
-    def _beta(self, alpha: Doubles) -> Any:
-        with np.errstate(divide="ignore"):
-            test = _Test.of_rate(np.log(alpha), np.log1p(-alpha), *self._with(alpha))
-        return np.minimum(np.exp(test.log_beta), 1.0 - alpha)[()]
-
-    def _power(self, alpha: Doubles) -> Any:
-        with np.errstate(divide="ignore"):
-            test = _Test.of_rate(np.log(alpha), np.log1p(-alpha), *self._with(alpha))
-        return np.maximum(np.exp(test.log_power), alpha)[()]
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        with np.errstate(divide="ignore"):
-            near = np.log(-np.expm1(log_alpha))
-            log_rest = np.where(log_alpha > -_LOG2, near, np.log1p(-np.exp(log_alpha)))
-        test = _Test.of_rate(log_alpha, log_rest, *self._with(log_alpha))
-        return np.maximum(test.log_power, log_alpha)[()]
-
-    def _advantage(self) -> Any:
-        return self._delta(np.zeros(()))
+    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
+        test = _Test.of_rate(log_alpha, log_rest, *self._beside(log_alpha))
+        return np.maximum(test.log_power, log_alpha), np.minimum(test.log_beta, log_rest)
 
     def _auc(self) -> Any:
         """Return P(U V > 0), or its complement, of two normal variables.
@@ -155,7 +125,7 @@ class _Shifted(TradeOff[Any]):
         The squared distances from z0 of a draw of each law differ by the product of U = X0 - X1 and
         V = X0 + X1 - 2 z0, of correlation (1 - r^2)/(1 + r^2).
         """
-        d, r = self._shift, self._scale
+        d, r = self._parameters
         size = np.hypot(1.0, r)
         h, k = -d / size, (d - 2.0 * d / -_squares_apart(r)) / size
         angle = np.arcsin((1.0 - r) / size * (1.0 + r) / size)
@@ -170,19 +140,19 @@ class _Shifted(TradeOff[Any]):
 
     def _delta(self, epsilon: Doubles) -> Any:
         finite = np.abs(epsilon) < np.inf
-        delta = np.exp(_log_delta(np.where(finite, epsilon, 0.0), *self._with(epsilon)))
+        delta = np.exp(_log_delta(np.where(finite, epsilon, 0.0), *self._beside(epsilon)))
         return np.where(finite, delta, np.where(epsilon < 0.0, 1.0, 0.0))[()]
 
     def _most(self) -> Doubles:
         """Return the supremum of the log-likelihood ratio."""
-        d, r = self._shift, self._scale
+        d, r = self._parameters
         with np.errstate(over="ignore"):
             top = -np.log(r) + 0.5 * d * (d / np.abs(_squares_apart(r)))
         return np.where(r < 1.0, top, np.inf)
 
     def _epsilon(self, delta: Doubles) -> Any:
         most = aligned(np.maximum(self._most(), 0.0), delta)
-        d, r, most, delta = np.broadcast_arrays(*self._with(delta), most, delta)
+        d, r, most, delta = np.broadcast_arrays(*self._beside(delta), most, delta)
         with np.errstate(divide="ignore"):
             aim = np.log(delta)
         usual = (delta > 0.0) & (aim < _log_delta(np.zeros(d.shape), d, r))
@@ -201,7 +171,7 @@ class _Shifted(TradeOff[Any]):
         return np.exp(-self._most())
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
-        test = _Test.at(np.asarray(epsilon), self._shift, self._scale)
+        test = _Test.at(np.asarray(epsilon), *self._parameters)
         return float(np.exp(test.log_alpha)), float(np.exp(test.log_beta))
 
 

@@ -41,8 +41,8 @@ from leakscore.tradeoff.composition.steps import (
 from leakscore.tradeoff.composition.sums import BlockMasses, compose_lattices
 from leakscore.tradeoff.composition.sums import Part as SumPart
 from leakscore.tradeoff.curve import TradeOff
-from leakscore.tradeoff.gaussian import GaussianTradeOff, gaussian
-from leakscore.tradeoff.laplace import log_cosh
+from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
+from leakscore.tradeoff.laplace_curves import log_cosh
 from leakscore.tradeoff.polygon import (
     Points,
     Polygon,
@@ -433,8 +433,7 @@ def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
         if not square < np.inf:  # infinite, or an infinite moment at a rate whose square is 0
             square = sum(n * float(np.exp(step.log_second)) for step, n in parts)
     if adversary != "relaxed-aligned" or not 0.0 < square < 1e5:
-        curve = gaussian(leakage=square)
-        return GaussianTradeOff(curve._mu, curve._leakage, "attack", adversary)
+        return GaussianTradeOff(gaussian(leakage=square)._parameters, "attack", adversary)
     return _two_signs(np.sqrt(square), sum(n * cross for n, _, cross in moments) / square)
 
 

@@ -101,25 +101,37 @@ class Octaves:
             return under_h0, under_h0 * (self.numbers / self.steps), under_h1
         return under_h0, in_use(self.tilted), under_h1
 
+    def with_laws(self, change: Callable[[Doubles, int], Doubles], **fields: Any) -> Octaves:
+        """Change all laws alike; `change` takes masses and what a split of them keeps."""
+        keeps = MEAN if self.tilted is None else EXPONENTIAL
+        return replace(
+            self,
+            under_h0=change(self.under_h0, keeps),
+            under_h1=None if self.under_h1 is None else change(self.under_h1, keeps),
+            tilted=None if self.tilted is None else change(self.tilted, TILTED),
+            excess=changed(self.excess, lambda masses: change(masses, MEAN)),
+            **fields,
+        )
 
-def power(one: Octaves, steps: int) -> Octaves:
+
+def power(law: Octaves, steps: int) -> Octaves:
     """Add up so many independent copies of a step, the highest bit of the number first."""
-    result, total = one, steps * one.steps
+    result, total = law, steps * law.steps
     for bit in f"{steps:b}"[1:]:
         result = _refit(_plus(result, result), total)
         if bit == "1":
             result = _refit(
-                _plus(result, _moved(one, one.origin, result.spacing, result.half)), total
+                _plus(result, _moved(law, law.origin, result.spacing, result.half)), total
             )
     return result
 
 
-def joined(left: Octaves, right: Octaves) -> Octaves:
+def joined(first: Octaves, second: Octaves) -> Octaves:
     """Add two independent sums."""
-    if left is right:
-        return _refit(_plus(left, left), 2.0 * left.steps)
-    spacing, half = max(left.spacing, right.spacing), max(left.half, right.half)
-    total = _plus(*(_moved(law, law.origin, spacing, half) for law in (left, right)))
+    if first is second:
+        return _refit(_plus(first, first), 2.0 * first.steps)
+    spacing, half = max(first.spacing, second.spacing), max(first.half, second.half)
+    total = _plus(*(_moved(law, law.origin, spacing, half) for law in (first, second)))
     return _refit(total, total.steps)
 
 
@@ -140,81 +152,77 @@ def in_use(masses: Doubles) -> Doubles:
     return np.concatenate([masses[0], masses[1:, half:].ravel()])
 
 
-def _plus(left: Octaves, right: Octaves) -> Octaves:
+def _plus(first: Octaves, second: Octaves) -> Octaves:
     """Give the laws of a sum of two independent numbers on lattices of one spacing."""
 
-    def added(one: Doubles, other: Doubles, keeps: int) -> Doubles:
-        return _core.octave_sum(one, other, left.spacing, keeps)
+    def added(masses: Doubles, other: Doubles, keeps: int) -> Doubles:
+        return _core.octave_sum(masses, other, first.spacing, keeps)
 
-    steps = left.steps + right.steps
+    steps = first.steps + second.steps
     tilted = None
-    if left.tilted is None or right.tilted is None:  # one random step of all is that of H1
-        under_h0 = added(left.under_h0, right.under_h0, MEAN)
-        under_h1 = _hit_of_sum(left, right, lambda one, other: added(one, other, MEAN))
+    if first.tilted is None or second.tilted is None:  # one random step of all is that of H1
+        under_h0 = added(first.under_h0, second.under_h0, MEAN)
+        under_h1 = _hit_of_sum(first, second, lambda masses, other: added(masses, other, MEAN))
         # What is lost of one part counts as it stands if the step of H1 is in that part, and with
         # its mass under H0 otherwise.
-        shares = left.steps / steps, right.steps / steps
+        shares = first.steps / steps, second.steps / steps
         lost_h1 = sum(
             share * part.lost[1] + (1.0 - share) * part.lost[0]
-            for share, part in zip(shares, (left, right), strict=True)
+            for share, part in zip(shares, (first, second), strict=True)
         )
-        excess = _excess_of_sum(left, right, lambda one, other: added(one, other, MEAN))
+        excess = _excess_of_sum(first, second, lambda masses, other: added(masses, other, MEAN))
     else:
         excess = None
-        under_h0 = added(left.under_h0, right.under_h0, EXPONENTIAL)
+        under_h0 = added(first.under_h0, second.under_h0, EXPONENTIAL)
         under_h1 = None
-        if left.under_h1 is not None and right.under_h1 is not None:
-            under_h1 = added(left.under_h1, right.under_h1, EXPONENTIAL)
-        tilted = added(left.tilted, right.tilted, TILTED)
-        lost_h1 = left.lost[1] + right.lost[1]
+        if first.under_h1 is not None and second.under_h1 is not None:
+            under_h1 = added(first.under_h1, second.under_h1, EXPONENTIAL)
+        tilted = added(first.tilted, second.tilted, TILTED)
+        lost_h1 = first.lost[1] + second.lost[1]
     rows = under_h0.shape[0]
     return Octaves(
-        left.origin + right.origin,
-        left.spacing,
+        first.origin + second.origin,
+        first.spacing,
         under_h0,
         under_h1,
         tilted,
         steps,
-        left.rounding + right.rounding + (3 * left.half + 8 * rows + 20) * _U,
-        max(left.moved, right.moved) + 2.0 * _U,
-        (left.lost[0] + right.lost[0], lost_h1),
+        first.rounding + second.rounding + (3 * first.half + 8 * rows + 20) * _U,
+        max(first.moved, second.moved) + 2.0 * _U,
+        (first.lost[0] + second.lost[0], lost_h1),
         excess,
     )
 
 
 def _hit_of_sum(
-    left: Octaves, right: Octaves, added: Callable[[Doubles, Doubles], Doubles]
+    first: Octaves, second: Octaves, added: Callable[[Doubles, Doubles], Doubles]
 ) -> Doubles | None:
     """Give the law of a sum of ratios one random step of which is that of H1."""
-    if left.under_h1 is None or right.under_h1 is None:
+    if first.under_h1 is None or second.under_h1 is None:
         return None
-    under_h1 = added(left.under_h1, right.under_h0)
-    if left is not right:
-        steps = left.steps + right.steps
-        under_h1 *= left.steps / steps
-        under_h1 += right.steps / steps * added(left.under_h0, right.under_h1)
+    under_h1 = added(first.under_h1, second.under_h0)
+    if first is not second:
+        steps = first.steps + second.steps
+        under_h1 *= first.steps / steps
+        under_h1 += second.steps / steps * added(first.under_h0, second.under_h1)
     return under_h1
 
 
 def _excess_of_sum(
-    left: Octaves, right: Octaves, added: Callable[[Doubles, Doubles], Doubles]
+    first: Octaves, second: Octaves, added: Callable[[Doubles, Doubles], Doubles]
 ) -> Pair | None:
     """Give the excess of a sum, by the rule of `under_h1`."""
-    if left.excess is None or right.excess is None:
+    if first.excess is None or second.excess is None:
         return None
-    if left is right:
-        return added(left.excess[0], left.under_h0), added(left.excess[1], left.under_h0)
-    steps = left.steps + right.steps
+    if first is second:
+        return added(first.excess[0], first.under_h0), added(first.excess[1], first.under_h0)
+    steps = first.steps + second.steps
     more, less = (
-        left.steps / steps * added(one, right.under_h0)
-        + right.steps / steps * added(left.under_h0, other)
-        for one, other in zip(left.excess, right.excess, strict=True)
+        first.steps / steps * added(masses, second.under_h0)
+        + second.steps / steps * added(first.under_h0, other)
+        for masses, other in zip(first.excess, second.excess, strict=True)
     )
     return more, less
-
-
-def _if_any(masses: Doubles | None, change: Callable[[Doubles], Doubles]) -> Doubles | None:
-    return None if masses is None else change(masses)
 
 
 def changed(excess: Pair | None, change: Callable[[Doubles], Doubles]) -> Pair | None:
@@ -230,18 +238,8 @@ def _moved(law: Octaves, origin: float, spacing: float, half: int) -> Octaves:
     def placed(masses: Doubles, keeps: int) -> Doubles:
         return _core.octave_placed(masses, law.spacing, shift, half, spacing, rows, keeps)
 
-    keeps = MEAN if law.tilted is None else EXPONENTIAL
-    return replace(
-        law,
-        origin=origin,
-        spacing=spacing,
-        under_h0=placed(law.under_h0, keeps),
-        under_h1=_if_any(law.under_h1, lambda one: placed(one, keeps)),
-        tilted=_if_any(law.tilted, lambda one: placed(one, TILTED)),
-        excess=changed(law.excess, lambda one: placed(one, MEAN)),
-        rounding=law.rounding + 20.0 * _U,
-        moved=law.moved + 5.0 * _U,
-    )
+    errors = {"rounding": law.rounding + 20.0 * _U, "moved": law.moved + 5.0 * _U}
+    return law.with_laws(placed, origin=origin, spacing=spacing, **errors)
 
 
 def _octaves(law: Octaves, origin: float, width: float) -> int:
@@ -291,28 +289,15 @@ def _without_top(law: Octaves, share: float) -> Octaves:
             break
         lost = law.lost[0] + gone[0], law.lost[1] + gone[1]
         rows -= 1
-    return replace(
-        law,
-        under_h0=law.under_h0[:rows],
-        under_h1=_if_any(law.under_h1, lambda one: one[:rows]),
-        tilted=_if_any(law.tilted, lambda one: one[:rows]),
-        excess=changed(law.excess, lambda one: one[:rows]),
-        lost=lost,
-    )
+    return law.with_laws(lambda masses, _: masses[:rows], lost=lost)
 
 
 def _without_bottom(law: Octaves, origin: float) -> Octaves:
     """Drop what lies below an origin."""
     kept = law.origin + law.offsets >= origin
     gone = _weight(law, ~kept)
-    return replace(
-        law,
-        under_h0=law.under_h0 * kept,
-        under_h1=_if_any(law.under_h1, lambda one: one * kept),
-        tilted=_if_any(law.tilted, lambda one: one * kept),
-        excess=changed(law.excess, lambda one: one * kept),
-        lost=(law.lost[0] + gone[0], law.lost[1] + gone[1]),
-    )
+    lost = (law.lost[0] + gone[0], law.lost[1] + gone[1])
+    return law.with_laws(lambda masses, _: masses * kept, lost=lost)
 
 
 def _weight(law: Octaves, where: Any) -> tuple[float, float]:

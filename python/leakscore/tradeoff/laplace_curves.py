@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.numeric import frozen
-from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
-from leakscore.tradeoff.premise import UNSTATED, Premise
+from leakscore.tradeoff.curve import Parametric, Symmetric, TradeOff, aligned
 from leakscore.tradeoff.shapes import Mirrored
 from leakscore.typing import Doubles, Scalar
 
@@ -63,7 +62,7 @@ def laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     >>> print(round(float(f(0.1)), 6), float(f.epsilon(0.0)))
     0.551831 1.5
     """
-    return _Laplace(frozen(np.array(validation.interval("mu", mu, 0.0))))
+    return _Laplace((frozen(np.array(validation.interval("mu", mu, 0.0))),))
 
 
 @overload
@@ -113,18 +112,26 @@ def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     >>> print(round(float(f(0.1)), 6), round(float(f.symmetrized()(0.1)), 6))
     0.764759 0.647667
     """
-    return _RelaxedLaplace(frozen(np.array(validation.interval("mu", mu, 0.0))))
+    given = (frozen(np.array(validation.interval("mu", mu, 0.0))),)
+    return _RelaxedLaplace(given, adversary="relaxed")
 
 
-class _Laplace(Symmetric[Any]):
-    __slots__ = ("_mu",)
+class _LaplaceNoise(Parametric[Any]):
+    """What both curves share: the sensitivity, and which of them a pass of the core computes."""
 
-    def __init__(self, mu: Doubles) -> None:
-        super().__init__(mu.shape, "guarantee", "informed")
-        self._mu = mu
+    __slots__ = ()
 
-    def __repr__(self) -> str:
-        return f"laplace(mu={np.array2string(self._mu, separator=', ', threshold=10)})"
+    @property
+    def _mu(self) -> Doubles:
+        return self._parameters[0]
+
+    def _clipped(self, alpha: Doubles) -> Any:
+        return self._beta(alpha) if _plain(self._mu) else super()._clipped(alpha)
+
+
+class _Laplace(Symmetric[Any], _LaplaceNoise):
+    __slots__ = ()
+    _title = "laplace(mu={})"
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
@@ -146,9 +153,6 @@ class _Laplace(Symmetric[Any]):
         grown, middle, right = self._pieces(alpha)
         return np.where(grown < 0.5, 1.0 - grown, np.where(alpha <= 0.5, middle, right))[()]
 
-    def _clipped(self, alpha: Doubles) -> Any:
-        return self._beta(alpha) if _plain(self._mu) else super()._clipped(alpha)
-
     def _power(self, alpha: Doubles) -> Any:
         if _plain(self._mu):
             return _core.laplace_power(alpha, *_exps(aligned(self._mu, alpha)))
@@ -156,13 +160,12 @@ class _Laplace(Symmetric[Any]):
         return np.where(grown < 0.5, grown, 1.0 - np.where(alpha <= 0.5, middle, right))[()]
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        grown = aligned(self._mu, log_alpha) + np.maximum(log_alpha, _LEAST)
+        mu = aligned(self._mu, log_alpha)
+        grown = mu + np.maximum(log_alpha, _LEAST)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            middle = 0.25 * np.exp(-grown)
-            right = -np.exp(-aligned(self._mu, log_alpha)) * np.expm1(log_alpha)
-            missed = np.where(log_alpha <= -_LOG2, middle, right)
-            linear = aligned(self._mu, log_alpha) + log_alpha
-            return np.where(grown < -_LOG2, linear, np.log1p(-np.minimum(missed, 0.5)))[()]
+            right = -np.exp(-mu) * np.expm1(log_alpha)
+            missed = np.where(log_alpha <= -_LOG2, 0.25 * np.exp(-grown), right)
+            return np.where(grown < -_LOG2, mu + log_alpha, np.log1p(-np.minimum(missed, 0.5)))[()]
 
     def _advantage(self) -> Any:
         return -np.expm1(-0.5 * self._mu)[()]
@@ -188,21 +191,11 @@ class _Laplace(Symmetric[Any]):
         return np.exp(-self._mu)
 
 
-class _RelaxedLaplace(TradeOff[Any]):
+class _RelaxedLaplace(_LaplaceNoise):
     """Magnitude with the record against without it; or, reversed, without against with."""
 
-    __slots__ = ("_mu", "_reversed")
-
-    def __init__(self, mu: Doubles, swapped: bool = False, premise: Premise = UNSTATED) -> None:
-        super().__init__(mu.shape, "guarantee", "relaxed", *premise)
-        self._mu, self._reversed = mu, swapped
-
-    def __repr__(self) -> str:
-        name = f"relaxed_laplace(mu={np.array2string(self._mu, separator=', ', threshold=10)})"
-        return f"{name}.inverse()" if self._reversed else name
-
-    def _inverse(self) -> _RelaxedLaplace:
-        return _RelaxedLaplace(self._mu, not self._reversed, self._premise)
+    __slots__ = ()
+    _title = "relaxed_laplace(mu={})"
 
     def _symmetrized(self) -> TradeOff[Any]:
         shrunk = np.exp(-self._mu)
@@ -221,7 +214,7 @@ class _RelaxedLaplace(TradeOff[Any]):
             alpha, beta = 1.0, 0.0
         else:
             alpha = float(1.0 / np.sqrt(2.0 * np.expm1(self._mu + ratio) + 1.0))
-            beta = float(_RelaxedLaplace(self._mu)._beta(np.asarray(alpha)))
+            beta = float(self._like(self._mu)._beta(np.asarray(alpha)))
         return (beta, alpha) if self._reversed else (alpha, beta)
 
     def _missed(self, grown: Doubles, alpha: Doubles, rest: Doubles) -> Doubles:
@@ -249,23 +242,20 @@ class _RelaxedLaplace(TradeOff[Any]):
             return np.where(low, -np.expm1(-np.arcsinh(grown)), near)
 
     def _beta(self, alpha: Doubles) -> Any:
-        if _plain(self._mu):
-            mu = aligned(self._mu, alpha)
-            grow, square = np.exp(mu), np.exp(-2.0 * mu)
-            if not self._reversed:
-                return _core.relaxed_laplace_beta(alpha, grow, 1.0 + square)
-            cut, sech = -0.5 * np.expm1(-2.0 * mu), 2.0 * np.exp(-mu) / (1.0 + square)
-            return _core.relaxed_laplace_inverse(alpha, grow, cut, sech)
-        return self._missed(_grown(alpha, aligned(self._mu, alpha)), alpha, 1.0 - alpha)[()]
-
-    def _clipped(self, alpha: Doubles) -> Any:
-        return self._beta(alpha) if _plain(self._mu) else super()._clipped(alpha)
+        mu = aligned(self._mu, alpha)
+        if not _plain(mu):
+            return self._missed(_grown(alpha, mu), alpha, 1.0 - alpha)[()]
+        square = np.exp(-2.0 * mu)
+        if not self._reversed:
+            return _core.relaxed_laplace_beta(alpha, np.exp(mu), 1.0 + square)
+        cut, sech = -0.5 * np.expm1(-2.0 * mu), 2.0 * np.exp(-mu) / (1.0 + square)
+        return _core.relaxed_laplace_inverse(alpha, np.exp(mu), cut, sech)
 
     def _power(self, alpha: Doubles) -> Any:
-        if _plain(self._mu) and not self._reversed:
-            mu = aligned(self._mu, alpha)
+        mu = aligned(self._mu, alpha)
+        if _plain(mu) and not self._reversed:
             return _core.relaxed_laplace_power(alpha, np.exp(mu), 1.0 + np.exp(-2.0 * mu))
-        grown = _grown(alpha, aligned(self._mu, alpha))
+        grown = _grown(alpha, mu)
         beta = self._missed(grown, alpha, 1.0 - alpha)
         return np.where(beta > 0.5, self._caught(grown, alpha), 1.0 - beta)[()]
 
@@ -283,9 +273,8 @@ class _RelaxedLaplace(TradeOff[Any]):
             return np.where(line & np.isfinite(mu), slope + log_alpha, usual)[()]
 
     def _advantage(self) -> Any:
-        kept = np.expm1(-self._mu) ** 2
         shrunk = np.exp(-self._mu)
-        return (kept / (1.0 + np.sqrt(shrunk * (2.0 - shrunk))))[()]
+        return (np.expm1(-self._mu) ** 2 / (1.0 + np.sqrt(shrunk * (2.0 - shrunk))))[()]
 
     def _auc(self) -> Any:
         finite = np.minimum(self._mu, 800.0)

@@ -1,0 +1,486 @@
+"""The record in a random sample: the mean of the sample, and sub-sampling of any curve."""
+
+from __future__ import annotations
+
+from typing import Any, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import _core, validation
+from leakscore.distributions import norm
+from leakscore.numeric import doubled, falling_root, sign_change
+from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, MeanTradeOff, gaussian
+from leakscore.tradeoff.polygon import Polygon, lower_hull
+from leakscore.tradeoff.premise import FIXED_SAMPLE, POISSON, Premise, joined
+from leakscore.tradeoff.shapes import Hull, Mirrored, each_end
+from leakscore.typing import Doubles, Scalar, Value
+
+_POISSON = Premise("add-remove", (POISSON,))
+_SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
+
+
+@overload
+def subsampled_mean(leakage: Scalar, sample_rate: Scalar) -> SubsampledTradeOff[float]: ...
+@overload
+def subsampled_mean(
+    leakage: npt.ArrayLike, sample_rate: npt.ArrayLike
+) -> SubsampledTradeOff[Doubles]: ...
+def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> SubsampledTradeOff[Any]:
+    """Return the trade-off curve of the mean of k = rate n records, drawn without replacement.
+
+    With probability 1 - rate a member is not in the sample, and the release reveals nothing. If it
+    is, the mean of k records has the leakage score M/k = leakage/rate. In place of a non-member
+    there is another record of the population: `neighbours` is "replace". For Poisson samples, and a
+    record that is present or absent, sub-sample a curve: `TradeOff.subsample`.
+
+    Parameters
+    ----------
+    leakage : array_like
+        Leakage score m = M/n of the target in the mean of all n records, in [0, inf).
+    sample_rate : array_like
+        k/n, in (0, 1]; broadcast with `leakage`.
+
+    Returns
+    -------
+    SubsampledTradeOff
+        Of the broadcast shape: N(0, 1) against (1 - rate) N(0, 1) + rate N(mu, 1) with
+        mu = sqrt(leakage/rate). Not symmetric: `inverse` and both directions of `delta` and
+        `epsilon` are exact as well.
+
+    Raises
+    ------
+    ValueError
+        If `leakage` is negative or not finite, `sample_rate` is outside (0, 1], or they do not
+        broadcast.
+
+    Notes
+    -----
+    With G the Gaussian curve of leakage/rate:
+
+    - power(alpha) = (1 - rate) alpha + rate G.power(alpha); advantage = rate G.advantage;
+    - delta, forward: rate G.delta(log(1 + (e^epsilon - 1)/rate)), and 1 - e^epsilon where that
+      logarithm does not exist;
+    - delta, reverse: c G.delta(epsilon + log(rate/c)) with c = 1 - (1 - rate) e^epsilon, and 0
+      where c <= 0.
+
+    Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024), theorem 4.3, and
+    theorem 4.2 of its later version claim the Gaussian curve of rate * leakage instead
+    (``gaussian(leakage=rate * m)``). They mix each coordinate by itself, but a record is in the
+    sample for all coordinates at once. Their advantage at m = 8.88 and a rate of 0.1 is .36, but no
+    advantage can exceed the rate; at alpha = 0.01 their power is .083 instead of .109, so their
+    curve is no bound either. Simulation agrees with the curve of this function.
+
+    Examples
+    --------
+    >>> f = subsampled_mean(8.883, 0.1)
+    >>> print(round(float(f.advantage()), 4), round(float(f.power(0.01)), 3))
+    0.1 0.109
+    >>> [round(float(f.delta(1.0, direction)), 4) for direction in ("forward", "reverse")]
+    [0.1, 0.0]
+    """
+    score = validation.interval("leakage", leakage, 0.0, closed="left")
+    rate = validation.interval("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    score, rate = validation.broadcast(leakage=score, sample_rate=rate)
+    with np.errstate(over="ignore"):
+        mu = np.sqrt(score) / np.sqrt(rate)
+    return SubsampledTradeOff(gaussian(mu), np.array(rate), _SAMPLED_MEAN)
+
+
+class SampledCurve(TradeOff[Value]):
+    """What the curve of a record sampled with a probability has in common with its inverse."""
+
+    __slots__ = ("_curve", "_rate")
+
+    def __init__(self, curve: TradeOff[Value], rate: Doubles, premise: Premise) -> None:
+        super().__init__(curve.shape, curve.kind, curve.adversary, *premise)
+        self._curve, self._rate = curve, np.asarray(rate)
+
+    def __repr__(self) -> str:
+        return f"{self._curve!r}.subsample({float(self._rate)!r})"
+
+    @property
+    def sample_rate(self) -> Value:
+        """Probability of the record being in the sample."""
+        return cast("Value", self._rate[()])
+
+    def _advantage(self) -> Any:
+        return self._rate * self._curve._advantage()
+
+    def _auc(self) -> Any:
+        return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
+
+
+class Mixture(SampledCurve[Value]):
+    """H1, a mixture of the law with the record and the law without it, against H0."""
+
+    __slots__ = ()
+
+    def _beta(self, alpha: Doubles) -> Any:
+        rate = aligned(self._rate, alpha)
+        return ((1.0 - rate) * (1.0 - alpha) + rate * self._curve._beta(alpha))[()]
+
+    def _power(self, alpha: Doubles) -> Any:
+        rate = aligned(self._rate, alpha)
+        return ((1.0 - rate) * alpha + rate * self._curve._power(alpha))[()]
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        rate, caught = aligned(self._rate, log_alpha), self._curve._log_power(log_alpha)
+        with np.errstate(divide="ignore"):
+            sum_of_logs = np.logaddexp(np.log1p(-rate) + log_alpha, np.log(rate) + caught)
+        missed = (1.0 - rate) * np.expm1(log_alpha) + rate * np.expm1(caught)  # minus beta
+        return np.where(missed > -0.5, np.log1p(np.maximum(missed, -0.5)), sum_of_logs)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        rate = aligned(self._rate, delta)
+        inner = self._of_each("epsilon", np.minimum(delta / rate, 1.0))
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            near = np.log1p(rate * np.expm1(np.minimum(inner, 700.0)))
+            far = inner + np.log(rate + (1.0 - rate) * np.exp(-inner))
+        return np.where(inner > 700.0, far, near)[()]
+
+    def _of_each(self, quantity: str, argument: Doubles) -> Any:
+        """Give delta or epsilon with the record in the sample, of every curve at its argument."""
+        return getattr(self._curve, f"_{quantity}")(argument)
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        """Return rate delta(e') with e^epsilon = 1 - rate + rate e^e', or 1 - e^epsilon."""
+        rate = aligned(self._rate, epsilon)
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            ratio = (rate - 1.0) + np.exp(epsilon)  # rate times e^e'
+            inner = _shifted(epsilon, rate, np.log(ratio / rate))
+            mixed = rate * self._of_each("delta", np.where(ratio > 0.0, inner, 0.0))
+            return np.where(ratio > 0.0, mixed, -np.expm1(epsilon))[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        ratio = self._curve._alpha_per_power()
+        return np.asarray(ratio / ((1.0 - self._rate) * ratio + self._rate))
+
+    def _inverse(self) -> TradeOff[Value]:
+        return InverseMixture(self._curve, self._rate, self._premise)
+
+    def _symmetrized(self) -> TradeOff:
+        """Join the curve and its inverse; the one with the smaller largest ratio comes first."""
+        if self._advantage() == 0.0:  # 1 - alpha
+            return self
+        both = [self, self.inverse()]
+        limits = [float(curve._epsilon(np.zeros(()))) for curve in both]
+        first = int(limits[0] > limits[1])
+        return Hull(both[first], both[1 - first], limits[first])
+
+    def _touch(self, epsilon: float) -> tuple[float, float] | None:
+        left = float(np.expm1(epsilon)) / self._rate + 1.0
+        if left <= 0.0:
+            return 1.0, 0.0
+        point = self._curve._touch(float(np.log(left)))
+        if point is None:
+            return None
+        alpha, beta = point
+        return alpha, float((1.0 - self._rate) * (1.0 - alpha) + self._rate * beta)
+
+
+class InverseMixture(SampledCurve[Value]):
+    """H0 against the mixture: alpha is the mixture's share, power that of H0."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}.inverse()"
+
+    def _inverse(self) -> TradeOff[Value]:
+        return Mixture(self._curve, self._rate, self._premise)
+
+    def _symmetrized(self) -> TradeOff[Value]:
+        return self.inverse().symmetrized()
+
+    def _touch(self, epsilon: float) -> tuple[float, float] | None:
+        point = self._inverse()._touch(-epsilon)
+        return None if point is None else (point[1], point[0])
+
+    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
+        """Return logs of the power and of beta where the mixture's share is alpha.
+
+        Below 1/2 the search is for the share of members in it, on the inverse of the curve; above,
+        for the share of remaining non-members, on the curve; each in its logarithm.
+        """
+        low = log_alpha < log_rest
+        inside, outside = float(np.log(self._rate)), float(np.log1p(-self._rate))
+        # alpha = (1 - rate) power + rate beta', or 1 - alpha = (1 - rate) rest + rate power'.
+        _, caught = _matched(self._curve.inverse(), log_alpha[low], inside, outside)
+        missed, _ = _matched(self._curve, log_rest[~low], outside, inside)
+        log_power, log_beta = np.empty(log_alpha.shape), np.empty(log_alpha.shape)
+        with np.errstate(divide="ignore"):
+            log_power[low], log_beta[low] = caught, np.log1p(-np.exp(caught))
+            log_power[~low], log_beta[~low] = np.log1p(-np.exp(missed)), missed
+        return log_power, log_beta
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        return self._delta_at(epsilon, aligned(self._rate, epsilon))
+
+    def _delta_at(self, epsilon: Doubles, rate: Doubles) -> Any:
+        """Return c delta(e') reversed; e^e' = rate e^epsilon/c, c = 1 - (1 - rate) e^epsilon."""
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            rest = np.where(rate == 1.0, 1.0, -np.expm1(epsilon + np.log1p(-rate)))
+            inner = _shifted(epsilon, rest, epsilon + np.log(rate / rest))
+            mixed = rest * self._reversed_delta(np.where(rest > 0.0, inner, 0.0))
+            return np.where(rest > 0.0, mixed, 0.0)[()]
+
+    def _reversed_delta(self, epsilon: Doubles) -> Any:
+        """Give delta of the inverse with the record in the sample, of every curve."""
+        return self._curve.inverse()._delta(epsilon)
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        delta = np.asarray(delta)
+        bound = np.asarray(self._curve.inverse()._epsilon(np.zeros(())))
+        usual = (delta > 0.0) & (delta < self._advantage())
+        aim = np.where(usual, delta, 1.0)
+
+        def gap(inner: Doubles) -> Doubles:
+            with np.errstate(over="ignore", divide="ignore"):
+                profile = self._rate * self._curve.inverse()._delta(inner)
+                weight = np.logaddexp(np.log(self._rate), np.log1p(-self._rate) + inner)
+                return np.where(usual, np.log(profile / aim) - weight, 0.0)
+
+        high = doubled(np.where(usual, 1.0, 0.0), lambda high: usual & (gap(high) > 0.0))
+        inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), bound)
+        epsilon = -np.log1p(self._rate * np.expm1(-inner))
+        return np.where(delta >= self._advantage(), 0.0, epsilon)[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        ratio = self._curve.inverse()._alpha_per_power()
+        return np.asarray((1.0 - self._rate) + self._rate * ratio)
+
+
+class _OfGaussian(SampledCurve[Value]):
+    """The record is seen through the Gaussian curve of mu; arrays of curves."""
+
+    __slots__ = ()
+
+    @property
+    def _mu(self) -> Doubles:
+        return np.asarray(cast("GaussianTradeOff[Value]", self._curve).mu)
+
+    @property
+    def leakage(self) -> Value:
+        """Leakage score m that the mean of all n records would have."""
+        return cast("Value", (self._rate * self._mu**2)[()])
+
+    def __repr__(self) -> str:
+        rate, leakage = (
+            np.array2string(values, separator=", ", threshold=10)
+            for values in (self._rate, self._rate * self._mu**2)
+        )
+        if self.neighbours == "add-remove":
+            return f"{self._curve!r}.subsample({rate})"
+        return f"subsampled_mean(leakage={leakage}, sample_rate={rate})"
+
+    def _symmetrized(self) -> TradeOff[Value]:
+        """Return the lower convex hull of the curve and its inverse."""
+        mu, rate = self._mu, self._rate
+        start = np.asarray(norm.sf(0.5 * mu))
+        end = (1.0 - rate) * (1.0 - start) + rate * start
+        below = 0.5 * (norm.cdf(-mu / np.sqrt(2.0)) + start**2)  # of the Gaussian, to start
+        area = (1.0 - rate) * (start - 0.5 * start**2) + rate * below
+        return Mirrored(SubsampledTradeOff(self._curve, rate, self._premise), start, end, area)
+
+    def _with(self, argument: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+        """Return mu, rate and the argument, all of the shape of the result."""
+        mu, rate, point = np.broadcast_arrays(
+            aligned(self._mu, argument), aligned(self._rate, argument), argument
+        )
+        return mu, rate, point
+
+    def _mu_of(self, each: Doubles) -> Doubles:
+        """Give mu for an array whose first axes are those of the curves."""
+        return self._mu.reshape(self.shape + (1,) * (each.ndim - self._mu.ndim))
+
+
+class SubsampledTradeOff(_OfGaussian[Value], Mixture[Value]):
+    """H1, a mixture, against H0; made by `subsampled_mean`, and by `gaussian` (mu).subsample.
+
+    Attributes
+    ----------
+    leakage : float or ndarray
+        Leakage score that the mean of all records would have.
+    sample_rate : float or ndarray
+        Share of the records that is averaged.
+
+    Examples
+    --------
+    >>> subsampled_mean(2.0, 0.5)
+    subsampled_mean(leakage=2., sample_rate=0.5)
+    """
+
+    __slots__ = ()
+
+    def _inverse(self) -> TradeOff[Value]:
+        return InverseSubsampledTradeOff(self._curve, self._rate, self._premise)
+
+    def _of_each(self, quantity: str, argument: Doubles) -> Any:
+        core = {"delta": _core.gaussian_delta, "epsilon": _core.gaussian_epsilon}[quantity]
+        return core(argument, self._mu_of(argument))
+
+
+class InverseSubsampledTradeOff(_OfGaussian[Value], InverseMixture[Value]):
+    """H0 against the mixture, by Newton's steps."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{_OfGaussian.__repr__(self)}.inverse()"
+
+    def _inverse(self) -> TradeOff[Value]:
+        return SubsampledTradeOff(self._curve, self._rate, self._premise)
+
+    def _beta(self, alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            return norm.sf(self._threshold(np.log(alpha), np.log1p(-alpha)))
+
+    def _power(self, alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            return norm.cdf(self._threshold(np.log(alpha), np.log1p(-alpha)))
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            return norm.logcdf(self._threshold(log_alpha, np.log(-np.expm1(log_alpha))))
+
+    def _threshold(self, log_alpha: Doubles, log_rest: Doubles) -> Doubles:
+        """Return t with (1 - rate) Phi(t) + rate Phi(t - mu) = alpha.
+
+        Solved in the logarithm of the smaller of both tails; log_rest = log(1 - alpha).
+        """
+        mu, rate, log_alpha = self._with(log_alpha)
+        log_rest = np.broadcast_to(log_rest, log_alpha.shape)
+        lower = log_alpha < log_rest
+        usual = np.isfinite(log_alpha) & np.isfinite(log_rest)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share, others = np.log(rate), np.log1p(-rate)
+            base = np.where(lower, norm.ilogcdf(log_alpha), norm.ilogsf(log_rest))
+        start, shift = np.where(usual, base, 0.0), np.where(usual, mu, 0.0)
+        sign = np.where(lower, 1.0, -1.0)
+        aim = np.where(lower, log_alpha, log_rest)
+
+        def gap(t: Doubles) -> tuple[Doubles, Doubles]:
+            tail = np.logaddexp(
+                others + norm.logcdf(sign * t), share + norm.logcdf(sign * (t - shift))
+            )
+            density = np.logaddexp(others + norm.logpdf(t), share + norm.logpdf(t - shift))
+            return sign * (aim - tail), -np.exp(density - tail)
+
+        root = falling_root(gap, start, start + shift)
+        return np.where(usual, root, np.where(np.isneginf(log_alpha), -np.inf, np.inf))
+
+    def _reversed_delta(self, epsilon: Doubles) -> Any:
+        return _core.gaussian_delta(epsilon, self._mu_of(epsilon))
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        mu, rate, delta = self._with(delta)
+        above = _core.gaussian_epsilon(delta, mu)  # of a certain member: at least the root
+        most = rate * _core.gaussian_advantage(mu)
+        usual = (delta > 0.0) & (delta < most)
+
+        def gap(y: Doubles) -> tuple[Doubles, Doubles]:
+            # log of rate G.delta(y) / (rate + (1 - rate) e^y) over delta, which is concave in y
+            profile = _core.gaussian_delta(y, mu)
+            weight = np.logaddexp(np.log(rate), np.log1p(-rate) + y)
+            beyond = _tail(mu, y)
+            slope = -np.exp(y) * beyond / profile - np.exp(np.log1p(-rate) + y - weight)
+            return np.log(rate * profile / delta) - weight, slope
+
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            start = np.where(usual, above, 0.0)
+            y = falling_root(gap, np.zeros_like(start), start)
+            y = np.where(usual, y, np.where(delta < most, np.inf, 0.0))  # delta = 0: c = 0
+            epsilon = np.where(rate == 1.0, above, -np.log1p(rate * np.expm1(-y)))
+            # Near c = 0 the next double has another delta: end on the side of the smaller delta.
+            for _ in range(4):
+                short = usual & (self._delta_at(epsilon, rate) > delta)
+                epsilon = np.where(short, np.nextafter(epsilon, np.inf), epsilon)
+        return np.where(delta >= most, 0.0, epsilon)[()]
+
+
+def _shifted(epsilon: Doubles, share: Doubles, direct: Doubles) -> Doubles:
+    """Return log(1 + (e^epsilon - 1)/share), from its logarithm where epsilon is very negative."""
+    near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / share)
+    far = (epsilon - np.log(share)) + np.log1p((share - 1.0) * np.exp(-np.maximum(epsilon, 0.0)))
+    return np.where(epsilon < -1.0, direct, np.where(epsilon > 1.0, far, near))
+
+
+def _tail(mu: Doubles, epsilon: Doubles) -> Doubles:
+    """Return Phi(-epsilon/mu - mu/2), the alpha at which the Gaussian slope is -e^epsilon."""
+    return np.asarray(norm.sf(epsilon / mu + 0.5 * mu))
+
+
+def subsampled(curve: TradeOff, rate: float) -> TradeOff:
+    """Give the curve of a record included with probability `rate`; see `TradeOff.subsample`."""
+    if rate == 1.0:
+        return curve
+    if isinstance(curve, Mixture):  # drawn twice: a sample of a sample
+        return type(curve)(curve._curve, curve._rate * rate, curve._premise)
+    premise = _sampled_premise(curve)
+    if isinstance(curve, GaussianTradeOff) and curve.kind == "guarantee":
+        return SubsampledTradeOff(curve, np.full(curve.shape, rate), premise)
+    return each_end(curve, "subsample", rate, lambda end, _: _one_subsampled(end, rate, premise))
+
+
+def _sampled_premise(curve: TradeOff) -> Premise:
+    """Give what a sub-sampled curve is about, or refuse a curve for which the mixture is wrong.
+
+    The mixture is right where H0 does not depend on the sample: the record is absent, or the
+    records are drawn from the law that the curve of a mean assumes. A given other record would be
+    sampled too.
+    """
+    if curve.neighbours == "replace":
+        if isinstance(curve, MeanTradeOff):
+            return joined([("the curve", curve._premise), ("the sample", _SAMPLED_MEAN)])
+        raise ValueError(
+            f"Expected neighbours='add-remove' of {curve!r} to be sub-sampled, not 'replace': the "
+            "other record is sampled too, so that both laws are mixtures; sub-sample the curve of "
+            "a record that is there or not"
+        )
+    return joined([("the curve", curve._premise), ("the sample", _POISSON)])
+
+
+def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
+    if type(curve) is Polygon:
+        return _polygon(curve, rate, premise)
+    return Mixture(curve, np.asarray(rate), premise)
+
+
+def _matched(
+    curve: TradeOff, aim: Doubles, log_share: float, log_rest: float
+) -> tuple[Doubles, Doubles]:
+    """Solve log(e^own x + e^other power(x)) = aim; returns logs of x and of the power."""
+    at_once = log_rest + np.asarray(curve._log_power(np.asarray(-np.inf)))  # caught at x = 0
+
+    def excess(log_x: Doubles) -> Doubles:
+        return np.asarray(np.logaddexp(log_share + log_x, log_rest + curve._log_power(log_x)) - aim)
+
+    usual = np.isfinite(aim) & (aim > at_once)
+    high = np.where(usual, aim, -1.0)  # power(x) >= x, so that x is at most the whole
+    step = np.ones(aim.shape)
+    low = high - step
+    while (short := usual & (excess(low) > 0.0)).any():
+        step = np.where(short, 2.0 * step, step)
+        low = np.where(short, high - step, low)
+    root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, np.minimum(high, 0.0))
+    root = np.where(usual, root, -np.inf)
+    caught = np.where(usual, curve._log_power(root), aim - log_rest)
+    return root, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
+
+
+def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
+    """Mix every vertex with the line 1 - alpha; beyond the last vertex follows a line to (1, 0)."""
+    log_alpha, log_beta = curve.vertices
+    alpha, power = np.exp(log_alpha), -np.expm1(log_beta)
+    caught = (1.0 - rate) * alpha + rate * power
+    with np.errstate(divide="ignore"):
+        rest = np.log(-np.expm1(log_alpha))  # of 1 - alpha, where alpha rounds to 1 too
+        missed = np.logaddexp(np.log1p(-rate) + rest, np.log(rate) + np.asarray(log_beta))
+    mixed = np.where(caught < 0.5, np.log1p(-np.minimum(caught, 0.5)), missed)
+    if log_alpha[-1] < 0.0:
+        log_alpha, mixed = np.append(log_alpha, 0.0), np.append(mixed, -np.inf)
+    name = f"{curve!r}.subsample({rate!r})"
+    hull = lower_hull(log_alpha, mixed)
+    return Polygon(*hull, curve.kind, curve.adversary, name, premise, curve._side)
