@@ -27,6 +27,8 @@ SWAPS |= {new: old for old, new in SWAPS.items()}
 COMPARISONS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<")}
 COMPARISONS |= {"==": ("!=",), "!=": ("==",)}
 TINY = 1e-6  # constants below bound an error: without it, and with ten times as much
+# Arguments on which no number depends.
+FLAGS = {"strict", "frozen", "eq", "repr", "slots", "order", "writeable"}
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -188,6 +190,10 @@ class Finder(ast.NodeVisitor):
             self.add(node, place.start(), place.end(), "-=" if place[0] == b"+=" else "+=")
             self.add(node, *self.span(node), "pass")
         self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in FLAGS:
+            self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
         operands = [node.left, *node.comparators]

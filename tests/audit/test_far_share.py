@@ -61,6 +61,16 @@ def test_the_ends_have_the_rest(method: str) -> None:
         assert 0.99 * miss * (1.0 - 1e-7) < found <= 0.99 * miss
 
 
+@pytest.mark.parametrize(("n", "share"), [(2 * ENDS, 1.0), (2 * ENDS + 1, 0.99)])
+def test_the_first_size_that_has_a_middle(n: int, share: float) -> None:
+    confidence = 0.8  # of which no critical value is shipped
+    miss = (1.0 - confidence) / 2.0
+    found = crossing("ell", n, critical_value(n, confidence, "ell"))
+    assert share * miss * (1.0 - 1e-7) < found <= share * miss
+    words = Audit(np.zeros(n), np.ones(9)).mu(method="ell").algorithm
+    assert ("maximal inequality" in words) == (share < 1.0)
+
+
 def test_level_of_the_ends_by_simulation() -> None:
     """Both bands of order statistics of 400,000 uniform variables, at a level of 20 %."""
     miss, audits = 0.2, 300
