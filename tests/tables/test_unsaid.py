@@ -1,0 +1,42 @@
+"""What a file says of its cells beside their values: dates, blank rows, formulas, hidden parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leakscore_app.tables.table import read_table
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize(
+    ("kind", "dates"),
+    [
+        ("dta", ("%tm", "%tq", "%-tw", "%th", "%tdD/N/CY", "%tbholidays")),
+        ("sav", ("MOYR8", "QYR6", "WKYR8", "DATE11", "SDATE10", "DATETIME20")),
+        ("xpt", ("MONYY7", "YYQ6", "WEEKU5", "QTR", "DATE9", "YEAR4")),
+    ],
+)
+def test_dates_that_are_counted_in_numbers(tmp_path: Path, kind: str, dates: tuple[str]) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pandas = pytest.importorskip("pandas")
+    formats = {f"d{j}": shape for j, shape in enumerate(dates)}
+    formats["v"] = "%9.2f" if kind == "dta" else "F8.2"
+    frame = pandas.DataFrame({name: [480.0, 481.0, 490.5] for name in formats})
+    path = str(tmp_path / f"t.{kind}")
+    writer = {"sav": "write_sav", "dta": "write_dta", "xpt": "write_xport"}[kind]
+    getattr(pyreadstat, writer)(frame, path, variable_format=formats)
+    table = read_table(path)
+    assert table.left == dict.fromkeys(range(len(dates)), "dates, no numbers")
+    np.testing.assert_array_equal(table.values[:, -1], frame["v"])
+
+
+def test_years_of_stata_are_numbers(tmp_path: Path) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"y": [1999.0, 2001.0, 2010.0], "v": [1.5, 2.0, 7.0]})
+    pyreadstat.write_dta(frame, str(tmp_path / "t.dta"), variable_format={"y": "%ty"})
+    assert not read_table(str(tmp_path / "t.dta")).left
