@@ -40,3 +40,33 @@ def test_years_of_stata_are_numbers(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"y": [1999.0, 2001.0, 2010.0], "v": [1.5, 2.0, 7.0]})
     pyreadstat.write_dta(frame, str(tmp_path / "t.dta"), variable_format={"y": "%ty"})
     assert not read_table(str(tmp_path / "t.dta")).left
+
+
+@pytest.mark.parametrize("kind", ["csv", "long csv", "xlsx"])
+def test_rows_without_a_value_are_said(tmp_path: Path, kind: str) -> None:
+    from leakscore_app.tables.cells import ReadingOptions
+    from leakscore_app.tables.sources.opened import of_files
+
+    rows = [["a", "b"], [1, 2], ["", ""], [3, 4.5], ["", ""], ["", ""], [5, 6]]
+    note = "3 rows without any value are left out (line 3, ...)"
+    if kind == "xlsx":
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append([cell or None for cell in row])
+        book.save(tmp_path / "t.xlsx")
+        table = read_table(str(tmp_path / "t.xlsx"))
+        assert table.lines.tolist() == [2, 4, 7]
+        assert note in table.notes
+        return
+    text = "".join(f"{a},{b}\n" for a, b in rows)
+    if kind == "csv":
+        (tmp_path / "t.csv").write_text(text)
+        table = read_table(str(tmp_path / "t.csv"))
+        assert table.lines.tolist() == [2, 4, 7]
+        assert note in table.notes
+        return
+    (tmp_path / "t.csv").write_text(text + "7.25,8\n" * 70_000)
+    opened = of_files([str(tmp_path / "t.csv")], ReadingOptions())
+    assert opened is not None
+    assert note in opened.notes

@@ -179,6 +179,14 @@ class Grid:
         return replace(self, columns=columns, rows=rows, lines=lines)
 
 
+def without_values(count: int, first: Sequence[int]) -> list[str]:
+    """Say how many rows are left out that hold no value, and the line of the first."""
+    if not count:
+        return []
+    rows = "a row without any value is" if count == 1 else f"{count} rows without any value are"
+    return [f"{rows} left out (line {first[0]}{', ...' * (count > 1)})"]
+
+
 def text_of(words: Sequence[str | None]) -> Any:
     """Return cells of text as pyarrow has them."""
     import pyarrow

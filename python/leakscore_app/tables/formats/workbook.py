@@ -13,7 +13,7 @@ import numpy as np
 
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of, without_values
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats import packed
 from leakscore_app.tables.formats.layout import is_number, layout_of
@@ -132,6 +132,7 @@ def _grid(file: File, sheet: str, rows: list[list[Any]], options: ReadingOptions
     lines = np.arange(len(rows), dtype=np.int64) + options.skip_lines + 1
     filled = [i for i, row in enumerate(rows) if any(_text(cell).strip() for cell in row)]
     filled = filled[: max(0, len(filled) - (options.skip_last or 0))]
+    blank = lines[np.setdiff1d(np.arange(filled[-1] if filled else 0), filled)]
     if not filled:
         raise ValueError(f"{file.name}, sheet {visible(sheet)!r} is empty")
     rows, lines = [rows[i] for i in filled], lines[filled]
@@ -142,8 +143,11 @@ def _grid(file: File, sheet: str, rows: list[list[Any]], options: ReadingOptions
     body = rows[layout.body :]
     cells = list(zip(*body, strict=True)) if body else [()] * layout.width
     columns = [_cells(name, column) for name, column in zip(names, cells, strict=True)]
+    lines = lines[layout.body :]
+    blank = blank[blank > lines[0]] if len(lines) else blank[:0]
     notes = [f"the sheet {visible(sheet)!r} is read", *layout.notes]
-    return Grid(file.name, columns, len(body), lines[layout.body :], notes, layout.header)
+    notes += without_values(len(blank), blank[:1])
+    return Grid(file.name, columns, len(body), lines, notes, layout.header)
 
 
 def _text(cell: Any) -> str:
