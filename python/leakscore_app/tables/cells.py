@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
+from leakscore_app._visible import unescaped
 from leakscore_app.tables import memory_limit
 
 
@@ -95,6 +96,12 @@ class ReadingOptions:
         if name in self.exclude or name in self.groups or name in self.proportions:
             return False
         return self.columns is None or name in self.columns
+
+    @property
+    def words_for_missing(self) -> frozenset[str]:
+        """What stands for a missing value besides the usual words, also as messages show it."""
+        words = {*self.missing_values, *map(unescaped, self.missing_values)}
+        return frozenset({word.lower() for word in words} - {"none"})
 
     def of_text(self) -> tuple[object, ...]:
         """Return what is said of how a text is written."""
